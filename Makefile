@@ -1,0 +1,54 @@
+# Everything a person or CI runs. Each target installs what it needs first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PYTHONDEVMODE ?=
+
+.PHONY: run test test-full lint types architecture pytest coverage bench docs changelog clean
+
+run: $(VENV)/.server ## a tour: the sparring provider and one request for each method and failure
+	@$(BIN)/python examples/tour.py
+
+test: lint types architecture docs pytest ## everything that must pass before a change lands
+
+test-full: lint types architecture docs ## the same, with the long versions of the heavy suites
+	$(BIN)/coverage run -m pytest --full
+	@$(BIN)/python tools/coverage_floor.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+architecture: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/.dev
+	$(BIN)/coverage run -m pytest
+	@$(BIN)/python tools/coverage_floor.py
+
+bench: $(VENV)/.dev .venv-bench/.ready ## CPU per request beside the peers, as ratios
+	$(BIN)/python bench/send.py
+
+docs: $(VENV)/.dev ## the handbook, warnings are errors
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+changelog: $(VENV)/.dev ## show what the next release will say
+	$(BIN)/towncrier build --draft --version next
+
+$(VENV)/.server: requirements/server.lock pyproject.toml tools/setup.sh
+	@tools/setup.sh $(PYTHON) $(VENV) requirements/server.lock
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.lock pyproject.toml tools/setup.sh
+	@tools/setup.sh $(PYTHON) $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl
+	@touch $@ $(VENV)/.server
+
+.venv-bench/.ready: requirements/bench.lock tools/setup.sh
+	@tools/setup.sh $(PYTHON) .venv-bench requirements/bench.lock nginx=nginx-light
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .import_linter_cache .hypothesis docs/_build .coverage

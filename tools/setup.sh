@@ -1,0 +1,36 @@
+#!/bin/sh
+# setup.sh PYTHON VENV LOCK [PROGRAM=DEBIAN-PACKAGE...]
+# Make a virtual environment from a lock file, and install missing programs where root and apt are there.
+# A program that cannot be installed is not an error here: the tests that need it say so by name.
+set -eu
+python=$1 venv=$2 lock=$3
+shift 3
+
+apt_install() {
+  [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null || return 1
+  echo "installing $* from Debian"
+  DEBIAN_FRONTEND=noninteractive
+  export DEBIAN_FRONTEND
+  apt-get install -y -qq --no-install-recommends "$@" > /dev/null 2>&1 && return 0
+  apt-get update -qq > /dev/null 2>&1 && apt-get install -y -qq --no-install-recommends "$@" > /dev/null
+}
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+  echo "outkey needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2
+  exit 1
+}
+
+for pair in "$@"; do
+  command -v "${pair%%=*}" > /dev/null || [ -x "/usr/sbin/${pair%%=*}" ] ||
+    apt_install "${pair##*=}" || echo "missing program: ${pair%%=*} (Debian package ${pair##*=})"
+done
+
+if [ ! -x "$venv/bin/pip" ]; then
+  rm -rf "$venv"
+  # Debian ships venv apart from python3.
+  "$python" -m venv "$venv" > /dev/null 2>&1 || { apt_install python3-venv && "$python" -m venv "$venv"; }
+fi
+echo "installing $lock into $venv"
+"$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+[ "$venv" = .venv-bench ] ||
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
