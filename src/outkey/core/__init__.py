@@ -1,0 +1,1 @@
+"""Pure rules: no clock, socket, database, environment, logging or third-party import."""

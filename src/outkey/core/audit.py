@@ -1,0 +1,65 @@
+"""What is recorded of an attempt: an allow-list of facts, never a value, body or query."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from outkey.core.config import Configuration
+from outkey.core.message import Request
+
+
+class Tag(StrEnum):
+    """What happened, as `source:subject:action`."""
+
+    SEND_INTENT = "engine:send:intended"
+    SEND_OUTCOME = "engine:send:ended"
+    SEND_REFUSED = "engine:send:refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """Credentials are about to leave. Recorded first, or nothing is sent."""
+
+    configuration: str
+    line: str
+    authentication_type: str
+    method: str
+    origin: str
+    path: str
+    header_names: tuple[str, ...]
+    retry: int
+    tag: Tag = Tag.SEND_INTENT
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt ended. Status 0 means that no answer came."""
+
+    attempt: str
+    status: int
+    outcome: str
+    duration_ms: int
+    tag: Tag = Tag.SEND_OUTCOME
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """outkey itself refused before any credential was sent."""
+
+    configuration: str
+    line: str
+    code: str
+    tag: Tag = Tag.SEND_REFUSED
+
+
+def intent_of(configuration: Configuration, line: str, request: Request, retry: int) -> Intent:
+    """Describe a request that is about to leave, without its query and its values."""
+    return Intent(
+        configuration=configuration.name,
+        line=line,
+        authentication_type=str(configuration.authentication_type),
+        method=request.method,
+        origin=str(request.origin),
+        path=request.target.partition("?")[0],
+        header_names=tuple(header.name for header in request.headers),
+        retry=retry,
+    )

@@ -1,0 +1,51 @@
+"""Challenges of WWW-Authenticate headers (RFC 9110 §11.6.1). Parsing only, no decision."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+_MAX_LENGTH = 16 * 1024
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - a grammar rule of RFC 9110
+_PART = re.compile(
+    rf"""[\s,]*(?:
+        (?P<key>{_TOKEN})[ \t]*=[ \t]*
+        (?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>{_TOKEN}))(?=[\s,]|$)
+      | (?P<scheme>{_TOKEN})(?:[ ]+(?P<token68>[A-Za-z0-9._~+/-]+=*)(?=[ \t]*(?:,|$)))?(?=[\s,]|$)
+    )""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """One scheme the server would accept, with its parameters by lower-case name."""
+
+    scheme: str
+    parameters: dict[str, str] = field(default_factory=dict)
+    token68: str = ""
+
+
+def parse_challenges(values: Iterable[str]) -> list[Challenge]:
+    """Read all challenges of all header lines; what cannot be read ends that line."""
+    return [challenge for value in values for challenge in _challenges(value[:_MAX_LENGTH])]
+
+
+def _challenges(value: str) -> Iterator[Challenge]:
+    current: Challenge | None = None
+    for part in _parts(value):
+        if part["scheme"]:
+            if current:
+                yield current
+            current = Challenge(part["scheme"].lower(), token68=part["token68"] or "")
+        elif current:
+            text = part["bare"] or re.sub(r"\\(.)", r"\1", part["quoted"] or "")
+            current.parameters.setdefault(part["key"].lower(), text)
+    if current:
+        yield current
+
+
+def _parts(value: str) -> Iterator[re.Match[str]]:
+    position = 0
+    while part := _PART.match(value, position):
+        yield part
+        position = part.end()

@@ -1,0 +1,164 @@
+"""Findings: what is wrong or risky about a configuration, as data that every interface can show.
+
+`check` looks at a configuration and at its secrets where they can be had; `refuse_unsendable`
+is the part of it that stops a request.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from outkey.core.config import AuthenticationType, Configuration, Environment, Network, NoAuthReason
+from outkey.core.errors import (
+    AuthenticationRequired,
+    EgressDenied,
+    InactiveConfiguration,
+    OutkeyError,
+    SecretMissing,
+)
+from outkey.core.headers import check_value, compose, tidy_token, tidy_value
+from outkey.core.message import Header, Request, Source
+from outkey.core.schemes import scheme_of
+from outkey.core.secret import Secret
+
+SecretOpener = Callable[[str], Secret]
+_LONG = 4 * 1024
+
+
+class Level(StrEnum):
+    """How much a finding matters: an error stops requests, a notice only tells."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to know about a configuration."""
+
+    id: str
+    level: Level
+    message: str
+    hint: str = ""
+    field: str | None = None
+
+
+def error_finding(error: OutkeyError) -> Finding:
+    """Turn an error that sending would raise into a finding."""
+    return Finding(f"E-{error.code}", Level.ERROR, error.message, error.hint, error.field)
+
+
+def refuse_unsendable(configuration: Configuration) -> None:
+    """Raise where the configuration itself forbids sending, whatever the request is."""
+    if not configuration.active:
+        raise InactiveConfiguration(field="active")
+    if (
+        configuration.authentication_type is AuthenticationType.NONE
+        and configuration.environment is Environment.PRODUCTION
+        and configuration.network is Network.PUBLIC
+        and configuration.no_auth_reason is not NoAuthReason.PUBLIC_API
+    ):
+        raise AuthenticationRequired(field="authentication_type")
+    if configuration.network is Network.PUBLIC and configuration.base.origin.scheme != "https":
+        raise EgressDenied(
+            "plain http is not allowed on the public internet",
+            field="base_url",
+            hint="Use https, or set Network to Internal trusted network if it is one.",
+        )
+
+
+def check(configuration: Configuration, secret: SecretOpener) -> list[Finding]:
+    """Return everything worth knowing about a configuration, errors first."""
+    findings = [
+        *_refusals(configuration, secret),
+        *_warnings(configuration),
+        *_notices(secret, configuration),
+    ]
+    return sorted(findings, key=lambda finding: list(Level).index(finding.level))
+
+
+def static_headers(configuration: Configuration, secret: SecretOpener) -> list[Header]:
+    """Return the header rows as they are sent."""
+    headers = []
+    for row in configuration.headers:
+        value: str | Secret = row.value
+        if row.secret:
+            value = check_value(tidy_value(secret(row.secret_field)), field=row.secret_field)
+        headers.append(Header(row.key, value, Source.ROW))
+    return headers
+
+
+def _refusals(configuration: Configuration, secret: SecretOpener) -> Iterator[Finding]:
+    for refuse in (
+        partial(refuse_unsendable, configuration),
+        partial(_dry_run, configuration, secret),
+    ):
+        try:
+            refuse()
+        except OutkeyError as error:
+            yield error_finding(error)
+
+
+def _dry_run(configuration: Configuration, secret: SecretOpener) -> None:
+    """Build the headers of a request, to meet every error that building them can raise."""
+    rows = tuple(static_headers(configuration, secret))
+    request = Request("GET", configuration.base.origin, "/", rows)
+    flow = scheme_of(configuration, secret).flow(request)
+    compose(next(flow).request.headers)
+    flow.close()
+
+
+def _warnings(configuration: Configuration) -> Iterator[Finding]:
+    if configuration.base.origin.scheme == "http" and _sends_credentials(configuration):
+        yield Finding(
+            "W001",
+            Level.WARNING,
+            "credentials travel unencrypted",
+            "Use https, also inside your own network.",
+            "base_url",
+        )
+    if configuration.authentication_type is AuthenticationType.BASIC and not configuration.username:
+        yield Finding(
+            "W002",
+            Level.WARNING,
+            "Username is empty",
+            "Check that the API wants it so.",
+            "username",
+        )
+    for row in configuration.headers:
+        if "_" in row.key:
+            yield Finding(
+                "W003",
+                Level.WARNING,
+                f"the header {row.key} has an underscore, and nginx and gunicorn drop such headers",
+                "Use a hyphen if the API accepts it.",
+                row.secret_field,
+            )
+
+
+def _sends_credentials(configuration: Configuration) -> bool:
+    typed = configuration.authentication_type is not AuthenticationType.NONE
+    return typed or any(row.secret for row in configuration.headers)
+
+
+def _notices(secret: SecretOpener, configuration: Configuration) -> Iterator[Finding]:
+    if configuration.authentication_type is AuthenticationType.BEARER:
+        yield from _changed(
+            secret, "token", tidy_token, "surrounding blanks or a Bearer prefix were"
+        )
+    for row in configuration.headers:
+        if row.secret:
+            yield from _changed(secret, row.secret_field, tidy_value, "surrounding blanks were")
+
+
+def _changed(
+    secret: SecretOpener, field: str, tidy: Callable[[Secret], Secret], what: str
+) -> Iterator[Finding]:
+    try:
+        value = secret(field)
+        if tidy(value) != value:
+            yield Finding("N001", Level.NOTICE, f"{what} removed from the value", "", field)
+    except SecretMissing:
+        return  # said as an error already

@@ -1,0 +1,153 @@
+"""The TOML document of configurations and sync lines, read into values.
+
+The grammar is the field table; nothing is accepted that the table does not name, and no message
+repeats a value.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from outkey.core.config import Configuration, HeaderRow, SyncLine, build, header_row
+from outkey.core.errors import ConfigError
+from outkey.core.fields import BY_PATH, FIELDS, Kind
+from outkey.core.headers import MAX_HEADERS
+from outkey.core.reference import Reference, parse_reference
+
+_SECTIONS = frozenset(path.partition(".")[0] for path in BY_PATH if "." in path)
+_CONFIGURATION_KEYS = sorted({path.partition(".")[0] for path in BY_PATH} - {"name"})
+_ROW_KEYS = ["key", "secret", "value"]
+_LINE_KEYS = ["configuration", "method", "path"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What one TOML document describes."""
+
+    configurations: tuple[Configuration, ...]
+    lines: tuple[SyncLine, ...]
+
+
+def parse_document(text: str) -> Document:
+    """Read a document; the first thing that is wrong is a ConfigError that names its place."""
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # Its message holds the position and the kind of mistake, no value.
+        raise ConfigError(f"the document is not TOML: {error}") from None
+    _refuse_unknown(tree, ["configuration", "line"], "")
+    configurations = tuple(
+        _configuration(name, table) for name, table in _tables(tree, "configuration")
+    )
+    known = {configuration.name for configuration in configurations}
+    lines = tuple(_line(name, table, known) for name, table in _tables(tree, "line"))
+    return Document(configurations, lines)
+
+
+def _tables(tree: Mapping[str, object], key: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    tables = tree.get(key, {})
+    if not isinstance(tables, dict):
+        raise ConfigError(f"[{key}.NAME] must be a table", field=key)
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise ConfigError(f"[{key}.{name}] must be a table", field=key)
+        yield name, table
+
+
+def _configuration(name: str, table: Mapping[str, object]) -> Configuration:
+    try:
+        BY_PATH["name"].parse(name)
+        values, secrets = _read_fields(table)
+        rows = _read_rows(table.get("headers", []), secrets)
+        return build(name, values, headers=rows, secrets=secrets)
+    except ConfigError as error:
+        error.args = (f"configuration {name}: {error.message}",)
+        error.message = error.args[0]
+        raise
+
+
+def _read_fields(table: Mapping[str, object]) -> tuple[dict[str, object], dict[str, Reference]]:
+    values: dict[str, object] = {}
+    secrets: dict[str, Reference] = {}
+    for path, value in _flatten(table):
+        known = BY_PATH[path]
+        if known.kind is Kind.SECRET:
+            secrets[known.secret_name] = _reference(value, path)
+        elif known.kind is not Kind.ROWS:
+            values[path] = value
+    return values, secrets
+
+
+def _flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield field paths and values; `tls.ca_file` is the key ca_file of the table tls."""
+    _refuse_unknown(table, _CONFIGURATION_KEYS, "")
+    for key, value in table.items():
+        if key not in _SECTIONS:
+            yield key, value
+            continue
+        if not isinstance(value, dict):
+            raise ConfigError("must be a table", field=key)
+        prefix = f"{key}."
+        inside = [f.path.removeprefix(prefix) for f in FIELDS if f.path.startswith(prefix)]
+        _refuse_unknown(value, inside, prefix)
+        for inner, content in value.items():
+            yield prefix + inner, content
+
+
+def _read_rows(value: object, secrets: dict[str, Reference]) -> tuple[HeaderRow, ...]:
+    if not isinstance(value, list) or len(value) > MAX_HEADERS:
+        raise ConfigError(f"must be at most {MAX_HEADERS} rows", field="headers")
+    rows = tuple(_row(row, f"headers[{index}]", secrets) for index, row in enumerate(value))
+    seen: set[str] = set()
+    for index, row in enumerate(rows):
+        if row.key.lower() in seen:
+            raise ConfigError(f"the header {row.key} has two rows", field=f"headers[{index}].key")
+        seen.add(row.key.lower())
+    return rows
+
+
+def _row(row: object, place: str, secrets: dict[str, Reference]) -> HeaderRow:
+    if not isinstance(row, dict):
+        raise ConfigError("a row must be a table with key and value", field=place)
+    _refuse_unknown(row, _ROW_KEYS, f"{place}.")
+    key, value, secret = row.get("key"), row.get("value"), row.get("secret")
+    if not isinstance(key, str):
+        raise ConfigError("a row needs a key, as text", field=f"{place}.key")
+    if value is not None and not isinstance(value, str):
+        raise ConfigError("a row's value must be text", field=f"{place}.value")
+    if secret is not None and not isinstance(secret, bool):
+        raise ConfigError("must be true or false", field=f"{place}.secret")
+    made = header_row(key, value, secret=secret, place=place)
+    if made.secret and value is not None:
+        secrets[made.secret_field] = parse_reference(value, field=f"{place}.value")
+    return made
+
+
+def _reference(value: object, path: str) -> Reference:
+    if not isinstance(value, str):
+        raise ConfigError("must be a reference such as env:NAME", field=path)
+    return parse_reference(value, field=path)
+
+
+def _line(name: str, table: Mapping[str, object], known: set[str]) -> SyncLine:
+    place = f"line.{name}"
+    _refuse_unknown(table, _LINE_KEYS, f"{place}.")
+    configuration = table.get("configuration")
+    if not isinstance(configuration, str) or configuration not in known:
+        raise ConfigError(
+            "a line must name a configuration of this document", field=f"{place}.configuration"
+        )
+    method = BY_PATH["verification.test_method"].parse(table.get("method", "GET"))
+    path = table.get("path", "/")
+    if not isinstance(path, str):
+        raise ConfigError("must be text", field=f"{place}.path")
+    return SyncLine(name, configuration, str(method), path)
+
+
+def _refuse_unknown(table: Mapping[str, object], known: list[str], prefix: str) -> None:
+    for key in table:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"Did you mean {close[0]}?" if close else f"Known here: {', '.join(known)}."
+            raise ConfigError("unknown key", field=f"{prefix}{key}", hint=hint)

@@ -1,0 +1,247 @@
+"""Every error outkey raises, as one tree split by blame, and the causes a person is told.
+
+    OutkeyError
+    ├── ConfigError            fix your settings                      exit 2
+    │   ├── HeaderFormatError      a name or value that is no header
+    │   ├── HeaderConflict         two sources set one header
+    │   ├── SecretMissing          a secret is not entered or its reference finds nothing
+    │   ├── UnknownConfiguration   no configuration of that name
+    │   └── InactiveConfiguration  it is switched off
+    ├── RemoteError            they answered badly, or not at all     exit 1
+    │   ├── ConnectionFailed       no answer; AnswerBroken: only a part of one
+    │   ├── DnsFailed  ├── TlsFailed  ├── TimedOut  ├── ResponseTooLarge
+    │   └── Refused                an answer whose cause is known (Response.raise_for_cause)
+    ├── PolicyError            we refused                             exit 3
+    │   ├── EgressDenied       ├── RedirectBlocked
+    │   ├── RateLimited        ├── TlsBelowFloor
+    │   └── AuthenticationRequired the rule on None
+    └── HostError              our storage, key or audit              exit 5
+        └── AuditUnavailable       no record, no send
+
+The docstring of a class is its default message. Remote text and secret values never enter a
+message.
+"""
+
+from enum import StrEnum
+from typing import ClassVar, TypedDict
+
+
+class Cause(StrEnum):
+    """What went wrong, in the words that every interface and every program uses."""
+
+    INVALID_CREDENTIALS = "invalid_credentials"
+    INSUFFICIENT_PERMISSIONS = "insufficient_permissions"
+    TOKEN_EXPIRED = "token_expired"  # noqa: S105 - the name of a cause
+    HEADER_FORMAT = "header_format"
+    CLOCK_SKEW = "clock_skew"
+    TLS = "tls"
+    DNS = "dns"
+    CONNECTION = "connection"
+    TIMEOUT = "timeout"
+    REDIRECT_BLOCKED = "redirect_blocked"
+    EGRESS_DENIED = "egress_denied"
+    RATE_LIMITED = "rate_limited"
+    SECRET_MISSING = "secret_missing"  # noqa: S105 - the name of a cause
+    CONFIGURATION = "configuration"
+    NOT_FOUND = "not_found"
+    SERVER_ERROR = "server_error"
+    RESPONSE_TOO_LARGE = "response_too_large"
+    UNEXPECTED = "unexpected"
+
+
+class ErrorFacts(TypedDict):
+    """The stable JSON shape of an error."""
+
+    code: str
+    message: str
+    hint: str
+    field: str | None
+
+
+class OutkeyError(Exception):
+    """Something in outkey failed."""
+
+    code: ClassVar[str] = "unexpected"
+    cause: ClassVar[Cause] = Cause.UNEXPECTED
+    default_hint: ClassVar[str] = ""
+    retryable: ClassVar[bool] = False
+
+    def __init__(
+        self, message: str | None = None, *, hint: str | None = None, field: str | None = None
+    ) -> None:
+        self.message = message or self._default_message()
+        self.hint = self.default_hint if hint is None else hint
+        self.field = field
+        super().__init__(self.message)
+
+    @classmethod
+    def _default_message(cls) -> str:
+        text = (cls.__doc__ or "").strip().removesuffix(".")
+        return text[:1].lower() + text[1:]
+
+    def facts(self) -> ErrorFacts:
+        """Return the error as programs read it."""
+        code = str(self.code)
+        return {"code": code, "message": self.message, "hint": self.hint, "field": self.field}
+
+
+# ── fix your settings ────────────────────────────────────────────────────────────────────────
+
+
+class ConfigError(OutkeyError):
+    """The configuration is not usable as it is."""
+
+    code = "configuration"
+    cause = Cause.CONFIGURATION
+
+
+class HeaderFormatError(ConfigError):
+    """A header name or value is not valid HTTP."""
+
+    code = cause = Cause.HEADER_FORMAT
+    default_hint = "Review the authentication header format."
+
+
+class HeaderConflict(ConfigError):
+    """Two sources set the same header."""
+
+    code = "header_conflict"
+    default_hint = "Keep one of the two; a header has exactly one source."
+
+
+class SecretMissing(ConfigError):
+    """A secret that this configuration needs is missing."""
+
+    code = cause = Cause.SECRET_MISSING
+    default_hint = "Enter the secret, or set what its reference names."
+
+
+class UnknownConfiguration(ConfigError):
+    """There is no configuration of that name."""
+
+    code = "unknown_configuration"
+
+
+class InactiveConfiguration(ConfigError):
+    """The configuration is switched off."""
+
+    code = "inactive"
+    default_hint = "Tick Active to send with it again."
+
+
+# ── they answered badly, or not at all ───────────────────────────────────────────────────────
+
+
+class RemoteError(OutkeyError):
+    """The external system did not answer as it should."""
+
+
+class ConnectionFailed(RemoteError):
+    """No connection, or it broke before a whole answer came."""
+
+    code = cause = Cause.CONNECTION
+    retryable = True
+    default_hint = "Check host and port of the Base URL, and whether the service is up."
+
+
+class AnswerBroken(ConnectionFailed):
+    """The connection broke in the middle of the answer."""
+
+    retryable = False  # the server has acted; only the caller knows whether twice is harmless
+    default_hint = "Check what the request did before you repeat it."
+
+
+class DnsFailed(RemoteError):
+    """The host name could not be resolved."""
+
+    code = cause = Cause.DNS
+    default_hint = "Check the host name in the Base URL for a typing error."
+
+
+class TlsFailed(RemoteError):
+    """The TLS handshake failed."""
+
+    code = cause = Cause.TLS
+    default_hint = "Check the server's certificate; add its CA in the TLS tab if it is private."
+
+
+class TimedOut(RemoteError):
+    """No whole answer came in time."""
+
+    code = cause = Cause.TIMEOUT
+    # Whether the server acted is unknown, and the time is spent: a retry needs a decision.
+    default_hint = "Raise the time-outs in the Limits tab if the API is known to be slow."
+
+
+class ResponseTooLarge(RemoteError):
+    """The answer is larger than the configured limit."""
+
+    code = cause = Cause.RESPONSE_TOO_LARGE
+    default_hint = "Ask for less at a time, or raise the response size in the Limits tab."
+
+
+class Refused(RemoteError):
+    """The external system answered with an error."""
+
+    def __init__(self, cause: Cause, status: int, remedy: str) -> None:
+        super().__init__(f"the API answered {status} ({cause.replace('_', ' ')})", hint=remedy)
+        self.code = self.cause = cause  # type: ignore[misc]  # here the answer decides
+        self.status = status
+
+
+# ── we refused ───────────────────────────────────────────────────────────────────────────────
+
+
+class PolicyError(OutkeyError):
+    """outkey refused to send this."""
+
+
+class EgressDenied(PolicyError):
+    """The destination is not allowed for this configuration."""
+
+    code = cause = Cause.EGRESS_DENIED
+
+
+class RedirectBlocked(PolicyError):
+    """The server redirected to a place where these credentials must not go."""
+
+    code = cause = Cause.REDIRECT_BLOCKED
+    default_hint = "Put the address the API really lives at into the Base URL."
+
+
+class RateLimited(PolicyError):
+    """The configuration's own rate limit leaves no room within the total time."""
+
+    code = cause = Cause.RATE_LIMITED
+    retryable = True
+    default_hint = "Send later, or raise the rate limit if the API permits more."
+
+
+class TlsBelowFloor(PolicyError):
+    """The server offers no TLS version as new as the configuration demands."""
+
+    code = cause = Cause.TLS
+    default_hint = "Have the server updated; TLS 1.2 is the lowest version outkey speaks."
+
+
+class AuthenticationRequired(PolicyError):
+    """A production API on the public internet must not have Authentication Type None."""
+
+    code = "authentication_required"
+    cause = Cause.CONFIGURATION
+    default_hint = "Choose Basic or Bearer Token, or give the Reason 'public API' if it is one."
+
+
+# ── our storage, key or audit ────────────────────────────────────────────────────────────────
+
+
+class HostError(OutkeyError):
+    """outkey's own storage failed."""
+
+
+class AuditUnavailable(HostError):
+    """The attempt could not be recorded, so nothing was sent."""
+
+    code = "audit_unavailable"
+    retryable = True
+    default_hint = "Make the audit log writable again; sending resumes by itself."

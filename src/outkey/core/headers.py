@@ -1,0 +1,160 @@
+"""The grammar of header lines, and the rule "one header, one source".
+
+HTTP clients let control characters, folded lines and doubled names through, and put the value
+they refuse into their exception. So everything is checked here, before any client sees it, and a
+refusal names the place and never the value.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import TypeVar
+
+from outkey.core.errors import ConfigError, HeaderConflict, HeaderFormatError, SecretMissing
+from outkey.core.message import Header, Source
+from outkey.core.secret import Secret
+
+MAX_HEADERS = 64
+MAX_VALUE = 8 * 1024
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
+# Visible ASCII with blanks inside. A recipient strips blanks at the ends (RFC 9110 §5.5), so a
+# value that has some would not arrive as it is.
+_VALUE_FAULT = re.compile(r"[^ \t!-~]|\A[ \t]|[ \t]\Z")
+_TOKEN_FAULT = re.compile(r"[^!-~]")
+_BLANKS = " \t\r\n"
+# Framing and connection headers are the transport's own; Proxy-* would be a second credential.
+_FORBIDDEN = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_CREDENTIAL_NAME = re.compile(
+    r"auth|key|token|secret|password|passwd|signature|session|cookie|credential", re.IGNORECASE
+)
+Text = TypeVar("Text", str, Secret, str | Secret)
+
+
+def check_name(name: str, *, field: str) -> str:
+    """Return the name if it may be set by a person, else say why not."""
+    if not _TOKEN.fullmatch(name):
+        raise HeaderFormatError(
+            "the header name is empty or has a character that no header name may have",
+            field=field,
+            hint="Use letters, digits and hyphens, without blanks or a colon.",
+        )
+    lower = name.lower()
+    if lower in _FORBIDDEN or lower.startswith("proxy-"):
+        raise HeaderFormatError(
+            f"the header {name} belongs to the connection and cannot be set",
+            field=field,
+            hint="Remove it; outkey sets it where it is needed.",
+        )
+    return name
+
+
+def check_value(value: Text, *, field: str) -> Text:
+    """Return the value if it would arrive exactly as it is, else say where it would not."""
+    if isinstance(value, Secret):
+        return value.derive(lambda text: _checked_value(text, field))
+    return _checked_value(value, field)
+
+
+def check_token(token: Secret, *, field: str) -> Secret:
+    """Return a token that may stand behind `Bearer `: visible ASCII, no blank.
+
+    RFC 6750's b64token is not enforced: real tokens hold `^`, `#`, `!` and `:` (eBay, Salesforce).
+    """
+    return token.derive(lambda text: _checked_token(text, field))
+
+
+def tidy_value(value: Text) -> Text:
+    """Remove the blanks around a pasted header value."""
+    if isinstance(value, Secret):
+        return value.derive(lambda text: text.strip(_BLANKS))
+    return value.strip(_BLANKS)
+
+
+def tidy_token(token: Secret) -> Secret:
+    """Remove what comes along when a token is pasted: blanks around it and one `Bearer `."""
+    return token.derive(_tidied_token)
+
+
+def looks_like_credential(name: str) -> bool:
+    """Tell whether a header of this name usually carries a secret."""
+    return bool(_CREDENTIAL_NAME.search(name))
+
+
+def compose(headers: Iterable[Header]) -> tuple[Header, ...]:
+    """Put the headers of all sources together; a second source for one name is an error.
+
+    Client defaults alone give way to whoever else sets them.
+    """
+    taken: dict[str, Header] = {}
+    for header in headers:
+        key = header.name.lower()
+        other = taken.get(key)
+        if other is None or other.source is Source.DEFAULT:
+            taken[key] = header
+        elif header.source is not Source.DEFAULT:
+            raise _conflict(header, other)
+    if len(taken) > MAX_HEADERS:
+        raise ConfigError(f"more than {MAX_HEADERS} headers", field="headers")
+    return tuple(taken.values())
+
+
+def _conflict(header: Header, other: Header) -> HeaderConflict:
+    if header.source is other.source:
+        message = f"the header {other.name} is set twice by one source: {header.source}"
+    else:
+        message = f"the header {other.name} is set by two sources: {other.source}, {header.source}"
+    return HeaderConflict(message, field=f"header:{other.name}")
+
+
+def _checked_value(text: str, field: str) -> str:
+    if len(text) > MAX_VALUE:
+        raise HeaderFormatError(f"the value is longer than {MAX_VALUE} characters", field=field)
+    if fault := _VALUE_FAULT.search(text):
+        raise HeaderFormatError(f"the value has {_described(text, fault)}", field=field)
+    return text
+
+
+def _checked_token(text: str, field: str) -> str:
+    if not text:
+        raise SecretMissing("the token is empty", field=field)
+    if len(text) > MAX_VALUE:
+        raise HeaderFormatError(f"the token is longer than {MAX_VALUE} characters", field=field)
+    if text.startswith("{"):
+        raise HeaderFormatError(
+            "the token looks like a JSON document",
+            field=field,
+            hint="Enter only the value of its access_token.",
+        )
+    if fault := _TOKEN_FAULT.search(text):
+        raise HeaderFormatError(f"the token has {_described(text, fault)}", field=field)
+    return text
+
+
+def _described(text: str, fault: re.Match[str]) -> str:
+    """Say what kind of character is at fault, and where, without showing it."""
+    character = fault.group()
+    kind = "a character outside ASCII (perhaps an invisible one)"
+    if character in "\r\n":
+        kind = "a line break"
+    elif character in " \t":
+        kind = "a blank"
+    elif character.isascii():
+        kind = "a control character"
+    return f"{kind} at position {fault.start() + 1} of {len(text)}"
+
+
+def _tidied_token(text: str) -> str:
+    text = text.strip(_BLANKS)
+    scheme, _, rest = text.partition(" ")
+    return rest.strip(_BLANKS) if scheme.lower() == "bearer" else text

@@ -1,0 +1,24 @@
+"""One file, one scheme; and the closed choice between them."""
+
+from collections.abc import Callable
+from typing import assert_never
+
+from outkey.core.config import AuthenticationType, Configuration
+from outkey.core.flow import Scheme
+from outkey.core.schemes.basic import Basic
+from outkey.core.schemes.bearer import Bearer
+from outkey.core.schemes.none import NoAuthentication
+from outkey.core.secret import Secret
+
+
+def scheme_of(configuration: Configuration, secret: Callable[[str], Secret]) -> Scheme:
+    """Return the configuration's scheme with its secrets; an unknown type cannot pass."""
+    match configuration.authentication_type:
+        case AuthenticationType.NONE:
+            return NoAuthentication()
+        case AuthenticationType.BASIC:
+            return Basic(configuration.username, secret("password"))
+        case AuthenticationType.BEARER:
+            return Bearer(secret("token"))
+        case other:
+            assert_never(other)

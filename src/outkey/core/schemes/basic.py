@@ -1,0 +1,39 @@
+"""Authentication Type Basic (RFC 7617)."""
+
+import re
+import unicodedata
+from base64 import b64encode
+from dataclasses import dataclass
+
+from outkey.core.errors import HeaderFormatError
+from outkey.core.flow import Flow, send
+from outkey.core.headers import check_value
+from outkey.core.message import Header, Request, Source
+from outkey.core.secret import Secret
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # RFC 7617 §2 forbids them in both parts
+
+
+@dataclass(frozen=True, slots=True)
+class Basic:
+    """Send user name and password with each request."""
+
+    username: str
+    password: Secret
+
+    def flow(self, request: Request) -> Flow:
+        """Add `Authorization: Basic …` and send."""
+        return (yield from send(request.with_headers((*request.headers, self._header()))))
+
+    def _header(self) -> Header:
+        value = self.password.derive(self._encode)
+        return Header("Authorization", check_value(value, field="password"), Source.AUTHENTICATION)
+
+    def _encode(self, password: str) -> str:
+        if _CONTROL.search(password):
+            raise HeaderFormatError("Password holds a control character", field="password")
+        if not self.username and not password:
+            raise HeaderFormatError("Username and Password are both empty", field="username")
+        # RFC 7617 §2.1: UTF-8 after normalization to NFC; curl and browsers send the same bytes.
+        pair = unicodedata.normalize("NFC", f"{self.username}:{password}")
+        return "Basic " + b64encode(pair.encode()).decode("ascii")

@@ -1,0 +1,22 @@
+"""Authentication Type Bearer Token with an entered token (RFC 6750 §2.1)."""
+
+from dataclasses import dataclass
+
+from outkey.core.flow import Flow, send
+from outkey.core.headers import check_token, tidy_token
+from outkey.core.message import Header, Request, Source
+from outkey.core.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """Send a token with each request."""
+
+    token: Secret
+
+    def flow(self, request: Request) -> Flow:
+        """Add `Authorization: Bearer …` and send."""
+        token = check_token(tidy_token(self.token), field="token")
+        value = token.derive("Bearer {}".format)
+        header = Header("Authorization", value, Source.AUTHENTICATION)
+        return (yield from send(request.with_headers((*request.headers, header))))

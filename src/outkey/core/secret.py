@@ -1,0 +1,83 @@
+"""The type that keeps a secret from being shown. Nothing else may live here.
+
+Safe by type, not by name: every way Python has of turning an object into text gives a mask, and
+`reveal()` is the one door, whose callers a test lists.
+"""
+
+import hmac
+from collections.abc import Callable, Iterable
+from typing import NoReturn, SupportsIndex
+
+from outkey.core.errors import OutkeyError
+
+MASK = "***"
+
+
+class Secret:
+    """A text that must not be shown. It compares in constant time and is not hashable."""
+
+    __slots__ = ("__text",)
+
+    def __init__(self, text: str) -> None:
+        self.__text = text
+
+    def reveal(self) -> str:
+        """Return the text itself. Only the adapters that need the bytes may call this."""
+        return self.__text
+
+    def derive(self, transform: Callable[[str], str]) -> "Secret":
+        """Apply a pure function to the text; the result is secret too.
+
+        The function may refuse by raising an OutkeyError, which must not repeat the text. Its
+        frames and whatever else it raises are dropped, since both may hold the text.
+        """
+        try:
+            return Secret(transform(self.__text))
+        except OutkeyError as refused:
+            failure: Exception = refused
+        except Exception:  # noqa: BLE001 - e.g. UnicodeEncodeError carries the whole text
+            failure = ValueError("a secret could not be transformed")
+        failure.__cause__ = failure.__context__ = None
+        raise failure.with_traceback(None)
+
+    def known_prefix(self, words: Iterable[str]) -> str:
+        """Return which of the caller's own words the text starts with, or nothing."""
+        return next((word for word in words if self.__text.startswith(word)), "")
+
+    def __bool__(self) -> bool:
+        return bool(self.__text)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(
+            self.__text.encode(errors="surrogatepass"), other.__text.encode(errors="surrogatepass")
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # a hash of a weak secret gives it away
+
+    def __repr__(self) -> str:
+        return f"Secret({MASK})"
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __format__(self, spec: str) -> str:
+        return format(MASK, spec)
+
+    def __copy__(self) -> "Secret":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Secret":
+        return self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError("a Secret cannot be pickled or serialized")
+
+    def __getstate__(self) -> NoReturn:
+        raise TypeError("a Secret has no state to hand out")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "_Secret__text" or hasattr(self, "_Secret__text"):
+            raise AttributeError("a Secret cannot be changed")
+        object.__setattr__(self, name, value)

@@ -1,0 +1,271 @@
+from datetime import date
+
+import pytest
+
+from outkey.core.config import HeaderRow, attribute_paths
+from outkey.core.document import parse_document
+from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.fields import BY_PATH, FIELDS, Kind
+
+WHOLE = """
+[configuration.acme]
+base_url = "https://api.acme.example/v2"
+environment = "test"
+network = "internal"
+authentication_type = "bearer"
+no_auth_reason = "public_api"
+username = "api_user"
+password = "env:ACME_PASSWORD"
+token = "file:/run/secrets/acme"
+token_source = "entered"
+active = false
+notes = '''two
+lines'''
+token_expires_on = 2027-01-31
+[[configuration.acme.headers]]
+key = "X-API-Key"
+value = "env:ACME_API_KEY"
+[[configuration.acme.headers]]
+key = "X-Tenant"
+value = "  seven "
+[[configuration.acme.headers]]
+key = "X-Session"
+value = "plain on purpose"
+secret = false
+[[configuration.acme.headers]]
+key = "X-From-Env"
+value = "env:SOMETHING"
+[configuration.acme.tls]
+minimum_version = "1.3"
+ca_file = "/etc/ssl/acme-ca.pem"
+client_certificate = "/etc/ssl/acme-client.pem"
+client_key = "file:/run/secrets/acme-client.key"
+[configuration.acme.limits]
+connect_timeout = 1.5
+read_timeout = 2
+total_timeout = 3
+requests_per_minute = 600
+response_mebibytes = 8
+retries = 0
+[configuration.acme.verification]
+test_path = "/me"
+test_method = "head"
+accepted_statuses = "200-299, 404"
+forbidden_means_expired = true
+expired_marker = "EXPIRED"
+[line.orders]
+configuration = "acme"
+method = "get"
+path = "/orders"
+"""
+
+
+def test_every_key_of_the_document_reaches_its_attribute() -> None:
+    document = parse_document(WHOLE)
+    (acme,) = document.configurations
+    assert (acme.environment, acme.network, acme.active) == ("test", "internal", False)
+    assert (acme.authentication_type, acme.no_auth_reason) == ("bearer", "public_api")
+    assert acme.token_expires_on == date(2027, 1, 31)
+    assert str(acme.base.origin) == "https://api.acme.example"
+    assert acme.base.target == "/v2"
+    assert {field: str(reference) for field, reference in acme.secrets.items()} == {
+        "password": "env:ACME_PASSWORD",
+        "token": "file:/run/secrets/acme",
+        "client_key": "file:/run/secrets/acme-client.key",
+        "header:X-API-Key": "env:ACME_API_KEY",
+        "header:X-From-Env": "env:SOMETHING",
+    }
+    assert acme.headers == (
+        HeaderRow("X-API-Key", "", secret=True),
+        HeaderRow("X-Tenant", "seven", secret=False),
+        HeaderRow("X-Session", "plain on purpose", secret=False),
+        HeaderRow("X-From-Env", "", secret=True),
+    )
+    assert (acme.tls.minimum_version, acme.tls.client_certificate) == (
+        "1.3",
+        "/etc/ssl/acme-client.pem",
+    )
+    assert (acme.limits.connect_timeout, acme.limits.requests_per_minute) == (1.5, 600)
+    assert acme.verification.test_method == "HEAD"
+    assert [(line.name, line.method, line.path) for line in document.lines] == [
+        ("orders", "GET", "/orders")
+    ]
+
+
+def test_what_is_left_out_has_the_defaults_of_the_table() -> None:
+    (acme,) = parse_document('[configuration.acme]\nbase_url="https://a.example"').configurations
+    assert (acme.environment, acme.network, acme.active) == ("production", "public", True)
+    assert acme.authentication_type == "none"
+    assert acme.limits.requests_per_minute is None
+    assert (acme.limits.connect_timeout, acme.limits.read_timeout) == (5, 15)
+    assert (acme.limits.total_timeout, acme.limits.response_mebibytes) == (60, 32)
+    assert acme.verification.accepted_statuses == "200-299"
+
+
+def configured(lines: str) -> str:
+    return f'[configuration.acme]\nbase_url = "https://a.example"\n{lines}'
+
+
+def row(content: str) -> str:
+    return configured(f"[[configuration.acme.headers]]\n{content}")
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "reason"),
+    [
+        ("not toml", None, "not TOML"),
+        ("configuration = 1", "configuration", "must be a table"),
+        ("[configuration]\nacme = 1", "configuration", "must be a table"),
+        ("[configurations.acme]", "configurations", "unknown key"),
+        ("[configuration.acme]", "base_url", "must start with"),
+        ('[configuration.acme]\nbase_url = ""', "base_url", "must not be empty"),
+        ('[configuration.acme]\nbase_url = "https://u:hunter2@a.example"', "base_url", "user name"),
+        ('[configuration."a\\u0001"]\nbase_url = "https://a.example"', "name", "control character"),
+        ('[configuration.""]\nbase_url = "https://a.example"', "name", "empty"),
+        (configured('pasword = "env:X"'), "pasword", "unknown key"),
+        (configured('password = "hunter2"'), "password", "must be a reference"),
+        (configured('password = "env:"'), "password", "must be a reference"),
+        (configured('password = "env:BAD NAME hunter2"'), "password", "no environment variable"),
+        (configured('password = "env:OUTKEY_KEY"'), "password", "outkey's own"),
+        (configured('token = "file:relative/hunter2"'), "token", "absolute path"),
+        (configured("token = 7"), "token", "must be a reference"),
+        (configured('username = "a:hunter2"'), "username", "colon"),
+        (configured('username = "a\\u0000"'), "username", "control character"),
+        (configured("username = 5"), "username", "must be text"),
+        (configured(f'notes = "{"x" * 2001}"'), "notes", "longer than"),
+        (
+            configured('authentication_type = "hunter2"'),
+            "authentication_type",
+            "one of: none, basic",
+        ),
+        (configured("active = 1"), "active", "true or false"),
+        (
+            configured("[configuration.acme.tls]\nminimum_version = 1.3"),
+            "tls.minimum_version",
+            "one of: 1.2, 1.3",
+        ),
+        (configured('token_expires_on = "2027-01-31"'), "token_expires_on", "a date"),
+        (configured("[configuration.acme.limits]\nretries = 11"), "limits.retries", "from 0 to 10"),
+        (
+            configured("[configuration.acme.limits]\nretries = true"),
+            "limits.retries",
+            "whole number",
+        ),
+        (
+            configured("[configuration.acme.limits]\nretries = 1.5"),
+            "limits.retries",
+            "whole number",
+        ),
+        (
+            configured("[configuration.acme.limits]\ntotal_timeout = nan"),
+            "limits.total_timeout",
+            "a number from",
+        ),
+        (configured("[configuration.acme.limits]\nretrys = 1"), "limits.retrys", "unknown key"),
+        (configured("limits = 5"), "limits", "must be a table"),
+        (
+            configured('[configuration.acme.verification]\ntest_method = "G T"'),
+            "verification.test_method",
+            "HTTP method",
+        ),
+        (
+            configured('[configuration.acme.verification]\naccepted_statuses = "2xx"'),
+            "verification.accepted_statuses",
+            "statuses such as",
+        ),
+        (configured("headers = 5"), "headers", "at most 64 rows"),
+        (configured("headers = [5]"), "headers[0]", "must be a table"),
+        (row('value = "x"'), "headers[0].key", "needs a key"),
+        (row('key = "X"\nvalue = 5'), "headers[0].value", "must be text"),
+        (row('key = "X"\nvalue = "v"\nsecret = "yes"'), "headers[0].secret", "true or false"),
+        (row('key = "X Bad"\nvalue = "v"'), "headers[0].key", "header name"),
+        (row('key = "Host"\nvalue = "v"'), "headers[0].key", "belongs to the connection"),
+        (row('key = "X-Tenant"\nvalue = "a\\nhunter2"'), "headers[0].value", "line break"),
+        (row('key = "X-API-Key"\nvalue = "hunter2"'), "headers[0].value", "must be a reference"),
+        (row('key = "X"\nvalu = "v"'), "headers[0].valu", "unknown key"),
+        (
+            row(
+                'key = "X-A"\nvalue = "1"\n[[configuration.acme.headers]]\nkey = "x-a"\nvalue = "2"'
+            ),
+            "headers[1].key",
+            "two rows",
+        ),
+        (
+            configured("[line.x]\nmethod = 'GET'"),
+            "line.x.configuration",
+            "must name a configuration",
+        ),
+        (configured('[line.x]\nconfiguration = "b"'), "line.x.configuration", "must name"),
+        (configured('[line.x]\nconfiguration = "acme"\npath = 5'), "line.x.path", "must be text"),
+        (configured('[line.x]\nconfiguration = "acme"\npth = "/"'), "line.x.pth", "unknown key"),
+    ],
+)
+def test_what_is_wrong_is_named_by_field_and_reason_and_never_repeated(
+    text: str, field: str | None, reason: str
+) -> None:
+    with pytest.raises(ConfigError, match=reason) as caught:
+        parse_document(text)
+    assert caught.value.field == field
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_an_unknown_key_comes_with_a_suggestion() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_document(configured('pasword = "env:X"'))
+    assert caught.value.hint == "Did you mean password?"
+    assert "configuration acme" in caught.value.message
+
+
+def test_a_key_like_no_other_comes_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_document(row('key = "X"\nzzzzz = 1'))
+    assert caught.value.hint == "Known here: key, secret, value."
+
+
+def test_the_table_and_the_configuration_name_the_same_fields() -> None:
+    from_table = {f.path for f in FIELDS if f.kind is not Kind.SECRET}
+    assert from_table == attribute_paths()
+
+
+def test_the_table_is_consistent_in_itself() -> None:
+    labels = {(f.tab, f.label) for f in FIELDS}
+    assert len(labels) == len(FIELDS)
+    for field in FIELDS:
+        assert field.help.endswith(".")
+        assert bool(field.choices) == (field.kind is Kind.CHOICE)
+        for condition in (field.visible_when, field.required_when):
+            if condition and condition.values:
+                assert set(condition.values) <= {key for key, _ in BY_PATH[condition.path].choices}
+        if field.default not in {None, "", ()} and field.kind is not Kind.ROWS:
+            assert field.parse(field.default) == field.default
+
+
+def test_the_labels_are_those_of_the_specification() -> None:
+    labels = {f.label for f in FIELDS}
+    assert {"Authentication Type", "Username", "Password", "Token", "Headers"} <= labels
+    assert [label for _, label in BY_PATH["authentication_type"].choices] == [
+        "None",
+        "Basic",
+        "Bearer Token",
+    ]
+
+
+def test_a_date_with_a_time_counts_as_its_day() -> None:
+    text = configured("token_expires_on = 2027-01-31T10:00:00Z")
+    assert parse_document(text).configurations[0].token_expires_on == date(2027, 1, 31)
+
+
+def test_secret_fields_are_known_as_such() -> None:
+    secret = {f.secret_name for f in FIELDS if f.secret}
+    assert secret == {"password", "token", "client_key"}
+
+
+def test_a_condition_reads_as_a_sentence() -> None:
+    assert str(BY_PATH["username"].visible_when) == "Authentication Type is basic"
+
+
+def test_values_of_unknown_fields_are_refused_by_the_builder_too() -> None:
+    from outkey.testing import configuration
+
+    with pytest.raises(OutkeyError, match="no such field"):
+        configuration(nonsense="x")

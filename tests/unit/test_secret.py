@@ -1,0 +1,146 @@
+import copy
+import dataclasses
+import io
+import json
+import logging
+import pickle
+import pprint
+import traceback
+from base64 import b64encode
+from string import Template
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outkey.core.errors import ConfigError
+from outkey.core.headers import check_token, check_value
+from outkey.core.message import Header, Request, Source, TlsSettings
+from outkey.core.origin import Origin
+from outkey.core.schemes.basic import Basic
+from outkey.core.secret import Secret
+
+CANARIES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=8).map(
+    lambda text: f"canary{text}yranac"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Holder:
+    secret: Secret
+    name: str = "holder"
+
+
+def logged(secret: Secret) -> str:
+    stream = io.StringIO()
+    logger = logging.Logger("leak", logging.DEBUG)
+    logger.addHandler(logging.StreamHandler(stream))
+    logger.debug("%s %r %s", secret, secret, {"secret": secret})
+    try:
+        raise RuntimeError(secret)
+    except RuntimeError:
+        logger.exception("failed with %s", secret)
+    return stream.getvalue()
+
+
+def traced(secret: Secret) -> str:
+    """Return a traceback with all local variables, as debuggers and crash reporters take them."""
+
+    def refuse(text: str) -> str:
+        copied = f"refused: {text}"
+        raise ConfigError("refused") if copied else None
+
+    parts = []
+    for attempt in (
+        lambda: secret.derive(refuse),
+        lambda: secret.derive(lambda text: text.encode("latin-1", "strict").decode("utf-16")),
+        lambda: check_value(secret.derive(lambda text: text + "\r\nx"), field="f"),
+        lambda: check_token(secret.derive(lambda text: text + " x"), field="f"),
+        lambda: next(Basic("u", secret.derive(lambda text: text + "\0")).flow(REQUEST)),
+    ):
+        try:
+            attempt()
+        except Exception as error:  # noqa: BLE001 - whatever it is, its text is what we test
+            captured = traceback.TracebackException.from_exception(error, capture_locals=True)
+            parts += [*captured.format(), repr(error.__context__), repr(error.__cause__)]
+    return "".join(parts)
+
+
+REQUEST = Request("GET", Origin("https", "a.example", 443), "/")
+SHOWN_BY = {
+    "repr": repr,
+    "str": str,
+    "format": lambda s: f"{s} {s!r} {s!s:>12} {s:*^20}",
+    "percent": lambda s: "%s %r" % (s, s),  # noqa: UP031 - people write this
+    "template": lambda s: Template("$s").substitute(s=s),
+    "container": lambda s: str([s, {"key": s}, (s,), Holder(s)]),
+    "pprint": lambda s: pprint.pformat({"deep": [Holder(s)]}),
+    "dataclass dump": lambda s: str(dataclasses.asdict(Holder(s))),
+    "json": lambda s: json.dumps({"secret": s}, default=str) + json.dumps([s], default=repr),
+    "copy": lambda s: str(copy.copy(s)) + repr(copy.deepcopy([s])),
+    "log": logged,
+    "traceback": traced,
+    "header": lambda s: str(Header("X-Key", s, Source.ROW)) + repr(TlsSettings(client_key=s)),
+    "request": lambda s: repr(REQUEST.with_headers((Header("X", s, Source.ROW),))),
+    "slots": lambda s: str([getattr(s, "__dict__", ""), dir(s)]),
+    "exception": lambda s: str(ConfigError("x", field="y")) + str(ValueError(s)),
+}
+
+
+@pytest.mark.parametrize("way", SHOWN_BY)
+@given(text=CANARIES)
+def test_a_secret_shows_nothing(way: str, text: str) -> None:
+    shown = SHOWN_BY[way](Secret(text))
+    encoded = b64encode(text.encode()).decode()
+    for form in (text, encoded, text.encode().hex(), repr(text)[1:-1]):
+        assert form not in shown
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_secret_cannot_be_pickled(protocol: int) -> None:
+    with pytest.raises(TypeError) as caught:
+        pickle.dumps(Holder(Secret("canary")), protocol)
+    assert "canary" not in str(caught.value)
+
+
+def test_a_secret_hands_out_no_state() -> None:
+    with pytest.raises(TypeError):
+        Secret("canary").__getstate__()
+
+
+def test_a_secret_has_no_json_form_by_itself() -> None:
+    with pytest.raises(TypeError) as caught:
+        json.dumps(Secret("canary"))
+    assert "canary" not in str(caught.value)
+
+
+def test_a_secret_is_equal_to_one_of_the_same_text_and_to_nothing_else() -> None:
+    assert Secret("a") == Secret("a")
+    assert Secret("a") != Secret("b")
+    assert Secret("a") != "a"
+    assert Secret("\ud800") == Secret("\ud800")
+
+
+def test_a_secret_is_neither_hashable_nor_changeable() -> None:
+    with pytest.raises(TypeError):
+        hash(Secret("a"))
+    with pytest.raises(AttributeError):
+        Secret("a").extra = 1  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        Secret("a")._Secret__text = "b"  # type: ignore[attr-defined]
+
+
+def test_what_is_derived_is_a_secret_with_the_derived_text() -> None:
+    derived = Secret("abc").derive(str.upper)
+    assert isinstance(derived, Secret)
+    assert derived.reveal() == "ABC"
+
+
+def test_only_an_empty_secret_is_false() -> None:
+    assert not Secret("")
+    assert Secret(" ")
+
+
+def test_a_known_prefix_tells_only_the_callers_own_words() -> None:
+    assert Secret("Bearer abc").known_prefix(["Basic ", "Bearer "]) == "Bearer "
+    assert Secret("abc").known_prefix(["Basic "]) == ""
