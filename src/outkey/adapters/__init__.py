@@ -1,0 +1,1 @@
+"""What meets the world, named port_technology. Adapters never see the engine."""

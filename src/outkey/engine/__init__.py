@@ -1,0 +1,1 @@
+"""Use cases, built from core and ports: whether, and in what order."""

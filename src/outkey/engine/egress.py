@@ -1,0 +1,143 @@
+"""Where requests may go. Every address a name resolves to is judged, in every spelling.
+
+The verdicts are kept apart so that a refusal can say what it was about.
+"""
+
+import ipaddress
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from outkey.core.config import Network
+from outkey.core.errors import EgressDenied
+from outkey.core.origin import Origin
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Verdict(StrEnum):
+    """What an address is to us."""
+
+    GLOBAL = "a public address"
+    PRIVATE = "a private address"
+    LOOPBACK = "this machine's loopback"
+    SHARED = "a carrier's shared address"
+    METADATA = "a link-local or cloud metadata address"
+    UNUSABLE = "an address no service has"
+    TUNNEL = "an IPv6 form that hides an IPv4 address"
+
+
+_ON_INTERNAL = frozenset({Verdict.GLOBAL, Verdict.PRIVATE, Verdict.LOOPBACK, Verdict.SHARED})
+_ON_PUBLIC = frozenset({Verdict.GLOBAL})
+_networks = ipaddress.ip_network
+# Where clouds hand out credentials to whoever asks; none of them is ever an API of ours.
+_METADATA = tuple(
+    map(
+        _networks,
+        [
+            "169.254.0.0/16",  # link-local: AWS, Azure, GCP, OpenStack, DigitalOcean
+            "fe80::/10",
+            "fd00:ec2::/32",  # AWS over IPv6
+            "fd20:ce::/32",  # Google Cloud over IPv6
+            "100.100.100.200/32",  # Alibaba Cloud
+            "168.63.129.16/32",  # Azure's wire server, a public address
+            "192.0.0.192/32",  # Oracle Cloud
+        ],
+    )
+)
+_SHARED = _networks("100.64.0.0/10")  # RFC 6598
+_NAT64 = _networks("64:ff9b::/96")  # RFC 6052
+# Forms that smuggle an IPv4 address past a check of the IPv6 one. Nothing lives there today.
+_TUNNELS = tuple(
+    map(
+        _networks,
+        [
+            "::/96",  # IPv4-compatible, RFC 4291 (deprecated)
+            "64:ff9b:1::/48",  # NAT64 for local use, RFC 8215
+            "2002::/16",  # 6to4, RFC 3056
+            "2001::/32",  # Teredo, RFC 4380
+        ],
+    )
+)
+_THIS_HOST = _networks("0.0.0.0/8")  # RFC 1122; Linux connects 0.0.0.0 to this machine
+_SITE_LOCAL = _networks("fec0::/10")  # RFC 3879; Python counts it as global
+
+
+@lru_cache(maxsize=4096)
+def judge(address: str) -> Verdict:
+    """Say what an address is; one that carries another inside is what it carries."""
+    try:
+        return _judge(ipaddress.ip_address(address))
+    except ValueError:
+        return Verdict.UNUSABLE
+
+
+def _judge(address: _Address) -> Verdict:
+    if isinstance(address, ipaddress.IPv6Address):
+        if inner := _carried(address):
+            return _judge(inner)
+        # `::` and `::1` lie inside the IPv4-compatible range but are no tunnels.
+        if int(address) > 1 and any(address in tunnel for tunnel in _TUNNELS):
+            return Verdict.TUNNEL
+        # An interface identifier of ISATAP (RFC 5214) carries an IPv4 address as well.
+        if (int(address) >> 32) & 0xFFFF_FFFF in {0x0000_5EFE, 0x0200_5EFE}:
+            return Verdict.TUNNEL
+    if any(address in network for network in _METADATA):
+        return Verdict.METADATA
+    if address.is_loopback:
+        return Verdict.LOOPBACK
+    return _judge_range(address)
+
+
+def _judge_range(address: _Address) -> Verdict:
+    if address in _THIS_HOST or address.is_unspecified:
+        return Verdict.UNUSABLE
+    if address.is_multicast or address.is_reserved:
+        return Verdict.UNUSABLE
+    if address in _SHARED:
+        return Verdict.SHARED
+    if address in _SITE_LOCAL:
+        return Verdict.PRIVATE
+    return Verdict.GLOBAL if address.is_global else Verdict.PRIVATE
+
+
+def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    if address.ipv4_mapped:
+        return address.ipv4_mapped
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """The policy for all destinations. `own` are the addresses this installation listens on."""
+
+    own: frozenset[tuple[str, int]] = frozenset()
+
+    def vet(self, network: Network, origin: Origin, addresses: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the addresses if every one of them is allowed, else refuse them all.
+
+        All, because a name that resolves to a good and a bad address is an attack or a mistake.
+        """
+        allowed = _ON_PUBLIC if network is Network.PUBLIC else _ON_INTERNAL
+        for address in addresses:
+            verdict = judge(address)
+            if verdict not in allowed:
+                raise _denied(origin, verdict, network)
+            if (address, origin.port) in self.own:
+                raise EgressDenied(f"{origin} is this outkey installation itself", field="base_url")
+        return addresses
+
+
+def is_address(host: str) -> bool:
+    """Tell whether a canonical host is an address, which needs no resolving."""
+    return ":" in host or host.replace(".", "").isdigit()
+
+
+def _denied(origin: Origin, verdict: Verdict, network: Network) -> EgressDenied:
+    if verdict in _ON_INTERNAL and network is Network.PUBLIC:
+        hint = "Set Network to Internal trusted network if this is your own network."
+    else:
+        hint = "Such addresses are never allowed; check the host name and your DNS."
+    return EgressDenied(f"{origin} leads to {verdict}", field="base_url", hint=hint)

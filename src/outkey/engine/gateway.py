@@ -1,0 +1,122 @@
+"""The door for callers: a Gateway sends and previews by a configuration's name."""
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from outkey.core.audit import Outcome
+from outkey.core.checks import Finding, check
+from outkey.core.errors import ConfigError
+from outkey.core.fields import BY_PATH
+from outkey.core.message import Response
+from outkey.core.origin import Params
+from outkey.core.secret import Secret
+from outkey.engine.drive import World, drive
+from outkey.engine.egress import Egress
+from outkey.engine.lend import Loan, lend
+from outkey.engine.preview import Preview, preview
+from outkey.engine.send import Call, Sender, encode_body
+from outkey.ports import Audit, Clock, Configurations, Permits, Resolver, Secrets, Transport
+
+_METHOD = BY_PATH["verification.test_method"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """Everything a gateway reaches the world with; hosts choose the adapters."""
+
+    configurations: Configurations
+    secrets: Secrets
+    transport: Transport
+    resolver: Resolver
+    clock: Clock
+    audit: Audit
+    permits: Permits
+    own: frozenset[tuple[str, int]] = frozenset()
+    jitter: Callable[[], float] = random.random
+
+
+class Gateway:
+    """Sends requests that carry the right credentials to the right place, or not at all."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._configurations = ports.configurations
+        self._transport = ports.transport
+        self._world = World(ports.transport, ports.resolver, ports.clock, ports.audit)
+        self._sender = Sender(
+            ports.secrets, ports.clock, ports.permits, Egress(ports.own), ports.jitter
+        )
+
+    def send(  # noqa: PLR0913 - the parts of a request, all by keyword
+        self,
+        configuration: str,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        json: object = None,
+        data: bytes | str | Mapping[str, object] | None = None,
+        headers: Mapping[str, str | Secret] | None = None,
+        line: str = "",
+    ) -> Response:
+        """Send one request and return the response whatever its status.
+
+        Raises when nothing was sent or nothing came back. `line` names the sync line that the
+        request belongs to.
+        """
+        body, content_type = encode_body(json, data)
+        call = Call(
+            configuration=self._configurations.get(configuration),
+            method=str(_METHOD.parse(method)),
+            path=path,
+            params=params,
+            headers=headers or {},
+            body=body,
+            content_type=content_type,
+            line=self._line(line, configuration),
+        )
+        return drive(self._sender.exchange(call), self._world)
+
+    def preview(self, configuration: str, method: str = "GET", path: str | None = None) -> Preview:
+        """Return the exact request with secrets masked; opens no connection.
+
+        Without a path it shows the configuration's own test request path.
+        """
+        found = self._configurations.get(configuration)
+        if path is None:
+            path = found.verification.test_path
+        return preview(self._sender, Call(found, str(_METHOD.parse(method)), path))
+
+    def lend(self, configuration: str, method: str, url: str, present: Iterable[str]) -> Loan:
+        """Return the credentials for a request that another HTTP client will carry.
+
+        `present` are the names of the headers it has already. Report its end to `settle`.
+        """
+        found = self._configurations.get(configuration)
+        return drive(lend(self._sender, found, method, url, present), self._world)
+
+    def settle(self, loan: Loan, status: int) -> None:
+        """Record how a request with lent credentials ended; status 0 means without an answer."""
+        outcome = "unknown" if not status else "ok" if status < 400 else "refused"
+        self._world.audit.conclude(Outcome(loan.attempt, status, outcome, 0))
+
+    def findings(self, configuration: str) -> list[Finding]:
+        """Return what is wrong or risky about a configuration."""
+        found = self._configurations.get(configuration)
+        return check(found, self._sender.opener(found))
+
+    def close(self) -> None:
+        """Close kept connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def _line(self, line: str, configuration: str) -> str:
+        if line and self._configurations.line(line).configuration != configuration:
+            raise ConfigError("the sync line belongs to another configuration", field="line")
+        return line

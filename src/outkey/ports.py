@@ -1,0 +1,99 @@
+"""Every edge of the world in one file: Protocols only.
+
+Each port has a fake and a contract suite in `outkey.testing`, which every adapter passes too.
+"""
+
+from typing import Protocol
+
+from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.config import Configuration, SyncLine
+from outkey.core.message import Request, Response, Route
+from outkey.core.secret import Secret
+
+
+class Configurations(Protocol):
+    """Where configurations and sync lines are kept."""
+
+    def get(self, name: str) -> Configuration:
+        """Return one configuration, or raise UnknownConfiguration."""
+
+    def line(self, name: str) -> SyncLine:
+        """Return one sync line, or raise UnknownConfiguration."""
+
+
+class Secrets(Protocol):
+    """Where secret values are kept."""
+
+    def open(self, configuration: Configuration, field: str) -> Secret:
+        """Return a secret for immediate use, or raise SecretMissing."""
+
+
+class Transport(Protocol):
+    """What carries a request to an address and brings the answer back.
+
+    It sends exactly the headers it is given, follows no redirect, reads no environment, and
+    keeps to the bounds of the route. What fails is a RemoteError or a PolicyError.
+    """
+
+    def send(self, request: Request, route: Route) -> Response:
+        """Exchange one request for one response."""
+
+    def close(self) -> None:
+        """Close kept connections; the transport may be used again."""
+
+
+class AsyncTransport(Protocol):
+    """The same for an event loop."""
+
+    async def send(self, request: Request, route: Route) -> Response:
+        """Exchange one request for one response."""
+
+
+class Resolver(Protocol):
+    """What turns a host name into addresses."""
+
+    def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
+        """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
+
+
+class AsyncResolver(Protocol):
+    """The same for an event loop."""
+
+    async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the bound is the adapter's business
+        """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
+
+
+class Clock(Protocol):
+    """What time it is."""
+
+    def now(self) -> float:
+        """Return Unix time in seconds."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class Audit(Protocol):
+    """Where attempts are recorded."""
+
+    def intend(self, intent: Intent) -> str:
+        """Record an intent durably and return the attempt's id, or raise AuditUnavailable."""
+
+    def conclude(self, outcome: Outcome) -> None:
+        """Record how an attempt ended; best effort, never raises."""
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Record that nothing was sent; best effort, never raises."""
+
+
+class Permits(Protocol):
+    """Who may send when, per configuration."""
+
+    def reserve(self, configuration: str, per_minute: int | None, patience: float) -> float | None:
+        """Take a permit and return the seconds to wait for it; None if that is too long."""
+
+    def hold(self, configuration: str, seconds: float) -> None:
+        """Let nobody send for this configuration for some time."""

@@ -1,0 +1,26 @@
+"""Fakes for every port and the contract suites that fakes and real adapters both pass.
+
+Shipped, so that whoever writes a host or an adapter can test it the way outkey tests its own.
+"""
+
+from outkey.testing.fakes import (
+    AsyncFake,
+    FakeClock,
+    FakeResolver,
+    FakeTransport,
+    MemoryAudit,
+    MemorySecrets,
+    configuration,
+    fake_gateway,
+)
+
+__all__ = [
+    "AsyncFake",
+    "FakeClock",
+    "FakeResolver",
+    "FakeTransport",
+    "MemoryAudit",
+    "MemorySecrets",
+    "configuration",
+    "fake_gateway",
+]

@@ -1,0 +1,270 @@
+"""Contract suites: subclass one in a test module, implement `make`, and every promise is tried.
+
+Each suite runs on the fake of its port and on every real adapter.
+"""
+
+import threading
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import pytest
+
+from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.config import Configuration, build
+from outkey.core.errors import (
+    ConnectionFailed,
+    DnsFailed,
+    ResponseTooLarge,
+    SecretMissing,
+    TimedOut,
+    UnknownConfiguration,
+)
+from outkey.core.message import Header, Request, Response, Route, Source, TlsSettings
+from outkey.core.origin import Origin
+from outkey.core.secret import Secret
+from outkey.ports import Audit, Clock, Configurations, Permits, Resolver, Secrets, Transport
+
+
+class Scene(Enum):
+    """How the peer behind a transport behaves."""
+
+    ANSWERS = auto()  # 201, header `X-Peer: here`, body b"hello"
+    REDIRECTS = auto()  # 302 with a Location
+    STAYS_SILENT = auto()
+    IS_NOT_THERE = auto()
+    FLOODS = auto()  # 200 with two mebibytes
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A transport and the peer that plays a scene."""
+
+    transport: Transport
+    origin: Origin
+    received: list[tuple[str, str, tuple[tuple[str, str], ...], bytes]]
+
+    def send(self, *, time_left: float = 5.0, response_bytes: int = 1024 * 1024) -> Response:
+        """Send a request with a secret and a body."""
+        headers = (
+            Header("Host", self.origin.authority, Source.DEFAULT),
+            Header("Content-Length", "4", Source.DEFAULT),
+            Header("X-Key", Secret("the value"), Source.ROW),
+        )
+        request = Request("POST", self.origin, "/path?query=1", headers, b"body")
+        return self.transport.send(request, self.route(time_left, response_bytes))
+
+    def route(self, time_left: float, response_bytes: int) -> Route:
+        """Return a route to the peer."""
+        return Route(
+            addresses=(self.origin.host,),
+            partition="contract",
+            tls=TlsSettings(),
+            connect_timeout=2.0,
+            read_timeout=2.0,
+            time_left=time_left,
+            response_bytes=response_bytes,
+        )
+
+
+class TransportContract(ABC):
+    """What every transport promises."""
+
+    @abstractmethod
+    def make(self, scene: Scene) -> Trial:
+        """Return a transport and a peer that plays the scene."""
+
+    def test_an_answer_comes_back_with_status_headers_and_body(self) -> None:
+        response = self.make(Scene.ANSWERS).send()
+        assert (response.status, response.body) == (201, b"hello")
+        assert response.headers["x-peer"] == "here"
+
+    def test_the_request_arrives_with_exactly_its_headers_and_its_body(self) -> None:
+        trial = self.make(Scene.ANSWERS)
+        trial.send()
+        method, target, headers, body = trial.received[-1]
+        assert (method, target, body) == ("POST", "/path?query=1", b"body")
+        assert [name for name, _ in headers] == ["Host", "Content-Length", "X-Key"]
+        assert headers[2] == ("X-Key", "the value")
+
+    def test_a_redirect_is_handed_over_and_not_followed(self) -> None:
+        trial = self.make(Scene.REDIRECTS)
+        assert trial.send().status == 302
+        assert len(trial.received) == 1
+
+    def test_silence_ends_at_the_time_left(self) -> None:
+        with pytest.raises(TimedOut):
+            self.make(Scene.STAYS_SILENT).send(time_left=0.3)
+
+    def test_nobody_there_is_a_failed_connection(self) -> None:
+        with pytest.raises(ConnectionFailed):
+            self.make(Scene.IS_NOT_THERE).send()
+
+    def test_a_body_over_the_limit_is_refused(self) -> None:
+        with pytest.raises(ResponseTooLarge):
+            self.make(Scene.FLOODS).send()
+
+    def test_a_body_within_the_limit_is_whole(self) -> None:
+        response = self.make(Scene.FLOODS).send(response_bytes=3 * 1024 * 1024)
+        assert len(response.body) == 2 * 1024 * 1024
+
+    def test_it_can_be_used_again_after_close(self) -> None:
+        trial = self.make(Scene.ANSWERS)
+        trial.send()
+        trial.transport.close()
+        assert trial.send().status == 201
+
+
+class ResolverContract(ABC):
+    """What every resolver promises. `localhost` is known, `nowhere.invalid` is not."""
+
+    @abstractmethod
+    def make(self) -> Resolver:
+        """Return a resolver."""
+
+    def test_a_known_name_has_addresses(self) -> None:
+        addresses = self.make().resolve("localhost", 80, 5.0)
+        assert "127.0.0.1" in addresses
+        assert len(set(addresses)) == len(addresses)
+
+    def test_an_unknown_name_is_a_dns_failure(self) -> None:
+        with pytest.raises((DnsFailed, TimedOut)):
+            self.make().resolve("nowhere.invalid", 80, 5.0)
+
+
+class ClockContract(ABC):
+    """What every clock promises."""
+
+    @abstractmethod
+    def make(self) -> Clock:
+        """Return a clock."""
+
+    def test_sleeping_moves_both_times_by_about_as_much(self) -> None:
+        clock = self.make()
+        now, monotonic = clock.now(), clock.monotonic()
+        clock.sleep(0.05)
+        assert 0.05 <= clock.monotonic() - monotonic < 5
+        assert 0 < clock.now() - now < 5
+
+
+class SecretsContract(ABC):
+    """What every store of secrets promises."""
+
+    @abstractmethod
+    def make(self, value: str) -> tuple[Secrets, Configuration]:
+        """Return a store in which the token of a configuration has this value."""
+
+    def test_a_secret_opens_to_its_value(self) -> None:
+        secrets, configuration = self.make("välue with blanks ")
+        assert secrets.open(configuration, "token") == Secret("välue with blanks ")
+
+    def test_an_empty_secret_is_a_value(self) -> None:
+        secrets, configuration = self.make("")
+        assert secrets.open(configuration, "token") == Secret("")
+
+    def test_a_secret_that_is_not_there_is_missing_and_named(self) -> None:
+        secrets, configuration = self.make("value")
+        with pytest.raises(SecretMissing) as caught:
+            secrets.open(configuration, "password")
+        assert caught.value.field == "password"
+
+
+class AuditContract(ABC):
+    """What every audit promises."""
+
+    @abstractmethod
+    def make(self) -> Audit:
+        """Return an audit that works."""
+
+    def test_every_attempt_gets_an_id_of_its_own(self) -> None:
+        audit = self.make()
+        intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0)
+        first, second = audit.intend(intent), audit.intend(intent)
+        assert first
+        assert first != second
+
+    def test_ends_and_refusals_are_taken_without_an_error(self) -> None:
+        audit = self.make()
+        intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0)
+        attempt = audit.intend(intent)
+        audit.conclude(Outcome(attempt, 200, "ok", 5))
+        audit.refuse(Refusal("acme", "", "egress_denied"))
+        assert audit.intend(intent) != attempt
+
+
+class ConfigurationsContract(ABC):
+    """What every store of configurations promises."""
+
+    @abstractmethod
+    def make(self, configuration: Configuration) -> Configurations:
+        """Return a store that holds one configuration."""
+
+    def test_a_configuration_is_found_by_its_name(self) -> None:
+        kept = _configuration()
+        assert self.make(kept).get("contract") == kept
+
+    def test_another_name_is_unknown(self) -> None:
+        with pytest.raises(UnknownConfiguration):
+            self.make(_configuration()).get("another")
+
+    def test_an_unknown_line_is_an_error(self) -> None:
+        with pytest.raises(UnknownConfiguration):
+            self.make(_configuration()).line("another")
+
+
+def _configuration() -> Configuration:
+    return build("contract", {"base_url": "https://contract.example"})
+
+
+class PermitsContract(ABC):
+    """What every issuer of permits promises."""
+
+    @abstractmethod
+    def make(self, clock: Clock) -> Permits:
+        """Return an issuer that reads this clock."""
+
+    @abstractmethod
+    def clock(self) -> Clock:
+        """Return a clock for it."""
+
+    def test_without_a_limit_nobody_waits(self) -> None:
+        permits = self.make(self.clock())
+        assert {permits.reserve("a", None, 1.0) for _ in range(100)} == {0.0}
+
+    def test_never_more_than_the_limit_in_any_minute(self) -> None:
+        clock = self.clock()
+        permits = self.make(clock)
+        sent = []
+        for _ in range(200):
+            wait = permits.reserve("a", 60, 600.0)
+            assert wait is not None
+            sent.append(clock.monotonic() + wait)
+        busiest = max(sum(start <= t < start + 60 for t in sent) for start in sent)
+        assert busiest <= 60
+
+    def test_a_wait_beyond_the_patience_takes_no_permit(self) -> None:
+        permits = self.make(self.clock())
+        assert permits.reserve("a", 1, 1.0) == 0.0
+        assert permits.reserve("a", 1, 1.0) is None
+        wait = permits.reserve("a", 1, 120.0)
+        assert wait is not None
+        assert 0 < wait <= 60
+
+    def test_a_hold_stops_one_configuration_only(self) -> None:
+        permits = self.make(self.clock())
+        permits.hold("a", 10)
+        assert permits.reserve("a", None, 1.0) is None
+        assert permits.reserve("b", None, 1.0) == 0.0
+
+    def test_concurrent_callers_share_one_limit(self) -> None:
+        permits = self.make(self.clock())
+        waits: list[float | None] = []
+        threads = [
+            threading.Thread(target=lambda: waits.append(permits.reserve("a", 60, 0.0)))
+            for _ in range(20)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert waits.count(0.0) == 1

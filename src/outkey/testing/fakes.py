@@ -1,0 +1,200 @@
+"""In-memory stand-ins for the ports. They keep the ports' promises and remember what they saw."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from outkey.adapters.configurations_memory import MemoryConfigurations
+from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.config import Configuration, HeaderRow, SyncLine, build
+from outkey.core.errors import (
+    AuditUnavailable,
+    DnsFailed,
+    OutkeyError,
+    ResponseTooLarge,
+    SecretMissing,
+    TimedOut,
+)
+from outkey.core.message import Request, Response, Route
+from outkey.core.secret import Secret
+from outkey.engine.gateway import Gateway, Ports
+from outkey.engine.limits import LocalPermits
+
+Answer = Response | OutkeyError
+
+
+class FakeClock:
+    """A clock that moves only when it is told to, or when somebody sleeps."""
+
+    def __init__(self, now: float = 1_800_000_000.0) -> None:
+        self._started = now
+        self._passed = 0.0
+        self.sleeps: list[float] = []
+
+    def now(self) -> float:
+        """Return Unix time in seconds."""
+        return self._started + self._passed
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+        return self._passed
+
+    def sleep(self, seconds: float) -> None:
+        """Let the time pass at once."""
+        self.sleeps.append(seconds)
+        self.advance(seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass without anybody sleeping."""
+        self._passed += seconds
+
+
+class FakeResolver:
+    """A resolver that knows what it was given."""
+
+    def __init__(self, names: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        self.names = dict(names or {})
+        self.asked: list[str] = []
+
+    def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
+        """Return the addresses of a known name."""
+        self.asked.append(host)
+        if timeout <= 0:
+            raise TimedOut
+        if host not in self.names:
+            raise DnsFailed
+        return self.names[host]
+
+
+@dataclass
+class FakeTransport:
+    """Answers by a function or by a list, after a delay that counts against the route's bounds."""
+
+    answers: Callable[[Request], Answer] | list[Answer] = field(default_factory=list)
+    delay: float = 0.0
+    clock: FakeClock | None = None
+    sent: list[tuple[Request, Route]] = field(default_factory=list)
+
+    def send(self, request: Request, route: Route) -> Response:
+        """Exchange one request for the next answer."""
+        self.sent.append((request, route))
+        if self.delay > min(route.time_left, route.read_timeout):
+            raise TimedOut
+        if self.clock is not None:
+            self.clock.advance(self.delay)
+        answer = self._next(request)
+        if isinstance(answer, OutkeyError):
+            raise answer
+        if len(answer.body) > route.response_bytes:
+            raise ResponseTooLarge
+        return answer
+
+    def close(self) -> None:
+        """Keep nothing, close nothing."""
+
+    def _next(self, request: Request) -> Answer:
+        if callable(self.answers):
+            return self.answers(request)
+        return self.answers.pop(0) if self.answers else Response(200)
+
+
+@dataclass(frozen=True)
+class AsyncFake:
+    """A fake transport or resolver for an event loop."""
+
+    transport: FakeTransport
+    resolver: FakeResolver
+
+    async def send(self, request: Request, route: Route) -> Response:
+        """Exchange one request for the next answer."""
+        return self.transport.send(request, route)
+
+    async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the port's signature
+        """Return the addresses of a known name."""
+        return self.resolver.resolve(host, port, timeout)
+
+
+class MemorySecrets:
+    """Secrets by configuration and field."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self.values = dict(values or {})
+
+    def open(self, configuration: Configuration, field: str) -> Secret:
+        """Return the secret of a field, whatever the configuration."""
+        if field not in self.values:
+            raise SecretMissing(f"{field} is not set", field=field)
+        return Secret(self.values[field])
+
+
+class MemoryAudit:
+    """Records in a list; can be told to fail."""
+
+    def __init__(self) -> None:
+        self.events: list[Intent | Outcome | Refusal] = []
+        self.broken = False
+
+    def intend(self, intent: Intent) -> str:
+        """Record an intent and return the attempt's id."""
+        if self.broken:
+            raise AuditUnavailable
+        self.events.append(intent)
+        return f"attempt-{len(self.events)}"
+
+    def conclude(self, outcome: Outcome) -> None:
+        """Record how an attempt ended."""
+        if not self.broken:
+            self.events.append(outcome)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Record that nothing was sent."""
+        if not self.broken:
+            self.events.append(refusal)
+
+
+def configuration(
+    name: str = "acme",
+    headers: tuple[HeaderRow, ...] = (),
+    **values: object,
+) -> Configuration:
+    """Return a configuration; `limits__retries` stands for the field path `limits.retries`."""
+    paths = {key.replace("__", "."): value for key, value in values.items()}
+    paths.setdefault("base_url", "https://api.acme.example")
+    return build(name, paths, headers=headers)
+
+
+@dataclass
+class FakeWorld:
+    """A gateway with fakes behind it, and the fakes."""
+
+    gateway: Gateway
+    ports: Ports
+    transport: FakeTransport
+    resolver: FakeResolver
+    clock: FakeClock
+    audit: MemoryAudit
+    secrets: MemorySecrets
+
+
+def fake_gateway(
+    *configurations: Configuration,
+    answers: Callable[[Request], Answer] | list[Answer] | None = None,
+    secrets: Mapping[str, str] | None = None,
+    names: Mapping[str, tuple[str, ...]] | None = None,
+    lines: Iterable[SyncLine] = (),
+) -> FakeWorld:
+    """Return a gateway whose every port is a fake."""
+    clock = FakeClock()
+    transport = FakeTransport([] if answers is None else answers, clock=clock)
+    resolver = FakeResolver({"api.acme.example": ("93.184.215.14",)} if names is None else names)
+    audit, store = MemoryAudit(), MemorySecrets(secrets)
+    ports = Ports(
+        configurations=MemoryConfigurations(configurations, lines),
+        secrets=store,
+        transport=transport,
+        resolver=resolver,
+        clock=clock,
+        audit=audit,
+        permits=LocalPermits(clock),
+        jitter=lambda: 0.5,
+    )
+    return FakeWorld(Gateway(ports), ports, transport, resolver, clock, audit, store)

@@ -1,0 +1,146 @@
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from outkey.adapters.audit_logging import LoggingAudit
+from outkey.adapters.resolver_system import SystemResolver
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.core.audit import Intent, Outcome
+from outkey.core.config import Configuration, build
+from outkey.core.errors import ConfigError, DnsFailed, SecretMissing, TimedOut
+from outkey.core.reference import parse_reference
+from outkey.core.secret import Secret
+from outkey.hosts.file import load
+
+
+def referring(reference: str) -> Configuration:
+    parsed = parse_reference(reference, field="token")
+    return build("a", {"base_url": "https://a.example"}, secrets={"token": parsed})
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        (b"abc", "abc"),
+        (b"abc\n", "abc"),
+        (b"abc\r\n", "abc"),
+        (b"abc\n\n", "abc\n"),
+        (b"abc\r", "abc\r"),
+        (b"\n", ""),
+        (b"", ""),
+        (b" abc ", " abc "),
+    ],
+)
+def test_one_trailing_newline_of_a_file_is_removed(
+    tmp_path: Path, content: bytes, value: str
+) -> None:
+    (tmp_path / "secret").write_bytes(content)
+    opened = ReferencedSecrets().open(referring(f"file:{tmp_path}/secret"), "token")
+    assert opened == Secret(value)
+
+
+def test_a_file_is_read_anew_at_each_use(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("old")
+    configuration, secrets = referring(f"file:{file}"), ReferencedSecrets()
+    assert secrets.open(configuration, "token") == Secret("old")
+    file.write_text("new")
+    assert secrets.open(configuration, "token") == Secret("new")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "cannot be read"), (b"\xff\xfe", "not UTF-8"), (b"x" * 65537, "larger than 64 KiB")],
+)
+def test_a_file_that_holds_no_secret_is_missing(
+    tmp_path: Path, content: bytes | None, reason: str
+) -> None:
+    if content is not None:
+        (tmp_path / "secret").write_bytes(content)
+    with pytest.raises(SecretMissing, match=reason) as caught:
+        ReferencedSecrets().open(referring(f"file:{tmp_path}/secret"), "token")
+    assert caught.value.field == "token"
+
+
+def test_an_unset_variable_is_named() -> None:
+    with pytest.raises(SecretMissing, match="NOT_SET_ANYWHERE"):
+        ReferencedSecrets().open(referring("env:NOT_SET_ANYWHERE"), "token")
+
+
+def test_the_log_holds_one_json_line_per_event_with_the_attempt(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    audit = LoggingAudit()
+    with caplog.at_level(logging.INFO, "outkey.audit"):
+        attempt = audit.intend(
+            Intent("acme", "", "basic", "GET", "https://a.example", "/", ("A",), 0)
+        )
+        audit.conclude(Outcome(attempt, 200, "ok", 5))
+    lines = [json.loads(record.message) for record in caplog.records]
+    assert [line["tag"] for line in lines] == ["engine:send:intended", "engine:send:ended"]
+    assert {line["attempt"] for line in lines} == {attempt}
+
+
+def test_a_resolver_asks_once_and_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def answer(host: str, port: int, **_: object) -> list[object]:
+        asked.append(host)
+        return [(0, 0, 0, "", ("127.0.0.1", port)), (0, 0, 0, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    monkeypatch.setattr("outkey.adapters.resolver_system._MAX_CACHED", 1)
+    resolver = SystemResolver()
+    for _ in range(3):
+        assert resolver.resolve("a.example", 80, 1.0) == ("127.0.0.1",)
+    resolver.resolve("b.example", 80, 1.0)
+    resolver.resolve("a.example", 80, 1.0)
+    assert asked == ["a.example", "b.example", "a.example"]
+
+
+def test_a_resolver_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: release.wait(10) and [])
+    started = time.monotonic()
+    with pytest.raises(TimedOut):
+        SystemResolver().resolve("a.example", 80, 0.1)
+    assert time.monotonic() - started < 1
+    release.set()
+
+
+def test_a_failed_look_up_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "unknown")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    resolver = SystemResolver()
+    with pytest.raises(DnsFailed):
+        resolver.resolve("a.example", 80, 1.0)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", ("::1", 80))])
+    assert resolver.resolve("a.example", 80, 1.0) == ("::1",)
+
+
+def test_a_gateway_is_loaded_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text('[configuration.a]\nbase_url = "https://a.example"', encoding="utf-8")
+    with load(file) as gateway:
+        assert gateway.preview("a").url == "https://a.example/"
+    with load(os.fspath(file)) as gateway:
+        assert [finding.id for finding in gateway.findings("a")] == ["E-authentication_required"]
+
+
+@pytest.mark.parametrize(("content", "reason"), [(None, "cannot be read"), (b"\xff", "not UTF-8")])
+def test_a_file_that_cannot_be_read_is_an_error(
+    tmp_path: Path, content: bytes | None, reason: str
+) -> None:
+    file = tmp_path / "a.toml"
+    if content:
+        file.write_bytes(content)
+    with pytest.raises(ConfigError, match=reason):
+        load(file)

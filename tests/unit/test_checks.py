@@ -1,0 +1,95 @@
+import pytest
+
+from outkey.core.checks import Level
+from outkey.core.config import HeaderRow
+from outkey.core.errors import (
+    AuthenticationRequired,
+    EgressDenied,
+    InactiveConfiguration,
+    OutkeyError,
+)
+from outkey.testing import configuration, fake_gateway
+
+
+def ids(
+    *, secrets: dict[str, str] | None = None, headers: tuple[HeaderRow, ...] = (), **values: object
+) -> list[str]:
+    made = configuration(headers=headers, **values)
+    return [finding.id for finding in fake_gateway(made, secrets=secrets).gateway.findings("acme")]
+
+
+def test_a_sound_configuration_has_no_findings() -> None:
+    assert ids(authentication_type="basic", username="u", secrets={"password": "p"}) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ({"active": False, "no_auth_reason": "public_api"}, InactiveConfiguration),
+        ({}, AuthenticationRequired),
+        ({"no_auth_reason": "internal"}, AuthenticationRequired),
+        ({"base_url": "http://api.acme.example", "no_auth_reason": "public_api"}, EgressDenied),
+    ],
+)
+def test_what_forbids_sending_is_an_error_and_a_finding(
+    values: dict[str, object], error: type[OutkeyError]
+) -> None:
+    world = fake_gateway(configuration(**values))
+    with pytest.raises(error) as caught:
+        world.gateway.send("acme", "GET", "/")
+    assert world.transport.sent == []
+    found = world.gateway.findings("acme")[0]
+    assert (found.level, found.id) == (Level.ERROR, f"E-{caught.value.code}")
+    assert found.field == caught.value.field
+    assert found.hint
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"environment": "development"},
+        {"environment": "test"},
+        {"network": "internal"},
+        {"no_auth_reason": "public_api"},
+    ],
+)
+def test_none_is_allowed_outside_production_or_inside_or_with_its_reason(
+    values: dict[str, object],
+) -> None:
+    assert fake_gateway(configuration(**values)).gateway.send("acme", "GET", "/").status == 200
+
+
+def test_a_missing_secret_is_an_error_finding_of_its_field() -> None:
+    world = fake_gateway(configuration(authentication_type="bearer"))
+    (found,) = world.gateway.findings("acme")
+    assert (found.id, found.field) == ("E-secret_missing", "token")
+
+
+def test_an_authorization_row_beside_a_type_is_a_conflict() -> None:
+    row = HeaderRow("authorization", "Token x", secret=False)
+    assert ids(authentication_type="bearer", secrets={"token": "t"}, headers=(row,)) == [
+        "E-header_conflict"
+    ]
+    assert ids(no_auth_reason="public_api", headers=(row,)) == []
+
+
+def test_credentials_in_clear_are_a_warning() -> None:
+    row = HeaderRow("X-API-Key", "", secret=True)
+    inside = {"base_url": "http://10.0.0.1", "network": "internal"}
+    secrets = {"header:X-API-Key": "k", "token": "t"}
+    assert ids(secrets=secrets, authentication_type="bearer", **inside) == ["W001"]
+    assert ids(secrets=secrets, headers=(row,), **inside) == ["W001"]
+    assert ids(**inside) == []
+
+
+def test_an_empty_user_and_an_underscore_are_warnings() -> None:
+    assert ids(authentication_type="basic", secrets={"password": "p"}) == ["W002"]
+    row = HeaderRow("X_API_KEY", "v", secret=False)
+    assert ids(no_auth_reason="public_api", headers=(row,)) == ["W003"]
+
+
+def test_what_is_removed_from_a_pasted_secret_is_a_notice() -> None:
+    row = HeaderRow("X-API-Key", "", secret=True)
+    secrets = {"token": "Bearer abc", "header:X-API-Key": "k\n"}
+    found = ids(authentication_type="bearer", secrets=secrets, headers=(row,))
+    assert found == ["N001", "N001"]

@@ -1,0 +1,75 @@
+from email.utils import formatdate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outkey.core.message import Response, ResponseHeaders
+from outkey.engine.limits import MAX_HOLD, LocalPermits, backoff, retry_after
+from outkey.testing import FakeClock
+
+NOW = 1_800_000_000.0
+
+
+def asked(value: str) -> float | None:
+    return retry_after(Response(429, ResponseHeaders((("Retry-After", value),))), NOW)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        ("2", 2),
+        (" 7 ", 7),
+        (formatdate(NOW + 30, usegmt=True), 30),
+        (formatdate(NOW - 30, usegmt=True), 0),
+        ("9" * 400, 9_999_999_999),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
+    assert asked(value) == seconds
+
+
+@pytest.mark.parametrize(
+    "value", ["", "-5", "1.5", "soon", "²", "Tue, 99 Foo 2026", "Mon, 01 Jan 99999 00:00:00 GMT"]
+)
+def test_nonsense_in_retry_after_counts_as_absent(value: str) -> None:
+    assert asked(value) is None
+
+
+@given(retry=st.integers(0, 10), jitter=st.floats(0, 1))
+def test_back_off_grows_and_stays_bounded(retry: int, jitter: float) -> None:
+    assert 0.125 <= backoff(retry, jitter) <= 8
+    assert backoff(retry, jitter) <= backoff(retry + 1, jitter)
+
+
+@given(per_minute=st.integers(1, 5000), pauses=st.lists(st.floats(0, 30), max_size=60))
+def test_no_minute_ever_sees_more_than_the_limit(per_minute: int, pauses: list[float]) -> None:
+    clock = FakeClock()
+    permits = LocalPermits(clock)
+    sent: list[float] = []
+    for pause in [*pauses, *[0.0] * 100]:
+        clock.advance(pause)
+        wait = permits.reserve("a", per_minute, 1e9)
+        assert wait is not None
+        sent.append(clock.monotonic() + wait)
+    for start in sent:
+        # A hair is taken off the window: sums of intervals round either way.
+        assert sum(start <= t < start + 60 - 1e-6 for t in sent) <= per_minute
+
+
+def test_a_second_is_worth_a_burst_and_then_the_pace_is_even() -> None:
+    permits = LocalPermits(FakeClock())
+    waits = [permits.reserve("a", 600, 10.0) for _ in range(12)]
+    assert waits[:10] == [0.0] * 10
+    assert waits[10:] == pytest.approx([60 / 591, 120 / 591])
+
+
+def test_a_hold_is_cut_and_never_shortened() -> None:
+    clock = FakeClock()
+    permits = LocalPermits(clock)
+    permits.hold("a", 10**9)
+    permits.hold("a", 1)
+    assert permits.reserve("a", None, 1e9) == MAX_HOLD
+    clock.advance(MAX_HOLD)
+    assert permits.reserve("a", None, 0.0) == 0.0

@@ -1,0 +1,72 @@
+"""Rules of taste that a machine can check. A list here grows only on purpose."""
+
+import ast
+import re
+from pathlib import Path
+
+import outkey
+from outkey import errors
+from outkey.core import errors as core_errors
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "outkey"
+
+
+def callers_of(method: str) -> set[str]:
+    found = set()
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr == method:
+                found.add(file.relative_to(SOURCE).as_posix())
+    return found
+
+
+def test_only_these_files_reveal_a_secret() -> None:
+    assert callers_of("reveal") == {
+        "adapters/tls_context.py",
+        "adapters/transport_urllib3.py",
+        "integrations/one_hop.py",
+        "integrations/requests.py",
+    }
+
+
+def test_the_public_names_are_these() -> None:
+    assert outkey.__all__ == ["Gateway", "Response", "Secret", "errors", "integrations", "load"]
+
+
+def test_every_error_is_public_and_has_a_code_of_its_own_branch() -> None:
+    classes = {
+        name: value
+        for name, value in vars(core_errors).items()
+        if isinstance(value, type) and issubclass(value, core_errors.OutkeyError)
+    }
+    assert {*classes, "Cause"} == set(errors.__all__)
+    for error in classes.values():
+        assert error.__doc__
+        assert isinstance(error.cause, core_errors.Cause)
+
+
+def test_every_error_is_drawn_in_the_tree() -> None:
+    drawing = core_errors.__doc__ or ""
+    for name in errors.__all__:
+        assert name in drawing or name == "Cause"
+
+
+def test_nothing_switches_verification_off() -> None:
+    banned = re.compile(r"CERT_NONE|verify\s*=\s*False|_create_unverified|trust_env\s*=\s*True")
+    offenders = [f.name for f in SOURCE.rglob("*.py") if banned.search(f.read_text("utf-8"))]
+    assert offenders == []
+
+
+def test_locks_hold_no_download_address() -> None:
+    locks = list((ROOT / "requirements").glob("*.lock"))
+    assert locks
+    for lock in locks:
+        text = lock.read_text("utf-8")
+        assert "://" not in text
+        assert text.count("==") <= text.count("--hash=sha256:")
+
+
+def test_every_module_says_what_may_live_in_it() -> None:
+    for file in SOURCE.rglob("*.py"):
+        assert ast.get_docstring(ast.parse(file.read_text("utf-8"))), file.name

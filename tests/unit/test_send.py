@@ -1,0 +1,543 @@
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.config import HeaderRow, SyncLine
+from outkey.core.errors import (
+    AnswerBroken,
+    AuditUnavailable,
+    ConfigError,
+    ConnectionFailed,
+    DnsFailed,
+    EgressDenied,
+    HeaderConflict,
+    HeaderFormatError,
+    OutkeyError,
+    RateLimited,
+    RedirectBlocked,
+    SecretMissing,
+    TimedOut,
+    UnknownConfiguration,
+)
+from outkey.core.message import Request, Response, ResponseHeaders
+from outkey.core.secret import Secret
+from outkey.engine.drive import AsyncWorld, Wait, adrive, drive
+from outkey.engine.egress import Egress
+from outkey.engine.send import Call, Sender
+from outkey.testing import AsyncFake, configuration, fake_gateway
+from outkey.testing.fakes import FakeWorld
+
+BEARER = {"authentication_type": "bearer"}
+TOKEN = {"token": "abc"}
+
+
+def world(
+    *answers: Response | OutkeyError, secrets: dict[str, str] | None = None, **values: object
+) -> FakeWorld:
+    return fake_gateway(
+        configuration(**(BEARER | values)), answers=list(answers), secrets=secrets or TOKEN
+    )
+
+
+def answered(status: int, *headers: tuple[str, str], body: bytes = b"") -> Response:
+    return Response(status, ResponseHeaders(headers), body)
+
+
+def sent_headers(request: Request) -> dict[str, str]:
+    return {
+        name: value.reveal() if isinstance(value, Secret) else value
+        for name, value, _ in request.headers
+    }
+
+
+def test_a_request_carries_defaults_rows_authentication_and_the_callers_headers() -> None:
+    rows = (HeaderRow("X-API-Key", "", secret=True), HeaderRow("X-Tenant", "7", secret=False))
+    made = configuration(headers=rows, base_url="https://api.acme.example/v2", **BEARER)
+    fake = fake_gateway(made, secrets={"token": "abc", "header:X-API-Key": " k\n"})
+    fake.gateway.send(
+        "acme", "post", "/orders", params={"page": 2}, json={"ä": 1}, headers={"X-Trace": "t"}
+    )
+    ((request, route),) = fake.transport.sent
+    assert (request.method, request.url) == ("POST", "https://api.acme.example/v2/orders?page=2")
+    assert sent_headers(request) == {
+        "Host": "api.acme.example",
+        "Content-Length": "9",
+        "User-Agent": "outkey",
+        "Accept": "*/*",
+        "Accept-Encoding": "gzip, deflate",
+        "Content-Type": "application/json",
+        "X-Trace": "t",
+        "X-API-Key": "k",
+        "X-Tenant": "7",
+        "Authorization": "Bearer abc",
+    }
+    assert request.body == '{"ä": 1}'.encode()
+    assert (route.addresses, route.partition) == (("93.184.215.14",), "acme")
+
+
+@pytest.mark.parametrize(
+    ("data", "body", "kind"),
+    [
+        ("text ä", "text ä".encode(), "text/plain; charset=utf-8"),
+        (b"\x00\x01", b"\x00\x01", "application/octet-stream"),
+        ({"a": "1 2", "b": ["x", "y"]}, b"a=1+2&b=x&b=y", "application/x-www-form-urlencoded"),
+    ],
+)
+def test_data_is_sent_as_what_it_is(data: object, body: bytes, kind: str) -> None:
+    fake = world()
+    fake.gateway.send("acme", "PUT", "/", data=data)  # type: ignore[arg-type]
+    request = fake.transport.sent[0][0]
+    assert (request.body, sent_headers(request)["Content-Type"]) == (body, kind)
+
+
+def test_a_get_has_no_content_length_and_an_empty_post_has_one() -> None:
+    fake = world()
+    fake.gateway.send("acme", "GET", "/")
+    fake.gateway.send("acme", "POST", "/")
+    lengths = [sent_headers(request).get("Content-Length") for request, _ in fake.transport.sent]
+    assert lengths == [None, "0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"json": 1, "data": b""}, ConfigError),
+        ({"data": 5}, ConfigError),
+        ({"headers": {"Authorization": "x"}}, HeaderConflict),
+        ({"headers": {"Host": "evil.example"}}, HeaderFormatError),
+        ({"headers": {"X-A": "a\r\nb"}}, HeaderFormatError),
+        ({"line": "unknown"}, UnknownConfiguration),
+    ],
+)
+def test_a_wrong_call_is_refused_before_anything_is_sent(
+    arguments: dict[str, object], error: type[OutkeyError]
+) -> None:
+    fake = world()
+    with pytest.raises(error):
+        fake.gateway.send("acme", "GET", "/", **arguments)  # type: ignore[arg-type]
+    assert fake.transport.sent == []
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "path", "error"),
+    [
+        ("nobody", "GET", "/", UnknownConfiguration),
+        ("acme", "G T", "/", ConfigError),
+        ("acme", "GET", "https://evil.example/", ConfigError),
+    ],
+)
+def test_a_wrong_destination_is_refused_before_anything_is_sent(
+    name: str, method: str, path: str, error: type[OutkeyError]
+) -> None:
+    fake = world()
+    with pytest.raises(error):
+        fake.gateway.send(name, method, path)
+    assert fake.transport.sent == []
+
+
+def test_a_missing_secret_sends_nothing_and_is_recorded_as_a_refusal() -> None:
+    fake = world(secrets={"other": "x"})
+    with pytest.raises(SecretMissing):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+    assert fake.audit.events == [Refusal("acme", "", "secret_missing")]
+
+
+def test_an_answer_is_returned_with_cause_remedy_and_attempt() -> None:
+    fake = world(answered(401))
+    response = fake.gateway.send("acme", "GET", "/")
+    assert (response.cause, response.attempt) == ("invalid_credentials", "attempt-1")
+    assert response.remedy == "Check the username and password, or the token."
+
+
+# ── egress ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_name_that_leads_inside_is_refused_before_anything_is_sent() -> None:
+    fake = fake_gateway(
+        configuration(**BEARER),
+        secrets=TOKEN,
+        names={"api.acme.example": ("93.184.215.14", "10.0.0.1")},
+    )
+    with pytest.raises(EgressDenied):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+    assert fake.audit.events == [Refusal("acme", "", "egress_denied")]
+
+
+def test_an_address_is_not_resolved_and_a_name_once_an_attempt() -> None:
+    fake = world(base_url="http://127.0.0.1:8000", network="internal")
+    fake.gateway.send("acme", "GET", "/")
+    assert fake.resolver.asked == []
+    assert fake.transport.sent[0][1].addresses == ("127.0.0.1",)
+    fake = world(answered(503), answered(200))
+    fake.gateway.send("acme", "GET", "/")
+    assert fake.resolver.asked == ["api.acme.example"] * 2
+
+
+def test_an_unknown_name_is_not_retried() -> None:
+    fake = fake_gateway(configuration(**BEARER), secrets=TOKEN, names={})
+    with pytest.raises(DnsFailed):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.resolver.asked == ["api.acme.example"]
+
+
+# ── redirects ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    "location",
+    [
+        "https://evil.example/",
+        "https://api.acme.example:8443/",
+        "http://api.acme.example/",
+        "//evil.example/x",
+        "https://api.acme.example@evil.example/",
+        "https://api.acme.example:x/",
+        "/\\evil.example",
+        "javascript:alert(1)",
+    ],
+)
+def test_a_redirect_elsewhere_is_blocked_and_nothing_more_is_sent(
+    status: int, location: str
+) -> None:
+    fake = world(answered(status, ("Location", location)))
+    with pytest.raises(RedirectBlocked) as caught:
+        fake.gateway.send("acme", "GET", "/")
+    assert len(fake.transport.sent) == 1
+    assert "alert" not in caught.value.message
+    assert fake.audit.events[-1] == Refusal("acme", "", "redirect_blocked")
+
+
+@pytest.mark.parametrize(
+    ("status", "method", "then", "body"),
+    [
+        (301, "GET", "GET", b""),
+        (301, "POST", "GET", b""),
+        (302, "POST", "GET", b""),
+        (302, "PUT", "PUT", b"x"),
+        (303, "PUT", "GET", b""),
+        (303, "HEAD", "HEAD", b""),
+        (307, "POST", "POST", b"x"),
+        (308, "POST", "POST", b"x"),
+    ],
+)
+def test_a_redirect_to_the_same_origin_is_followed_with_credentials(
+    status: int, method: str, then: str, body: bytes
+) -> None:
+    fake = world(answered(status, ("Location", "next?y=1")), answered(200))
+    fake.gateway.send("acme", method, "/a/b?x=1", data=b"x" if method in {"POST", "PUT"} else None)
+    request = fake.transport.sent[1][0]
+    assert (request.method, request.target, request.body) == (then, "/a/next?y=1", body)
+    headers = sent_headers(request)
+    assert headers["Authorization"] == "Bearer abc"
+    assert ("Content-Type" in headers, "Content-Length" in headers) == (bool(body), bool(body))
+
+
+def test_the_fourth_hop_is_blocked() -> None:
+    fake = world(*[answered(302, ("Location", "/loop"))] * 5)
+    with pytest.raises(RedirectBlocked, match="more than 3 times"):
+        fake.gateway.send("acme", "GET", "/")
+    assert len(fake.transport.sent) == 4
+
+
+@pytest.mark.parametrize("response", [answered(302), answered(304, ("Location", "/x"))])
+def test_what_only_looks_like_a_redirect_is_the_answer(response: Response) -> None:
+    fake = world(response)
+    assert fake.gateway.send("acme", "GET", "/").status == response.status
+
+
+# ── retries, waits and deadlines ─────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"])
+def test_an_idempotent_request_is_repeated_after_a_passing_error(status: int, method: str) -> None:
+    fake = world(answered(status), answered(status), answered(200))
+    assert fake.gateway.send("acme", method, "/").status == 200
+    assert fake.clock.sleeps == pytest.approx([0.1875, 0.375])
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+@pytest.mark.parametrize("answer", [answered(503), ConnectionFailed()])
+def test_a_request_that_is_not_idempotent_is_sent_once(
+    method: str, answer: Response | OutkeyError
+) -> None:
+    fake = world(answer, answered(200))
+    if isinstance(answer, Response):
+        assert fake.gateway.send("acme", method, "/").status == 503
+    else:
+        with pytest.raises(ConnectionFailed):
+            fake.gateway.send("acme", method, "/")
+    assert len(fake.transport.sent) == 1
+
+
+def test_a_connection_that_fails_before_an_answer_is_tried_again() -> None:
+    fake = world(ConnectionFailed(), answered(200))
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+
+
+@pytest.mark.parametrize("error", [AnswerBroken(), TimedOut()])
+def test_an_answer_that_broke_or_did_not_come_in_time_is_not_tried_again(
+    error: OutkeyError,
+) -> None:
+    fake = world(error, answered(200))
+    with pytest.raises(type(error)):
+        fake.gateway.send("acme", "GET", "/")
+    assert len(fake.transport.sent) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 500, 501])
+def test_other_errors_are_not_repeated(status: int) -> None:
+    fake = world(answered(status))
+    assert fake.gateway.send("acme", "GET", "/").status == status
+    assert len(fake.transport.sent) == 1
+
+
+def test_retries_are_as_many_as_configured_and_the_last_answer_counts() -> None:
+    fake = world(*[answered(503)] * 9, limits__retries=3)
+    assert fake.gateway.send("acme", "GET", "/").status == 503
+    assert len(fake.transport.sent) == 4
+    fake = world(*[ConnectionFailed()] * 9, limits__retries=0)
+    with pytest.raises(ConnectionFailed):
+        fake.gateway.send("acme", "GET", "/")
+    assert len(fake.transport.sent) == 1
+
+
+def test_retry_after_is_honoured_within_the_total_time() -> None:
+    fake = world(answered(429, ("Retry-After", "7")), answered(200))
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+    assert fake.clock.sleeps == [7]
+    fake = world(answered(429, ("Retry-After", "61")), answered(200))
+    assert fake.gateway.send("acme", "GET", "/").cause == "rate_limited"
+    assert fake.clock.sleeps == []
+
+
+def test_after_a_429_the_whole_configuration_waits_and_others_do_not() -> None:
+    fake = fake_gateway(
+        configuration(**BEARER),
+        configuration("other", **BEARER),
+        answers=[answered(429, ("Retry-After", "100"))],
+        secrets=TOKEN,
+    )
+    assert fake.gateway.send("acme", "POST", "/").status == 429
+    with pytest.raises(RateLimited):
+        fake.gateway.send("acme", "POST", "/")
+    assert fake.gateway.send("other", "POST", "/").status == 200
+    fake.clock.advance(100)
+    assert fake.gateway.send("acme", "POST", "/").status == 200
+
+
+def test_a_rate_limit_waits_within_the_total_time_and_then_refuses() -> None:
+    fake = world(limits__requests_per_minute=1, limits__total_timeout=30)
+    fake.gateway.send("acme", "GET", "/")
+    with pytest.raises(RateLimited) as caught:
+        fake.gateway.send("acme", "GET", "/")
+    assert caught.value.field == "limits.requests_per_minute"
+    fake = world(limits__requests_per_minute=2, limits__total_timeout=60)
+    for _ in range(3):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.clock.sleeps == [30, 30]
+
+
+def test_the_total_time_includes_waits_and_retries() -> None:
+    fake = world(*[answered(503)] * 20, limits__total_timeout=1, limits__retries=10)
+    fake.transport.delay = 0.3
+    assert fake.gateway.send("acme", "GET", "/").status == 503
+    assert fake.clock.monotonic() <= 1.0
+    lefts = [route.time_left for _, route in fake.transport.sent]
+    assert lefts == sorted(lefts, reverse=True)
+
+
+def test_no_time_left_is_a_time_out_and_nothing_is_sent() -> None:
+    fake = world(limits__total_timeout=1)
+    resolve = fake.resolver.resolve
+
+    def slow(host: str, port: int, timeout: float) -> tuple[str, ...]:
+        fake.clock.advance(2)
+        return resolve(host, port, timeout)
+
+    fake.resolver.resolve = slow  # type: ignore[method-assign]
+    with pytest.raises(TimedOut):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+
+
+# ── audit ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_intent_is_recorded_before_and_the_outcome_after() -> None:
+    fake = fake_gateway(
+        configuration(**BEARER),
+        secrets=TOKEN,
+        lines=[SyncLine("orders", "acme", "GET", "/orders")],
+    )
+    seen_when_sent: list[int] = []
+    fake.transport.answers = lambda _: (
+        seen_when_sent.append(len(fake.audit.events)),
+        Response(200),
+    )[1]
+    fake.gateway.send("acme", "GET", "/orders?secret=x", line="orders")
+    assert seen_when_sent == [1]
+    intent, outcome = fake.audit.events
+    assert isinstance(intent, Intent)
+    assert (intent.configuration, intent.line, intent.method) == ("acme", "orders", "GET")
+    assert (intent.origin, intent.path) == ("https://api.acme.example", "/orders")
+    assert "Authorization" in intent.header_names
+    assert outcome == Outcome("attempt-1", 200, "ok", 0)
+
+
+def test_every_attempt_is_recorded_with_its_number_and_end() -> None:
+    fake = world(answered(503), ConnectionFailed(), answered(404))
+    fake.gateway.send("acme", "GET", "/")
+    retries = [e.retry for e in fake.audit.events if isinstance(e, Intent)]
+    outcomes = [(e.status, e.outcome) for e in fake.audit.events if isinstance(e, Outcome)]
+    assert retries == [0, 1, 2]
+    assert outcomes == [(503, "refused"), (0, "connection"), (404, "refused")]
+
+
+def test_no_record_no_send() -> None:
+    fake = world()
+    fake.audit.broken = True
+    with pytest.raises(AuditUnavailable):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+
+
+def test_a_line_of_another_configuration_is_refused() -> None:
+    fake = fake_gateway(
+        configuration(**BEARER), secrets=TOKEN, lines=[SyncLine("orders", "other", "GET", "/")]
+    )
+    with pytest.raises(ConfigError, match="another configuration"):
+        fake.gateway.send("acme", "GET", "/", line="orders")
+
+
+# ── the two loops ────────────────────────────────────────────────────────────────────────────
+
+
+def by_gateway(fake: FakeWorld) -> Response:
+    return fake.gateway.send("acme", "GET", "/")
+
+
+def by_event_loop(fake: FakeWorld) -> Response:
+    ports = fake.ports
+    sender = Sender(ports.secrets, ports.clock, ports.permits, Egress(), ports.jitter)
+    both = AsyncFake(fake.transport, fake.resolver)
+
+    async def sleep(seconds: float) -> None:
+        fake.clock.sleep(seconds)
+
+    async_world = AsyncWorld(both, both, sleep, fake.audit)
+    call = Call(ports.configurations.get("acme"), "GET", "/")
+    return asyncio.run(adrive(sender.exchange(call), async_world))
+
+
+@pytest.mark.parametrize("send", [by_gateway, by_event_loop])
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [answered(200)],
+        [answered(503), answered(200)],
+        [answered(302, ("Location", "/x")), answered(200)],
+        [answered(429, ("Retry-After", "3")), ConnectionFailed(), answered(401)],
+        [answered(302, ("Location", "https://evil.example/"))],
+        [TimedOut()],
+    ],
+)
+def test_both_loops_take_the_same_way(
+    send: Callable[[FakeWorld], Response], answers: list[Response | OutkeyError]
+) -> None:
+    expected, actual = world(*answers), world(*answers)
+    results = []
+    for fake, how in ((expected, by_gateway), (actual, send)):
+        try:
+            results.append(how(fake))
+        except OutkeyError as error:
+            results.append(type(error))
+    assert results[0] == results[1]
+    assert [r.url for r, _ in actual.transport.sent] == [r.url for r, _ in expected.transport.sent]
+    assert actual.audit.events == expected.audit.events
+    assert actual.clock.sleeps == expected.clock.sleeps
+
+
+def test_an_abandoned_flow_is_closed() -> None:
+    closed = threading.Event()
+
+    def flow():  # noqa: ANN202 - a generator by hand
+        try:
+            yield Wait(1)
+        finally:
+            closed.set()
+
+    class Broken:
+        def perform(self, step: object) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        drive(flow(), Broken())  # type: ignore[arg-type]
+    assert closed.is_set()
+
+
+# ── preview and lending ──────────────────────────────────────────────────────────────────────
+
+
+def test_a_preview_shows_every_header_with_its_source_and_no_secret() -> None:
+    rows = (
+        HeaderRow("X-API-Key", "", secret=True),
+        HeaderRow("User-Agent", "mine", secret=False),
+    )
+    made = configuration(headers=rows, verification__test_path="/me", **BEARER)
+    fake = fake_gateway(made, secrets={"token": "Bearer canary", "header:X-API-Key": "canary2"})
+    shown = fake.gateway.preview("acme")
+    assert (shown.method, shown.url) == ("GET", "https://api.acme.example/me")
+    assert [tuple(header) for header in shown.headers] == [
+        ("Host", "api.acme.example", "default"),
+        ("User-Agent", "mine", "header row"),
+        ("Accept", "*/*", "default"),
+        ("Accept-Encoding", "gzip, deflate", "default"),
+        ("X-API-Key", "***", "header row"),
+        ("Authorization", "Bearer ***", "authentication"),
+    ]
+    assert [finding.id for finding in shown.findings] == ["N001"]
+    assert "canary" not in repr(shown)
+    assert (fake.transport.sent, fake.resolver.asked, fake.audit.events) == ([], [], [])
+
+
+def test_a_preview_takes_another_method_and_path() -> None:
+    shown = world().gateway.preview("acme", "delete", "/orders/7")
+    assert (shown.method, shown.url) == ("DELETE", "https://api.acme.example/orders/7")
+
+
+def test_credentials_are_lent_for_the_own_origin_only() -> None:
+    fake = world()
+    loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/x", ["Accept", "User-Agent"])
+    assert sent_headers(Request("GET", None, "/", loan.headers)) == {"Authorization": "Bearer abc"}  # type: ignore[arg-type]
+    fake.gateway.settle(loan, 200)
+    assert isinstance(fake.audit.events[0], Intent)
+    assert fake.audit.events[1] == Outcome("attempt-1", 200, "ok", 0)
+    for url in ("https://evil.example/x", "http://api.acme.example/x"):
+        with pytest.raises(EgressDenied):
+            fake.gateway.lend("acme", "GET", url, [])
+    with pytest.raises(HeaderConflict):
+        fake.gateway.lend("acme", "GET", "https://api.acme.example/", ["authorization"])
+
+
+@pytest.mark.parametrize(("status", "outcome"), [(0, "unknown"), (401, "refused")])
+def test_the_end_of_a_loan_is_recorded(status: int, outcome: str) -> None:
+    fake = world()
+    loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/x", [])
+    fake.gateway.settle(loan, status)
+    assert fake.audit.events[-1] == Outcome(loan.attempt, status, outcome, 0)
+
+
+def test_a_gateway_closes_its_transport_when_it_is_left() -> None:
+    fake = world()
+    closed: list[bool] = []
+    fake.transport.close = lambda: closed.append(True)  # type: ignore[method-assign]
+    with fake.gateway as gateway:
+        gateway.send("acme", "GET", "/")
+    assert closed == [True]
