@@ -1,0 +1,32 @@
+"""Audit records as lines of the logger `outkey.audit`, for hosts without a database."""
+
+import json
+import logging
+import uuid
+from dataclasses import asdict
+
+from outkey.core.audit import Intent, Outcome, Refusal
+
+_logger = logging.getLogger("outkey.audit")
+
+
+class LoggingAudit:
+    """Writes one JSON line per event at INFO. Where the lines go is the host's logging set-up."""
+
+    def intend(self, intent: Intent) -> str:
+        """Record an intent and return the attempt's id."""
+        attempt = uuid.uuid4().hex
+        self._write(intent, attempt)
+        return attempt
+
+    def conclude(self, outcome: Outcome) -> None:
+        """Record how an attempt ended."""
+        self._write(outcome, outcome.attempt)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Record that nothing was sent."""
+        self._write(refusal, "")
+
+    def _write(self, event: Intent | Outcome | Refusal, attempt: str) -> None:
+        if _logger.isEnabledFor(logging.INFO):
+            _logger.info("%s", json.dumps(asdict(event) | {"attempt": attempt}))

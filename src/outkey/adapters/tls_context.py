@@ -1,0 +1,175 @@
+"""TLS settings as SSL contexts, and TLS failures in words a person can act on.
+
+Verification is always on. CA variables of the environment (SSL_CERT_FILE, SSL_CERT_DIR) are not
+read: whoever sets them would decide whom we trust.
+"""
+
+import os
+import secrets
+import ssl
+import tempfile
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from outkey.core.errors import ConfigError, OutkeyError, TlsBelowFloor, TlsFailed
+from outkey.core.message import Route, TlsSettings
+from outkey.core.secret import Secret
+
+_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+# Where systems keep their certificate authorities, for a Python built with other paths.
+_SYSTEM_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+)
+_VERIFY_FAILURES = {
+    10: "the server's certificate has expired",
+    18: "the server's certificate is self-signed",
+    19: "the server's certificate chain ends in an unknown, self-signed authority",
+    20: "the server's certificate is from an unknown authority",
+    21: "the server's certificate is from an unknown authority",
+    62: "the server's certificate is for another host",
+    64: "the server's certificate is for another address",
+    66: "the key of the server's certificate is too weak",
+    67: "a key in the server's certificate chain is too weak",
+}
+_VERSION_REASONS = {
+    "TLSV1_ALERT_PROTOCOL_VERSION",
+    "UNSUPPORTED_PROTOCOL",
+    "NO_PROTOCOLS_AVAILABLE",
+    "VERSION_TOO_LOW",
+}
+_CLIENT_REASONS = {
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    "TLSV1_ALERT_UNKNOWN_CA",
+    "SSLV3_ALERT_BAD_CERTIFICATE",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
+}
+
+
+class _Made(NamedTuple):
+    settings: TlsSettings
+    file_times: tuple[int, ...]
+    context: ssl.SSLContext
+
+
+class TlsContexts:
+    """One context per configuration, made anew when its settings or files change."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: dict[str, _Made] = {}
+
+    def get(self, route: Route) -> ssl.SSLContext:
+        """Return the context for a route; the same object as long as nothing changed."""
+        times = _file_times(route.tls)
+        made = self._made.get(route.partition)
+        if made is None or made.settings != route.tls or made.file_times != times:
+            with self._lock:
+                made = _Made(route.tls, times, make_context(route.tls))
+                self._made[route.partition] = made
+        return made.context
+
+
+def make_context(settings: TlsSettings) -> ssl.SSLContext:
+    """Make a context that verifies, with the floor set here and not by openssl.cnf."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = _VERSIONS[settings.minimum_version]
+    _trust_system(context)
+    if settings.ca_file:
+        try:
+            context.load_verify_locations(cafile=settings.ca_file)
+        except OSError:
+            raise _unusable("tls.ca_file", "CA certificates") from None
+    if settings.client_certificate:
+        _identify(context, settings.client_certificate, settings.client_key or Secret(""))
+    return context
+
+
+def tls_failure(error: ssl.SSLError) -> OutkeyError:
+    """Say what a failed handshake means, in our own words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return TlsFailed(
+            _VERIFY_FAILURES.get(error.verify_code, "the server's certificate is not valid")
+        )
+    reason = error.reason or ""
+    if reason in _VERSION_REASONS:
+        return TlsBelowFloor()
+    if reason == "WRONG_VERSION_NUMBER":
+        return TlsFailed(
+            "the server does not speak TLS on this port",
+            hint="Check scheme and port of the Base URL.",
+        )
+    if reason in _CLIENT_REASONS:
+        return TlsFailed(
+            "the server did not accept our client certificate, or wants one",
+            hint="Check Client certificate and Client key in the TLS tab.",
+        )
+    return TlsFailed()
+
+
+def _trust_system(context: ssl.SSLContext) -> None:
+    paths = ssl.get_default_verify_paths()
+    if os.name == "nt":
+        context.load_default_certs()  # the Windows store; no variable changes it
+        return
+    bundles = [paths.openssl_cafile, *_SYSTEM_BUNDLES]
+    bundle = next((name for name in bundles if Path(name).is_file()), None)
+    if bundle is None:
+        raise TlsFailed(
+            "this machine has no certificate authorities to verify servers with",
+            hint="Install your system's ca-certificates package.",
+        )
+    context.load_verify_locations(cafile=bundle)
+
+
+def _identify(context: ssl.SSLContext, certificate: str, key: Secret) -> None:
+    """Load the client certificate.
+
+    The ssl module reads keys from files only, so the file that it gets is encrypted with a
+    password that exists for this moment.
+    """
+    password = Secret(secrets.token_hex(32))
+    sealed = key.derive(lambda pem: _encrypted(pem, password))
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # mode 0600
+        file.write(sealed.reveal())
+        file.flush()
+        try:
+            context.load_cert_chain(certificate, file.name, password.reveal())
+        except (OSError, ssl.SSLError):
+            raise _unusable("tls.client_certificate", "Client certificate") from None
+
+
+def _encrypted(pem: str, password: Secret) -> str:
+    try:
+        key = load_pem_private_key(pem.encode(), None)
+    except (ValueError, TypeError):
+        raise ConfigError(
+            "Client key is not an unencrypted private key in PEM form", field="tls.client_key"
+        ) from None
+    encryption = BestAvailableEncryption(password.reveal().encode())
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
+
+
+def _unusable(field: str, label: str) -> ConfigError:
+    return ConfigError(
+        f"{label} cannot be read, or is not the PEM file it should be",
+        field=field,
+        hint="Check path and permissions; certificate and key must belong together.",
+    )
+
+
+def _file_times(settings: TlsSettings) -> tuple[int, ...]:
+    names = [name for name in (settings.ca_file, settings.client_certificate) if name]
+    try:
+        return tuple(Path(name).stat().st_mtime_ns for name in names)
+    except OSError:
+        return ()  # making the context will say which file it is

@@ -1,0 +1,239 @@
+"""The blocking transport: urllib3's connections and http.client's parser under our own pool.
+
+urllib3's pools are left out on purpose: they copy, retry, redirect and log, and their bookkeeping
+costs more than the exchange itself. What is left is connecting, TLS and parsing.
+"""
+
+import contextlib
+import http.client
+import io
+import ssl
+import time
+from collections.abc import Iterator
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
+
+from outkey.adapters.connection_pool import ConnectionPool, Kept
+from outkey.adapters.inflate import inflated
+from outkey.adapters.tls_context import TlsContexts, tls_failure
+from outkey.core.errors import (
+    AnswerBroken,
+    ConnectionFailed,
+    EgressDenied,
+    RemoteError,
+    ResponseTooLarge,
+    TimedOut,
+)
+from outkey.core.message import IDEMPOTENT, Request, Response, ResponseHeaders, Route
+from outkey.core.origin import Origin
+from outkey.core.secret import Secret
+
+_CHUNK = 64 * 1024
+_MAX_INTERIM = 10
+
+
+class Urllib3Transport:
+    """Carries requests over kept-alive connections that no two configurations share."""
+
+    def __init__(self) -> None:
+        self._pool = ConnectionPool()
+        self._contexts = TlsContexts()
+
+    def send(self, request: Request, route: Route) -> Response:
+        """Exchange one request for one response."""
+        deadline = _Deadline(route)
+        context = self._contexts.get(route) if request.origin.scheme == "https" else None
+        repeatable = request.method in IDEMPOTENT
+        kept = self._pool.take(route, request.origin, context, repeatable=repeatable)
+        if kept is None:
+            kept = _connect(request.origin, route, deadline, context)
+        reusable = False
+        try:
+            response, reusable = _exchange(kept.connection, request, route, deadline)
+        finally:
+            if reusable:
+                self._pool.keep(route.partition, request.origin, kept)
+            else:
+                kept.connection.close()
+        return response
+
+    def close(self) -> None:
+        """Close kept connections."""
+        self._pool.close()
+
+
+class _Deadline:
+    """Time left until the whole exchange must be over, as waits for single operations."""
+
+    def __init__(self, route: Route) -> None:
+        self._ends = time.monotonic() + route.time_left
+        self._silence = route.read_timeout
+        self._connect = route.connect_timeout
+
+    def next_wait(self) -> float:
+        return self._within(self._silence)
+
+    def connect_wait(self) -> float:
+        return self._within(self._connect)
+
+    def _within(self, bound: float) -> float:
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise TimedOut("the total time-out has passed")
+        return min(bound, left)
+
+
+class _Wire(io.RawIOBase):
+    """A socket as a file whose every read keeps to the deadline, against trickling servers."""
+
+    def __init__(self, connection: HTTPConnection, deadline: _Deadline) -> None:
+        self._socket = connection.sock
+        self._deadline = deadline
+        self._reader: io.BufferedReader | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        self._socket.settimeout(self._deadline.next_wait())
+        return self._socket.recv_into(buffer)  # type: ignore[arg-type]  # io hands over a memoryview
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Give http.client's parser the same reader each time it asks (interim answers)."""
+        if self._reader is None:
+            self._reader = io.BufferedReader(self)
+        return self._reader
+
+
+def _connect(
+    origin: Origin, route: Route, deadline: _Deadline, context: ssl.SSLContext | None
+) -> Kept:
+    """Connect to the first vetted address that accepts; nothing but these addresses is tried."""
+    failure: RemoteError = ConnectionFailed()
+    for address in route.addresses:
+        connection = _new_connection(origin, address, deadline.connect_wait(), context)
+        try:
+            _open(connection)
+        except (ConnectionFailed, TimedOut) as error:
+            failure = error
+        else:
+            return Kept(connection, address, context)
+    raise failure
+
+
+def _open(connection: HTTPConnection) -> None:
+    """Connect, and leave nothing open where that fails."""
+    with contextlib.ExitStack() as closing:
+        closing.callback(connection.close)
+        try:
+            connection.connect()
+        except ssl.SSLError as error:
+            raise tls_failure(error) from None
+        except NewConnectionError:  # in urllib3 this is a kind of ConnectTimeoutError
+            raise ConnectionFailed("the connection was refused or could not be opened") from None
+        except (ConnectTimeoutError, TimeoutError):
+            raise TimedOut("the connection could not be opened in time") from None
+        except (HTTPError, OSError):
+            raise ConnectionFailed("the connection broke while it was opened") from None
+        _refuse_self_connection(connection)
+        closing.pop_all()
+
+
+def _new_connection(
+    origin: Origin, address: str, wait: float, context: ssl.SSLContext | None
+) -> HTTPConnection:
+    if context is None:
+        return HTTPConnection(address, origin.port, timeout=wait)
+    # Connected to the pinned address, but SNI and the certificate are those of the host.
+    return HTTPSConnection(
+        address, origin.port, timeout=wait, ssl_context=context, server_hostname=origin.host
+    )
+
+
+def _refuse_self_connection(connection: HTTPConnection) -> None:
+    """Refuse a loopback connection that met itself (TCP simultaneous open on one port)."""
+    if connection.sock.getsockname() == connection.sock.getpeername():
+        raise EgressDenied("the connection leads back to itself; nothing listens there")
+
+
+def _exchange(
+    connection: HTTPConnection, request: Request, route: Route, deadline: _Deadline
+) -> tuple[Response, bool]:
+    """Send, receive, and say whether the connection can be used again."""
+    started = False
+    try:
+        _transmit(connection, request, deadline)
+        parsed = _receive_head(connection, request.method, deadline)
+        started = True
+        body = _receive_body(parsed, route.response_bytes)
+    except TimeoutError:
+        raise TimedOut("the answer did not come in time") from None
+    except ssl.SSLError as error:
+        raise tls_failure(error) from None
+    except http.client.RemoteDisconnected:
+        raise ConnectionFailed("the server closed the connection without an answer") from None
+    except (http.client.HTTPException, OSError, ValueError):
+        if started:
+            raise AnswerBroken from None
+        raise ConnectionFailed("the connection broke, or the answer is not HTTP") from None
+    headers = ResponseHeaders(tuple(_header_lines(parsed)))
+    body = inflated(body, headers.get_all("Content-Encoding"), route.response_bytes)
+    return Response(parsed.status, headers, body), not parsed.will_close and parsed.isclosed()
+
+
+def _transmit(connection: HTTPConnection, request: Request, deadline: _Deadline) -> None:
+    """Write the request. Names and values were validated to be ASCII without line breaks."""
+    lines = [f"{request.method} {request.target} HTTP/1.1"]
+    for name, value, _ in request.headers:
+        lines.append(f"{name}: {value.reveal() if isinstance(value, Secret) else value}")
+    message = ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + request.body
+    for start in range(0, len(message), _CHUNK):
+        connection.sock.settimeout(deadline.next_wait())
+        connection.sock.sendall(message[start : start + _CHUNK])
+
+
+def _receive_head(
+    connection: HTTPConnection, method: str, deadline: _Deadline
+) -> http.client.HTTPResponse:
+    """Read status line and headers, passing over interim answers such as 103 Early Hints."""
+    wire = _Wire(connection, deadline)
+    for _ in range(_MAX_INTERIM):
+        parsed = http.client.HTTPResponse(wire, method=method)  # type: ignore[arg-type]  # all it asks of a socket is makefile()
+        try:
+            parsed.begin()
+        except http.client.LineTooLong:
+            raise ResponseTooLarge("a header line of the answer is too long") from None
+        except http.client.HTTPException as error:
+            # http.client stops at its 100th header, with nothing but a text to tell it by.
+            if "headers" in str(error):
+                raise ResponseTooLarge("the answer has 100 headers or more") from None
+            raise
+        if parsed.status >= 200 or parsed.status == 101:
+            return parsed
+        parsed.fp = None  # type: ignore[assignment]  # or it would close the reader it shares
+    raise http.client.HTTPException("too many interim answers")
+
+
+def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:
+    """Read the body up to the limit; one that announces more is not read at all."""
+    if parsed.length is not None and parsed.length > limit:
+        raise ResponseTooLarge
+    body = parsed.read(_CHUNK)
+    if len(body) == _CHUNK or not parsed.isclosed():
+        parts, size = [body], len(body)
+        while part := parsed.read(_CHUNK):
+            parts.append(part)
+            size += len(part)
+            if size > limit:
+                raise ResponseTooLarge
+        body = b"".join(parts)
+    if parsed.length:  # bytes that were announced and never came
+        raise http.client.IncompleteRead(b"")
+    return body
+
+
+def _header_lines(parsed: http.client.HTTPResponse) -> Iterator[tuple[str, str]]:
+    for name, value in parsed.msg.items():
+        # A folded line (obs-fold, RFC 9112 §5.2) counts as one blank.
+        yield name, " ".join(value.split()) if "\n" in value else value

@@ -1,0 +1,1 @@
+"""Who embeds outkey; the only rooms where adapters meet the engine."""

@@ -1,0 +1,46 @@
+"""A gateway from one TOML document, without a database."""
+
+from pathlib import Path
+
+from outkey.adapters.audit_logging import LoggingAudit
+from outkey.adapters.clock_system import SystemClock
+from outkey.adapters.configurations_memory import MemoryConfigurations
+from outkey.adapters.resolver_system import SystemResolver
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.adapters.transport_urllib3 import Urllib3Transport
+from outkey.core.document import parse_document
+from outkey.core.errors import ConfigError
+from outkey.engine.gateway import Gateway, Ports
+from outkey.engine.limits import LocalPermits
+
+
+def load(path: str | Path) -> Gateway:
+    """Return a gateway for the configurations of a TOML file.
+
+    Secrets are references and are read when they are used. Attempts are recorded by the logger
+    `outkey.audit`.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError:
+        raise ConfigError("the file of configurations cannot be read") from None
+    except UnicodeDecodeError:
+        raise ConfigError("the file of configurations is not UTF-8 text") from None
+    return from_text(text)
+
+
+def from_text(text: str) -> Gateway:
+    """Return a gateway for the configurations of a TOML document."""
+    document = parse_document(text)
+    clock = SystemClock()
+    return Gateway(
+        Ports(
+            configurations=MemoryConfigurations(document.configurations, document.lines),
+            secrets=ReferencedSecrets(),
+            transport=Urllib3Transport(),
+            resolver=SystemResolver(),
+            clock=clock,
+            audit=LoggingAudit(),
+            permits=LocalPermits(clock),
+        )
+    )

@@ -1,0 +1,9 @@
+"""An auth object for httpx: `httpx.Client(auth=OutkeyAuth(gateway, "acme"))`."""
+
+import httpx
+
+from outkey.integrations.one_hop import OneHopFlow
+
+
+class OutkeyAuth(OneHopFlow, httpx.Auth):
+    """Authenticates the requests of an httpx client with an outkey configuration."""

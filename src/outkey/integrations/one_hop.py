@@ -1,0 +1,58 @@
+"""The flow that httpx and httpx2 share: credentials for one hop, never copied to the next.
+
+httpx follows redirects inside the auth flow and copies custom headers to the new origin
+(openai-python#3516). So the credentials are put where only the transport reads them: in the raw
+form of a headers object that copies itself without them.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+from outkey.core.errors import RedirectBlocked
+from outkey.core.message import Header
+from outkey.core.secret import Secret
+from outkey.engine.gateway import Gateway
+
+
+class OneHopFlow:
+    """The auth flow of httpx's Auth classes."""
+
+    def __init__(self, gateway: Gateway, configuration: str) -> None:
+        self._gateway = gateway
+        self._configuration = configuration
+
+    def auth_flow(self, request: Any) -> Generator[Any, Any, None]:  # noqa: ANN401 - httpx's or httpx2's
+        """Add the credentials, let the client send, record the end."""
+        loan = self._gateway.lend(
+            self._configuration, request.method, str(request.url), list(request.headers)
+        )
+        request.headers = _one_hop(request.headers, loan.headers)
+        status = 0
+        try:
+            response = yield request
+            status = response.status_code
+        finally:
+            self._gateway.settle(loan, status)
+        if response.history:
+            raise RedirectBlocked(
+                "the client followed a redirect, which lost the credentials on purpose",
+                hint="Send with follow_redirects=False; gateway.send follows what is safe.",
+            )
+
+
+def _one_hop(headers: Any, credentials: tuple[Header, ...]) -> Any:  # noqa: ANN401 - httpx's or httpx2's
+    """Return a copy of a headers object that has the credentials in its raw form only."""
+    plain = type(headers)
+    replaced = {header.name.lower().encode() for header in credentials}
+
+    class OneHopHeaders(plain):  # type: ignore[misc, valid-type]  # the class comes from the client
+        @property
+        def raw(self) -> list[tuple[bytes, bytes]]:
+            kept = [(name, value) for name, value in super().raw if name.lower() not in replaced]
+            return kept + [(h.name.encode(), _wire(h.value)) for h in credentials]
+
+    return OneHopHeaders(headers)
+
+
+def _wire(value: str | Secret) -> bytes:
+    return (value.reveal() if isinstance(value, Secret) else value).encode("ascii")

@@ -1,0 +1,185 @@
+"""The servers of the sparring provider and their journal. What they play is in `scenes.py`."""
+
+import contextlib
+import socket
+import ssl
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Self
+from urllib.parse import parse_qsl, urlsplit
+
+from outkey.spar.scenes import Neighbours, Stage, play
+
+_JOURNAL_LENGTH = 10_000
+_MAX_BODY = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request as it arrived. Values are kept for tests and never shown."""
+
+    server: str
+    method: str
+    path: str
+    query: str
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes = field(repr=False)
+
+    def values(self, name: str) -> list[str]:
+        """Return every value of a header."""
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+    def facts(self) -> dict[str, object]:
+        """Return what may be shown: names, never values."""
+        return {
+            "server": self.server,
+            "method": self.method,
+            "path": self.path,
+            "headers": [name for name, _ in self.headers],
+            "body_bytes": len(self.body),
+        }
+
+
+class Spar:
+    """Loopback servers: `url`, `elsewhere` (another origin) and, if asked, `secure`."""
+
+    def __init__(self, *, port: int = 0, tls: bool = False) -> None:
+        self._journal: deque[Arrival] = deque(maxlen=_JOURNAL_LENGTH)
+        self._closing = contextlib.ExitStack()
+        self._main = self._server("main", port)
+        self._elsewhere = self._server("elsewhere", 0)
+        self.url = f"http://127.0.0.1:{self._main.server_port}"
+        self.elsewhere = f"http://127.0.0.1:{self._elsewhere.server_port}"
+        self.secure, self.ca_file = "", ""
+        if tls:
+            self._serve_tls()
+        neighbours = Neighbours(self.url, self.elsewhere, self.secure)
+        for server in self._servers:
+            server.neighbours = neighbours
+
+    @property
+    def journal(self) -> list[Arrival]:
+        """What arrived so far, oldest first."""
+        return list(self._journal)
+
+    def clear(self) -> None:
+        """Empty the journal."""
+        self._journal.clear()
+
+    def start(self) -> Self:
+        """Serve in background threads."""
+        for server in self._servers:
+            thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+            thread.start()
+            self._closing.callback(thread.join)
+            self._closing.callback(server.shutdown)
+        return self
+
+    def wait(self) -> None:
+        """Serve in the foreground until interrupted."""
+        self.start()
+        threading.Event().wait()
+
+    def close(self) -> None:
+        """Stop serving and remove the certificates."""
+        self._closing.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    @property
+    def _servers(self) -> Iterator["_Server"]:
+        yield from (self._main, self._elsewhere)
+        if self.secure:
+            yield self._secure_server
+
+    def _server(self, name: str, port: int) -> "_Server":
+        server = _Server(name, port, self._journal)
+        self._closing.callback(server.server_close)
+        return server
+
+    def _serve_tls(self) -> None:
+        import trustme  # noqa: PLC0415 - only the TLS scenes need it
+
+        authority = trustme.CA()
+        folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
+        authority.cert_pem.write_to_path(folder / "ca.pem")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("localhost", "127.0.0.1").configure_cert(context)
+        self._secure_server = self._server("secure", 0)
+        self._secure_server.context = context
+        self.secure = f"https://localhost:{self._secure_server.server_port}"
+        self.ca_file = str(folder / "ca.pem")
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+    context: ssl.SSLContext | None = None
+    neighbours: Neighbours
+
+    def __init__(self, name: str, port: int, journal: deque[Arrival]) -> None:
+        self.name = name
+        self.journal = journal
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def finish_request(self, request: object, client_address: object) -> None:
+        """Shake hands in the connection's own thread, so that one peer cannot block the rest."""
+        if self.context is None or not isinstance(request, socket.socket):
+            super().finish_request(request, client_address)  # type: ignore[arg-type]  # as given
+            return
+        with (
+            contextlib.suppress(OSError),
+            self.context.wrap_socket(request, server_side=True) as wrapped,
+        ):
+            super().finish_request(wrapped, client_address)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Stay quiet: peers that hang up are what this server is for."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+    disable_nagle_algorithm = True
+
+    def handle_one_request(self) -> None:
+        """Read one request, journal it and play the scene that its path names."""
+        self.raw_requestline = self.rfile.readline(65537)
+        if not self.raw_requestline:
+            self.close_connection = True
+            return
+        if not self.parse_request():
+            return
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(min(length, _MAX_BODY))
+        parts = urlsplit(self.path)
+        headers = tuple(self.headers.items())
+        arrival = Arrival(self.server.name, self.command, parts.path, parts.query, headers, body)
+        if parts.path != "/journal":
+            self.server.journal.append(arrival)
+        stage = Stage(
+            method=self.command,
+            path=parts.path,
+            query=dict(parse_qsl(parts.query)),
+            headers={name.lower(): value for name, value in headers},
+            body=body,
+            neighbours=self.server.neighbours,
+            journal=[entry.facts() for entry in self.server.journal],
+            connection=self.connection,
+            write=self.wfile.write,
+        )
+        play(stage)
+        if stage.hang_up:
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+        """Write no access log; the journal is the log."""

@@ -1,0 +1,191 @@
+"""Every contract suite on the fake of its port and on every real adapter."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from contract.raw_peer import raw_peer
+from outkey.adapters.audit_logging import LoggingAudit
+from outkey.adapters.clock_system import SystemClock
+from outkey.adapters.configurations_memory import MemoryConfigurations
+from outkey.adapters.resolver_system import SystemResolver
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.adapters.transport_urllib3 import Urllib3Transport
+from outkey.core.config import Configuration, build
+from outkey.core.errors import ConnectionFailed, OutkeyError
+from outkey.core.message import Request, Response, ResponseHeaders, Route
+from outkey.core.origin import Origin
+from outkey.core.reference import parse_reference
+from outkey.core.secret import Secret
+from outkey.engine.limits import LocalPermits
+from outkey.ports import Audit, Clock, Configurations, Permits, Resolver, Secrets
+from outkey.testing import (
+    AsyncFake,
+    FakeClock,
+    FakeResolver,
+    FakeTransport,
+    MemoryAudit,
+    MemorySecrets,
+)
+from outkey.testing.contracts import (
+    AuditContract,
+    ClockContract,
+    ConfigurationsContract,
+    PermitsContract,
+    ResolverContract,
+    Scene,
+    SecretsContract,
+    TransportContract,
+    Trial,
+)
+
+FLOOD = b"x" * (2 * 1024 * 1024)
+
+
+class TestFakeTransport(TransportContract):
+    def make(self, scene: Scene) -> Trial:
+        received: list[tuple[str, str, tuple[tuple[str, str], ...], bytes]] = []
+
+        def answer(request: Request) -> Response | OutkeyError:
+            headers = tuple(
+                (name, value.reveal() if isinstance(value, Secret) else value)
+                for name, value, _ in request.headers
+            )
+            received.append((request.method, request.target, headers, request.body))
+            return {
+                Scene.ANSWERS: Response(201, ResponseHeaders((("X-Peer", "here"),)), b"hello"),
+                Scene.REDIRECTS: Response(302, ResponseHeaders((("Location", "/x"),))),
+                Scene.IS_NOT_THERE: ConnectionFailed(),
+                Scene.STAYS_SILENT: Response(200),
+                Scene.FLOODS: Response(200, body=FLOOD),
+            }[scene]
+
+        fake = FakeTransport(answer, delay=1.0 if scene is Scene.STAYS_SILENT else 0.0)
+        return Trial(self.wrap(fake), Origin("http", "127.0.0.1", 80), received)
+
+    def wrap(self, fake: FakeTransport) -> FakeTransport:
+        return fake
+
+
+class TestAsyncFakeTransport(TestFakeTransport):
+    def wrap(self, fake: FakeTransport) -> FakeTransport:
+        both = AsyncFake(fake, FakeResolver())
+
+        class Looped(FakeTransport):
+            def send(self, request: Request, route: Route) -> Response:
+                return asyncio.run(both.send(request, route))
+
+        return Looped()
+
+
+class TestUrllib3Transport(TransportContract):
+    @pytest.fixture(autouse=True)
+    def _closing(self) -> Iterator[None]:
+        with contextlib.ExitStack() as self.stack:
+            yield
+
+    def make(self, scene: Scene) -> Trial:
+        answers = {
+            Scene.ANSWERS: b"HTTP/1.1 201 OK\r\nX-Peer: here\r\nContent-Length: 5\r\n\r\nhello",
+            Scene.REDIRECTS: b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n",
+            Scene.FLOODS: b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(FLOOD) + FLOOD,
+        }
+        transport = Urllib3Transport()
+        self.stack.callback(transport.close)
+        if scene is Scene.IS_NOT_THERE:
+            with socket.create_server(("127.0.0.1", 0)) as closed:
+                return Trial(transport, Origin("http", "127.0.0.1", closed.getsockname()[1]), [])
+        peer = self.stack.enter_context(raw_peer(answers.get(scene)))
+        return _Parsed(transport, Origin("http", "127.0.0.1", peer.port), peer.requests)  # type: ignore[arg-type]
+
+
+class _Parsed(Trial):
+    """A trial whose received requests are parsed from raw bytes."""
+
+    def __getattribute__(self, name: str) -> object:
+        value = super().__getattribute__(name)
+        return [_parse(raw) for raw in value] if name == "received" else value
+
+
+def _parse(raw: bytes) -> tuple[str, str, tuple[tuple[str, str], ...], bytes]:
+    head, _, body = raw.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    method, target, _ = first.split(" ")
+    headers = tuple((n, v) for n, _, v in (line.partition(": ") for line in lines))
+    return method, target, headers, body
+
+
+class TestFakeResolver(ResolverContract):
+    def make(self) -> Resolver:
+        return FakeResolver({"localhost": ("127.0.0.1",)})
+
+
+class TestSystemResolver(ResolverContract):
+    def make(self) -> Resolver:
+        return SystemResolver()
+
+
+class TestFakeClock(ClockContract):
+    def make(self) -> Clock:
+        return FakeClock()
+
+
+class TestSystemClock(ClockContract):
+    def make(self) -> Clock:
+        return SystemClock()
+
+
+class TestMemorySecrets(SecretsContract):
+    def make(self, value: str) -> tuple[Secrets, Configuration]:
+        return MemorySecrets({"token": value}), build("a", {"base_url": "https://a.example"})
+
+
+class TestSecretsFromTheEnvironment(SecretsContract):
+    def make(self, value: str) -> tuple[Secrets, Configuration]:
+        name = f"TEST_{uuid4().hex}"
+        os.environ[name] = value
+        reference = parse_reference(f"env:{name}", field="token")
+        made = build("a", {"base_url": "https://a.example"}, secrets={"token": reference})
+        return ReferencedSecrets(), made
+
+
+class TestSecretsFromFiles(SecretsContract):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+
+    def make(self, value: str) -> tuple[Secrets, Configuration]:
+        file = self.folder / "token"
+        file.write_text(value, encoding="utf-8")
+        reference = parse_reference(f"file:{file}", field="token")
+        made = build("a", {"base_url": "https://a.example"}, secrets={"token": reference})
+        return ReferencedSecrets(), made
+
+
+class TestMemoryAudit(AuditContract):
+    def make(self) -> Audit:
+        return MemoryAudit()
+
+
+class TestLoggingAudit(AuditContract):
+    def make(self) -> Audit:
+        return LoggingAudit()
+
+
+class TestMemoryConfigurations(ConfigurationsContract):
+    def make(self, configuration: Configuration) -> Configurations:
+        return MemoryConfigurations([configuration])
+
+
+class TestLocalPermits(PermitsContract):
+    def clock(self) -> Clock:
+        return FakeClock()
+
+    def make(self, clock: Clock) -> Permits:
+        return LocalPermits(clock)
