@@ -1,0 +1,127 @@
+"""The documentation is part of the product: what it shows must run, what it lists must be all."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import outkey
+from outkey.spar import Spar
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+sys.path.insert(0, str(ROOT / "tools"))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def spar() -> Iterator[Spar]:
+    with Spar() as server:
+        yield server
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_python_of_a_page_runs(
+    page: Path, spar: Spar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACME_TOKEN", "spar-token")
+    (tmp_path / "acme.toml").write_text(
+        f'[configuration.acme]\nbase_url = "{spar.url}/echo"\nnetwork = "internal"\n'
+        'authentication_type = "bearer"\ntoken = "env:ACME_TOKEN"\n',
+        encoding="utf-8",
+    )
+    names: dict[str, object] = {}
+    for code in blocks(page, "python"):
+        exec(compile(code, page.name, "exec"), names)  # our own pages
+    for name in ("client", "gateway"):
+        if name in names:
+            names[name].close()  # type: ignore[attr-defined]
+    assert "gateway" in names or not blocks(page, "python") or "world" in names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_toml_of_a_page_is_accepted(page: Path, tmp_path: Path) -> None:
+    texts = blocks(page, "toml")
+    if not texts:
+        assert page.name != "first-steps.md"
+        return
+    whole = "\n".join(texts)
+    if "base_url" not in texts[0]:
+        whole = '[configuration.acme]\nbase_url = "https://api.acme.example"\n' + whole
+    file = tmp_path / "a.toml"
+    file.write_text(whole, encoding="utf-8")
+    with outkey.load(file) as gateway:
+        assert gateway.findings("acme")[0].id == "E-secret_missing"
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    import reference
+
+    for name, text in reference.pages().items():
+        assert (reference.FOLDER / name).read_text("utf-8") == text, (
+            f"{name} is out of date; run: python tools/reference.py"
+        )
+
+
+def test_every_decision_has_its_number_and_four_headings() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    for number, page in enumerate(pages, start=1):
+        text = page.read_text("utf-8")
+        assert page.name.startswith(f"{number:04d}-")
+        assert text.startswith(f"# {number:04d} ")
+        assert "Status: " in text
+        assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [
+            "Context",
+            "Decision",
+            "Consequences",
+        ]
+
+
+def test_every_dependency_has_its_reason() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wanted = [
+        *project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"]["server"],
+        *(d for group in project["dependency-groups"].values() for d in group),
+    ]
+    reasons = (ROOT / "docs" / "decisions" / "0003-dependencies.md").read_text("utf-8")
+    for requirement in wanted:
+        name = re.split(r"[<>=\[ ]", requirement)[0].removeprefix("types-")
+        assert name in reasons, f"{name} has no reason in decision 0003"
+
+
+def test_every_change_has_a_fragment_of_a_known_kind() -> None:
+    for fragment in (ROOT / "changelog.d").glob("*.md"):
+        kinds = {"added", "changed", "fixed", "security"}
+        assert fragment.name == "template.md" or fragment.suffixes[0].lstrip(".") in kinds
+
+
+def test_the_tour_visits_every_stop_and_leaks_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "tour.py"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env={"COLUMNS": "200", "PATH": "/usr/bin:/bin"},
+    )
+    assert "0 requests reached the other origin" in done.stdout
+    for cause in (
+        "works",
+        "invalid_credentials",
+        "token_expired",
+        "header_format",
+        "egress_denied",
+    ):
+        assert cause in done.stdout
+    for secret in ("open sesame", "spar-key", "b3BlbiBzZXNhbWU", "spar-token"):
+        assert secret not in done.stdout + done.stderr

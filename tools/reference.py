@@ -1,0 +1,118 @@
+"""Write docs/reference from the code: fields, errors, findings, audit events, scenes.
+
+`tests/docs` fails when a page is not what this would write.
+"""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+from outkey.core import errors
+from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.diagnosis import REMEDIES
+from outkey.core.fields import ALWAYS, FIELDS, Field, Kind, Tab
+from outkey.spar.scenes import index
+
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+EXIT_CODES = {
+    errors.RemoteError: 1,
+    errors.ConfigError: 2,
+    errors.PolicyError: 3,
+    errors.HostError: 5,
+}
+
+
+def pages() -> dict[str, str]:
+    """Return every page by its file name."""
+    return {
+        "fields.md": "\n".join(_fields()),
+        "errors.md": "\n".join(_errors()),
+        "audit.md": "\n".join(_audit()),
+        "spar.md": "\n".join(_scenes()),
+    }
+
+
+def _fields() -> Iterator[str]:
+    yield "# Fields of a configuration\n"
+    yield "The TOML key is the path inside `[configuration.NAME]`."
+    yield "A secret takes a reference, `env:NAME` or `file:PATH`, never the secret itself.\n"
+    for tab in Tab:
+        yield f"## {tab}\n"
+        yield "| Label | TOML key | Takes | Default | Applies when | What it is |"
+        yield "|---|---|---|---|---|---|"
+        yield from (_field_row(field) for field in FIELDS if field.tab is tab)
+        yield ""
+
+
+def _field_row(field: Field) -> str:
+    default = "" if field.default in {None, ""} or field.kind is Kind.ROWS else f"`{field.default}`"
+    applies = str(field.visible_when) if field.visible_when else "always"
+    if field.required_when is ALWAYS:
+        default = "required"
+    takes = ", ".join(f"`{key}` ({label})" for key, label in field.choices) or str(field.kind)
+    if field.maximum:
+        takes += f" from {field.minimum:g} to {field.maximum:g}"
+    return f"| {field.label} | `{field.path}` | {takes} | {default} | {applies} | {field.help} |"
+
+
+def _errors() -> Iterator[str]:
+    yield "# Errors and causes\n"
+    yield "Every error is an `outkey.errors.OutkeyError`"
+    yield "with `code`, `message`, `hint`, `field` and `retryable`."
+    yield "The branch says who can mend it, and is the exit code of the command line.\n"
+    for branch, exit_code in EXIT_CODES.items():
+        yield f"## {branch.__name__}: exit code {exit_code}\n"
+        yield f"{inspect.getdoc(branch)}\n"
+        yield "| Error | Code | Meaning | What to do | Retried |"
+        yield "|---|---|---|---|---|"
+        for error in _below(branch):
+            retried = "yes" if error.retryable else "no"
+            yield (
+                f"| `{error.__name__}` | `{error.code}` | {inspect.getdoc(error)} "
+                f"| {error.default_hint} | {retried} |"
+            )
+        yield ""
+    yield "## Causes of an answer\n"
+    yield "An answer of 400 and above has a cause and a remedy:"
+    yield "`response.cause`, `response.remedy` and `response.raise_for_cause()`.\n"
+    yield "| Cause | Remedy |"
+    yield "|---|---|"
+    yield from (f"| `{cause}` | {remedy} |" for cause, remedy in REMEDIES.items())
+    yield ""
+
+
+def _below(branch: type[errors.OutkeyError]) -> Iterator[type[errors.OutkeyError]]:
+    for error in branch.__subclasses__():
+        if error is not errors.Refused:
+            yield error
+        yield from _below(error)
+
+
+def _audit() -> Iterator[str]:
+    yield "# What is recorded\n"
+    yield "An intent is recorded before credentials leave, its outcome after."
+    yield "Rows hold these facts and nothing else: no value, body, query string or error text.\n"
+    for event in (Intent, Outcome, Refusal):
+        tag = next(f.default for f in fields(event) if f.name == "tag")
+        yield f"## `{tag}`\n"
+        yield f"{inspect.getdoc(event)}\n"
+        yield from (f"- `{f.name}`" for f in fields(event) if f.name != "tag")
+        yield ""
+
+
+def _scenes() -> Iterator[str]:
+    yield "# Scenes of the sparring provider\n"
+    yield "Start it with `python -m outkey.spar` and send requests to these paths."
+    yield "Its credentials are made up and public: user `sparring` with password `open sesame`,"
+    yield "token `spar-token`, key `spar-key` in `X-API-Key`.\n"
+    yield "| Path | What it does |"
+    yield "|---|---|"
+    yield from (f"| `{path}` | {purpose} |" for path, purpose in index().items())
+    yield ""
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
