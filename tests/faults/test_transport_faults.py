@@ -243,9 +243,12 @@ def test_raw_deflate_is_read_too(transport: Urllib3Transport) -> None:
 
 
 @pytest.mark.parametrize("body", [b"not gzip at all", gzip.compress(b"hello" * 100)[:-20]])
-def test_damaged_compression_is_a_broken_answer(transport: Urllib3Transport, body: bytes) -> None:
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_damaged_compression_is_a_broken_answer(
+    transport: Urllib3Transport, encoding: str, body: bytes
+) -> None:
     with pytest.raises(AnswerBroken):
-        inflate_over_the_wire(transport, "gzip", body)
+        inflate_over_the_wire(transport, encoding, body)
 
 
 def inflate_over_the_wire(transport: Urllib3Transport, encoding: str, body: bytes) -> bytes:

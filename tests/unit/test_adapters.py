@@ -144,3 +144,11 @@ def test_a_file_that_cannot_be_read_is_an_error(
         file.write_bytes(content)
     with pytest.raises(ConfigError, match=reason):
         load(file)
+
+
+def test_integrations_are_found_by_attribute_and_others_are_not() -> None:
+    import outkey
+
+    assert outkey.integrations.httpx2.OutkeyAuth.__module__ == "outkey.integrations.httpx2"
+    with pytest.raises(AttributeError):
+        _ = outkey.integrations.urllib

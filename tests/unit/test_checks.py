@@ -88,6 +88,11 @@ def test_an_empty_user_and_an_underscore_are_warnings() -> None:
     assert ids(no_auth_reason="public_api", headers=(row,)) == ["W003"]
 
 
+def test_a_very_long_secret_is_a_warning() -> None:
+    assert ids(authentication_type="bearer", secrets={"token": "x" * 4096}) == []
+    assert ids(authentication_type="bearer", secrets={"token": "x" * 4097}) == ["W004"]
+
+
 def test_what_is_removed_from_a_pasted_secret_is_a_notice() -> None:
     row = HeaderRow("X-API-Key", "", secret=True)
     secrets = {"token": "Bearer abc", "header:X-API-Key": "k\n"}

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from outkey.core.errors import ConfigError, OutkeyError, TlsBelowFloor, TlsFailed
+from outkey.core.errors import ConfigError, ConnectionFailed, OutkeyError, TlsBelowFloor, TlsFailed
 from outkey.core.message import Route, TlsSettings
 from outkey.core.secret import Secret
 
@@ -60,6 +60,9 @@ class _Made(NamedTuple):
     file_times: tuple[int, ...]
     context: ssl.SSLContext
 
+    def fits(self, settings: TlsSettings, file_times: tuple[int, ...]) -> bool:
+        return self.settings == settings and self.file_times == file_times
+
 
 class TlsContexts:
     """One context per configuration, made anew when its settings or files change."""
@@ -72,10 +75,13 @@ class TlsContexts:
         """Return the context for a route; the same object as long as nothing changed."""
         times = _file_times(route.tls)
         made = self._made.get(route.partition)
-        if made is None or made.settings != route.tls or made.file_times != times:
+        if made is None or not made.fits(route.tls, times):
             with self._lock:
-                made = _Made(route.tls, times, make_context(route.tls))
-                self._made[route.partition] = made
+                # Somebody may have made it while we waited; a second one would split the pool.
+                made = self._made.get(route.partition)
+                if made is None or not made.fits(route.tls, times):
+                    made = _Made(route.tls, times, make_context(route.tls))
+                    self._made[route.partition] = made
         return made.context
 
 
@@ -100,6 +106,8 @@ def tls_failure(error: ssl.SSLError) -> OutkeyError:
         return TlsFailed(
             _VERIFY_FAILURES.get(error.verify_code, "the server's certificate is not valid")
         )
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return ConnectionFailed("the server closed the TLS connection")
     reason = error.reason or ""
     if reason in _VERSION_REASONS:
         return TlsBelowFloor()

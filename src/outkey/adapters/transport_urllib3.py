@@ -169,13 +169,11 @@ def _exchange(
         body = _receive_body(parsed, route.response_bytes)
     except TimeoutError:
         raise TimedOut("the answer did not come in time") from None
-    except ssl.SSLError as error:
-        raise tls_failure(error) from None
-    except http.client.RemoteDisconnected:
-        raise ConnectionFailed("the server closed the connection without an answer") from None
-    except (http.client.HTTPException, OSError, ValueError):
+    except (http.client.HTTPException, OSError, ValueError) as error:
         if started:
             raise AnswerBroken from None
+        if isinstance(error, ssl.SSLError):  # TLS 1.3 refuses a client certificate only now
+            raise tls_failure(error) from None
         raise ConnectionFailed("the connection broke, or the answer is not HTTP") from None
     headers = ResponseHeaders(tuple(_header_lines(parsed)))
     body = inflated(body, headers.get_all("Content-Encoding"), route.response_bytes)
@@ -200,6 +198,16 @@ def _receive_head(
     wire = _Wire(connection, deadline)
     for _ in range(_MAX_INTERIM):
         parsed = http.client.HTTPResponse(wire, method=method)  # type: ignore[arg-type]  # all it asks of a socket is makefile()
+        _parse_head(parsed)
+        if parsed.status >= 200 or parsed.status == 101:
+            return parsed
+        parsed.fp = None  # type: ignore[assignment]  # or it would close the reader it shares
+    raise http.client.HTTPException("too many interim answers")
+
+
+def _parse_head(parsed: http.client.HTTPResponse) -> None:
+    with contextlib.ExitStack() as closing:
+        closing.callback(parsed.close)
         try:
             parsed.begin()
         except http.client.LineTooLong:
@@ -209,10 +217,7 @@ def _receive_head(
             if "headers" in str(error):
                 raise ResponseTooLarge("the answer has 100 headers or more") from None
             raise
-        if parsed.status >= 200 or parsed.status == 101:
-            return parsed
-        parsed.fp = None  # type: ignore[assignment]  # or it would close the reader it shares
-    raise http.client.HTTPException("too many interim answers")
+        closing.pop_all()
 
 
 def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:

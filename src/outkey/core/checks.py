@@ -74,7 +74,7 @@ def check(configuration: Configuration, secret: SecretOpener) -> list[Finding]:
     findings = [
         *_refusals(configuration, secret),
         *_warnings(configuration),
-        *_notices(secret, configuration),
+        *_about_secrets(configuration, secret),
     ]
     return sorted(findings, key=lambda finding: list(Level).index(finding.level))
 
@@ -143,22 +143,24 @@ def _sends_credentials(configuration: Configuration) -> bool:
     return typed or any(row.secret for row in configuration.headers)
 
 
-def _notices(secret: SecretOpener, configuration: Configuration) -> Iterator[Finding]:
+def _about_secrets(configuration: Configuration, secret: SecretOpener) -> Iterator[Finding]:
     if configuration.authentication_type is AuthenticationType.BEARER:
-        yield from _changed(
-            secret, "token", tidy_token, "surrounding blanks or a Bearer prefix were"
-        )
+        yield from _about(secret, "token", tidy_token, "surrounding blanks or a Bearer prefix were")
     for row in configuration.headers:
         if row.secret:
-            yield from _changed(secret, row.secret_field, tidy_value, "surrounding blanks were")
+            yield from _about(secret, row.secret_field, tidy_value, "surrounding blanks were")
 
 
-def _changed(
+def _about(
     secret: SecretOpener, field: str, tidy: Callable[[Secret], Secret], what: str
 ) -> Iterator[Finding]:
     try:
         value = secret(field)
-        if tidy(value) != value:
-            yield Finding("N001", Level.NOTICE, f"{what} removed from the value", "", field)
     except SecretMissing:
         return  # said as an error already
+    if tidy(value) != value:
+        yield Finding("N001", Level.NOTICE, f"{what} removed from the value", "", field)
+    if value.longer_than(_LONG):
+        message = f"the value is longer than {_LONG} characters, and many servers refuse that"
+        hint = "Check that it is the value the API gave you, and nothing more."
+        yield Finding("W004", Level.WARNING, message, hint, field)

@@ -44,6 +44,10 @@ class Secret:
         """Return which of the caller's own words the text starts with, or nothing."""
         return next((word for word in words if self.__text.startswith(word)), "")
 
+    def longer_than(self, length: int) -> bool:
+        """Tell whether the text has more characters than that."""
+        return len(self.__text) > length
+
     def __bool__(self) -> bool:
         return bool(self.__text)
 

@@ -30,7 +30,8 @@ class OneHopFlow:
         status = 0
         try:
             response = yield request
-            status = response.status_code
+            # The first answer is the one our credentials got.
+            status = next(iter(response.history), response).status_code
         finally:
             self._gateway.settle(loan, status)
         if response.history:

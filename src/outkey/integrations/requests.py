@@ -3,15 +3,14 @@
 from requests import PreparedRequest, Response
 from requests.auth import AuthBase
 
-from outkey.core.errors import ConfigError, RedirectBlocked
-from outkey.core.origin import parse_redirect, parse_url
+from outkey.core.errors import RedirectBlocked
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway
 from outkey.engine.lend import Loan
 
 
 class OutkeyAuth(AuthBase):
-    """Authenticates requests with an outkey configuration; redirects elsewhere are refused."""
+    """Authenticates requests with an outkey configuration; an answer that redirects is refused."""
 
     def __init__(self, gateway: Gateway, configuration: str) -> None:
         self._gateway = gateway
@@ -33,18 +32,12 @@ class OutkeyAuth(AuthBase):
 
     def _ended(self, loan: Loan, response: Response) -> Response:
         self._gateway.settle(loan, response.status_code)
-        # requests strips Authorization from a redirect elsewhere, but no other header, and calls
-        # this hook before it follows.
+        # Called before requests follows. It would copy every header but Authorization to another
+        # origin, and put a .netrc entry in the place of ours at the same one.
         if response.is_redirect:
-            _refuse_elsewhere(response)
+            response.close()
+            raise RedirectBlocked(
+                "the server redirected, and requests would not keep the credentials safe",
+                hint="Use gateway.send, which follows what is safe, or correct the address.",
+            )
         return response
-
-
-def _refuse_elsewhere(response: Response) -> None:
-    here = parse_url(response.url)
-    try:
-        there = parse_redirect(here.origin, here.target, response.headers["Location"])
-    except ConfigError as error:
-        raise RedirectBlocked(f"the server redirected, but {error.message}") from None
-    if there.origin != here.origin:
-        raise RedirectBlocked(f"the server redirected to another origin, {there.origin}")
