@@ -2,9 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-export PYTHONDEVMODE ?=
+# Warnings that only the development mode of Python gives are errors in the tests.
+PYTEST := PYTHONDEVMODE=1 $(BIN)/coverage run -m pytest
 
-.PHONY: run test test-full lint types architecture pytest coverage bench docs changelog clean
+.PHONY: help run test test-full lint types architecture pytest bench docs changelog clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
 
 run: $(VENV)/.server ## a tour: the sparring provider and one request for each method and failure
 	@$(BIN)/python examples/tour.py
@@ -12,21 +17,21 @@ run: $(VENV)/.server ## a tour: the sparring provider and one request for each m
 test: lint types architecture docs pytest ## everything that must pass before a change lands
 
 test-full: lint types architecture docs ## the same, with the long versions of the heavy suites
-	$(BIN)/coverage run -m pytest --full
+	$(PYTEST) --full
 	@$(BIN)/python tools/coverage_floor.py
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev ## format and lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: $(VENV)/.dev
+types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy
 
-architecture: $(VENV)/.dev
+architecture: $(VENV)/.dev ## the direction of imports
 	$(BIN)/lint-imports
 
-pytest: $(VENV)/.dev
-	$(BIN)/coverage run -m pytest
+pytest: $(VENV)/.dev ## the tests alone, with coverage
+	$(PYTEST)
 	@$(BIN)/python tools/coverage_floor.py
 
 bench: $(VENV)/.dev .venv-bench/.ready ## CPU per request beside the peers, as ratios
@@ -50,5 +55,5 @@ $(VENV)/.dev: requirements/dev.lock pyproject.toml tools/setup.sh
 	@tools/setup.sh $(PYTHON) .venv-bench requirements/bench.lock nginx=nginx-light
 	@touch $@
 
-clean:
+clean: ## remove what the other targets made
 	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .import_linter_cache .hypothesis docs/_build .coverage

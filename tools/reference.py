@@ -1,4 +1,4 @@
-"""Write docs/reference from the code: fields, errors, findings, audit events, scenes.
+"""Write docs/reference from the code: fields, errors, audit events, scenes.
 
 `tests/docs` fails when a page is not what this would write.
 """
@@ -11,16 +11,10 @@ from pathlib import Path
 from outkey.core import errors
 from outkey.core.audit import Intent, Outcome, Refusal
 from outkey.core.diagnosis import REMEDIES
-from outkey.core.fields import ALWAYS, FIELDS, Field, Kind, Tab
+from outkey.core.fields import FIELDS, Field, Kind, Tab
 from outkey.spar.scenes import index
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
-EXIT_CODES = {
-    errors.RemoteError: 1,
-    errors.ConfigError: 2,
-    errors.PolicyError: 3,
-    errors.HostError: 5,
-}
 
 
 def pages() -> dict[str, str]:
@@ -48,7 +42,7 @@ def _fields() -> Iterator[str]:
 def _field_row(field: Field) -> str:
     default = "" if field.default in {None, ""} or field.kind is Kind.ROWS else f"`{field.default}`"
     applies = str(field.visible_when) if field.visible_when else "always"
-    if field.required_when is ALWAYS:
+    if field.required:
         default = "required"
     takes = ", ".join(f"`{key}` ({label})" for key, label in field.choices) or str(field.kind)
     if field.maximum:
@@ -60,11 +54,11 @@ def _errors() -> Iterator[str]:
     yield "# Errors and causes\n"
     yield "Every error is an `outkey.errors.OutkeyError`"
     yield "with `code`, `message`, `hint`, `field` and `retryable`."
-    yield "The branch says who can mend it, and is the exit code of the command line.\n"
-    for branch, exit_code in EXIT_CODES.items():
-        yield f"## {branch.__name__}: exit code {exit_code}\n"
+    yield "The branch says who can mend it.\n"
+    for branch in errors.OutkeyError.__subclasses__():
+        yield f"## {branch.__name__}\n"
         yield f"{inspect.getdoc(branch)}\n"
-        yield "| Error | Code | Meaning | What to do | Retried |"
+        yield "| Error | Code | Meaning | What to do | Worth another try |"
         yield "|---|---|---|---|---|"
         for error in _below(branch):
             retried = "yes" if error.retryable else "no"
@@ -84,7 +78,7 @@ def _errors() -> Iterator[str]:
 
 def _below(branch: type[errors.OutkeyError]) -> Iterator[type[errors.OutkeyError]]:
     for error in branch.__subclasses__():
-        if error is not errors.Refused:
+        if error is not errors.BadAnswer:
             yield error
         yield from _below(error)
 

@@ -36,8 +36,7 @@ def transport() -> Iterator[Urllib3Transport]:
 
 
 @settings(
-    max_examples=1500,
-    deadline=None,
+    max_examples=10 * settings.default.max_examples,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(

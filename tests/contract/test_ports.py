@@ -14,6 +14,7 @@ from contract.raw_peer import raw_peer
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configurations_memory import MemoryConfigurations
+from outkey.adapters.permits_memory import MemoryPermits
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.transport_urllib3 import Urllib3Transport
@@ -23,7 +24,6 @@ from outkey.core.message import Request, Response, ResponseHeaders, Route
 from outkey.core.origin import Origin
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
-from outkey.engine.limits import LocalPermits
 from outkey.ports import Audit, Clock, Configurations, Permits, Resolver, Secrets
 from outkey.testing import (
     AsyncFake,
@@ -183,9 +183,9 @@ class TestMemoryConfigurations(ConfigurationsContract):
         return MemoryConfigurations([configuration])
 
 
-class TestLocalPermits(PermitsContract):
+class TestMemoryPermits(PermitsContract):
     def clock(self) -> Clock:
         return FakeClock()
 
     def make(self, clock: Clock) -> Permits:
-        return LocalPermits(clock)
+        return MemoryPermits(clock)

@@ -1,5 +1,6 @@
 """Bad manners of servers, played by the sparring provider or a raw socket."""
 
+import contextlib
 import gzip
 import os
 import resource
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+import traceback
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,6 +169,45 @@ def test_a_post_on_a_connection_that_dies_under_it_is_not_repeated() -> None:
                 gateway.send("a", "POST", "/", data=b"x")
         listener.shutdown(socket.SHUT_RDWR)
     assert [request[:4] for request in seen] == [b"GET ", b"POST"]
+
+
+def test_an_answer_that_comes_before_the_request_was_read_counts_and_is_not_repeated() -> None:
+    """A server may answer 401 to the head of a large upload and hang up."""
+    seen: list[bytes] = []
+
+    def serve(listener: socket.socket) -> None:
+        while True:
+            try:
+                stream, _ = listener.accept()
+            except OSError:
+                return
+            with stream:
+                seen.append(stream.recv(1024)[:3])
+                stream.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+                stream.shutdown(socket.SHUT_WR)
+                stream.settimeout(0.2)
+                # Read a little and close: what is still coming makes the kernel reset.
+                with contextlib.suppress(OSError):
+                    stream.recv(1024)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with from_text(f'[configuration.a]\nbase_url = "{url}"\nnetwork = "internal"') as gateway:
+            try:
+                assert gateway.send("a", "PUT", "/", data=b"x" * 20_000_000).status == 401
+                assert seen == [b"PUT"]
+            except ConnectionFailed:
+                pass  # the reset may overtake the answer; then nobody can know it
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("path", ["/slow/silent?seconds=5", "/reset", "/truncated", "/huge"])
+def test_no_frame_of_a_failed_exchange_holds_the_credentials(gateway: Gateway, path: str) -> None:
+    with pytest.raises(OutkeyError) as caught:
+        gateway.send("spar", "GET", path)
+    seen = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert "spar-token" not in "".join(seen.format())
 
 
 def test_a_kept_connection_is_used_again(transport: Urllib3Transport) -> None:
@@ -369,7 +410,7 @@ def test_an_unknown_host_is_a_dns_failure() -> None:
 @pytest.mark.parametrize("path", ["/bomb", "/huge", "/huge/chunked", "/huge/unannounced"])
 def test_bombs_and_floods_end_in_two_seconds_and_150_mebibytes(spar: Spar, path: str) -> None:
     script = f"""
-import resource, time
+import time
 from outkey import errors
 from outkey.hosts.file import from_text
 gateway = from_text('''[configuration.spar]
@@ -381,7 +422,9 @@ try:
     gateway.send("spar", "GET", "{path}")
 except errors.ResponseTooLarge as error:
     print(error.code, time.monotonic() - started)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+# Not getrusage: its peak includes that of the process we were forked from.
+with open("/proc/self/status") as status:
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
@@ -390,7 +433,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     code, seconds = result.split()
     assert code == "response_too_large"
     assert float(seconds) < 2
-    assert float(peak) < 150
+    assert float(peak) / 1024 < 150
 
 
 def test_descriptors_do_not_leak_over_many_failures(gateway: Gateway) -> None:

@@ -73,6 +73,14 @@ def test_an_unset_variable_is_named() -> None:
         ReferencedSecrets().open(referring("env:NOT_SET_ANYWHERE"), "token")
 
 
+def test_a_variable_that_is_not_utf_8_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROKEN", "pass\udcffword")
+    with pytest.raises(SecretMissing, match="not UTF-8"):
+        ReferencedSecrets().open(referring("env:BROKEN"), "token")
+    monkeypatch.setenv("BROKEN", "pässword")
+    assert ReferencedSecrets().open(referring("env:BROKEN"), "token") == Secret("pässword")
+
+
 def test_the_log_holds_one_json_line_per_event_with_the_attempt(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -65,6 +65,23 @@ def test_a_missing_secret_is_an_error_finding_of_its_field() -> None:
     assert (found.id, found.field) == ("E-secret_missing", "token")
 
 
+def test_every_missing_secret_is_a_finding() -> None:
+    rows = (HeaderRow("X-API-Key", "", secret=True), HeaderRow("X-Other-Key", "", secret=True))
+    made = configuration(headers=rows, authentication_type="basic", username="u")
+    fields = [f.field for f in fake_gateway(made).gateway.findings("acme")]
+    assert fields == ["password", "header:X-API-Key", "header:X-Other-Key"]
+
+
+def test_a_client_certificate_needs_its_key() -> None:
+    found = ids(no_auth_reason="public_api", tls__client_certificate="/some/file.pem")
+    assert found == ["E-secret_missing"]
+
+
+def test_as_many_rows_as_allowed_can_be_sent() -> None:
+    rows = tuple(HeaderRow(f"X-{n}", "v", secret=False) for n in range(64))
+    assert ids(no_auth_reason="public_api", headers=rows) == []
+
+
 def test_an_authorization_row_beside_a_type_is_a_conflict() -> None:
     row = HeaderRow("authorization", "Token x", secret=False)
     assert ids(authentication_type="bearer", secrets={"token": "t"}, headers=(row,)) == [

@@ -5,7 +5,7 @@ import pytest
 
 from outkey.core.challenge import Challenge, parse_challenges
 from outkey.core.diagnosis import REMEDIES, diagnose
-from outkey.core.errors import Cause, Refused
+from outkey.core.errors import BadAnswer, Cause
 from outkey.core.message import Response, ResponseHeaders
 from outkey.testing import configuration
 
@@ -56,6 +56,7 @@ def test_each_status_has_its_cause(status: int, expected: str) -> None:
     [
         ("", [challenge('Bearer error="invalid_token"')]),
         ("", [challenge('Bearer error="invalid_token", error_description="The token expired"')]),
+        ("", [challenge('Bearer error="invalid_token", error_description="expired"')]),
         ("", [challenge('Basic realm="a", Bearer error=invalid_token')]),
         ('{"category":"EXPIRED_AUTHENTICATION"}', []),
         ('{"error":"token_expired"}', []),
@@ -67,6 +68,17 @@ def test_signs_of_expiry_make_a_401_an_expired_token(
 ) -> None:
     assert cause(401, body, *headers) == "token_expired"
     assert cause(401, body, kind="basic") == "invalid_credentials"
+
+
+def test_the_word_expired_alone_in_a_body_proves_nothing() -> None:
+    assert cause(401, '{"user": 7, "expired": false}') == "invalid_credentials"
+
+
+def test_a_scheme_nobody_knows_is_not_repeated() -> None:
+    response = Response(401, ResponseHeaders((challenge("Call-0900-for-help"),)))
+    found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
+    assert found is not None
+    assert found.remedy.endswith("The API asks for another scheme.")
 
 
 @pytest.mark.parametrize("why", ["malformed token", "bad signature", "wrong audience", "revoked"])
@@ -149,7 +161,7 @@ def test_the_four_errors_have_the_remedies_of_the_specification(of: Cause, words
 
 def test_raising_for_a_cause_carries_code_status_and_remedy() -> None:
     response = Response(401, cause=Cause.INVALID_CREDENTIALS, remedy="do this")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(BadAnswer) as caught:
         response.raise_for_cause()
     assert (caught.value.code, caught.value.status) == ("invalid_credentials", 401)
     assert caught.value.facts() == {

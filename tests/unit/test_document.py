@@ -1,8 +1,9 @@
+from dataclasses import fields
 from datetime import date
 
 import pytest
 
-from outkey.core.config import HeaderRow, attribute_paths
+from outkey.core.config import Configuration, HeaderRow, Limits, Tls, Verification
 from outkey.core.document import parse_document
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.fields import BY_PATH, FIELDS, Kind
@@ -117,7 +118,7 @@ def row(content: str) -> str:
         ("configuration = 1", "configuration", "must be a table"),
         ("[configuration]\nacme = 1", "configuration", "must be a table"),
         ("[configurations.acme]", "configurations", "unknown key"),
-        ("[configuration.acme]", "base_url", "must start with"),
+        ("[configuration.acme]", "base_url", "must not be empty"),
         ('[configuration.acme]\nbase_url = ""', "base_url", "must not be empty"),
         ('[configuration.acme]\nbase_url = "https://u:hunter2@a.example"', "base_url", "user name"),
         ('[configuration."a\\u0001"]\nbase_url = "https://a.example"', "name", "control character"),
@@ -182,6 +183,12 @@ def row(content: str) -> str:
         (row('key = "Host"\nvalue = "v"'), "headers[0].key", "belongs to the connection"),
         (row('key = "X-Tenant"\nvalue = "a\\nhunter2"'), "headers[0].value", "line break"),
         (row('key = "X-API-Key"\nvalue = "hunter2"'), "headers[0].value", "must be a reference"),
+        (row('key = "X"\nsecret = false'), "headers[0].value", "needs a value"),
+        (
+            configured('[line.x]\nconfiguration = "acme"\nmethod = "G T"'),
+            "line.x.method",
+            "HTTP method",
+        ),
         (row('key = "X"\nvalu = "v"'), "headers[0].valu", "unknown key"),
         (
             row(
@@ -224,7 +231,10 @@ def test_a_key_like_no_other_comes_with_the_known_ones() -> None:
 
 def test_the_table_and_the_configuration_name_the_same_fields() -> None:
     from_table = {f.path for f in FIELDS if f.kind is not Kind.SECRET}
-    assert from_table == attribute_paths()
+    sections = {"tls": Tls, "limits": Limits, "verification": Verification}
+    nested = {f"{name}.{f.name}" for name, section in sections.items() for f in fields(section)}
+    top = {f.name for f in fields(Configuration)} - set(sections) - {"secrets", "base"}
+    assert from_table == top | nested
 
 
 def test_the_table_is_consistent_in_itself() -> None:

@@ -101,7 +101,9 @@ def test_an_installation_does_not_call_itself() -> None:
     egress = Egress(own=frozenset({("127.0.0.1", 443)}))
     with pytest.raises(EgressDenied, match="this outkey installation itself"):
         egress.vet(Network.INTERNAL, ORIGIN, ("127.0.0.1",))
-    assert egress.vet(Network.INTERNAL, ORIGIN, ("127.0.0.2",))
+    with pytest.raises(EgressDenied, match="this outkey installation itself"):
+        egress.vet(Network.INTERNAL, ORIGIN, ("::ffff:127.0.0.1",))
+    assert egress.vet(Network.INTERNAL, ORIGIN, ("127.0.0.2", "::1"))
 
 
 def test_every_verdict_is_reached() -> None:

@@ -4,15 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outkey.adapters.permits_memory import MAX_HOLD, MemoryPermits
+from outkey.core.diagnosis import retry_after
 from outkey.core.message import Response, ResponseHeaders
-from outkey.engine.limits import MAX_HOLD, LocalPermits, backoff, retry_after
+from outkey.engine.send import backoff
 from outkey.testing import FakeClock
 
 NOW = 1_800_000_000.0
 
 
 def asked(value: str) -> float | None:
-    return retry_after(Response(429, ResponseHeaders((("Retry-After", value),))), NOW)
+    return retry_after(Response(429, ResponseHeaders((("Retry-After", value),))), now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,7 @@ def test_back_off_grows_and_stays_bounded(retry: int, jitter: float) -> None:
 @given(per_minute=st.integers(1, 5000), pauses=st.lists(st.floats(0, 30), max_size=60))
 def test_no_minute_ever_sees_more_than_the_limit(per_minute: int, pauses: list[float]) -> None:
     clock = FakeClock()
-    permits = LocalPermits(clock)
+    permits = MemoryPermits(clock)
     sent: list[float] = []
     for pause in [*pauses, *[0.0] * 100]:
         clock.advance(pause)
@@ -59,7 +61,7 @@ def test_no_minute_ever_sees_more_than_the_limit(per_minute: int, pauses: list[f
 
 
 def test_a_second_is_worth_a_burst_and_then_the_pace_is_even() -> None:
-    permits = LocalPermits(FakeClock())
+    permits = MemoryPermits(FakeClock())
     waits = [permits.reserve("a", 600, 10.0) for _ in range(12)]
     assert waits[:10] == [0.0] * 10
     assert waits[10:] == pytest.approx([60 / 591, 120 / 591])
@@ -67,7 +69,7 @@ def test_a_second_is_worth_a_burst_and_then_the_pace_is_even() -> None:
 
 def test_a_hold_is_cut_and_never_shortened() -> None:
     clock = FakeClock()
-    permits = LocalPermits(clock)
+    permits = MemoryPermits(clock)
     permits.hold("a", 10**9)
     permits.hold("a", 1)
     assert permits.reserve("a", None, 1e9) == MAX_HOLD

@@ -88,6 +88,7 @@ BASE = Location(Origin("https", "api.acme.example", 443), "/v2")
             {"page": 2, "tag": ["a", "b c"]},
             "/v2/orders?open=1&page=2&tag=a&tag=b+c",
         ),
+        ("/x", {"yes": True, "no": [False, 1.5]}, "/v2/x?yes=true&no=false&no=1.5"),
         ("/a b/ü", None, "/v2/a%20b/%C3%BC"),
         ("/a%2Fb", None, "/v2/a%2Fb"),
         ("/proxy/https://other.example", None, "/v2/proxy/https://other.example"),

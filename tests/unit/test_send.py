@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 import pytest
 
-from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.assembly import Call
+from outkey.core.audit import Intent, Outcome, Refusal, path_template
 from outkey.core.config import HeaderRow, SyncLine
 from outkey.core.errors import (
     AnswerBroken,
     AuditUnavailable,
     ConfigError,
     ConnectionFailed,
+    ConnectTimedOut,
     DnsFailed,
     EgressDenied,
     HeaderConflict,
@@ -20,13 +22,14 @@ from outkey.core.errors import (
     RedirectBlocked,
     SecretMissing,
     TimedOut,
+    TlsBelowFloor,
     UnknownConfiguration,
 )
 from outkey.core.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
 from outkey.engine.drive import AsyncWorld, Wait, adrive, drive
 from outkey.engine.egress import Egress
-from outkey.engine.send import Call, Sender
+from outkey.engine.send import Sender
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 
@@ -110,6 +113,8 @@ def test_a_get_has_no_content_length_and_an_empty_post_has_one() -> None:
         ({"headers": {"Host": "evil.example"}}, HeaderFormatError),
         ({"headers": {"X-A": "a\r\nb"}}, HeaderFormatError),
         ({"line": "unknown"}, UnknownConfiguration),
+        ({"params": {"a": None}}, ConfigError),
+        ({"data": {"a": object()}}, ConfigError),
     ],
 )
 def test_a_wrong_call_is_refused_before_anything_is_sent(
@@ -183,6 +188,7 @@ def test_an_unknown_name_is_not_retried() -> None:
     with pytest.raises(DnsFailed):
         fake.gateway.send("acme", "GET", "/")
     assert fake.resolver.asked == ["api.acme.example"]
+    assert fake.audit.events == [Refusal("acme", "", "dns")]
 
 
 # ── redirects ────────────────────────────────────────────────────────────────────────────────
@@ -281,6 +287,11 @@ def test_a_connection_that_fails_before_an_answer_is_tried_again() -> None:
     assert fake.gateway.send("acme", "GET", "/").status == 200
 
 
+def test_a_connection_that_could_not_be_opened_in_time_is_tried_again() -> None:
+    fake = world(ConnectTimedOut(), answered(200))
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+
+
 @pytest.mark.parametrize("error", [AnswerBroken(), TimedOut()])
 def test_an_answer_that_broke_or_did_not_come_in_time_is_not_tried_again(
     error: OutkeyError,
@@ -317,6 +328,16 @@ def test_retry_after_is_honoured_within_the_total_time() -> None:
     assert fake.clock.sleeps == []
 
 
+def test_retry_after_of_a_503_is_honoured_and_holds_nobody_else_up() -> None:
+    fake = world(answered(503, ("Retry-After", "7")), answered(200))
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+    assert fake.clock.sleeps == [7]
+    fake = world(answered(503, ("Retry-After", "70")), answered(200))
+    assert fake.gateway.send("acme", "GET", "/").status == 503
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+    assert fake.clock.sleeps == []
+
+
 def test_after_a_429_the_whole_configuration_waits_and_others_do_not() -> None:
     fake = fake_gateway(
         configuration(**BEARER),
@@ -325,8 +346,9 @@ def test_after_a_429_the_whole_configuration_waits_and_others_do_not() -> None:
         secrets=TOKEN,
     )
     assert fake.gateway.send("acme", "POST", "/").status == 429
-    with pytest.raises(RateLimited):
+    with pytest.raises(RateLimited, match="the API asked for a pause") as caught:
         fake.gateway.send("acme", "POST", "/")
+    assert caught.value.field is None
     assert fake.gateway.send("other", "POST", "/").status == 200
     fake.clock.advance(100)
     assert fake.gateway.send("acme", "POST", "/").status == 200
@@ -397,15 +419,40 @@ def test_every_attempt_is_recorded_with_its_number_and_end() -> None:
     retries = [e.retry for e in fake.audit.events if isinstance(e, Intent)]
     outcomes = [(e.status, e.outcome) for e in fake.audit.events if isinstance(e, Outcome)]
     assert retries == [0, 1, 2]
-    assert outcomes == [(503, "refused"), (0, "connection"), (404, "refused")]
+    assert outcomes == [(503, "server_error"), (0, "connection"), (404, "not_found")]
 
 
-def test_no_record_no_send() -> None:
+def test_no_record_no_send_and_no_second_try() -> None:
     fake = world()
     fake.audit.broken = True
     with pytest.raises(AuditUnavailable):
         fake.gateway.send("acme", "GET", "/")
-    assert fake.transport.sent == []
+    assert (fake.transport.sent, fake.clock.sleeps) == ([], [])
+
+
+def test_what_has_an_outcome_is_not_recorded_as_a_refusal_too() -> None:
+    fake = world(TlsBelowFloor())
+    with pytest.raises(TlsBelowFloor):
+        fake.gateway.send("acme", "GET", "/")
+    intent, outcome = fake.audit.events
+    assert isinstance(intent, Intent)
+    assert outcome == Outcome("attempt-1", 0, "tls", 0)
+
+
+@pytest.mark.parametrize(
+    ("target", "template"),
+    [
+        ("/", "/"),
+        ("/v2/orders?key=canary", "/v2/orders"),
+        ("/orders/4711/lines", "/orders/{}/lines"),
+        ("/bot123:canary/send-message", "/{}/send-message"),
+        ("/users/jane%20doe", "/users/{}"),
+        ("/canary" * 3 + "a" * 40, "/canary/canary/{}"),
+        ("/api.json/", "/api.json/"),
+    ],
+)
+def test_a_recorded_path_keeps_words_and_hides_values(target: str, template: str) -> None:
+    assert path_template(target) == template
 
 
 def test_a_line_of_another_configuration_is_refused() -> None:
@@ -526,12 +573,21 @@ def test_credentials_are_lent_for_the_own_origin_only() -> None:
         fake.gateway.lend("acme", "GET", "https://api.acme.example/", ["authorization"])
 
 
-@pytest.mark.parametrize(("status", "outcome"), [(0, "unknown"), (401, "refused")])
-def test_the_end_of_a_loan_is_recorded(status: int, outcome: str) -> None:
+@pytest.mark.parametrize(("status", "outcome"), [(0, "unknown"), (401, "answered")])
+def test_the_end_of_a_loan_is_recorded_with_its_duration(status: int, outcome: str) -> None:
     fake = world()
     loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/x", [])
+    fake.clock.advance(0.25)
     fake.gateway.settle(loan, status)
-    assert fake.audit.events[-1] == Outcome(loan.attempt, status, outcome, 0)
+    assert fake.audit.events[-1] == Outcome(loan.attempt, status, outcome, 250)
+
+
+def test_a_loan_counts_against_the_rate_limit() -> None:
+    fake = world(limits__requests_per_minute=1)
+    fake.gateway.lend("acme", "GET", "https://api.acme.example/x", [])
+    with pytest.raises(RateLimited):
+        fake.gateway.lend("acme", "GET", "https://api.acme.example/x", [])
+    assert fake.audit.events[-1] == Refusal("acme", "", "rate_limited")
 
 
 def test_a_gateway_closes_its_transport_when_it_is_left() -> None:

@@ -17,8 +17,8 @@ from outkey.core.message import Route
 from outkey.core.origin import Origin
 
 MAX_IDLE = 256
-# Shorter than the keep-alive of common servers, so that we close first: nginx waits 75 s, but
-# Node.js 5 s, which matters for requests that must not be repeated when they meet a closing peer.
+# A connection idle for longer is not used again: nginx closes after 75 s. Node.js closes after
+# 5 s, which matters for requests that must not be repeated when they meet a closing peer.
 IDLE_SECONDS = 45.0
 IDLE_SECONDS_UNREPEATABLE = 4.0
 
@@ -32,7 +32,7 @@ class Kept(NamedTuple):
 
 
 class ConnectionPool:
-    """Keeps idle connections, the least recently used ones last in line."""
+    """Keeps idle connections; when there are too many, the least recently used ones go."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

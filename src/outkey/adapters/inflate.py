@@ -4,7 +4,7 @@ import zlib
 
 from outkey.core.errors import AnswerBroken, ResponseTooLarge
 
-_STEP = 256 * 1024
+_STEP = 64 * 1024
 _MAX_LAYERS = 4
 _WINDOW_GZIP_OR_ZLIB = 47
 _WINDOW_RAW = -15
@@ -40,18 +40,17 @@ def _inflate(body: bytes, encoding: str, limit: int) -> bytes:
 
 def _members(body: bytes, window: int, limit: int) -> bytes:
     """Inflate all members of a stream (RFC 1952 §2.2 permits several)."""
-    parts: list[bytes] = []
-    size = 0
-    while body:
-        inflater = zlib.decompressobj(window)
-        while not inflater.eof:
-            part = inflater.decompress(body, _STEP)
-            body = inflater.unconsumed_tail
-            size += len(part)
-            parts.append(part)
-            if size > limit:
+    inflater = zlib.decompressobj(window)
+    inflated_body = bytearray()
+    for start in range(0, len(body), _STEP):
+        piece = body[start : start + _STEP]
+        while piece:
+            if inflater.eof:
+                inflater = zlib.decompressobj(window)
+            inflated_body += inflater.decompress(piece, limit - len(inflated_body) + 1)
+            if len(inflated_body) > limit:
                 raise ResponseTooLarge
-            if not part and not inflater.eof:
-                raise AnswerBroken("the answer's compression ends too early")
-        body = inflater.unused_data
-    return b"".join(parts)
+            piece = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+    if not inflater.eof:
+        raise AnswerBroken("the answer's compression ends too early")
+    return bytes(inflated_body)

@@ -33,6 +33,10 @@ def _from_environment(reference: Reference, field: str) -> Secret:
         raise SecretMissing(
             f"the environment variable {reference.place} of {field} is not set", field=field
         )
+    if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        raise SecretMissing(
+            f"the environment variable {reference.place} of {field} is not UTF-8 text", field=field
+        )
     return Secret(value)
 
 

@@ -127,7 +127,7 @@ def tls_failure(error: ssl.SSLError) -> OutkeyError:
 def _trust_system(context: ssl.SSLContext) -> None:
     paths = ssl.get_default_verify_paths()
     if os.name == "nt":
-        context.load_default_certs()  # the Windows store; no variable changes it
+        context.load_default_certs()  # the Windows store
         return
     bundles = [paths.openssl_cafile, *_SYSTEM_BUNDLES]
     bundle = next((name for name in bundles if Path(name).is_file()), None)

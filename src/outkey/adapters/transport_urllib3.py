@@ -20,10 +20,13 @@ from outkey.adapters.tls_context import TlsContexts, tls_failure
 from outkey.core.errors import (
     AnswerBroken,
     ConnectionFailed,
+    ConnectTimedOut,
     EgressDenied,
+    OutkeyError,
     RemoteError,
     ResponseTooLarge,
     TimedOut,
+    bare,
 )
 from outkey.core.message import IDEMPOTENT, Request, Response, ResponseHeaders, Route
 from outkey.core.origin import Origin
@@ -42,6 +45,13 @@ class Urllib3Transport:
 
     def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for one response."""
+        try:
+            return self._send(request, route)
+        except OutkeyError as error:
+            failure = error
+        raise bare(failure)  # its frames held the request as it was written
+
+    def _send(self, request: Request, route: Route) -> Response:
         deadline = _Deadline(route)
         context = self._contexts.get(route) if request.origin.scheme == "https" else None
         repeatable = request.method in IDEMPOTENT
@@ -133,7 +143,7 @@ def _open(connection: HTTPConnection) -> None:
         except NewConnectionError:  # in urllib3 this is a kind of ConnectTimeoutError
             raise ConnectionFailed("the connection was refused or could not be opened") from None
         except (ConnectTimeoutError, TimeoutError):
-            raise TimedOut("the connection could not be opened in time") from None
+            raise ConnectTimedOut from None
         except (HTTPError, OSError):
             raise ConnectionFailed("the connection broke while it was opened") from None
         _refuse_self_connection(connection)
@@ -163,7 +173,7 @@ def _exchange(
     """Send, receive, and say whether the connection can be used again."""
     started = False
     try:
-        _transmit(connection, request, deadline)
+        whole = _transmit(connection, request, deadline)
         parsed = _receive_head(connection, request.method, deadline)
         started = True
         body = _receive_body(parsed, route.response_bytes)
@@ -177,18 +187,28 @@ def _exchange(
         raise ConnectionFailed("the connection broke, or the answer is not HTTP") from None
     headers = ResponseHeaders(tuple(_header_lines(parsed)))
     body = inflated(body, headers.get_all("Content-Encoding"), route.response_bytes)
-    return Response(parsed.status, headers, body), not parsed.will_close and parsed.isclosed()
+    return Response(
+        parsed.status, headers, body
+    ), whole and not parsed.will_close and parsed.isclosed()
 
 
-def _transmit(connection: HTTPConnection, request: Request, deadline: _Deadline) -> None:
-    """Write the request. Names and values were validated to be ASCII without line breaks."""
+def _transmit(connection: HTTPConnection, request: Request, deadline: _Deadline) -> bool:
+    """Write the request and say whether all of it left.
+
+    Names and values were validated to be ASCII without line breaks. A server may answer, say 413
+    or 401, and close before it has read everything: then its answer is what counts.
+    """
     lines = [f"{request.method} {request.target} HTTP/1.1"]
     for name, value, _ in request.headers:
         lines.append(f"{name}: {value.reveal() if isinstance(value, Secret) else value}")
     message = ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + request.body
     for start in range(0, len(message), _CHUNK):
         connection.sock.settimeout(deadline.next_wait())
-        connection.sock.sendall(message[start : start + _CHUNK])
+        try:
+            connection.sock.sendall(message[start : start + _CHUNK])
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+    return True
 
 
 def _receive_head(

@@ -1,10 +1,13 @@
 """What is recorded of an attempt: an allow-list of facts, never a value, body or query."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from outkey.core.config import Configuration
 from outkey.core.message import Request
+
+_WORD = re.compile(r"v\d{1,2}|[a-z][a-z_.-]{0,31}|", re.IGNORECASE)
 
 
 class Tag(StrEnum):
@@ -43,12 +46,21 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """outkey itself refused before any credential was sent."""
+    """outkey refused to send, or to follow where an answer led."""
 
     configuration: str
     line: str
     code: str
     tag: Tag = Tag.SEND_REFUSED
+
+
+def path_template(target: str) -> str:
+    """Return the path with `{}` for every segment that may be a value: an id, a key, a name.
+
+    Kept are plain words and version numbers, which is what API paths are made of.
+    """
+    segments = target.partition("?")[0].split("/")
+    return "/".join(s if _WORD.fullmatch(s) else "{}" for s in segments)
 
 
 def intent_of(configuration: Configuration, line: str, request: Request, retry: int) -> Intent:
@@ -59,7 +71,7 @@ def intent_of(configuration: Configuration, line: str, request: Request, retry: 
         authentication_type=str(configuration.authentication_type),
         method=request.method,
         origin=str(request.origin),
-        path=request.target.partition("?")[0],
+        path=path_template(request.target),
         header_names=tuple(header.name for header in request.headers),
         retry=retry,
     )

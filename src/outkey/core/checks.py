@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
+from outkey.core.assembly import SecretOpener, authenticated
 from outkey.core.config import AuthenticationType, Configuration, Environment, Network, NoAuthReason
 from outkey.core.errors import (
     AuthenticationRequired,
     EgressDenied,
     InactiveConfiguration,
     OutkeyError,
-    SecretMissing,
 )
-from outkey.core.headers import check_value, compose, tidy_token, tidy_value
-from outkey.core.message import Header, Request, Source
-from outkey.core.schemes import scheme_of
+from outkey.core.headers import tidy_token, tidy_value
+from outkey.core.message import Request
 from outkey.core.secret import Secret
 
-SecretOpener = Callable[[str], Secret]
 _LONG = 4 * 1024
 
 
@@ -43,11 +41,6 @@ class Finding:
     message: str
     hint: str = ""
     field: str | None = None
-
-
-def error_finding(error: OutkeyError) -> Finding:
-    """Turn an error that sending would raise into a finding."""
-    return Finding(f"E-{error.code}", Level.ERROR, error.message, error.hint, error.field)
 
 
 def refuse_unsendable(configuration: Configuration) -> None:
@@ -79,35 +72,31 @@ def check(configuration: Configuration, secret: SecretOpener) -> list[Finding]:
     return sorted(findings, key=lambda finding: list(Level).index(finding.level))
 
 
-def static_headers(configuration: Configuration, secret: SecretOpener) -> list[Header]:
-    """Return the header rows as they are sent."""
-    headers = []
-    for row in configuration.headers:
-        value: str | Secret = row.value
-        if row.secret:
-            value = check_value(tidy_value(secret(row.secret_field)), field=row.secret_field)
-        headers.append(Header(row.key, value, Source.ROW))
-    return headers
-
-
 def _refusals(configuration: Configuration, secret: SecretOpener) -> Iterator[Finding]:
-    for refuse in (
-        partial(refuse_unsendable, configuration),
-        partial(_dry_run, configuration, secret),
-    ):
+    """Yield every error that sending would meet; a missing secret hides what comes after it."""
+    missing = list(_missing(configuration, secret))
+    yield from missing
+    refusals: list[Callable[[], object]] = [partial(refuse_unsendable, configuration)]
+    if not missing:
+        request = Request("GET", configuration.base.origin, "/")
+        refusals.append(partial(authenticated, request, configuration, secret))
+    for refuse in refusals:
         try:
             refuse()
         except OutkeyError as error:
-            yield error_finding(error)
+            yield _error_finding(error)
 
 
-def _dry_run(configuration: Configuration, secret: SecretOpener) -> None:
-    """Build the headers of a request, to meet every error that building them can raise."""
-    rows = tuple(static_headers(configuration, secret))
-    request = Request("GET", configuration.base.origin, "/", rows)
-    flow = scheme_of(configuration, secret).flow(request)
-    compose(next(flow).request.headers)
-    flow.close()
+def _missing(configuration: Configuration, secret: SecretOpener) -> Iterator[Finding]:
+    for name in configuration.needed_secrets():
+        try:
+            secret(name)
+        except OutkeyError as error:
+            yield _error_finding(error)
+
+
+def _error_finding(error: OutkeyError) -> Finding:
+    return Finding(f"E-{error.code}", Level.ERROR, error.message, error.hint, error.field)
 
 
 def _warnings(configuration: Configuration) -> Iterator[Finding]:
@@ -156,7 +145,7 @@ def _about(
 ) -> Iterator[Finding]:
     try:
         value = secret(field)
-    except SecretMissing:
+    except OutkeyError:
         return  # said as an error already
     if tidy(value) != value:
         yield Finding("N001", Level.NOTICE, f"{what} removed from the value", "", field)

@@ -5,10 +5,9 @@ said twice; a test compares the two.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
-from functools import cached_property
 
 from outkey.core.errors import ConfigError
 from outkey.core.fields import BY_PATH, FIELDS, Kind
@@ -94,7 +93,7 @@ class Verification:
     expired_marker: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """One external API: where it is, and how requests to it authenticate."""
 
@@ -112,13 +111,17 @@ class Configuration:
     tls: Tls
     limits: Limits
     verification: Verification
-    headers: tuple[HeaderRow, ...] = ()
-    secrets: Mapping[str, Reference] = field(default_factory=dict, repr=False)
+    headers: tuple[HeaderRow, ...]
+    secrets: Mapping[str, Reference] = field(repr=False)
+    base: Location  # the Base URL, parsed
 
-    @cached_property
-    def base(self) -> Location:
-        """The Base URL, parsed."""
-        return parse_base_url(self.base_url)
+    def needed_secrets(self) -> list[str]:
+        """Return the names of the secrets that sending with this configuration opens."""
+        known = {"authentication_type": self.authentication_type}
+        needed = [f.secret_name for f in FIELDS if f.secret and f.applies(f.required_when, known)]
+        if self.tls.client_certificate:
+            needed.append("client_key")
+        return needed + [row.secret_field for row in self.headers if row.secret]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,10 @@ def build(
     for known in FIELDS:
         if known.kind in {Kind.SECRET, Kind.ROWS} or known.path == "name":
             continue
-        value = known.parse(values[known.path]) if known.path in values else known.default
+        if known.path in values or known.required:
+            value = known.parse(values.get(known.path, ""))
+        else:
+            value = known.default
         section, dot, key = known.path.partition(".")
         if dot:
             sections[section][key] = value
@@ -163,23 +169,17 @@ def build(
         if path not in BY_PATH:
             raise ConfigError("there is no such field", field=path)
     top |= {section: _SECTIONS[section](**content) for section, content in sections.items()}
-    configuration = Configuration(**top, headers=headers, secrets=dict(secrets or {}))  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
-    _ = configuration.base  # a Base URL that cannot be read is refused here
-    return configuration
+    top |= {"headers": headers, "secrets": dict(secrets or {})}
+    return Configuration(**top, base=parse_base_url(str(top["base_url"])))  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
 
 
 def header_row(key: str, value: str | None, *, secret: bool | None, place: str) -> HeaderRow:
     """Make a row; Secret is ticked by default where the name looks like a credential."""
     key = check_name(key.strip(), field=f"{place}.key")
     if secret is None:
-        secret = looks_like_credential(key) or (value is not None and is_reference(value))
-    if secret or value is None:
+        secret = looks_like_credential(key) or value is None or is_reference(value)
+    if secret:
         return HeaderRow(key, "", secret=True)
+    if value is None:
+        raise ConfigError("a row that is not secret needs a value", field=f"{place}.value")
     return HeaderRow(key, check_value(tidy_value(value), field=f"{place}.value"), secret=False)
-
-
-def attribute_paths() -> set[str]:
-    """Return the field path of every attribute, for the test that compares with the table."""
-    top = {f.name for f in fields(Configuration)} - set(_SECTIONS) - {"secrets"}
-    nested = {f"{s}.{f.name}" for s, section in _SECTIONS.items() for f in fields(section)}
-    return top | nested

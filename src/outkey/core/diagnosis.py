@@ -31,10 +31,11 @@ REMEDIES = {
 }
 _BODY_READ = 16 * 1024
 _EXPIRED = re.compile(
-    r"expired[ _-]?(?:authentication|token|session)|token[ _-]?(?:has[ _-]|is[ _-])?expired"
-    r"|session[ _-]?expired|\bexpired\b",
+    r"expired[ _-]?(?:authentication|credential|token|session)"
+    r"|(?:credentials?|token|session)[ _-]?(?:(?:has|have|is|are)[ _-])?expired",
     re.IGNORECASE,
 )
+_SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
 _NOT_EXPIRY = re.compile(
     r"malformed|signature|audience|issuer|unknown|revoked|not found", re.IGNORECASE
 )
@@ -69,9 +70,22 @@ def diagnose(response: Response, configuration: Configuration, *, now: float) ->
     cause = evidence.cause()
     remedy = REMEDIES[cause]
     if cause is Cause.HEADER_FORMAT and evidence.wrong_scheme:
-        wanted = " or ".join(sorted({c.scheme.capitalize() for c in evidence.challenges}))
-        remedy += f" The API asks for {wanted}."
+        asked = {challenge.scheme for challenge in evidence.challenges}
+        wanted = [scheme for scheme in _SCHEMES if scheme.lower() in asked]
+        remedy += f" The API asks for {' or '.join(wanted) or 'another scheme'}."
     return Diagnosis(cause, remedy)
+
+
+def retry_after(response: Response, *, now: float) -> float | None:
+    """Read Retry-After (RFC 9110 §10.2.3): seconds or a date; nonsense counts as absent."""
+    text = response.headers.get("Retry-After").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:10])  # ten digits are three centuries
+    try:
+        until: float = parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return until - now if until > now else 0.0
 
 
 class _Evidence:
@@ -163,7 +177,7 @@ class _Evidence:
         return (
             self._sends_token()
             and "invalid_token" in self._errors()
-            and (bool(_EXPIRED.search(described)) or not _NOT_EXPIRY.search(described))
+            and ("expired" in described.lower() or not _NOT_EXPIRY.search(described))
         )
 
     def _clock_is_off(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from outkey.core.config import Configuration, HeaderRow, SyncLine, build, header_row
 from outkey.core.errors import ConfigError
-from outkey.core.fields import BY_PATH, FIELDS, Kind
+from outkey.core.fields import BY_PATH, FIELDS, Kind, check_method
 from outkey.core.headers import MAX_HEADERS
 from outkey.core.reference import Reference, parse_reference
 
@@ -62,9 +62,8 @@ def _configuration(name: str, table: Mapping[str, object]) -> Configuration:
         rows = _read_rows(table.get("headers", []), secrets)
         return build(name, values, headers=rows, secrets=secrets)
     except ConfigError as error:
-        error.args = (f"configuration {name}: {error.message}",)
-        error.message = error.args[0]
-        raise
+        message = f"configuration {name}: {error.message}"
+        raise type(error)(message, hint=error.hint, field=error.field) from None
 
 
 def _read_fields(table: Mapping[str, object]) -> tuple[dict[str, object], dict[str, Reference]]:
@@ -138,11 +137,11 @@ def _line(name: str, table: Mapping[str, object], known: set[str]) -> SyncLine:
         raise ConfigError(
             "a line must name a configuration of this document", field=f"{place}.configuration"
         )
-    method = BY_PATH["verification.test_method"].parse(table.get("method", "GET"))
+    method = check_method(table.get("method", "GET"), field=f"{place}.method")
     path = table.get("path", "/")
     if not isinstance(path, str):
         raise ConfigError("must be text", field=f"{place}.path")
-    return SyncLine(name, configuration, str(method), path)
+    return SyncLine(name, configuration, method, path)
 
 
 def _refuse_unknown(table: Mapping[str, object], known: list[str], prefix: str) -> None:

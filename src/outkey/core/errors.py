@@ -1,21 +1,22 @@
 """Every error outkey raises, as one tree split by blame, and the causes a person is told.
 
     OutkeyError
-    ├── ConfigError            fix your settings                      exit 2
+    ├── ConfigError            fix your settings
     │   ├── HeaderFormatError      a name or value that is no header
     │   ├── HeaderConflict         two sources set one header
     │   ├── SecretMissing          a secret is not entered or its reference finds nothing
     │   ├── UnknownConfiguration   no configuration of that name
     │   └── InactiveConfiguration  it is switched off
-    ├── RemoteError            they answered badly, or not at all     exit 1
+    ├── RemoteError            they answered badly, or not at all
     │   ├── ConnectionFailed       no answer; AnswerBroken: only a part of one
-    │   ├── DnsFailed  ├── TlsFailed  ├── TimedOut  ├── ResponseTooLarge
-    │   └── Refused                an answer whose cause is known (Response.raise_for_cause)
-    ├── PolicyError            we refused                             exit 3
+    │   ├── TimedOut               too late; ConnectTimedOut: before anything was sent
+    │   ├── DnsFailed  ├── TlsFailed  ├── ResponseTooLarge
+    │   └── BadAnswer              one whose cause is known (Response.raise_for_cause)
+    ├── PolicyError            we refused
     │   ├── EgressDenied       ├── RedirectBlocked
     │   ├── RateLimited        ├── TlsBelowFloor
     │   └── AuthenticationRequired the rule on None
-    └── HostError              our storage, key or audit              exit 5
+    └── HostError              our storage, key or audit
         └── AuditUnavailable       no record, no send
 
 The docstring of a class is its default message. Remote text and secret values never enter a
@@ -83,6 +84,12 @@ class OutkeyError(Exception):
         """Return the error as programs read it."""
         code = str(self.code)
         return {"code": code, "message": self.message, "hint": self.hint, "field": self.field}
+
+
+def bare(error: OutkeyError) -> OutkeyError:
+    """Return an error without its frames and its history, which may hold a secret's text."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 # ── fix your settings ────────────────────────────────────────────────────────────────────────
@@ -169,8 +176,15 @@ class TimedOut(RemoteError):
     """No whole answer came in time."""
 
     code = cause = Cause.TIMEOUT
-    # Whether the server acted is unknown, and the time is spent: a retry needs a decision.
+    # Whether the server acted is unknown: repeating the request needs a decision.
     default_hint = "Raise the time-outs in the Limits tab if the API is known to be slow."
+
+
+class ConnectTimedOut(TimedOut):
+    """The connection could not be opened in time."""
+
+    retryable = True  # nothing was sent yet
+    default_hint = "Check host, port and firewall; raise the connect time-out if it is far away."
 
 
 class ResponseTooLarge(RemoteError):
@@ -180,7 +194,7 @@ class ResponseTooLarge(RemoteError):
     default_hint = "Ask for less at a time, or raise the response size in the Limits tab."
 
 
-class Refused(RemoteError):
+class BadAnswer(RemoteError):
     """The external system answered with an error."""
 
     def __init__(self, cause: Cause, status: int, remedy: str) -> None:

@@ -5,7 +5,7 @@ against it. A field says what it is called, where it stands, what it takes and w
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -70,6 +70,7 @@ class Field:
     default: object = None
     choices: tuple[tuple[str, str], ...] = ()
     visible_when: When | None = None
+    required: bool = False
     required_when: When | None = None
     minimum: float = 0
     maximum: float = 0
@@ -88,6 +89,10 @@ class Field:
         """Return the value as this field keeps it, or say what it takes; never repeat it."""
         return _PARSERS[self.kind](self, value)
 
+    def applies(self, condition: "When | None", values: Mapping[str, object]) -> bool:
+        """Tell whether a condition holds for these values of the other fields."""
+        return condition is not None and values.get(condition.path) in condition.values
+
     def refuse(self, reason: str, hint: str | None = None) -> ConfigError:
         """Make the error for a value that this field does not take."""
         return ConfigError(f"{self.label} {reason}", field=self.path, hint=hint)
@@ -103,7 +108,7 @@ def _text(field: Field, value: object) -> object:
     if field.path == "username" and ":" in value:
         # RFC 7617 §2: the first colon ends the user name.
         raise field.refuse("holds a colon, which Basic authentication cannot send")
-    if field.required_when is ALWAYS and not value:
+    if field.required and not value:
         raise field.refuse("must not be empty")
     return value
 
@@ -148,10 +153,15 @@ def _date(field: Field, value: object) -> object:
     return value
 
 
-def _method(field: Field, value: object) -> object:
+def check_method(value: object, *, field: str) -> str:
+    """Return an HTTP method in upper case, or say that it is none."""
     if not isinstance(value, str) or not _METHOD.fullmatch(value.upper()):
-        raise field.refuse("must be an HTTP method such as GET")
+        raise ConfigError("must be an HTTP method such as GET", field=field)
     return value.upper()
+
+
+def _method(field: Field, value: object) -> object:
+    return check_method(value, field=field.path)
 
 
 def _statuses(field: Field, value: object) -> object:
@@ -173,7 +183,6 @@ _PARSERS: dict[Kind, Callable[[Field, object], object]] = {
     Kind.STATUSES: _statuses,
 }
 
-ALWAYS = When("name", ())
 _BASIC = When("authentication_type", ("basic",))
 _BEARER = When("authentication_type", ("bearer",))
 _NONE = When("authentication_type", ("none",))
@@ -184,7 +193,7 @@ FIELDS: tuple[Field, ...] = (
         label="Name",
         tab=Tab.GENERAL,
         kind=Kind.TEXT,
-        required_when=ALWAYS,
+        required=True,
         help="What you call this API; unique.",
     ),
     Field(
@@ -193,7 +202,7 @@ FIELDS: tuple[Field, ...] = (
         tab=Tab.GENERAL,
         kind=Kind.URL,
         default="",
-        required_when=ALWAYS,
+        required=True,
         help="Where the API lives, for example https://api.acme.example/v2.",
     ),
     Field(
@@ -264,7 +273,6 @@ FIELDS: tuple[Field, ...] = (
         kind=Kind.TEXT,
         default="",
         visible_when=_BASIC,
-        required_when=_BASIC,
         help="The dedicated API user in the external system.",
     ),
     Field(

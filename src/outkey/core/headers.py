@@ -104,7 +104,7 @@ def compose(headers: Iterable[Header]) -> tuple[Header, ...]:
             taken[key] = header
         elif header.source is not Source.DEFAULT:
             raise _conflict(header, other)
-    if len(taken) > MAX_HEADERS:
+    if sum(header.source is not Source.DEFAULT for header in taken.values()) > MAX_HEADERS:
         raise ConfigError(f"more than {MAX_HEADERS} headers", field="headers")
     return tuple(taken.values())
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from outkey.core.errors import Cause, Refused
+from outkey.core.errors import BadAnswer, Cause
 from outkey.core.origin import Origin
 from outkey.core.secret import Secret
 
@@ -113,10 +113,10 @@ class Response:
         return json.loads(self.body)
 
     def raise_for_cause(self) -> "Response":
-        """Raise a Refused error where the answer has a cause, else return the response."""
+        """Raise a BadAnswer where the answer has a cause, else return the response."""
         if self.cause is None:
             return self
-        raise Refused(self.cause, self.status, self.remedy or "")
+        raise BadAnswer(self.cause, self.status, self.remedy or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from outkey.core.errors import ConfigError
@@ -53,7 +52,6 @@ class Location:
     target: str
 
 
-@lru_cache(maxsize=4096)
 def parse_base_url(text: str, field: str = "base_url") -> Location:
     """Read a Base URL: scheme, host, optional port and path, nothing else."""
     location = _parse(text, field)
@@ -93,9 +91,24 @@ def build_target(base: Location, path: str, params: Params | None = None) -> str
         raise ConfigError("the path holds control characters or a backslash", field="path")
     path, _, query = path.partition("?")
     joined = f"{prefix}/{path.removeprefix('/')}" if path else (prefix or "/")
-    queries = [quote(query, safe=_QUERY_SAFE), urlencode(params or {}, doseq=True)]
+    queries = [quote(query, safe=_QUERY_SAFE), urlencode(query_pairs(params or {}, "params"))]
     query = "&".join(part for part in queries if part)
     return quote(joined, safe=_PATH_SAFE) + (f"?{query}" if query else "")
+
+
+def query_pairs(params: Mapping[str, object], field: str) -> list[tuple[str, str]]:
+    """Spread parameters into pairs; a missing value is refused, not sent as the word None."""
+    pairs = []
+    for name, value in params.items():
+        values = value if isinstance(value, list | tuple) else [value]
+        for one in values:
+            if isinstance(one, bool):
+                pairs.append((name, "true" if one else "false"))
+            elif isinstance(one, str | int | float):
+                pairs.append((name, str(one)))
+            else:
+                raise ConfigError(f"the parameter {name} is neither text nor number", field=field)
+    return pairs
 
 
 def _path_of_same_origin(origin: Origin, url: str) -> str:

@@ -8,7 +8,7 @@ import hmac
 from collections.abc import Callable, Iterable
 from typing import NoReturn, SupportsIndex
 
-from outkey.core.errors import OutkeyError
+from outkey.core.errors import ConfigError, OutkeyError, bare
 
 MASK = "***"
 
@@ -31,14 +31,14 @@ class Secret:
         The function may refuse by raising an OutkeyError, which must not repeat the text. Its
         frames and whatever else it raises are dropped, since both may hold the text.
         """
+        failure: OutkeyError
         try:
             return Secret(transform(self.__text))
         except OutkeyError as refused:
-            failure: Exception = refused
+            failure = refused
         except Exception:  # noqa: BLE001 - e.g. UnicodeEncodeError carries the whole text
-            failure = ValueError("a secret could not be transformed")
-        failure.__cause__ = failure.__context__ = None
-        raise failure.with_traceback(None)
+            failure = ConfigError("a secret cannot be used: it is not what it should be")
+        raise bare(failure)
 
     def known_prefix(self, words: Iterable[str]) -> str:
         """Return which of the caller's own words the text starts with, or nothing."""

@@ -7,6 +7,7 @@ import ipaddress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from ipaddress import ip_network
 
 from outkey.core.config import Network
 from outkey.core.errors import EgressDenied
@@ -29,11 +30,10 @@ class Verdict(StrEnum):
 
 _ON_INTERNAL = frozenset({Verdict.GLOBAL, Verdict.PRIVATE, Verdict.LOOPBACK, Verdict.SHARED})
 _ON_PUBLIC = frozenset({Verdict.GLOBAL})
-_networks = ipaddress.ip_network
 # Where clouds hand out credentials to whoever asks; none of them is ever an API of ours.
 _METADATA = tuple(
     map(
-        _networks,
+        ip_network,
         [
             "169.254.0.0/16",  # link-local: AWS, Azure, GCP, OpenStack, DigitalOcean
             "fe80::/10",
@@ -45,12 +45,12 @@ _METADATA = tuple(
         ],
     )
 )
-_SHARED = _networks("100.64.0.0/10")  # RFC 6598
-_NAT64 = _networks("64:ff9b::/96")  # RFC 6052
+_SHARED = ip_network("100.64.0.0/10")  # RFC 6598
+_NAT64 = ip_network("64:ff9b::/96")  # RFC 6052
 # Forms that smuggle an IPv4 address past a check of the IPv6 one. Nothing lives there today.
 _TUNNELS = tuple(
     map(
-        _networks,
+        ip_network,
         [
             "::/96",  # IPv4-compatible, RFC 4291 (deprecated)
             "64:ff9b:1::/48",  # NAT64 for local use, RFC 8215
@@ -59,8 +59,8 @@ _TUNNELS = tuple(
         ],
     )
 )
-_THIS_HOST = _networks("0.0.0.0/8")  # RFC 1122; Linux connects 0.0.0.0 to this machine
-_SITE_LOCAL = _networks("fec0::/10")  # RFC 3879; Python counts it as global
+_THIS_HOST = ip_network("0.0.0.0/8")  # RFC 1122; Linux connects 0.0.0.0 to this machine
+_SITE_LOCAL = ip_network("fec0::/10")  # RFC 3879; Python counts it as global
 
 
 @lru_cache(maxsize=4096)
@@ -125,9 +125,16 @@ class Egress:
             verdict = judge(address)
             if verdict not in allowed:
                 raise _denied(origin, verdict, network)
-            if (address, origin.port) in self.own:
+            if (_plain(address), origin.port) in self.own:
                 raise EgressDenied(f"{origin} is this outkey installation itself", field="base_url")
         return addresses
+
+
+def _plain(address: str) -> str:
+    """Return the address itself, out of the IPv6 form that may carry it."""
+    parsed = ipaddress.ip_address(address)
+    inner = _carried(parsed) if isinstance(parsed, ipaddress.IPv6Address) else None
+    return str(inner or parsed)
 
 
 def is_address(host: str) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from outkey.core.audit import Outcome
+from outkey.core.assembly import Call, encode_body
 from outkey.core.checks import Finding, check
 from outkey.core.errors import ConfigError
-from outkey.core.fields import BY_PATH
+from outkey.core.fields import check_method
 from outkey.core.message import Response
 from outkey.core.origin import Params
 from outkey.core.secret import Secret
@@ -16,10 +16,8 @@ from outkey.engine.drive import World, drive
 from outkey.engine.egress import Egress
 from outkey.engine.lend import Loan, lend
 from outkey.engine.preview import Preview, preview
-from outkey.engine.send import Call, Sender, encode_body
+from outkey.engine.send import Sender
 from outkey.ports import Audit, Clock, Configurations, Permits, Resolver, Secrets, Transport
-
-_METHOD = BY_PATH["verification.test_method"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +66,7 @@ class Gateway:
         body, content_type = encode_body(json, data)
         call = Call(
             configuration=self._configurations.get(configuration),
-            method=str(_METHOD.parse(method)),
+            method=check_method(method, field="method"),
             path=path,
             params=params,
             headers=headers or {},
@@ -86,7 +84,7 @@ class Gateway:
         found = self._configurations.get(configuration)
         if path is None:
             path = found.verification.test_path
-        return preview(self._sender, Call(found, str(_METHOD.parse(method)), path))
+        return preview(self._sender, Call(found, check_method(method, field="method"), path))
 
     def lend(self, configuration: str, method: str, url: str, present: Iterable[str]) -> Loan:
         """Return the credentials for a request that another HTTP client will carry.
@@ -98,8 +96,7 @@ class Gateway:
 
     def settle(self, loan: Loan, status: int) -> None:
         """Record how a request with lent credentials ended; status 0 means without an answer."""
-        outcome = "unknown" if not status else "ok" if status < 400 else "refused"
-        self._world.audit.conclude(Outcome(loan.attempt, status, outcome, 0))
+        self._world.audit.conclude(loan.outcome(status, self._sender.clock.monotonic()))
 
     def findings(self, configuration: str) -> list[Finding]:
         """Return what is wrong or risky about a configuration."""

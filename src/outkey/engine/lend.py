@@ -1,27 +1,27 @@
 """Lending credentials to somebody else's HTTP client: ours decides, theirs carries.
 
-What the gateway checks by carrying the request itself (addresses, redirects, caps) is out of
-reach here; origin, conflicts, refusals and the record are not.
+Origin, conflicts, refusals, the rate limit and the record are checked here; what needs the
+connection (addresses, TLS settings, redirects, caps) is the other client's business.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from outkey.core.audit import Refusal, intent_of
+from outkey.core.assembly import authenticated
+from outkey.core.audit import Outcome, Refusal, intent_of
 from outkey.core.checks import refuse_unsendable
 from outkey.core.config import Configuration
-from outkey.core.errors import ConfigError, EgressDenied, PolicyError
-from outkey.core.headers import compose
+from outkey.core.errors import EgressDenied, OutkeyError
 from outkey.core.message import Header, Request, Source
 from outkey.core.origin import parse_url
-from outkey.core.schemes import scheme_of
 from outkey.engine.drive import Refuse, Steps, intend
-from outkey.engine.send import Sender, with_rows
+from outkey.engine.send import Sender
 
 # What HTTP clients set by themselves; everything else in a request is the caller's own.
 _CLIENT_DEFAULTS = frozenset(
     {"accept", "accept-encoding", "connection", "content-type", "user-agent"}
 )
+_OURS = frozenset({Source.AUTHENTICATION, Source.ROW})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,12 @@ class Loan:
 
     headers: tuple[Header, ...]
     attempt: str
+    started: float
+
+    def outcome(self, status: int, now: float) -> Outcome:
+        """Describe how the request ended; status 0 means without an answer."""
+        result = "unknown" if not status else "ok" if status < 400 else "answered"
+        return Outcome(self.attempt, status, result, round((now - self.started) * 1000))
 
 
 def lend(
@@ -39,12 +45,13 @@ def lend(
     try:
         refuse_unsendable(configuration)
         request = _authenticated(sender, configuration, method, url, present)
-    except (ConfigError, PolicyError) as error:
+        sender.permit(configuration, patience=0.0)
+    except OutkeyError as error:
         yield Refuse(Refusal(configuration.name, "", str(error.code)))
         raise
     attempt = yield from intend(intent_of(configuration, "", request, 0))
-    ours = {Source.AUTHENTICATION, Source.ROW}
-    return Loan(tuple(header for header in request.headers if header.source in ours), attempt)
+    ours = tuple(header for header in request.headers if header.source in _OURS)
+    return Loan(ours, attempt, sender.clock.monotonic())
 
 
 def _authenticated(
@@ -57,16 +64,8 @@ def _authenticated(
             hint="Use this auth object only for requests to the Base URL's origin.",
         )
     theirs = tuple(Header(name, "", _source(name)) for name in present)
-    opener = sender.opener(configuration)
-    request = with_rows(
-        Request(method, location.origin, location.target, theirs), configuration, opener
-    )
-    flow = scheme_of(configuration, opener).flow(request)
-    try:
-        request = next(flow).request
-    finally:
-        flow.close()
-    return request.with_headers(compose(request.headers))
+    request = Request(method, location.origin, location.target, theirs)
+    return authenticated(request, configuration, sender.opener(configuration))
 
 
 def _source(name: str) -> Source:

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from outkey.core.assembly import Call, authenticated
 from outkey.core.checks import Finding, check
-from outkey.core.headers import compose
 from outkey.core.message import Header, Source
-from outkey.core.schemes import scheme_of
 from outkey.core.secret import MASK, Secret
-from outkey.engine.send import Call, Sender, with_rows
+from outkey.engine.send import Sender
 
 # Scheme words that are no secret when a credential starts with them.
 _SCHEME_WORDS = ("Basic ", "Bearer ", "Token ", "ApiKey ", "Api-Key ", "Digest ", "SSWS ")
@@ -34,16 +33,10 @@ class Preview:
 
 def preview(sender: Sender, call: Call) -> Preview:
     """Build a call's request up to the moment of sending, and mask it."""
-    opener = sender.opener(call.configuration)
-    request = with_rows(call.request(), call.configuration, opener)
-    flow = scheme_of(call.configuration, opener).flow(request)
-    try:
-        request = next(flow).request
-    finally:
-        flow.close()
-    shown = tuple(map(_masked, compose(request.headers)))
-    findings = tuple(check(call.configuration, opener))
-    return Preview(request.method, request.url, shown, findings)
+    secret = sender.opener(call.configuration)
+    request = authenticated(call.request(), call.configuration, secret)
+    findings = tuple(check(call.configuration, secret))
+    return Preview(request.method, request.url, tuple(map(_masked, request.headers)), findings)
 
 
 def _masked(header: Header) -> PreviewHeader:

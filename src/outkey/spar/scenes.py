@@ -11,17 +11,24 @@ import struct
 import time
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 USERNAME, PASSWORD = "sparring", "open sesame"
 TOKEN, API_KEY = "spar-token", "spar-key"
 _BASIC = "Basic " + b64encode(f"{USERNAME}:{PASSWORD}".encode()).decode()
 _BLOCK = b"\0" * 65536
 _MAX_SLEEP = 300.0
+
+
+class Arrived(Protocol):
+    """One request in the journal."""
+
+    def facts(self) -> dict[str, object]:
+        """Return what may be shown."""
 
 
 class Neighbours(NamedTuple):
@@ -42,7 +49,7 @@ class Stage:
     headers: dict[str, str]
     body: bytes
     neighbours: Neighbours
-    journal: list[dict[str, object]]
+    journal: Iterable[Arrived]
     connection: socket.socket
     write: Callable[[bytes], object]
     hang_up: bool = field(default=False)
@@ -67,12 +74,11 @@ class Stage:
         kind: str = "application/json",
     ) -> None:
         """Send a whole, correct answer."""
-        content = (
-            body if isinstance(body, bytes) else json.dumps(body or {"status": status}).encode()
-        )
-        self.head(status, ("Content-Type", kind), ("Content-Length", str(len(content))), *headers)
+        if not isinstance(body, bytes):
+            body = json.dumps({"status": status} if body is None else body).encode()
+        self.head(status, ("Content-Type", kind), ("Content-Length", str(len(body))), *headers)
         if self.method != "HEAD":
-            self.write(content)
+            self.write(body)
 
     def head(self, status: int, *headers: tuple[str, str]) -> None:
         """Send status line and headers only."""
@@ -186,14 +192,14 @@ def _limited(stage: Stage) -> None:
 
 def _journal(stage: Stage) -> None:
     """List what arrived at all servers, without values."""
-    stage.answer(200, stage.journal or [])
+    stage.answer(200, [arrived.facts() for arrived in list(stage.journal)])
 
 
 # ── redirects ────────────────────────────────────────────────────────────────────────────────
 
 
 def _redirect(stage: Stage) -> None:
-    """Redirect `same`, `elsewhere`, `downgrade`, `userinfo`, `scheme-relative` or in a `loop`."""
+    """To `same`, `elsewhere`, `scheme-relative`, `userinfo`, `downgrade`, `upgrade` or `loop`."""
     near = stage.neighbours
     host = near.main.removeprefix("http://")
     places = {

@@ -173,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers={name.lower(): value for name, value in headers},
             body=body,
             neighbours=self.server.neighbours,
-            journal=[entry.facts() for entry in self.server.journal],
+            journal=self.server.journal,
             connection=self.connection,
             write=self.wfile.write,
         )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from outkey.adapters.configurations_memory import MemoryConfigurations
+from outkey.adapters.permits_memory import MemoryPermits
 from outkey.core.audit import Intent, Outcome, Refusal
 from outkey.core.config import Configuration, HeaderRow, SyncLine, build
 from outkey.core.errors import (
@@ -17,7 +18,6 @@ from outkey.core.errors import (
 from outkey.core.message import Request, Response, Route
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway, Ports
-from outkey.engine.limits import LocalPermits
 
 Answer = Response | OutkeyError
 
@@ -114,7 +114,7 @@ class AsyncFake:
 
 
 class MemorySecrets:
-    """Secrets by configuration and field."""
+    """Secrets by field, the same for every configuration."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         self.values = dict(values or {})
@@ -194,7 +194,7 @@ def fake_gateway(
         resolver=resolver,
         clock=clock,
         audit=audit,
-        permits=LocalPermits(clock),
+        permits=MemoryPermits(clock),
         jitter=lambda: 0.5,
     )
     return FakeWorld(Gateway(ports), ports, transport, resolver, clock, audit, store)

@@ -5,13 +5,13 @@ from pathlib import Path
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configurations_memory import MemoryConfigurations
+from outkey.adapters.permits_memory import MemoryPermits
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.document import parse_document
 from outkey.core.errors import ConfigError
 from outkey.engine.gateway import Gateway, Ports
-from outkey.engine.limits import LocalPermits
 
 
 def load(path: str | Path) -> Gateway:
@@ -41,6 +41,6 @@ def from_text(text: str) -> Gateway:
             resolver=SystemResolver(),
             clock=clock,
             audit=LoggingAudit(),
-            permits=LocalPermits(clock),
+            permits=MemoryPermits(clock),
         )
     )

@@ -1,15 +1,11 @@
-"""How often a configuration may send: permits in memory, and how long to wait before a retry."""
+"""Permits in memory: how often the configurations of one process may send."""
 
 import threading
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 
-from outkey.core.message import Response
 from outkey.ports import Clock
 
 MAX_HOLD = 300.0
-_BACKOFF_FIRST = 0.25
-_BACKOFF_MOST = 8.0
 
 
 @dataclass(slots=True)
@@ -20,8 +16,8 @@ class _Pace:
     quiet_until: float = 0.0
 
 
-class LocalPermits:
-    """Permits of one process: at most N in any minute, evenly spread after a short burst.
+class MemoryPermits:
+    """At most N in any minute, evenly spread after a short burst.
 
     The generic cell rate algorithm: a burst of b and then (N - b + 1) a minute never exceed N
     in any half-open minute, and one number per configuration is all it needs.
@@ -40,15 +36,15 @@ class LocalPermits:
             pace = self._paces.setdefault(configuration, _Pace())
             now = self._clock.monotonic()
             wait = max(0.0, pace.quiet_until - now)
-            if per_minute is not None:
-                burst = max(1, per_minute // 60)
-                interval = 60 / (per_minute - burst + 1)
-                starts = max(pace.drained_at, now)
-                wait = max(wait, starts - now - (burst - 1) * interval)
+            if per_minute is None:
+                return None if wait > patience else wait
+            burst = max(1, per_minute // 60)
+            interval = 60 / (per_minute - burst + 1)
+            starts = max(pace.drained_at, now)
+            wait = max(wait, starts - now - (burst - 1) * interval)
             if wait > patience:
                 return None
-            if per_minute is not None:
-                pace.drained_at = max(starts, now + wait) + interval
+            pace.drained_at = max(starts, now + wait) + interval
             return wait
 
     def hold(self, configuration: str, seconds: float) -> None:
@@ -57,20 +53,3 @@ class LocalPermits:
             pace = self._paces.setdefault(configuration, _Pace())
             until = self._clock.monotonic() + min(seconds, MAX_HOLD)
             pace.quiet_until = max(pace.quiet_until, until)
-
-
-def retry_after(response: Response, now: float) -> float | None:
-    """Read Retry-After (RFC 9110 §10.2.3): seconds or a date; nonsense counts as absent."""
-    text = response.headers.get("Retry-After").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:10])  # ten digits are three centuries
-    try:
-        until: float = parsedate_to_datetime(text).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return until - now if until > now else 0.0
-
-
-def backoff(retry: int, jitter: float) -> float:
-    """Return the seconds before retry number `retry`; jitter from 0 to 1 spreads the callers."""
-    return min(_BACKOFF_MOST, _BACKOFF_FIRST * 2.0**retry) * (0.5 + jitter / 2)

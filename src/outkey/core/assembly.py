@@ -1,0 +1,128 @@
+"""Building requests: body, framing, header rows, authentication, and what a redirect asks for."""
+
+import json as json_module
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from outkey.core.config import Configuration
+from outkey.core.errors import ConfigError, RedirectBlocked
+from outkey.core.headers import check_name, check_value, compose, tidy_value
+from outkey.core.message import Header, Request, Response, Source
+from outkey.core.origin import Params, build_target, parse_redirect, query_pairs
+from outkey.core.schemes import scheme_of
+from outkey.core.secret import Secret
+
+SecretOpener = Callable[[str], Secret]
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# Identity of the client and what it can read; a header row or the caller may override these.
+_DEFAULTS = (
+    Header("User-Agent", "outkey", Source.DEFAULT),
+    Header("Accept", "*/*", Source.DEFAULT),
+    Header("Accept-Encoding", "gzip, deflate", Source.DEFAULT),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a caller wants sent with a configuration."""
+
+    configuration: Configuration
+    method: str
+    path: str
+    params: Params | None = None
+    headers: Mapping[str, str | Secret] = field(default_factory=dict)
+    body: bytes = field(default=b"", repr=False)
+    content_type: str = ""
+    line: str = ""
+
+    def request(self) -> Request:
+        """Build the request as far as the caller and the defaults decide it."""
+        base = self.configuration.base
+        target = build_target(base, self.path, self.params)
+        return _framed(Request(self.method, base.origin, target, self._headers(), self.body))
+
+    def _headers(self) -> tuple[Header, ...]:
+        headers = list(_DEFAULTS)
+        if self.content_type:
+            headers.append(Header("Content-Type", self.content_type, Source.DEFAULT))
+        for name, value in self.headers.items():
+            check_name(name, field="headers")
+            headers.append(Header(name, check_value(value, field=f"header:{name}"), Source.CALLER))
+        return tuple(headers)
+
+
+def encode_body(json: object, data: object) -> tuple[bytes, str]:
+    """Return the bytes of a body and the content type that goes with them."""
+    if json is not None and data is not None:
+        raise ConfigError("a request has either json or data, not both", field="data")
+    if json is not None:
+        return json_module.dumps(json, ensure_ascii=False).encode(), "application/json"
+    if data is None:
+        return b"", ""
+    if isinstance(data, Mapping):
+        return urlencode(query_pairs(data, "data")).encode(), "application/x-www-form-urlencoded"
+    if isinstance(data, str):
+        return data.encode(), "text/plain; charset=utf-8"
+    if isinstance(data, bytes):
+        return data, "application/octet-stream"
+    raise ConfigError("data must be bytes, text or a mapping", field="data")
+
+
+def with_rows(request: Request, configuration: Configuration, secret: SecretOpener) -> Request:
+    """Add the configuration's header rows."""
+    rows = []
+    for row in configuration.headers:
+        value: str | Secret = row.value
+        if row.secret:
+            value = check_value(tidy_value(secret(row.secret_field)), field=row.secret_field)
+        rows.append(Header(row.key, value, Source.ROW))
+    return request.with_headers((*request.headers, *rows))
+
+
+def authenticated(request: Request, configuration: Configuration, secret: SecretOpener) -> Request:
+    """Return the first request that the configuration's scheme would send, without sending it."""
+    flow = scheme_of(configuration, secret).flow(with_rows(request, configuration, secret))
+    try:
+        request = next(flow).request
+    finally:
+        flow.close()
+    return request.with_headers(compose(request.headers))
+
+
+def redirected(request: Request, response: Response) -> Request | None:
+    """Return the request that a redirect asks for, None if it asks for none, or refuse.
+
+    Only the same origin is followed: custom credential headers would go along otherwise, and a
+    person who configured one place did not agree to another.
+    """
+    reference = response.headers.get("Location")
+    if response.status not in _REDIRECTS or not reference:
+        return None
+    try:
+        location = parse_redirect(request.origin, request.target, reference)
+    except ConfigError as error:
+        raise RedirectBlocked(f"the server redirected, but {error.message}") from None
+    if location.origin != request.origin:
+        raise RedirectBlocked(f"the server redirected to another origin, {location.origin}")
+    method, body = request.method, request.body
+    # RFC 9110 §15.4.2-4: 303 asks for GET; for 301 and 302 after POST every client does the same.
+    if response.status == 303 or (response.status in {301, 302} and method == "POST"):
+        method, body = ("HEAD" if method == "HEAD" else "GET"), b""
+    headers = tuple(h for h in request.headers if not _is_framing(h.name, keep_body=bool(body)))
+    return _framed(Request(method, request.origin, location.target, headers, body))
+
+
+def _framed(request: Request) -> Request:
+    """Put the headers in front that belong to the message itself: Host and Content-Length."""
+    framing = [Header("Host", request.origin.authority, Source.DEFAULT)]
+    if request.body or request.method in _WITH_BODY:
+        framing.append(Header("Content-Length", str(len(request.body)), Source.DEFAULT))
+    return request.with_headers((*framing, *request.headers))
+
+
+def _is_framing(name: str, *, keep_body: bool) -> bool:
+    """Tell whether a header describes a message or a body that is no longer the same."""
+    lower = name.lower()
+    return lower in {"host", "content-length"} or (not keep_body and lower.startswith("content-"))
