@@ -130,7 +130,7 @@ def test_a_client_key_that_cannot_be_used_is_refused_without_repeating_it(
     ca_file: str, key: str, reason: str, field: str
 ) -> None:
     with pytest.raises(ConfigError, match=reason) as caught:
-        make_context(TlsSettings(client_certificate=ca_file, client_key=Secret(key)))
+        make_context(TlsSettings(client_certificate=ca_file), Secret(key))
     assert caught.value.field == field
     assert "canary" not in str(caught.value)
 

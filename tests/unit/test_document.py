@@ -3,10 +3,11 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config import Configuration, HeaderRow, Limits, Tls, Verification
+from outkey.core.config import Configuration, HeaderRow, Limits, Verification
 from outkey.core.document import parse_document
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.fields import BY_PATH, FIELDS, Kind
+from outkey.core.message import TlsSettings
 
 WHOLE = """
 [configuration.acme]
@@ -231,7 +232,7 @@ def test_a_key_like_no_other_comes_with_the_known_ones() -> None:
 
 def test_the_table_and_the_configuration_name_the_same_fields() -> None:
     from_table = {f.path for f in FIELDS if f.kind is not Kind.SECRET}
-    sections = {"tls": Tls, "limits": Limits, "verification": Verification}
+    sections = {"tls": TlsSettings, "limits": Limits, "verification": Verification}
     nested = {f"{name}.{f.name}" for name, section in sections.items() for f in fields(section)}
     top = {f.name for f in fields(Configuration)} - set(sections) - {"secrets", "base"}
     assert from_table == top | nested

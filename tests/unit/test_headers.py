@@ -14,7 +14,6 @@ from outkey.core.headers import (
     tidy_value,
 )
 from outkey.core.message import Header, Source
-from outkey.core.secret import Secret
 
 
 @pytest.mark.parametrize("name", ["X-API-Key", "x", "X_API_KEY", "!#$%&'*+.^`|~9"])
@@ -59,7 +58,6 @@ def test_names_of_the_connection_are_refused_in_any_case(name: str) -> None:
 @pytest.mark.parametrize("value", ["", "a", "a b\tc", "~!@#$%^&*()", "x" * 8192])
 def test_visible_ascii_with_inner_blanks_is_a_value(value: str) -> None:
     assert check_value(value, field="f") == value
-    assert check_value(Secret(value), field="f") == Secret(value)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +76,9 @@ def test_visible_ascii_with_inner_blanks_is_a_value(value: str) -> None:
         ("x" * 8193, "longer than 8192"),
     ],
 )
-@pytest.mark.parametrize("kind", [str, Secret])
-def test_a_refused_value_is_described_by_place_and_never_shown(
-    value: str, reason: str, kind: type
-) -> None:
+def test_a_refused_value_is_described_by_place_and_never_shown(value: str, reason: str) -> None:
     with pytest.raises(HeaderFormatError, match=reason) as caught:
-        check_value(kind(value), field="header:X-Key")
+        check_value(value, field="header:X-Key")
     assert caught.value.field == "header:X-Key"
     assert "ecret" not in f"{caught.value} {caught.value.hint}"
 
@@ -100,7 +95,7 @@ def test_every_text_is_accepted_or_refused_with_a_reason(text: str) -> None:
 def test_a_refusal_of_a_token_never_repeats_it(text: str) -> None:
     marked = f"mark{text}mark"
     try:
-        assert check_token(Secret(marked), field="f") == Secret(marked)
+        assert check_token(marked, field="f") == marked
     except OutkeyError as error:
         assert "mark" not in str(error)
 
@@ -111,7 +106,7 @@ def test_a_refusal_of_a_token_never_repeats_it(text: str) -> None:
     ids=["plain", "eBay", "Salesforce", "Marketo", "JWT"],
 )
 def test_real_tokens_outside_b64token_are_accepted(token: str) -> None:
-    assert check_token(Secret(token), field="token") == Secret(token)
+    assert check_token(token, field="token") == token
 
 
 @pytest.mark.parametrize(
@@ -130,7 +125,7 @@ def test_a_token_with_blanks_or_none_at_all_is_refused(
     token: str, error: type[OutkeyError]
 ) -> None:
     with pytest.raises(error) as caught:
-        check_token(Secret(token), field="token")
+        check_token(token, field="token")
     assert caught.value.field == "token"
 
 
@@ -147,12 +142,11 @@ def test_a_token_with_blanks_or_none_at_all_is_refused(
     ],
 )
 def test_blanks_around_a_token_and_one_prefix_are_removed_once(pasted: str, kept: str) -> None:
-    assert tidy_token(Secret(pasted)) == Secret(kept)
+    assert tidy_token(pasted) == kept
 
 
 def test_blanks_around_a_value_are_removed() -> None:
     assert tidy_value(" a b\n") == "a b"
-    assert tidy_value(Secret("\ta ")) == Secret("a")
 
 
 def header(name: str, source: Source, value: str = "v") -> Header:

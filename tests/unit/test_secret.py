@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from outkey.core.errors import ConfigError
 from outkey.core.headers import check_token, check_value
-from outkey.core.message import Header, Request, Source, TlsSettings
+from outkey.core.message import Header, Request, Route, Source, TlsSettings
 from outkey.core.origin import Origin
 from outkey.core.schemes.basic import Basic
 from outkey.core.secret import Secret
@@ -54,8 +54,8 @@ def traced(secret: Secret) -> str:
     for attempt in (
         lambda: secret.derive(refuse),
         lambda: secret.derive(lambda text: text.encode("latin-1", "strict").decode("utf-16")),
-        lambda: check_value(secret.derive(lambda text: text + "\r\nx"), field="f"),
-        lambda: check_token(secret.derive(lambda text: text + " x"), field="f"),
+        lambda: secret.derive(lambda text: check_value(text + "\r\nx", field="f")),
+        lambda: secret.derive(lambda text: check_token(text + " x", field="f")),
         lambda: next(Basic("u", secret.derive(lambda text: text + "\0")).flow(REQUEST)),
     ):
         try:
@@ -80,7 +80,9 @@ SHOWN_BY = {
     "copy": lambda s: str(copy.copy(s)) + repr(copy.deepcopy([s])),
     "log": logged,
     "traceback": traced,
-    "header": lambda s: str(Header("X-Key", s, Source.ROW)) + repr(TlsSettings(client_key=s)),
+    "header": lambda s: (
+        str(Header("X-Key", s, Source.ROW)) + repr(Route((), "p", TlsSettings(), 1, 1, 1, 1, s))
+    ),
     "request": lambda s: repr(REQUEST.with_headers((Header("X", s, Source.ROW),))),
     "slots": lambda s: str([getattr(s, "__dict__", ""), dir(s)]),
     "exception": lambda s: str(ConfigError("x", field="y")) + str(ValueError(s)),

@@ -2,7 +2,7 @@
 
 import json
 import logging
-import uuid
+import secrets
 from dataclasses import asdict
 
 from outkey.core.audit import Intent, Outcome, Refusal
@@ -15,7 +15,7 @@ class LoggingAudit:
 
     def intend(self, intent: Intent) -> str:
         """Record an intent and return the attempt's id."""
-        attempt = uuid.uuid4().hex
+        attempt = secrets.token_hex(16)
         self._write(intent, attempt)
         return attempt
 

@@ -57,11 +57,16 @@ _CLIENT_REASONS = {
 
 class _Made(NamedTuple):
     settings: TlsSettings
+    client_key: Secret | None
     file_times: tuple[int, ...]
     context: ssl.SSLContext
 
-    def fits(self, settings: TlsSettings, file_times: tuple[int, ...]) -> bool:
-        return self.settings == settings and self.file_times == file_times
+    def fits(self, route: Route, file_times: tuple[int, ...]) -> bool:
+        return (
+            self.settings == route.tls
+            and self.client_key == route.client_key
+            and self.file_times == file_times
+        )
 
 
 class TlsContexts:
@@ -75,17 +80,18 @@ class TlsContexts:
         """Return the context for a route; the same object as long as nothing changed."""
         times = _file_times(route.tls)
         made = self._made.get(route.partition)
-        if made is None or not made.fits(route.tls, times):
+        if made is None or not made.fits(route, times):
             with self._lock:
                 # Somebody may have made it while we waited; a second one would split the pool.
                 made = self._made.get(route.partition)
-                if made is None or not made.fits(route.tls, times):
-                    made = _Made(route.tls, times, make_context(route.tls))
+                if made is None or not made.fits(route, times):
+                    context = make_context(route.tls, route.client_key)
+                    made = _Made(route.tls, route.client_key, times, context)
                     self._made[route.partition] = made
         return made.context
 
 
-def make_context(settings: TlsSettings) -> ssl.SSLContext:
+def make_context(settings: TlsSettings, client_key: Secret | None = None) -> ssl.SSLContext:
     """Make a context that verifies, with the floor set here and not by openssl.cnf."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = _VERSIONS[settings.minimum_version]
@@ -96,7 +102,7 @@ def make_context(settings: TlsSettings) -> ssl.SSLContext:
         except OSError:
             raise _unusable("tls.ca_file", "CA certificates") from None
     if settings.client_certificate:
-        _identify(context, settings.client_certificate, settings.client_key or Secret(""))
+        _identify(context, settings.client_certificate, client_key or Secret(""))
     return context
 
 

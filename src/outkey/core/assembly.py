@@ -3,13 +3,14 @@
 import json as json_module
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import urlencode
 
 from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError, RedirectBlocked
 from outkey.core.headers import check_name, check_value, compose, tidy_value
 from outkey.core.message import Header, Request, Response, Source
-from outkey.core.origin import Params, build_target, parse_redirect, query_pairs
+from outkey.core.origin import Origin, Params, build_target, parse_redirect, query_pairs
 from outkey.core.schemes import scheme_of
 from outkey.core.secret import Secret
 
@@ -41,7 +42,7 @@ class Call:
         """Build the request as far as the caller and the defaults decide it."""
         base = self.configuration.base
         target = build_target(base, self.path, self.params)
-        return _framed(Request(self.method, base.origin, target, self._headers(), self.body))
+        return _framed(self.method, base.origin, target, self._headers(), self.body)
 
     def _headers(self) -> tuple[Header, ...]:
         headers = list(_DEFAULTS)
@@ -49,7 +50,7 @@ class Call:
             headers.append(Header("Content-Type", self.content_type, Source.DEFAULT))
         for name, value in self.headers.items():
             check_name(name, field="headers")
-            headers.append(Header(name, check_value(value, field=f"header:{name}"), Source.CALLER))
+            headers.append(Header(name, _checked(value, f"header:{name}"), Source.CALLER))
         return tuple(headers)
 
 
@@ -72,11 +73,13 @@ def encode_body(json: object, data: object) -> tuple[bytes, str]:
 
 def with_rows(request: Request, configuration: Configuration, secret: SecretOpener) -> Request:
     """Add the configuration's header rows."""
+    if not configuration.headers:
+        return request
     rows = []
     for row in configuration.headers:
         value: str | Secret = row.value
         if row.secret:
-            value = check_value(tidy_value(secret(row.secret_field)), field=row.secret_field)
+            value = _checked(secret(row.secret_field).derive(tidy_value), row.secret_field)
         rows.append(Header(row.key, value, Source.ROW))
     return request.with_headers((*request.headers, *rows))
 
@@ -111,15 +114,22 @@ def redirected(request: Request, response: Response) -> Request | None:
     if response.status == 303 or (response.status in {301, 302} and method == "POST"):
         method, body = ("HEAD" if method == "HEAD" else "GET"), b""
     headers = tuple(h for h in request.headers if not _is_framing(h.name, keep_body=bool(body)))
-    return _framed(Request(method, request.origin, location.target, headers, body))
+    return _framed(method, request.origin, location.target, headers, body)
 
 
-def _framed(request: Request) -> Request:
+def _checked(value: str | Secret, field: str) -> str | Secret:
+    check = partial(check_value, field=field)
+    return value.derive(check) if isinstance(value, Secret) else check(value)
+
+
+def _framed(
+    method: str, origin: Origin, target: str, headers: tuple[Header, ...], body: bytes
+) -> Request:
     """Put the headers in front that belong to the message itself: Host and Content-Length."""
-    framing = [Header("Host", request.origin.authority, Source.DEFAULT)]
-    if request.body or request.method in _WITH_BODY:
-        framing.append(Header("Content-Length", str(len(request.body)), Source.DEFAULT))
-    return request.with_headers((*framing, *request.headers))
+    framing = [Header("Host", origin.authority, Source.DEFAULT)]
+    if body or method in _WITH_BODY:
+        framing.append(Header("Content-Length", str(len(body)), Source.DEFAULT))
+    return Request(method, origin, target, (*framing, *headers), body)
 
 
 def _is_framing(name: str, *, keep_body: bool) -> bool:

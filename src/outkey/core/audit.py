@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from outkey.core.config import Configuration
 from outkey.core.message import Request
@@ -54,6 +55,7 @@ class Refusal:
     tag: Tag = Tag.SEND_REFUSED
 
 
+@lru_cache(maxsize=1024)
 def path_template(target: str) -> str:
     """Return the path with `{}` for every segment that may be a value: an id, a key, a name.
 

@@ -19,7 +19,6 @@ from outkey.core.errors import (
 )
 from outkey.core.headers import tidy_token, tidy_value
 from outkey.core.message import Request
-from outkey.core.secret import Secret
 
 _LONG = 4 * 1024
 
@@ -141,13 +140,13 @@ def _about_secrets(configuration: Configuration, secret: SecretOpener) -> Iterat
 
 
 def _about(
-    secret: SecretOpener, field: str, tidy: Callable[[Secret], Secret], what: str
+    secret: SecretOpener, field: str, tidy: Callable[[str], str], what: str
 ) -> Iterator[Finding]:
     try:
         value = secret(field)
     except OutkeyError:
         return  # said as an error already
-    if tidy(value) != value:
+    if value.derive(tidy) != value:
         yield Finding("N001", Level.NOTICE, f"{what} removed from the value", "", field)
     if value.longer_than(_LONG):
         message = f"the value is longer than {_LONG} characters, and many servers refuse that"

@@ -12,6 +12,7 @@ from enum import StrEnum
 from outkey.core.errors import ConfigError
 from outkey.core.fields import BY_PATH, FIELDS, Kind
 from outkey.core.headers import check_name, check_value, looks_like_credential, tidy_value
+from outkey.core.message import TlsSettings
 from outkey.core.origin import Location, parse_base_url
 from outkey.core.reference import Reference, is_reference
 
@@ -62,15 +63,6 @@ class HeaderRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
-    """The TLS tab."""
-
-    minimum_version: str
-    ca_file: str
-    client_certificate: str
-
-
-@dataclass(frozen=True, slots=True)
 class Limits:
     """The Limits tab."""
 
@@ -108,7 +100,7 @@ class Configuration:
     username: str
     token_source: str
     token_expires_on: date | None
-    tls: Tls
+    tls: TlsSettings
     limits: Limits
     verification: Verification
     headers: tuple[HeaderRow, ...]
@@ -134,7 +126,7 @@ class SyncLine:
     path: str
 
 
-_SECTIONS = {"tls": Tls, "limits": Limits, "verification": Verification}
+_SECTIONS = {"tls": TlsSettings, "limits": Limits, "verification": Verification}
 _CHOICES: dict[str, type[StrEnum]] = {
     "environment": Environment,
     "network": Network,

@@ -7,11 +7,9 @@ refusal names the place and never the value.
 
 import re
 from collections.abc import Iterable
-from typing import TypeVar
 
 from outkey.core.errors import ConfigError, HeaderConflict, HeaderFormatError, SecretMissing
 from outkey.core.message import Header, Source
-from outkey.core.secret import Secret
 
 MAX_HEADERS = 64
 MAX_VALUE = 8 * 1024
@@ -38,7 +36,6 @@ _FORBIDDEN = frozenset(
 _CREDENTIAL_NAME = re.compile(
     r"auth|key|token|secret|password|passwd|signature|session|cookie|credential", re.IGNORECASE
 )
-Text = TypeVar("Text", str, Secret, str | Secret)
 
 
 def check_name(name: str, *, field: str) -> str:
@@ -59,31 +56,43 @@ def check_name(name: str, *, field: str) -> str:
     return name
 
 
-def check_value(value: Text, *, field: str) -> Text:
+def check_value(text: str, *, field: str) -> str:
     """Return the value if it would arrive exactly as it is, else say where it would not."""
-    if isinstance(value, Secret):
-        return value.derive(lambda text: _checked_value(text, field))
-    return _checked_value(value, field)
+    if len(text) > MAX_VALUE:
+        raise HeaderFormatError(f"the value is longer than {MAX_VALUE} characters", field=field)
+    if fault := _VALUE_FAULT.search(text):
+        raise HeaderFormatError(f"the value has {_described(text, fault)}", field=field)
+    return text
 
 
-def check_token(token: Secret, *, field: str) -> Secret:
+def check_token(text: str, *, field: str) -> str:
     """Return a token that may stand behind `Bearer `: visible ASCII, no blank.
 
     RFC 6750's b64token is not enforced: real tokens hold `^`, `#`, `!` and `:` (eBay, Salesforce).
     """
-    return token.derive(lambda text: _checked_token(text, field))
+    if not text:
+        raise SecretMissing("the token is empty", field=field)
+    if text.startswith("{"):
+        raise HeaderFormatError(
+            "the token looks like a JSON document",
+            field=field,
+            hint="Enter only the value of its access_token.",
+        )
+    if fault := _TOKEN_FAULT.search(text):
+        raise HeaderFormatError(f"the token has {_described(text, fault)}", field=field)
+    return check_value(text, field=field)
 
 
-def tidy_value(value: Text) -> Text:
+def tidy_value(text: str) -> str:
     """Remove the blanks around a pasted header value."""
-    if isinstance(value, Secret):
-        return value.derive(lambda text: text.strip(_BLANKS))
-    return value.strip(_BLANKS)
+    return text.strip(_BLANKS)
 
 
-def tidy_token(token: Secret) -> Secret:
+def tidy_token(text: str) -> str:
     """Remove what comes along when a token is pasted: blanks around it and one `Bearer `."""
-    return token.derive(_tidied_token)
+    text = text.strip(_BLANKS)
+    scheme, _, rest = text.partition(" ")
+    return rest.strip(_BLANKS) if scheme.lower() == "bearer" else text
 
 
 def looks_like_credential(name: str) -> bool:
@@ -97,14 +106,17 @@ def compose(headers: Iterable[Header]) -> tuple[Header, ...]:
     Client defaults alone give way to whoever else sets them.
     """
     taken: dict[str, Header] = {}
+    ours = 0
     for header in headers:
         key = header.name.lower()
         other = taken.get(key)
+        default = header.source is Source.DEFAULT
         if other is None or other.source is Source.DEFAULT:
             taken[key] = header
-        elif header.source is not Source.DEFAULT:
+            ours += not default
+        elif not default:
             raise _conflict(header, other)
-    if sum(header.source is not Source.DEFAULT for header in taken.values()) > MAX_HEADERS:
+    if ours > MAX_HEADERS:
         raise ConfigError(f"more than {MAX_HEADERS} headers", field="headers")
     return tuple(taken.values())
 
@@ -115,30 +127,6 @@ def _conflict(header: Header, other: Header) -> HeaderConflict:
     else:
         message = f"the header {other.name} is set by two sources: {other.source}, {header.source}"
     return HeaderConflict(message, field=f"header:{other.name}")
-
-
-def _checked_value(text: str, field: str) -> str:
-    if len(text) > MAX_VALUE:
-        raise HeaderFormatError(f"the value is longer than {MAX_VALUE} characters", field=field)
-    if fault := _VALUE_FAULT.search(text):
-        raise HeaderFormatError(f"the value has {_described(text, fault)}", field=field)
-    return text
-
-
-def _checked_token(text: str, field: str) -> str:
-    if not text:
-        raise SecretMissing("the token is empty", field=field)
-    if len(text) > MAX_VALUE:
-        raise HeaderFormatError(f"the token is longer than {MAX_VALUE} characters", field=field)
-    if text.startswith("{"):
-        raise HeaderFormatError(
-            "the token looks like a JSON document",
-            field=field,
-            hint="Enter only the value of its access_token.",
-        )
-    if fault := _TOKEN_FAULT.search(text):
-        raise HeaderFormatError(f"the token has {_described(text, fault)}", field=field)
-    return text
 
 
 def _described(text: str, fault: re.Match[str]) -> str:
@@ -152,9 +140,3 @@ def _described(text: str, fault: re.Match[str]) -> str:
     elif character.isascii():
         kind = "a control character"
     return f"{kind} at position {fault.start() + 1} of {len(text)}"
-
-
-def _tidied_token(text: str) -> str:
-    text = text.strip(_BLANKS)
-    scheme, _, rest = text.partition(" ")
-    return rest.strip(_BLANKS) if scheme.lower() == "bearer" else text

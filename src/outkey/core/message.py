@@ -121,12 +121,11 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """How the other side is verified, and with what we identify ourselves."""
+    """The TLS tab: how the other side is verified, and with what we identify ourselves."""
 
     minimum_version: str = "1.2"
     ca_file: str = ""
     client_certificate: str = ""
-    client_key: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +144,4 @@ class Route:
     read_timeout: float
     time_left: float
     response_bytes: int
+    client_key: Secret | None = None

@@ -8,6 +8,7 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from outkey.core.errors import ConfigError
@@ -78,6 +79,15 @@ def parse_url(text: str) -> Location:
 
 def build_target(base: Location, path: str, params: Params | None = None) -> str:
     """Join the Base URL's path, a request's path and its parameters, percent-encoded."""
+    target = _joined(base, path)
+    if not params:
+        return target
+    query = urlencode(query_pairs(params, "params"))
+    return f"{target}{'&' if '?' in target else '?'}{query}"
+
+
+@lru_cache(maxsize=1024)
+def _joined(base: Location, path: str) -> str:
     if _ABSOLUTE.match(path):
         path = _path_of_same_origin(base.origin, path)
         prefix = ""
@@ -91,8 +101,7 @@ def build_target(base: Location, path: str, params: Params | None = None) -> str
         raise ConfigError("the path holds control characters or a backslash", field="path")
     path, _, query = path.partition("?")
     joined = f"{prefix}/{path.removeprefix('/')}" if path else (prefix or "/")
-    queries = [quote(query, safe=_QUERY_SAFE), urlencode(query_pairs(params or {}, "params"))]
-    query = "&".join(part for part in queries if part)
+    query = quote(query, safe=_QUERY_SAFE)
     return quote(joined, safe=_PATH_SAFE) + (f"?{query}" if query else "")
 
 

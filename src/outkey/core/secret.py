@@ -17,9 +17,10 @@ class Secret:
     """A text that must not be shown. It compares in constant time and is not hashable."""
 
     __slots__ = ("__text",)
+    __text: str
 
     def __init__(self, text: str) -> None:
-        self.__text = text
+        object.__setattr__(self, "_Secret__text", text)
 
     def reveal(self) -> str:
         """Return the text itself. Only the adapters that need the bytes may call this."""
@@ -81,7 +82,5 @@ class Secret:
     def __getstate__(self) -> NoReturn:
         raise TypeError("a Secret has no state to hand out")
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if name != "_Secret__text" or hasattr(self, "_Secret__text"):
-            raise AttributeError("a Secret cannot be changed")
-        object.__setattr__(self, name, value)
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a Secret cannot be changed")

@@ -125,7 +125,7 @@ class Egress:
             verdict = judge(address)
             if verdict not in allowed:
                 raise _denied(origin, verdict, network)
-            if (_plain(address), origin.port) in self.own:
+            if self.own and (_plain(address), origin.port) in self.own:
                 raise EgressDenied(f"{origin} is this outkey installation itself", field="base_url")
         return addresses
 

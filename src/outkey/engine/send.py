@@ -10,7 +10,7 @@ Written as flows, so that the blocking and the asynchronous gateway share every 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from outkey.core.assembly import Call, SecretOpener, redirected, with_rows
@@ -20,8 +20,9 @@ from outkey.core.config import Configuration
 from outkey.core.diagnosis import diagnose, retry_after
 from outkey.core.errors import OutkeyError, RateLimited, RedirectBlocked, RemoteError, TimedOut
 from outkey.core.headers import compose
-from outkey.core.message import IDEMPOTENT, Request, Response, Route, TlsSettings
+from outkey.core.message import IDEMPOTENT, Request, Response, Route
 from outkey.core.schemes import scheme_of
+from outkey.core.secret import Secret
 from outkey.engine.drive import Conclude, Refuse, Steps, Wait, intend, resolve, transmit
 from outkey.engine.egress import Egress, is_address
 from outkey.ports import Clock, Permits, Secrets
@@ -99,16 +100,17 @@ class _Exchange:
         while True:
             if wait := self._sender.permit(self._configuration, self._time_left()):
                 yield Wait(wait)
-            wait = backoff(retry, self._sender.jitter())
             try:
                 response = yield from self._attempt(request, retry)
             except RemoteError as error:
+                wait = self._backoff(retry)
                 if not error.retryable or retry == retries or wait >= self._time_left():
                     raise
             else:
-                wait = self._asked_to_wait(response, wait)
-                passing = response.status in _RETRIED
-                if not passing or retry == retries or wait >= self._time_left():
+                if response.status not in _RETRIED:
+                    return response
+                wait = self._asked_to_wait(response, retry)
+                if retry == retries or wait >= self._time_left():
                     return response
             yield Wait(wait)
             retry += 1
@@ -147,7 +149,7 @@ class _Exchange:
         found = diagnose(response, self._configuration, now=self._sender.clock.now())
         cause, remedy = (found.cause, found.remedy) if found else (None, None)
         yield Conclude(self._outcome(attempt, response.status, cause or "ok", started))
-        return replace(response, attempt=attempt, cause=cause, remedy=remedy)
+        return Response(response.status, response.headers, response.body, cause, remedy, attempt)
 
     def _route(self, request: Request) -> Steps[Route]:
         """Vet every address of the destination; the transport may connect to these only."""
@@ -164,30 +166,30 @@ class _Exchange:
         return Route(
             addresses=self._sender.egress.vet(configuration.network, origin, addresses),
             partition=configuration.name,
-            tls=self._tls(),
+            tls=configuration.tls,
             connect_timeout=self._limits.connect_timeout,
             read_timeout=self._limits.read_timeout,
             time_left=time_left,
             response_bytes=self._limits.response_mebibytes * _MEBIBYTE,
+            client_key=self._client_key(),
         )
 
-    def _tls(self) -> TlsSettings:
-        tls = self._configuration.tls
-        key = None
-        if tls.client_certificate:
-            key = self._sender.secrets.open(self._configuration, "client_key")
-        return TlsSettings(tls.minimum_version, tls.ca_file, tls.client_certificate, key)
+    def _client_key(self) -> Secret | None:
+        if not self._configuration.tls.client_certificate:
+            return None
+        return self._sender.secrets.open(self._configuration, "client_key")
 
-    def _asked_to_wait(self, response: Response, otherwise: float) -> float:
-        """Read how long the server wants us to wait, and make the whole configuration wait."""
-        if response.status not in {429, 503}:
-            return otherwise
+    def _asked_to_wait(self, response: Response, retry: int) -> float:
+        """Read how long the server wants us to wait; after a 429 the whole configuration does."""
         asked = retry_after(response, now=self._sender.clock.now())
         if asked is None:
-            return otherwise
+            return self._backoff(retry)
         if response.status == 429:
             self._sender.permits.hold(self._configuration.name, asked)
         return asked
+
+    def _backoff(self, retry: int) -> float:
+        return backoff(retry, self._sender.jitter())
 
     def _time_left(self) -> float:
         return self._deadline - self._sender.clock.monotonic()

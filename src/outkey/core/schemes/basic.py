@@ -26,14 +26,14 @@ class Basic:
         return (yield from send(request.with_headers((*request.headers, self._header()))))
 
     def _header(self) -> Header:
-        value = self.password.derive(self._encode)
-        return Header("Authorization", check_value(value, field="password"), Source.AUTHENTICATION)
+        value = self.password.derive(self._credentials)
+        return Header("Authorization", value, Source.AUTHENTICATION)
 
-    def _encode(self, password: str) -> str:
+    def _credentials(self, password: str) -> str:
         if _CONTROL.search(password):
             raise HeaderFormatError("Password holds a control character", field="password")
         if not self.username and not password:
             raise HeaderFormatError("Username and Password are both empty", field="username")
         # RFC 7617 §2.1: UTF-8 after normalization to NFC; curl and browsers send the same bytes.
         pair = unicodedata.normalize("NFC", f"{self.username}:{password}")
-        return "Basic " + b64encode(pair.encode()).decode("ascii")
+        return check_value("Basic " + b64encode(pair.encode()).decode("ascii"), field="password")

@@ -16,7 +16,9 @@ class Bearer:
 
     def flow(self, request: Request) -> Flow:
         """Add `Authorization: Bearer …` and send."""
-        token = check_token(tidy_token(self.token), field="token")
-        value = token.derive("Bearer {}".format)
-        header = Header("Authorization", value, Source.AUTHENTICATION)
+        header = Header("Authorization", self.token.derive(_credentials), Source.AUTHENTICATION)
         return (yield from send(request.with_headers((*request.headers, header))))
+
+
+def _credentials(token: str) -> str:
+    return "Bearer " + check_token(tidy_token(token), field="token")
