@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Warnings that only the development mode of Python gives are errors in the tests.
 PYTEST := PYTHONDEVMODE=1 $(BIN)/coverage run -m pytest
 
-.PHONY: help run test test-full lint types architecture pytest bench docs changelog clean
+.PHONY: help run spar test test-full lint types architecture pytest bench docs changelog clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -13,6 +13,9 @@ help: ## this list
 
 run: $(VENV)/.server ## a tour: the sparring provider and one request for each method and failure
 	@$(BIN)/python examples/tour.py
+
+spar: $(VENV)/.server ## the sparring provider, to aim a configuration of your own at
+	@$(BIN)/python -m outkey.spar --tls
 
 test: lint types architecture docs pytest ## everything that must pass before a change lands
 

@@ -4,6 +4,7 @@ The other side is the sparring provider, on this machine. Nothing leaves it.
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,11 +94,12 @@ base_url = "https://api.acme.example"
 
 @dataclass(frozen=True)
 class Stop:
-    """One stop of the tour."""
+    """One stop of the tour and what should happen there."""
 
     title: str
     configuration: str
     path: str
+    expected: str = "works"
 
 
 STOPS = [
@@ -107,29 +109,45 @@ STOPS = [
     Stop("API key in a header", "api-key", "/key"),
     Stop("Bearer Token over TLS", "tls", "/bearer"),
     Stop("Redirect, same origin", "bearer", "/redirect/same"),
-    Stop("Wrong password", "wrong-password", "/basic"),
-    Stop("Expired token", "bearer", "/bearer/expired"),
-    Stop("Missing permission", "bearer", "/forbidden"),
-    Stop("Malformed header", "bearer", "/header-format"),
-    Stop("Too many requests", "bearer", "/limited?after=100"),
-    Stop("Server error", "basic", "/status/500"),
-    Stop("Redirect, other origin", "basic", "/redirect/elsewhere"),
-    Stop("Redirect, TLS to plain", "tls", "/redirect/downgrade"),
-    Stop("Unknown CA", "unknown-ca", "/bearer"),
-    Stop("Slow answer", "none", "/slow/headers"),
-    Stop("Connection reset", "none", "/reset"),
-    Stop("Half an answer", "none", "/truncated"),
-    Stop("Gzip bomb, 1 MB to 1 GB", "none", "/bomb"),
-    Stop("Answer of 5 GB", "none", "/huge"),
-    Stop("Secret not set", "no-secret", "/bearer"),
-    Stop("Two sources, one header", "two-sources", "/bearer"),
-    Stop("Cloud metadata", "metadata", "/"),
-    Stop("None in production", "open-production", "/"),
+    Stop("Wrong password", "wrong-password", "/basic", "invalid_credentials"),
+    Stop("Missing permission", "bearer", "/forbidden", "insufficient_permissions"),
+    Stop("Expired token", "bearer", "/bearer/expired", "token_expired"),
+    Stop("Malformed header", "bearer", "/header-format", "header_format"),
+    Stop("Too many requests", "bearer", "/limited?after=100", "rate_limited"),
+    Stop("Server error", "basic", "/status/500", "server_error"),
+    Stop("Redirect, other origin", "basic", "/redirect/elsewhere", "redirect_blocked"),
+    Stop("Redirect, TLS to plain", "tls", "/redirect/downgrade", "redirect_blocked"),
+    Stop("Unknown CA", "unknown-ca", "/bearer", "tls"),
+    Stop("Slow answer", "none", "/slow/headers", "timeout"),
+    Stop("Connection reset", "none", "/reset", "connection"),
+    Stop("Half an answer", "none", "/truncated", "connection"),
+    Stop("Gzip bomb, 1 MB to 1 GB", "none", "/bomb", "response_too_large"),
+    Stop("Answer of 5 GB", "none", "/huge", "response_too_large"),
+    Stop("Secret not set", "no-secret", "/bearer", "secret_missing"),
+    Stop("Two sources, one header", "two-sources", "/bearer", "header_conflict"),
+    Stop("Cloud metadata", "metadata", "/", "egress_denied"),
+    Stop("None in production", "open-production", "/", "authentication_required"),
 ]
 
 
-def main() -> None:
-    """Visit every stop and print what happened."""
+@dataclass(frozen=True)
+class Visit:
+    """What happened at a stop."""
+
+    stop: Stop
+    headers: list[str]
+    status: int | None
+    cause: str
+    remedy: str
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the tour went as planned here."""
+        return self.cause == self.stop.expected
+
+
+def main() -> int:
+    """Visit every stop and print what happened; anything unexpected is exit code 1."""
     os.environ.update(CREDENTIALS)
     console = Console()
     with Spar(tls=True) as spar, TemporaryDirectory() as folder:
@@ -139,30 +157,26 @@ def main() -> None:
         )
         with outkey.load(file) as gateway:
             steps = track(STOPS, "sparring", console=console, transient=True)
-            console.print(table_of([list(visit(gateway, stop)) for stop in steps]))
+            visits = [visit(gateway, stop) for stop in steps]
         elsewhere = [arrival for arrival in spar.journal if arrival.server == "elsewhere"]
+    console.print(table_of(visits, wide=console.width >= 120))
+    expected = sum(visit.as_expected for visit in visits)
     console.print(
-        f"[bold]{len(elsewhere)}[/bold] requests reached the other origin. "
-        "Next: [cyan]python -m outkey.spar[/cyan], and aim a configuration of your own at it."
+        f"[bold]{expected} of {len(visits)}[/bold] went as expected, and "
+        f"[bold]{len(elsewhere)}[/bold] requests reached the other origin.\n"
+        "Next: [cyan]make spar[/cyan], and aim a configuration of your own at it."
     )
+    return int(expected < len(visits) or bool(elsewhere))
 
 
-def visit(gateway: outkey.Gateway, stop: Stop) -> Iterator[str]:
-    """Send one request and yield the cells of its row."""
-    yield escape(stop.title)
-    yield "\n".join(shown_headers(gateway, stop))
+def visit(gateway: outkey.Gateway, stop: Stop) -> Visit:
+    """Send one request and note what came of it."""
+    headers = list(shown_headers(gateway, stop))
     try:
         response = gateway.send(stop.configuration, "GET", stop.path)
     except OutkeyError as error:
-        yield "[dim]-[/dim]"
-        yield f"[yellow]{escape(error.code)}[/yellow]"
-        message = error.message[0].upper() + error.message[1:]
-        yield escape(f"{message}. {error.hint}")
-        return
-    colour = "green" if response.cause is None else "red"
-    yield f"[{colour}]{response.status}[/{colour}]"
-    yield f"[{colour}]{escape(response.cause or 'works')}[/{colour}]"
-    yield escape(response.remedy or "")
+        return Visit(stop, headers, None, str(error.code), f"{error.message}. {error.hint}")
+    return Visit(stop, headers, response.status, response.cause or "works", response.remedy or "")
 
 
 def shown_headers(gateway: outkey.Gateway, stop: Stop) -> Iterator[str]:
@@ -170,27 +184,38 @@ def shown_headers(gateway: outkey.Gateway, stop: Stop) -> Iterator[str]:
     try:
         headers = gateway.preview(stop.configuration, "GET", stop.path).headers
     except OutkeyError:
-        yield "[dim]nothing is sent[/dim]"
         return
-    told = [header for header in headers if header.source != "default"]
-    for header in told:
-        yield f"{escape(header.name)}: {escape(header.value)} [dim]{escape(header.source)}[/dim]"
-    if not told:
-        yield "[dim]no credentials[/dim]"
+    for header in headers:
+        if header.source != "default":
+            yield f"{header.name}: {header.value} ({header.source})"
 
 
-def table_of(rows: list[list[str]]) -> Table:
-    """Return the table that is printed."""
-    table = Table(title="outkey against its sparring provider", show_lines=True, expand=True)
-    table.add_column("Case", ratio=3)
-    table.add_column("Headers by source", ratio=4)
-    table.add_column("Status", justify="right", no_wrap=True)
-    table.add_column("Cause", overflow="fold", ratio=3)
-    table.add_column("Remedy", ratio=6)
-    for row in rows:
-        table.add_row(*row)
+def table_of(visits: list[Visit], *, wide: bool) -> Table:
+    """Return the table that is printed; a narrow one stacks its cells in two columns."""
+    table = Table(title="outkey against its sparring provider", expand=True, show_lines=not wide)
+    if wide:
+        columns = {"Case": 0, "Headers by source": 4, "Status": 0, "Cause": 0, "Remedy": 5}
+    else:
+        columns = {"Case and headers": 2, "Status, cause and remedy": 3}
+    for title, ratio in columns.items():
+        table.add_column(title, ratio=ratio or None, no_wrap=not ratio, overflow="fold")
+    for visit in visits:
+        case, headers, status, cause, remedy = cells_of(visit)
+        if wide:
+            table.add_row(case, headers, status, cause, remedy)
+        else:
+            table.add_row(f"{case}\n[dim]{headers}[/dim]", f"{status} {cause}\n{remedy}".strip())
     return table
 
 
+def cells_of(visit: Visit) -> tuple[str, str, str, str, str]:
+    """Return one visit as Rich markup."""
+    colour = "green" if visit.cause == "works" else "red" if visit.status else "yellow"
+    cause = f"[{colour}]{visit.cause}[/{colour}]" + ("" if visit.as_expected else " (!)")
+    headers = "\n".join(visit.headers) or "no credentials"
+    status = str(visit.status or "")
+    return escape(visit.stop.title), escape(headers), status, cause, escape(visit.remedy)
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -29,24 +29,26 @@ def pages() -> dict[str, str]:
 
 def _fields() -> Iterator[str]:
     yield "# Fields of a configuration\n"
-    yield "The TOML key is the path inside `[configuration.NAME]`."
-    yield "A secret takes a reference, `env:NAME` or `file:PATH`, never the secret itself.\n"
+    yield "The TOML key is the path inside `[configuration.NAME]`; Name is that NAME."
+    yield "A secret takes a reference, `env:NAME` or `file:/path`, never the secret itself.\n"
     for tab in Tab:
         yield f"## {tab}\n"
         yield "| Label | TOML key | Takes | Default | Applies when | What it is |"
         yield "|---|---|---|---|---|---|"
-        yield from (_field_row(field) for field in FIELDS if field.tab is tab)
+        yield from (_field_row(f) for f in FIELDS if f.tab is tab and f.path != "name")
         yield ""
 
 
 def _field_row(field: Field) -> str:
     default = "" if field.default in {None, ""} or field.kind is Kind.ROWS else f"`{field.default}`"
+    if field.kind is Kind.FLAG:
+        default = default.lower()
     applies = str(field.visible_when) if field.visible_when else "always"
     if field.required:
         default = "required"
     takes = ", ".join(f"`{key}` ({label})" for key, label in field.choices) or str(field.kind)
     if field.maximum:
-        takes += f" from {field.minimum:g} to {field.maximum:g}"
+        takes += f" from {field.minimum:g} to {field.maximum:,}"
     return f"| {field.label} | `{field.path}` | {takes} | {default} | {applies} | {field.help} |"
 
 
@@ -91,13 +93,15 @@ def _audit() -> Iterator[str]:
         tag = next(f.default for f in fields(event) if f.name == "tag")
         yield f"## `{tag}`\n"
         yield f"{inspect.getdoc(event)}\n"
-        yield from (f"- `{f.name}`" for f in fields(event) if f.name != "tag")
+        yield from (f"- `{f.name}`" for f in fields(event))
+        if event is Intent:
+            yield "- `attempt`, the id that the outcome names again"
         yield ""
 
 
 def _scenes() -> Iterator[str]:
     yield "# Scenes of the sparring provider\n"
-    yield "Start it with `python -m outkey.spar` and send requests to these paths."
+    yield "Start it with `python -m outkey.spar`, or `make spar` in a checkout."
     yield "Its credentials are made up and public: user `sparring` with password `open sesame`,"
     yield "token `spar-token`, key `spar-key` in `X-API-Key`.\n"
     yield "| Path | What it does |"

@@ -15,6 +15,10 @@ apt_install() {
   apt-get update -qq > /dev/null 2>&1 && apt-get install -y -qq --no-install-recommends "$@" > /dev/null
 }
 
+command -v "$python" > /dev/null || {
+  echo "there is no $python; name an interpreter with: make PYTHON=/path/to/python ..." >&2
+  exit 1
+}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
   echo "outkey needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2
   exit 1
@@ -25,7 +29,7 @@ for pair in "$@"; do
     apt_install "${pair##*=}" || echo "missing program: ${pair%%=*} (Debian package ${pair##*=})"
 done
 
-if [ ! -x "$venv/bin/pip" ]; then
+if [ ! -x "$venv/bin/pip" ] || [ "$("$python" -V)" != "$("$venv/bin/python" -V)" ]; then
   rm -rf "$venv"
   # Debian ships venv apart from python3.
   "$python" -m venv "$venv" > /dev/null 2>&1 || { apt_install python3-venv && "$python" -m venv "$venv"; }

@@ -149,7 +149,7 @@ def test_a_missing_client_certificate_is_a_tls_cause(
 ) -> None:
     response = gateway_for(api=secure(nginx, pki, "mutual")).send("api", "GET", "/")
     assert (response.status, response.cause) == (400, "tls")
-    assert "client certificate" in (response.remedy or "")
+    assert "Client certificate" in (response.remedy or "")
     assert [(a.status, a.client) for a in wire.arrivals("mutual")] == [(400, "")]
 
 

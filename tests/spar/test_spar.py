@@ -51,6 +51,8 @@ def get(spar: Spar, path: str, **headers: str) -> tuple[int, dict[str, str], byt
         ("/header-format", {}, 400),
         ("/limited", {}, 429),
         ("/redirect/same?status=308", {}, 308),
+        ("/redirect/upgrade", {}, 404),
+        ("/redirect/nonsense", {}, 404),
         ("/impatient", {}, 200),
     ],
 )
@@ -97,12 +99,27 @@ def test_tls_is_served_with_an_authority_of_its_own() -> None:
             urllib.request.urlopen(f"{spar.secure}/echo", context=ssl.create_default_context())
 
 
+def test_a_port_that_is_taken_is_said_in_one_line(spar: Spar) -> None:
+    port = spar.url.rpartition(":")[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "outkey.spar", "--port", port],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == f"port {port} cannot be used; choose another with --port\n"
+
+
 def test_it_runs_from_the_command_line_and_lists_its_scenes() -> None:
-    command = [sys.executable, "-u", "-m", "outkey.spar", "--port", "0"]
+    command = [sys.executable, "-m", "outkey.spar", "--port", "0", "--tls"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
         second = process.stdout.readline()
+        third = process.stdout.readline()
         process.terminate()
     assert first.startswith("sparring provider on http://127.0.0.1:")
-    assert "List the scenes." in second
+    assert second.startswith("with TLS on https://localhost:")
+    assert "List the scenes." in third

@@ -1,3 +1,5 @@
+from datetime import date
+
 import pytest
 
 from outkey.core.checks import Level
@@ -108,6 +110,25 @@ def test_an_empty_user_and_an_underscore_are_warnings() -> None:
 def test_a_very_long_secret_is_a_warning() -> None:
     assert ids(authentication_type="bearer", secrets={"token": "x" * 4096}) == []
     assert ids(authentication_type="bearer", secrets={"token": "x" * 4097}) == ["W004"]
+
+
+@pytest.mark.parametrize(
+    ("last_day", "found"),
+    [
+        (date(2027, 1, 14), "the token expired on 2027-01-14"),
+        (date(2027, 1, 15), "the token expires on 2027-01-15"),
+        (date(2027, 2, 14), "the token expires on 2027-02-14"),
+        (date(2027, 2, 15), None),
+    ],
+)
+def test_an_expiry_date_that_is_near_or_past_is_a_warning(
+    last_day: date, found: str | None
+) -> None:
+    made = configuration(authentication_type="bearer", token_expires_on=last_day)
+    findings = fake_gateway(made, secrets={"token": "t"}).gateway.findings("acme")
+    assert [f.message for f in findings] == ([found] if found else [])
+    made = configuration(no_auth_reason="public_api", token_expires_on=last_day)
+    assert fake_gateway(made).gateway.findings("acme") == []
 
 
 def test_what_is_removed_from_a_pasted_secret_is_a_notice() -> None:

@@ -148,7 +148,7 @@ def test_a_missing_secret_sends_nothing_and_is_recorded_as_a_refusal() -> None:
     with pytest.raises(SecretMissing):
         fake.gateway.send("acme", "GET", "/")
     assert fake.transport.sent == []
-    assert fake.audit.events == [Refusal("acme", "", "secret_missing")]
+    assert fake.audit.events == [Refusal("", "acme", "", "secret_missing")]
 
 
 def test_an_answer_is_returned_with_cause_remedy_and_attempt() -> None:
@@ -170,7 +170,7 @@ def test_a_name_that_leads_inside_is_refused_before_anything_is_sent() -> None:
     with pytest.raises(EgressDenied):
         fake.gateway.send("acme", "GET", "/")
     assert fake.transport.sent == []
-    assert fake.audit.events == [Refusal("acme", "", "egress_denied")]
+    assert fake.audit.events == [Refusal("", "acme", "", "egress_denied")]
 
 
 def test_an_address_is_not_resolved_and_a_name_once_an_attempt() -> None:
@@ -188,7 +188,7 @@ def test_an_unknown_name_is_not_retried() -> None:
     with pytest.raises(DnsFailed):
         fake.gateway.send("acme", "GET", "/")
     assert fake.resolver.asked == ["api.acme.example"]
-    assert fake.audit.events == [Refusal("acme", "", "dns")]
+    assert fake.audit.events == [Refusal("", "acme", "", "dns")]
 
 
 # ── redirects ────────────────────────────────────────────────────────────────────────────────
@@ -216,7 +216,7 @@ def test_a_redirect_elsewhere_is_blocked_and_nothing_more_is_sent(
         fake.gateway.send("acme", "GET", "/")
     assert len(fake.transport.sent) == 1
     assert "alert" not in caught.value.message
-    assert fake.audit.events[-1] == Refusal("acme", "", "redirect_blocked")
+    assert fake.audit.events[-1] == Refusal("attempt-1", "acme", "", "redirect_blocked")
 
 
 @pytest.mark.parametrize(
@@ -554,9 +554,13 @@ def test_a_preview_shows_every_header_with_its_source_and_no_secret() -> None:
     assert (fake.transport.sent, fake.resolver.asked, fake.audit.events) == ([], [], [])
 
 
-def test_a_preview_takes_another_method_and_path() -> None:
-    shown = world().gateway.preview("acme", "delete", "/orders/7")
-    assert (shown.method, shown.url) == ("DELETE", "https://api.acme.example/orders/7")
+def test_a_preview_takes_what_send_takes() -> None:
+    shown = world().gateway.preview(
+        "acme", "put", "/orders", params={"page": 2}, json={"a": 1}, headers={"X-Trace": "t"}
+    )
+    assert (shown.method, shown.url) == ("PUT", "https://api.acme.example/orders?page=2")
+    assert ("Content-Length", "8", "default") in shown.headers
+    assert ("X-Trace", "t", "caller") in shown.headers
 
 
 def test_credentials_are_lent_for_the_own_origin_only() -> None:
@@ -587,7 +591,7 @@ def test_a_loan_counts_against_the_rate_limit() -> None:
     fake.gateway.lend("acme", "GET", "https://api.acme.example/x", [])
     with pytest.raises(RateLimited):
         fake.gateway.lend("acme", "GET", "https://api.acme.example/x", [])
-    assert fake.audit.events[-1] == Refusal("acme", "", "rate_limited")
+    assert fake.audit.events[-1] == Refusal("", "acme", "", "rate_limited")
 
 
 def test_a_gateway_closes_its_transport_when_it_is_left() -> None:

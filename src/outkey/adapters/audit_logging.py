@@ -16,17 +16,17 @@ class LoggingAudit:
     def intend(self, intent: Intent) -> str:
         """Record an intent and return the attempt's id."""
         attempt = secrets.token_hex(16)
-        self._write(intent, attempt)
+        self._write(intent, attempt=attempt)
         return attempt
 
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended."""
-        self._write(outcome, outcome.attempt)
+        self._write(outcome)
 
     def refuse(self, refusal: Refusal) -> None:
         """Record that nothing was sent."""
-        self._write(refusal, "")
+        self._write(refusal)
 
-    def _write(self, event: Intent | Outcome | Refusal, attempt: str) -> None:
+    def _write(self, event: Intent | Outcome | Refusal, **more: str) -> None:
         if _logger.isEnabledFor(logging.INFO):
-            _logger.info("%s", json.dumps(asdict(event) | {"attempt": attempt}))
+            _logger.info("%s", json.dumps(more | asdict(event)))

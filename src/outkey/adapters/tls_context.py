@@ -125,7 +125,7 @@ def tls_failure(error: ssl.SSLError) -> OutkeyError:
     if reason in _CLIENT_REASONS:
         return TlsFailed(
             "the server did not accept our client certificate, or wants one",
-            hint="Check Client certificate and Client key in the TLS tab.",
+            hint="Check Client certificate and Client key (tls.client_key).",
         )
     return TlsFailed()
 

@@ -226,18 +226,20 @@ def _receive_head(
 
 
 def _parse_head(parsed: http.client.HTTPResponse) -> None:
-    with contextlib.ExitStack() as closing:
-        closing.callback(parsed.close)
-        try:
-            parsed.begin()
-        except http.client.LineTooLong:
-            raise ResponseTooLarge("a header line of the answer is too long") from None
-        except http.client.HTTPException as error:
-            # http.client stops at its 100th header, with nothing but a text to tell it by.
-            if "headers" in str(error):
-                raise ResponseTooLarge("the answer has 100 headers or more") from None
-            raise
-        closing.pop_all()
+    try:
+        parsed.begin()
+    except BaseException as error:
+        parsed.close()
+        if isinstance(error, http.client.LineTooLong):
+            raise _too_many_headers("a header line of the answer is too long") from None
+        # http.client stops at its 100th header, with nothing but a text to tell it by.
+        if isinstance(error, http.client.HTTPException) and "headers" in str(error):
+            raise _too_many_headers("the answer has 100 headers or more") from None
+        raise
+
+
+def _too_many_headers(message: str) -> ResponseTooLarge:
+    return ResponseTooLarge(message, hint="Ask the API's provider; this limit is fixed.")
 
 
 def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:

@@ -100,9 +100,9 @@ def redirected(request: Request, response: Response) -> Request | None:
     Only the same origin is followed: custom credential headers would go along otherwise, and a
     person who configured one place did not agree to another.
     """
-    reference = response.headers.get("Location")
-    if response.status not in _REDIRECTS or not reference:
+    if response.status not in _REDIRECTS or "Location" not in response.headers:
         return None
+    reference = response.headers["Location"]
     try:
         location = parse_redirect(request.origin, request.target, reference)
     except ConfigError as error:

@@ -49,6 +49,7 @@ class Outcome:
 class Refusal:
     """outkey refused to send, or to follow where an answer led."""
 
+    attempt: str  # the last one that was made, if any
     configuration: str
     line: str
     code: str

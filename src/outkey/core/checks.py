@@ -6,6 +6,7 @@ is the part of it that stops a request.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 
@@ -21,6 +22,7 @@ from outkey.core.headers import tidy_token, tidy_value
 from outkey.core.message import Request
 
 _LONG = 4 * 1024
+_WARN_DAYS = 30
 
 
 class Level(StrEnum):
@@ -57,15 +59,16 @@ def refuse_unsendable(configuration: Configuration) -> None:
         raise EgressDenied(
             "plain http is not allowed on the public internet",
             field="base_url",
-            hint="Use https, or set Network to Internal trusted network if it is one.",
+            hint="Use https, or set Network to Internal trusted network (internal) if it is one.",
         )
 
 
-def check(configuration: Configuration, secret: SecretOpener) -> list[Finding]:
+def check(configuration: Configuration, secret: SecretOpener, *, now: float) -> list[Finding]:
     """Return everything worth knowing about a configuration, errors first."""
     findings = [
         *_refusals(configuration, secret),
         *_warnings(configuration),
+        *_about_expiry(configuration, now),
         *_about_secrets(configuration, secret),
     ]
     return sorted(findings, key=lambda finding: list(Level).index(finding.level))
@@ -129,6 +132,20 @@ def _warnings(configuration: Configuration) -> Iterator[Finding]:
 def _sends_credentials(configuration: Configuration) -> bool:
     typed = configuration.authentication_type is not AuthenticationType.NONE
     return typed or any(row.secret for row in configuration.headers)
+
+
+def _about_expiry(configuration: Configuration, now: float) -> Iterator[Finding]:
+    last_day = configuration.token_expires_on
+    if last_day is None or configuration.authentication_type is not AuthenticationType.BEARER:
+        return
+    days_left = (last_day - datetime.fromtimestamp(now, UTC).date()).days
+    if days_left > _WARN_DAYS:
+        return
+    message = f"the token expired on {last_day}"
+    if days_left >= 0:
+        message = f"the token expires on {last_day}"
+    hint = "Get a new one from the API's provider, and enter it with its expiry date."
+    yield Finding("W005", Level.WARNING, message, hint, "token_expires_on")
 
 
 def _about_secrets(configuration: Configuration, secret: SecretOpener) -> Iterator[Finding]:

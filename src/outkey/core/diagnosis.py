@@ -19,15 +19,15 @@ REMEDIES = {
     Cause.INVALID_CREDENTIALS: "Check the username and password, or the token.",
     Cause.INSUFFICIENT_PERMISSIONS: "Check the permissions of the API user.",
     Cause.TOKEN_EXPIRED: "Implement a token refresh mechanism: "
-    "enter a new token now, and its expiry date so that you are warned in time.",
+    "enter a new token now, and its expiry date, so that a finding warns in time.",
     Cause.HEADER_FORMAT: "Review the authentication header format.",
     Cause.CLOCK_SKEW: "Set this machine's clock right (NTP); the API rejects our timestamps.",
-    Cause.TLS: "Check the scheme of the Base URL and the client certificate in the TLS tab.",
+    Cause.TLS: "Check the scheme of the Base URL and the Client certificate.",
     Cause.TIMEOUT: "Try again later; the API gave up waiting.",
-    Cause.RATE_LIMITED: "Send less often: set a rate limit in the Limits tab.",
+    Cause.RATE_LIMITED: "Send less often: set a Rate limit (limits.requests_per_minute).",
     Cause.NOT_FOUND: "Check Base URL and path; some APIs also hide what you may not see.",
     Cause.SERVER_ERROR: "Try again later; the fault is on the other side.",
-    Cause.UNEXPECTED: "Compare the request with the API's documentation: outkey preview shows it.",
+    Cause.UNEXPECTED: "Compare the request with the API's documentation; a preview shows it.",
 }
 _BODY_READ = 16 * 1024
 _EXPIRED = re.compile(

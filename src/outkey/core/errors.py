@@ -74,6 +74,10 @@ class OutkeyError(Exception):
         self.hint = self.default_hint if hint is None else hint
         self.field = field
         super().__init__(self.message)
+        # What a person reads in a traceback, besides the message.
+        for label, text in (("field", self.field), ("hint", self.hint)):
+            if text:
+                self.add_note(f"{label}: {text}")
 
     @classmethod
     def _default_message(cls) -> str:
@@ -133,7 +137,7 @@ class InactiveConfiguration(ConfigError):
     """The configuration is switched off."""
 
     code = "inactive"
-    default_hint = "Tick Active to send with it again."
+    default_hint = "Set Active (active = true) to send with it again."
 
 
 # ── they answered badly, or not at all ───────────────────────────────────────────────────────
@@ -169,7 +173,9 @@ class TlsFailed(RemoteError):
     """The TLS handshake failed."""
 
     code = cause = Cause.TLS
-    default_hint = "Check the server's certificate; add its CA in the TLS tab if it is private."
+    default_hint = (
+        "Check the server's certificate; add a private CA to CA certificates (tls.ca_file)."
+    )
 
 
 class TimedOut(RemoteError):
@@ -177,21 +183,23 @@ class TimedOut(RemoteError):
 
     code = cause = Cause.TIMEOUT
     # Whether the server acted is unknown: repeating the request needs a decision.
-    default_hint = "Raise the time-outs in the Limits tab if the API is known to be slow."
+    default_hint = (
+        "If the API is known to be slow, raise limits.read_timeout and limits.total_timeout."
+    )
 
 
 class ConnectTimedOut(TimedOut):
     """The connection could not be opened in time."""
 
     retryable = True  # nothing was sent yet
-    default_hint = "Check host, port and firewall; raise the connect time-out if it is far away."
+    default_hint = "Check host, port and firewall; raise limits.connect_timeout if it is far away."
 
 
 class ResponseTooLarge(RemoteError):
     """The answer is larger than the configured limit."""
 
     code = cause = Cause.RESPONSE_TOO_LARGE
-    default_hint = "Ask for less at a time, or raise the response size in the Limits tab."
+    default_hint = "Ask for less at a time, or raise Response size (limits.response_mebibytes)."
 
 
 class BadAnswer(RemoteError):
@@ -228,7 +236,9 @@ class RateLimited(PolicyError):
 
     code = cause = Cause.RATE_LIMITED
     retryable = True
-    default_hint = "Send later, or raise the rate limit if the API permits more."
+    default_hint = (
+        "Send later, or raise Rate limit (limits.requests_per_minute) if the API permits more."
+    )
 
 
 class TlsBelowFloor(PolicyError):
@@ -243,7 +253,7 @@ class AuthenticationRequired(PolicyError):
 
     code = "authentication_required"
     cause = Cause.CONFIGURATION
-    default_hint = "Choose Basic or Bearer Token, or give the Reason 'public API' if it is one."
+    default_hint = "Choose Basic or Bearer Token, or give the Reason public API if it is one."
 
 
 # ── our storage, key or audit ────────────────────────────────────────────────────────────────

@@ -5,14 +5,12 @@ gives the answer its type.
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from outkey.core.message import Request, Response
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """Send this request and give me the response."""
 
     request: Request

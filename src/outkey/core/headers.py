@@ -58,11 +58,9 @@ def check_name(name: str, *, field: str) -> str:
 
 def check_value(text: str, *, field: str) -> str:
     """Return the value if it would arrive exactly as it is, else say where it would not."""
-    if len(text) > MAX_VALUE:
-        raise HeaderFormatError(f"the value is longer than {MAX_VALUE} characters", field=field)
     if fault := _VALUE_FAULT.search(text):
         raise HeaderFormatError(f"the value has {_described(text, fault)}", field=field)
-    return text
+    return check_length(text, field=field)
 
 
 def check_token(text: str, *, field: str) -> str:
@@ -80,7 +78,14 @@ def check_token(text: str, *, field: str) -> str:
         )
     if fault := _TOKEN_FAULT.search(text):
         raise HeaderFormatError(f"the token has {_described(text, fault)}", field=field)
-    return check_value(text, field=field)
+    return check_length(text, field=field)
+
+
+def check_length(text: str, *, field: str) -> str:
+    """Return a value that is not too long for common servers."""
+    if len(text) > MAX_VALUE:
+        raise HeaderFormatError(f"the value is longer than {MAX_VALUE} characters", field=field)
+    return text
 
 
 def tidy_value(text: str) -> str:
@@ -106,19 +111,23 @@ def compose(headers: Iterable[Header]) -> tuple[Header, ...]:
     Client defaults alone give way to whoever else sets them.
     """
     taken: dict[str, Header] = {}
-    ours = 0
     for header in headers:
-        key = header.name.lower()
-        other = taken.get(key)
-        default = header.source is Source.DEFAULT
-        if other is None or other.source is Source.DEFAULT:
+        key = header[0].lower()
+        other = taken.setdefault(key, header)
+        if other is header:
+            continue
+        if other.source is Source.DEFAULT:
             taken[key] = header
-            ours += not default
-        elif not default:
+        elif header.source is not Source.DEFAULT:
             raise _conflict(header, other)
-    if ours > MAX_HEADERS:
+    composed = tuple(taken.values())
+    if len(composed) > MAX_HEADERS and _count_ours(composed) > MAX_HEADERS:
         raise ConfigError(f"more than {MAX_HEADERS} headers", field="headers")
-    return tuple(taken.values())
+    return composed
+
+
+def _count_ours(headers: tuple[Header, ...]) -> int:
+    return sum(header.source is not Source.DEFAULT for header in headers)
 
 
 def _conflict(header: Header, other: Header) -> HeaderConflict:

@@ -144,7 +144,7 @@ def is_address(host: str) -> bool:
 
 def _denied(origin: Origin, verdict: Verdict, network: Network) -> EgressDenied:
     if verdict in _ON_INTERNAL and network is Network.PUBLIC:
-        hint = "Set Network to Internal trusted network if this is your own network."
+        hint = "Set Network to Internal trusted network (internal) if this is your own network."
     else:
         hint = "Such addresses are never allowed; check the host name and your DNS."
     return EgressDenied(f"{origin} leads to {verdict}", field="base_url", hint=hint)

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from outkey.core.assembly import Call, encode_body
@@ -18,6 +18,8 @@ from outkey.engine.lend import Loan, lend
 from outkey.engine.preview import Preview, preview
 from outkey.engine.send import Sender
 from outkey.ports import Audit, Clock, Configurations, Permits, Resolver, Secrets, Transport
+
+Data = bytes | str | Mapping[str, object] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ class Gateway:
         *,
         params: Params | None = None,
         json: object = None,
-        data: bytes | str | Mapping[str, object] | None = None,
+        data: Data = None,
         headers: Mapping[str, str | Secret] | None = None,
         line: str = "",
     ) -> Response:
@@ -63,28 +65,32 @@ class Gateway:
         Raises when nothing was sent or nothing came back. `line` names the sync line that the
         request belongs to.
         """
-        body, content_type = encode_body(json, data)
-        call = Call(
-            configuration=self._configurations.get(configuration),
-            method=check_method(method, field="method"),
-            path=path,
-            params=params,
-            headers=headers or {},
-            body=body,
-            content_type=content_type,
-            line=self._line(line, configuration),
+        call = self._call(
+            configuration, method, path, params=params, json=json, data=data, headers=headers
         )
-        return drive(self._sender.exchange(call), self._world)
+        if line and self._configurations.line(line).configuration != configuration:
+            raise ConfigError("the sync line belongs to another configuration", field="line")
+        return drive(self._sender.exchange(replace(call, line=line)), self._world)
 
-    def preview(self, configuration: str, method: str = "GET", path: str | None = None) -> Preview:
+    def preview(  # noqa: PLR0913 - the parts of a request, all by keyword
+        self,
+        configuration: str,
+        method: str = "GET",
+        path: str | None = None,
+        *,
+        params: Params | None = None,
+        json: object = None,
+        data: Data = None,
+        headers: Mapping[str, str | Secret] | None = None,
+    ) -> Preview:
         """Return the exact request with secrets masked; opens no connection.
 
         Without a path it shows the configuration's own test request path.
         """
-        found = self._configurations.get(configuration)
-        if path is None:
-            path = found.verification.test_path
-        return preview(self._sender, Call(found, check_method(method, field="method"), path))
+        call = self._call(
+            configuration, method, path, params=params, json=json, data=data, headers=headers
+        )
+        return preview(self._sender, call)
 
     def lend(self, configuration: str, method: str, url: str, present: Iterable[str]) -> Loan:
         """Return the credentials for a request that another HTTP client will carry.
@@ -101,7 +107,7 @@ class Gateway:
     def findings(self, configuration: str) -> list[Finding]:
         """Return what is wrong or risky about a configuration."""
         found = self._configurations.get(configuration)
-        return check(found, self._sender.opener(found))
+        return check(found, self._sender.opener(found), now=self._sender.clock.now())
 
     def close(self) -> None:
         """Close kept connections."""
@@ -113,7 +119,25 @@ class Gateway:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def _line(self, line: str, configuration: str) -> str:
-        if line and self._configurations.line(line).configuration != configuration:
-            raise ConfigError("the sync line belongs to another configuration", field="line")
-        return line
+    def _call(  # noqa: PLR0913 - the parts of a request, all by keyword
+        self,
+        configuration: str,
+        method: str,
+        path: str | None,
+        *,
+        params: Params | None,
+        json: object,
+        data: Data,
+        headers: Mapping[str, str | Secret] | None,
+    ) -> Call:
+        found = self._configurations.get(configuration)
+        body, content_type = encode_body(json, data)
+        return Call(
+            configuration=found,
+            method=check_method(method, field="method"),
+            path=found.verification.test_path if path is None else path,
+            params=params,
+            headers=headers or {},
+            body=body,
+            content_type=content_type,
+        )

@@ -47,7 +47,7 @@ def lend(
         request = _authenticated(sender, configuration, method, url, present)
         sender.permit(configuration, patience=0.0)
     except OutkeyError as error:
-        yield Refuse(Refusal(configuration.name, "", str(error.code)))
+        yield Refuse(Refusal("", configuration.name, "", str(error.code)))
         raise
     attempt = yield from intend(intent_of(configuration, "", request, 0))
     ours = tuple(header for header in request.headers if header.source in _OURS)

@@ -35,7 +35,7 @@ def preview(sender: Sender, call: Call) -> Preview:
     """Build a call's request up to the moment of sending, and mask it."""
     secret = sender.opener(call.configuration)
     request = authenticated(call.request(), call.configuration, secret)
-    findings = tuple(check(call.configuration, secret))
+    findings = tuple(check(call.configuration, secret, now=sender.clock.now()))
     return Preview(request.method, request.url, tuple(map(_masked, request.headers)), findings)
 
 

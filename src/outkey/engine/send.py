@@ -53,7 +53,7 @@ class Sender:
             return (yield from exchange.redirects())
         except OutkeyError as error:
             if error is not exchange.concluded:
-                yield Refuse(Refusal(call.configuration.name, call.line, str(error.code)))
+                yield Refuse(exchange.refusal(error))
             raise
 
     def opener(self, configuration: Configuration) -> SecretOpener:
@@ -82,7 +82,12 @@ class _Exchange:
         self._configuration = call.configuration
         self._limits = call.configuration.limits
         self._deadline = sender.clock.monotonic() + call.configuration.limits.total_timeout
+        self._attempt_id = ""
         self.concluded: OutkeyError | None = None
+
+    def refusal(self, error: OutkeyError) -> Refusal:
+        name, line = self._configuration.name, self._call.line
+        return Refusal(self._attempt_id, name, line, str(error.code))
 
     def redirects(self) -> Steps[Response]:
         request = self._call.request()
@@ -139,6 +144,7 @@ class _Exchange:
         request = request.with_headers(compose(request.headers))
         route = yield from self._route(request)
         attempt = yield from intend(intent_of(self._configuration, self._call.line, request, retry))
+        self._attempt_id = attempt
         started = self._sender.clock.monotonic()
         try:
             response = yield from transmit(request, route)

@@ -2,22 +2,36 @@
 
 import argparse
 import contextlib
+import sys
 
 from outkey.spar.scenes import index
 from outkey.spar.server import Spar
 
 
-def main() -> None:
+def main() -> int:
     """Serve until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m outkey.spar", description=__doc__)
     parser.add_argument("--port", type=int, default=9000, help="the port of the main server")
-    spar = Spar(port=parser.parse_args().port)
-    print(f"sparring provider on {spar.url}, another origin on {spar.elsewhere}")  # noqa: T201
-    for path, purpose in index().items():
-        print(f"  {path:<16} {purpose}")  # noqa: T201
+    parser.add_argument("--tls", action="store_true", help="serve https as well")
+    arguments = parser.parse_args()
+    try:
+        spar = Spar(port=arguments.port, tls=arguments.tls)
+    except (OSError, OverflowError):
+        print(f"port {arguments.port} cannot be used; choose another with --port", file=sys.stderr)  # noqa: T201
+        return 2
+    for line in _introduction(spar):
+        print(line, flush=True)  # noqa: T201
     with contextlib.suppress(KeyboardInterrupt):
         spar.wait()
+    return 0
+
+
+def _introduction(spar: Spar) -> list[str]:
+    lines = [f"sparring provider on {spar.url}, another origin on {spar.elsewhere}"]
+    if spar.secure:
+        lines.append(f"with TLS on {spar.secure}, CA certificates in {spar.ca_file}")
+    return lines + [f"  {path:<16} {purpose}" for path, purpose in index().items()]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -211,8 +211,13 @@ def _redirect(stage: Stage) -> None:
         "userinfo": f"http://{host}@{near.elsewhere.removeprefix('http://')}/echo",
         "loop": "/redirect/loop",
     }
-    location = places.get(stage.rest, "/echo")
-    stage.answer(int(stage.number("status", 302)), None, ("Location", location))
+    if not near.secure:
+        del places["upgrade"], places["downgrade"]
+    if stage.rest in places:
+        status = int(stage.number("status", 302))
+        stage.answer(status, None, ("Location", places[stage.rest]))
+    else:
+        stage.answer(404, {"error": "no such place", "places": sorted(places)})
 
 
 # ── bad manners ──────────────────────────────────────────────────────────────────────────────

@@ -188,7 +188,7 @@ class AuditContract(ABC):
         intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0)
         attempt = audit.intend(intent)
         audit.conclude(Outcome(attempt, 200, "ok", 5))
-        audit.refuse(Refusal("acme", "", "egress_denied"))
+        audit.refuse(Refusal("", "acme", "", "egress_denied"))
         assert audit.intend(intent) != attempt
 
 

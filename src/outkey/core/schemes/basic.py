@@ -3,19 +3,18 @@
 import re
 import unicodedata
 from base64 import b64encode
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from outkey.core.errors import HeaderFormatError
 from outkey.core.flow import Flow, send
-from outkey.core.headers import check_value
+from outkey.core.headers import check_length
 from outkey.core.message import Header, Request, Source
 from outkey.core.secret import Secret
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # RFC 7617 §2 forbids them in both parts
 
 
-@dataclass(frozen=True, slots=True)
-class Basic:
+class Basic(NamedTuple):
     """Send user name and password with each request."""
 
     username: str
@@ -34,6 +33,8 @@ class Basic:
             raise HeaderFormatError("Password holds a control character", field="password")
         if not self.username and not password:
             raise HeaderFormatError("Username and Password are both empty", field="username")
-        # RFC 7617 §2.1: UTF-8 after normalization to NFC; curl and browsers send the same bytes.
-        pair = unicodedata.normalize("NFC", f"{self.username}:{password}")
-        return check_value("Basic " + b64encode(pair.encode()).decode("ascii"), field="password")
+        pair = f"{self.username}:{password}"
+        if not pair.isascii():
+            # RFC 7617 §2.1: UTF-8 after normalization to NFC.
+            pair = unicodedata.normalize("NFC", pair)
+        return check_length("Basic " + b64encode(pair.encode()).decode("ascii"), field="password")

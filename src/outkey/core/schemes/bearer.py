@@ -1,6 +1,6 @@
 """Authentication Type Bearer Token with an entered token (RFC 6750 §2.1)."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from outkey.core.flow import Flow, send
 from outkey.core.headers import check_token, tidy_token
@@ -8,8 +8,7 @@ from outkey.core.message import Header, Request, Source
 from outkey.core.secret import Secret
 
 
-@dataclass(frozen=True, slots=True)
-class Bearer:
+class Bearer(NamedTuple):
     """Send a token with each request."""
 
     token: Secret

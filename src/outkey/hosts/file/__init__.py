@@ -22,10 +22,11 @@ def load(path: str | Path) -> Gateway:
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except OSError:
-        raise ConfigError("the file of configurations cannot be read") from None
+    except OSError as error:
+        reason = error.strerror or "unknown reason"
+        raise ConfigError(f"{path} cannot be read: {reason}") from None
     except UnicodeDecodeError:
-        raise ConfigError("the file of configurations is not UTF-8 text") from None
+        raise ConfigError(f"{path} is not UTF-8 text") from None
     return from_text(text)
 
 

@@ -1,0 +1,51 @@
+"""How long building an authenticated request takes before it is sent, without any I/O.
+
+The same steps as the engine takes: target and headers of the call, the header rows, the scheme
+with its secret, and the check that no header has two sources. A plain dict is the lower bound;
+what is above the type none is authentication alone.
+"""
+
+import os
+import timeit
+from collections.abc import Callable
+from functools import partial
+from time import process_time
+
+from candidates import TOKEN, outkey_document, profile
+
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.core.assembly import Call, authenticated
+from outkey.core.document import parse_document
+from outkey.core.message import Request
+
+PLAIN = "dict"
+_PROFILED = 5000
+_SECRETS = ReferencedSecrets()
+
+
+def builders() -> dict[str, Callable[[], object]]:
+    """Return what builds headers: a plain dict, and outkey by authentication type."""
+    document = parse_document(outkey_document("http://127.0.0.1:8080"))
+    token = os.environ[TOKEN]
+    return {
+        PLAIN: lambda: {"Authorization": f"Bearer {token}"},
+        **{
+            str(c.authentication_type): partial(_build, Call(c, "GET", "/"))
+            for c in document.configurations
+        },
+    }
+
+
+def cpu(build: Callable[[], object], number: int) -> float:
+    """Return the CPU µs for building once."""
+    return timeit.timeit(build, timer=process_time, number=number) / number * 1e6
+
+
+def profiles() -> dict[str, list[tuple[str, float, float]]]:
+    """Return where the time goes, by authentication type."""
+    return {name: profile(build, _PROFILED) for name, build in builders().items() if name != PLAIN}
+
+
+def _build(call: Call) -> Request:
+    configuration = call.configuration
+    return authenticated(call.request(), configuration, partial(_SECRETS.open, configuration))
