@@ -5,6 +5,7 @@
     │   ├── HeaderFormatError      a name or value that is no header
     │   ├── HeaderConflict         two sources set one header
     │   ├── SecretMissing          a secret is not entered or its reference finds nothing
+    │   ├── KeyStepRefused         a step of a key rotation that would lose secrets
     │   ├── UnknownConfiguration   no configuration of that name
     │   └── InactiveConfiguration  it is switched off
     ├── RemoteError            they answered badly, or not at all
@@ -17,6 +18,8 @@
     │   ├── RateLimited        ├── TlsBelowFloor
     │   └── AuthenticationRequired the rule on None
     └── HostError              our storage, key or audit
+        ├── Sealed                 the key is missing, wrong or damaged
+        ├── SecretUnreadable       a ciphertext does not open where it stands
         └── AuditUnavailable       no record, no send
 
 The docstring of a class is its default message. Remote text and secret values never enter a
@@ -44,6 +47,7 @@ class Cause(StrEnum):
     RATE_LIMITED = "rate_limited"
     SECRET_MISSING = "secret_missing"  # noqa: S105 - the name of a cause
     CONFIGURATION = "configuration"
+    SEALED = "sealed"
     NOT_FOUND = "not_found"
     SERVER_ERROR = "server_error"
     RESPONSE_TOO_LARGE = "response_too_large"
@@ -125,6 +129,12 @@ class SecretMissing(ConfigError):
 
     code = cause = Cause.SECRET_MISSING
     default_hint = "Enter the secret, or set what its reference names."
+
+
+class KeyStepRefused(ConfigError):
+    """That step of the key rotation would be unsafe."""
+
+    code = "key_step_refused"
 
 
 class UnknownConfiguration(ConfigError):
@@ -261,6 +271,20 @@ class AuthenticationRequired(PolicyError):
 
 class HostError(OutkeyError):
     """outkey's own storage failed."""
+
+
+class Sealed(HostError):
+    """The key that opens the stored secrets is missing, wrong or damaged."""
+
+    code = cause = Cause.SEALED
+    default_hint = "Put the right key back (OUTKEY_KEY, OUTKEY_KEY_FILE or the key file)."
+
+
+class SecretUnreadable(HostError):
+    """A stored secret does not open where it stands."""
+
+    code = "secret_unreadable"
+    default_hint = "It was moved, changed or bound to another origin: enter the secret again."
 
 
 class AuditUnavailable(HostError):

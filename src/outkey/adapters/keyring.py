@@ -1,0 +1,158 @@
+"""The keys that seal secrets: one primary, others that still open, retired ones kept on file.
+
+A ring is a value; every step of a rotation returns another ring and refuses to be unsafe. The
+text form is one key per line, `state base64`, and is what the key file and OUTKEY_KEY hold.
+"""
+
+import binascii
+import hashlib
+import hmac
+import os
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from outkey.core.envelope import KEY_ID_BYTES
+from outkey.core.errors import ConfigError, KeyStepRefused, Sealed
+from outkey.core.secret import Secret
+
+KEY_BYTES = 32
+
+
+class KeyState(StrEnum):
+    """What a key is used for."""
+
+    PRIMARY = "primary"  # seals and opens
+    DECRYPT = "decrypt"  # opens only
+    RETIRED = "retired"  # neither; kept for old backups
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of the ring."""
+
+    id: bytes
+    state: KeyState
+    material: Secret  # Base64, so that it is text like every other secret
+
+    def raw(self) -> bytes:
+        """Return the key itself, for the cipher."""
+        return b64decode(self.material.reveal())
+
+    @property
+    def name(self) -> str:
+        """The id as people see it."""
+        return self.id.hex()
+
+
+def make_key(raw: bytes, state: KeyState) -> Key:
+    """Make a key from its bytes; its id is derived, so that a wrong file is noticed."""
+    identity = hashlib.sha256(b"kid" + raw).digest()[:KEY_ID_BYTES]
+    return Key(identity, state, Secret(b64encode(raw).decode("ascii")))
+
+
+@dataclass(frozen=True, slots=True)
+class Keyring:
+    """All keys of an installation."""
+
+    keys: tuple[Key, ...]
+
+    @property
+    def primary(self) -> Key:
+        """The key that new secrets are sealed with."""
+        return next(key for key in self.keys if key.state is KeyState.PRIMARY)
+
+    def opener(self, key_id: bytes) -> Key:
+        """Return the key that opens what was sealed with this id."""
+        for key in self.keys:
+            if key.id == key_id and key.state is not KeyState.RETIRED:
+                return key
+        raise Sealed(f"the key {key_id.hex()} that a secret was sealed with is not there")
+
+    def derive(self, purpose: str) -> bytes:
+        """Return a key for another purpose, such as the audit, from the primary key."""
+        kdf = HKDF(SHA256(), KEY_BYTES, salt=None, info=f"outkey {purpose}".encode())
+        return kdf.derive(self.primary.raw())
+
+    def add(self) -> tuple["Keyring", Key]:
+        """Return a ring with a new key that only opens, until every process has it."""
+        key = make_key(os.urandom(KEY_BYTES), KeyState.DECRYPT)
+        return Keyring((*self.keys, key)), key
+
+    def promote(self, name: str) -> "Keyring":
+        """Return a ring in which this key seals and the former primary only opens."""
+        chosen = self._find(name)
+        if chosen.state is KeyState.RETIRED:
+            raise KeyStepRefused("a retired key cannot be promoted")
+        return self._with_states({self.primary.id: KeyState.DECRYPT, chosen.id: KeyState.PRIMARY})
+
+    def retire(self, name: str, *, secrets: int) -> "Keyring":
+        """Return a ring that no longer opens with this key; refused while secrets need it."""
+        chosen = self._find(name)
+        if chosen.state is KeyState.PRIMARY:
+            raise KeyStepRefused("the primary key cannot be retired", hint="Promote another first.")
+        if secrets:
+            raise KeyStepRefused(
+                f"{secrets} secrets are still sealed with this key", hint="Run: outkey keys rewrap"
+            )
+        return self._with_states({chosen.id: KeyState.RETIRED})
+
+    def same_keys(self, other: "Keyring") -> bool:
+        """Tell whether two rings hold the same keys, in constant time for the material."""
+        mine, theirs = serialize(self), serialize(other)
+        return hmac.compare_digest(mine.reveal().encode(), theirs.reveal().encode())
+
+    def _find(self, name: str) -> Key:
+        for key in self.keys:
+            if key.name == name:
+                return key
+        raise KeyStepRefused("there is no key of that id", hint="See: outkey keys status")
+
+    def _with_states(self, states: dict[bytes, KeyState]) -> "Keyring":
+        return Keyring(tuple(replace(k, state=states.get(k.id, k.state)) for k in self.keys))
+
+
+def new_keyring() -> Keyring:
+    """Return a ring with one new key."""
+    return Keyring((make_key(os.urandom(KEY_BYTES), KeyState.PRIMARY),))
+
+
+def serialize(ring: Keyring) -> Secret:
+    """Return the ring as text; secret, since it holds the keys."""
+    lines = (f"{key.state} {key.material.reveal()}\n" for key in ring.keys)
+    return Secret("".join(lines))
+
+
+def parse(text: Secret) -> Keyring:
+    """Read a ring: its lines, or one bare Base64 key; what cannot be read leaves us sealed."""
+    keys = [_parse_line(line) for line in text.reveal().splitlines() if line.strip()]
+    if sum(key.state is KeyState.PRIMARY for key in keys) != 1:
+        raise Sealed("the key file has no primary key, or more than one")
+    if len({key.id for key in keys}) != len(keys):
+        raise Sealed("the key file holds one key twice")
+    return Keyring(tuple(keys))
+
+
+def _parse_line(line: str) -> Key:
+    *state, encoded = line.split()
+    try:
+        raw = b64decode(encoded, validate=True)
+        known = KeyState(state[0]) if state else KeyState.PRIMARY
+    except (binascii.Error, ValueError):
+        raise Sealed("the key is damaged: a line is not `state base64`") from None
+    if len(raw) != KEY_BYTES or len(state) > 1:
+        raise Sealed(f"the key is damaged: a key must have {KEY_BYTES} bytes")
+    return make_key(raw, known)
+
+
+def agree(first: Keyring | None, second: Keyring | None) -> Keyring | None:
+    """Return the ring of two sources; two that differ are refused, and neither is overwritten."""
+    if first is not None and second is not None and not first.same_keys(second):
+        raise ConfigError(
+            "OUTKEY_KEY and the key file hold different keys",
+            hint="Remove one of the two; nothing was changed.",
+        )
+    return first or second

@@ -1,0 +1,76 @@
+"""Where the key ring is kept: OUTKEY_KEY, or a file that only its owner may read."""
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from outkey.adapters.keyring import Keyring, agree, new_keyring, parse, serialize
+from outkey.core.errors import ConfigError, Sealed
+from outkey.core.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """The places where an installation looks for its keys."""
+
+    file: Path
+    variable: Secret | None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], default: Path) -> "KeySource":
+        """Read OUTKEY_KEY and OUTKEY_KEY_FILE; without them the file is the default one."""
+        given = environment.get("OUTKEY_KEY")
+        file = Path(environment.get("OUTKEY_KEY_FILE") or default)
+        return cls(file, None if given is None else Secret(given))
+
+    def load(self) -> Keyring | None:
+        """Return the ring, None if there is no key anywhere, or raise Sealed."""
+        by_variable = None if self.variable is None else parse(self.variable)
+        return agree(by_variable, self._from_file())
+
+    def create(self) -> Keyring:
+        """Make and keep a new ring. The caller has made sure that nothing is sealed yet."""
+        ring = new_keyring()
+        self.save(ring)
+        return ring
+
+    def save(self, ring: Keyring) -> None:
+        """Write the file in one step, so that a kill leaves the old one or the new one."""
+        if self.variable is not None:
+            raise ConfigError(
+                "the key comes from OUTKEY_KEY, which outkey cannot change",
+                hint="Keep the key in a file (OUTKEY_KEY_FILE) to rotate it.",
+            )
+        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".key-")  # mode 0600
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(serialize(ring).reveal())
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(self.file)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+
+    def _from_file(self) -> Keyring | None:
+        try:
+            with self.file.open(encoding="ascii") as file:
+                _refuse_open_to_others(os.fstat(file.fileno()))
+                return parse(Secret(file.read()))
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError):
+            raise Sealed("the key file cannot be read") from None
+
+
+def _refuse_open_to_others(status: os.stat_result) -> None:
+    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise Sealed(
+            "the key file may be read by others", hint="chmod 600 it, and consider the key known."
+        )

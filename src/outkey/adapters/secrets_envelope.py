@@ -1,0 +1,63 @@
+"""Secrets sealed by AES-256-GCM envelopes: a fresh data key per write, wrapped by the ring's key.
+
+Rotation rewraps the data key only, 32 bytes a secret, and never sees the secret itself.
+"""
+
+import os
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from outkey.adapters.keyring import Keyring
+from outkey.core.envelope import DATA_KEY_BYTES, NONCE_BYTES, Envelope, Place, pad, unpack, unpad
+from outkey.core.errors import SecretUnreadable
+from outkey.core.secret import Secret
+
+
+def seal(secret: Secret, place: Place, ring: Keyring) -> bytes:
+    """Return the bytes to store for a secret at a place."""
+    key = ring.primary
+    data_key = os.urandom(DATA_KEY_BYTES)
+    bound = place.associated_data()
+    key_nonce, nonce = os.urandom(NONCE_BYTES), os.urandom(NONCE_BYTES)
+    wrapped = AESGCM(key.raw()).encrypt(key_nonce, data_key, bound)
+    ciphertext = AESGCM(data_key).encrypt(nonce, pad(secret.reveal().encode()), bound)
+    return Envelope(key.id, key_nonce, wrapped, nonce, ciphertext).pack()
+
+
+def unseal(stored: bytes, place: Place, ring: Keyring) -> Secret:
+    """Return the secret that was sealed at this place, or say that it does not open here."""
+    envelope = unpack(stored)
+    bound = place.associated_data()
+    data_key = _unwrap(envelope, bound, ring)
+    try:
+        padded = AESGCM(data_key).decrypt(envelope.nonce, envelope.ciphertext, bound)
+    except InvalidTag:
+        raise SecretUnreadable from None
+    return Secret(unpad(padded).decode())
+
+
+def rewrap(stored: bytes, place: Place, ring: Keyring) -> bytes:
+    """Return the same secret under the primary key; what is under it already stays as it is."""
+    envelope = unpack(stored)
+    key = ring.primary
+    if envelope.key_id == key.id:
+        return stored
+    bound = place.associated_data()
+    data_key = _unwrap(envelope, bound, ring)
+    key_nonce = os.urandom(NONCE_BYTES)
+    wrapped = AESGCM(key.raw()).encrypt(key_nonce, data_key, bound)
+    return Envelope(key.id, key_nonce, wrapped, envelope.nonce, envelope.ciphertext).pack()
+
+
+def key_id_of(stored: bytes) -> bytes:
+    """Return the id of the key that opens this."""
+    return unpack(stored).key_id
+
+
+def _unwrap(envelope: Envelope, bound: bytes, ring: Keyring) -> bytes:
+    key = ring.opener(envelope.key_id)
+    try:
+        return AESGCM(key.raw()).decrypt(envelope.key_nonce, envelope.wrapped_key, bound)
+    except InvalidTag:
+        raise SecretUnreadable from None
