@@ -1,0 +1,128 @@
+"""A pytest plugin that fails a test whose secrets turn up where they must not.
+
+A test asks the fixture `canary` for its secrets. After the test, everything it printed, logged at
+DEBUG, reported as a failure or left in its temporary folder is searched for each of them, in every
+encoding a secret usually leaks in. Load it with `pytest_plugins = ["outkey.testing.canary"]`.
+"""
+
+import html
+import json
+import secrets
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+_MAX_FILE = 256 * 1024 * 1024
+_KEY = pytest.StashKey["Canaries"]()
+
+
+def forms(text: str, username: str = "") -> dict[str, bytes]:
+    """Return the encodings of a secret by name, without those that hold it as it is."""
+    raw = text.encode()
+    others = _encodings(text, raw, username)
+    return {"raw": raw} | {name: form for name, form in others if form and raw not in form}
+
+
+def _encodings(text: str, raw: bytes, username: str) -> Iterator[tuple[str, bytes]]:
+    for offset in range(3):
+        # Where a secret stands inside a longer Base64 text decides how it looks: three ways.
+        yield f"Base64, offset {offset}", _inner(b64encode(b"\0" * offset + raw), offset, len(raw))
+        yield (
+            f"Base64url, offset {offset}",
+            _inner(urlsafe_b64encode(b"\0" * offset + raw), offset, len(raw)),
+        )
+    yield "Basic pair", b64encode(f"{username}:{text}".encode())
+    yield "hexadecimal", raw.hex().encode()
+    yield "hexadecimal, upper case", raw.hex().upper().encode()
+    yield "percent-encoded", quote(text, safe="").encode()
+    yield "form-encoded", quote_plus(text).encode()
+    yield "JSON", json.dumps(text)[1:-1].encode()
+    yield "HTML", html.escape(text).encode()
+    yield "repr", repr(text)[1:-1].encode()
+    yield "UTF-16", text.encode("utf-16-le")
+
+
+def _inner(encoded: bytes, offset: int, length: int) -> bytes:
+    """Cut off the characters at both ends that neighbours of the secret would change."""
+    start = -(-offset * 8 // 6)
+    end = (offset + length) * 8 // 6
+    return encoded[start:end]
+
+
+def find(haystack: bytes, text: str, username: str = "") -> list[str]:
+    """Return the names of the encodings in which a secret stands in a text."""
+    return [name for name, form in forms(text, username).items() if form in haystack]
+
+
+@dataclass
+class Canaries:
+    """The secrets of one test. Call it for a new one."""
+
+    made: dict[str, str] = field(default_factory=dict)
+    usernames: dict[str, str] = field(default_factory=dict)
+    places: list[Path] = field(default_factory=list)
+
+    def __call__(self, name: str = "secret", *, username: str = "") -> str:
+        """Return a secret that no other test has; header-safe, and ugly enough to be escaped."""
+        text = f'{name}~"<&%{secrets.token_hex(12)}+/'
+        self.made[name] = text
+        self.usernames[name] = username
+        return text
+
+    def token(self, name: str = "token") -> str:
+        """Return a secret of plain characters, for servers that want that."""
+        self.made[name] = f"{name}{secrets.token_hex(16)}"
+        self.usernames[name] = ""
+        return self.made[name]
+
+    def search_also(self, place: Path) -> None:
+        """Search another file or folder as well, such as a database."""
+        self.places.append(place)
+
+    def leaks(self, where: str, haystack: bytes) -> Iterator[str]:
+        """Yield a line per leak that names the secret and the encoding, and shows neither."""
+        for name, text in self.made.items():
+            for form in find(haystack, text, self.usernames[name]):
+                yield f"the secret {name!r} stands in {where} ({form})"
+
+    def leaks_in_files(self) -> Iterator[str]:
+        """Yield a line per leak in the places to search."""
+        for place in self.places:
+            files = [place] if place.is_file() else sorted(place.rglob("*"))
+            for file in files:
+                if file.is_file() and file.stat().st_size <= _MAX_FILE:
+                    yield from self.leaks(f"the file {file.name}", file.read_bytes())
+
+
+@pytest.fixture
+def canary(request: pytest.FixtureRequest, tmp_path: Path) -> Canaries:
+    """Make secrets whose leaks fail the test. The temporary folder is searched too."""
+    canaries = Canaries(places=[tmp_path])
+    request.node.stash[_KEY] = canaries
+    return canaries
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Search everything a test left behind, and fail it where a secret is found."""
+    report = yield
+    canaries = item.stash.get(_KEY, None)
+    if canaries is None:
+        return report
+    found = list(canaries.leaks("the printed failure", str(report.longrepr).encode()))
+    if report.when == "teardown":
+        for name, text in report.sections:
+            found += canaries.leaks(name, text.encode())
+        found += canaries.leaks_in_files()
+    if found:
+        report.outcome = "failed"
+        # The former text is dropped with the secret in it, and so are the captured sections.
+        report.longrepr = "\n".join(["a secret leaked:", *found])
+        report.sections = []
+    return report
