@@ -6,13 +6,13 @@ credential leaks in curl's history (23 of its CVEs).
 
 import os
 import ssl
-import threading
 import time
 from collections import OrderedDict, deque
 from typing import NamedTuple
 
 from urllib3.connection import HTTPConnection
 
+from outkey.adapters.process_lock import ProcessLock
 from outkey.core.message import Route
 from outkey.core.origin import Origin
 
@@ -35,7 +35,7 @@ class ConnectionPool:
     """Keeps idle connections; when there are too many, the least recently used ones go."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._idle: OrderedDict[tuple[str, Origin], deque[tuple[Kept, float]]] = OrderedDict()
         self._count = 0
         self._process = os.getpid()
@@ -68,6 +68,7 @@ class ConnectionPool:
 
     def close(self) -> None:
         """Close all idle connections."""
+        self._forget_parent()
         with self._lock:
             queues, self._idle, self._count = self._idle, OrderedDict(), 0
         for queue in queues.values():
@@ -97,5 +98,4 @@ class ConnectionPool:
         """After a fork, leave the parent's connections to the parent."""
         if self._process != os.getpid():
             self._process = os.getpid()
-            self._lock = threading.Lock()
             self._idle, self._count = OrderedDict(), 0

@@ -6,6 +6,7 @@ from outkey.core.errors import AnswerBroken, ResponseTooLarge
 
 _STEP = 64 * 1024
 _MAX_LAYERS = 4
+_MAX_MEMBERS = 1000
 _WINDOW_GZIP_OR_ZLIB = 47
 _WINDOW_RAW = -15
 
@@ -41,12 +42,16 @@ def _inflate(body: bytes, encoding: str, limit: int) -> bytes:
 def _members(body: bytes, window: int, limit: int) -> bytes:
     """Inflate all members of a stream (RFC 1952 §2.2 permits several)."""
     inflater = zlib.decompressobj(window)
+    members = 1
     inflated_body = bytearray()
     for start in range(0, len(body), _STEP):
         piece = body[start : start + _STEP]
         while piece:
             if inflater.eof:
                 inflater = zlib.decompressobj(window)
+                members += 1
+                if members > _MAX_MEMBERS:
+                    raise ResponseTooLarge("the answer is compressed in too many pieces")
             inflated_body += inflater.decompress(piece, limit - len(inflated_body) + 1)
             if len(inflated_body) > limit:
                 raise ResponseTooLarge

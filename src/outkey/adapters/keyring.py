@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from outkey.core.envelope import KEY_ID_BYTES
-from outkey.core.errors import ConfigError, KeyStepRefused, Sealed
+from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, frameless
 from outkey.core.secret import Secret
 
 KEY_BYTES = 32
@@ -126,6 +126,7 @@ def serialize(ring: Keyring) -> Secret:
     return Secret("".join(lines))
 
 
+@frameless
 def parse(text: Secret) -> Keyring:
     """Read a ring: its lines, or one bare Base64 key; what cannot be read leaves us sealed."""
     keys = [_parse_line(line) for line in text.reveal().splitlines() if line.strip()]

@@ -1,8 +1,8 @@
 """Permits in memory: how often the configurations of one process may send."""
 
-import threading
 from dataclasses import dataclass
 
+from outkey.adapters.process_lock import ProcessLock
 from outkey.ports import Clock
 
 MAX_HOLD = 300.0
@@ -25,7 +25,7 @@ class MemoryPermits:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._paces: dict[str, _Pace] = {}
 
     def reserve(self, configuration: str, per_minute: int | None, patience: float) -> float | None:

@@ -10,10 +10,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from outkey.adapters.keyring import Keyring
 from outkey.core.envelope import DATA_KEY_BYTES, NONCE_BYTES, Envelope, Place, pad, unpack, unpad
-from outkey.core.errors import SecretUnreadable
+from outkey.core.errors import SecretUnreadable, frameless
 from outkey.core.secret import Secret
 
 
+@frameless
 def seal(secret: Secret, place: Place, ring: Keyring) -> bytes:
     """Return the bytes to store for a secret at a place."""
     key = ring.primary
@@ -21,10 +22,12 @@ def seal(secret: Secret, place: Place, ring: Keyring) -> bytes:
     bound = place.associated_data()
     key_nonce, nonce = os.urandom(NONCE_BYTES), os.urandom(NONCE_BYTES)
     wrapped = AESGCM(key.raw()).encrypt(key_nonce, data_key, bound)
-    ciphertext = AESGCM(data_key).encrypt(nonce, pad(secret.reveal().encode()), bound)
+    text = secret.derive(lambda plain: pad(plain.encode()).hex())  # refuses what is not UTF-8
+    ciphertext = AESGCM(data_key).encrypt(nonce, bytes.fromhex(text.reveal()), bound)
     return Envelope(key.id, key_nonce, wrapped, nonce, ciphertext).pack()
 
 
+@frameless
 def unseal(stored: bytes, place: Place, ring: Keyring) -> Secret:
     """Return the secret that was sealed at this place, or say that it does not open here."""
     envelope = unpack(stored)
@@ -37,6 +40,7 @@ def unseal(stored: bytes, place: Place, ring: Keyring) -> Secret:
     return Secret(unpad(padded).decode())
 
 
+@frameless
 def rewrap(stored: bytes, place: Place, ring: Keyring) -> bytes:
     """Return the same secret under the primary key; what is under it already stays as it is."""
     envelope = unpack(stored)

@@ -1,11 +1,12 @@
 """Secrets by reference: environment variables and files, read at the moment of use."""
 
+import errno
 import os
 import re
-from pathlib import Path
+import stat
 
 from outkey.core.config import Configuration
-from outkey.core.errors import SecretMissing
+from outkey.core.errors import SecretMissing, frameless
 from outkey.core.reference import Reference, Store
 from outkey.core.secret import Secret
 
@@ -15,6 +16,7 @@ _MAX_BYTES = 64 * 1024
 class ReferencedSecrets:
     """Opens what a configuration's references name; nothing is cached."""
 
+    @frameless
     def open(self, configuration: Configuration, field: str) -> Secret:
         """Return a secret for immediate use, or raise SecretMissing."""
         reference = configuration.secrets.get(field)
@@ -42,14 +44,22 @@ def _from_environment(reference: Reference, field: str) -> Secret:
 
 def _from_file(reference: Reference, field: str) -> Secret:
     try:
-        with Path(reference.place).open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
-        if len(content) > _MAX_BYTES:
-            raise SecretMissing(f"the file of {field} is larger than 64 KiB", field=field)
+        content = _read_regular_file(reference.place)
         # Editors end files with a newline that is no part of the secret; one is removed.
         text = re.sub(r"\r?\n\Z", "", content.decode("utf-8"))
     except OSError:
         raise SecretMissing(f"the file of {field} cannot be read", field=field) from None
     except UnicodeDecodeError:
         raise SecretMissing(f"the file of {field} is not UTF-8 text", field=field) from None
+    if len(content) > _MAX_BYTES:
+        raise SecretMissing(f"the file of {field} is larger than 64 KiB", field=field)
     return Secret(text)
+
+
+def _read_regular_file(place: str) -> bytes:
+    """Read a file, but no pipe or device, which could keep us waiting for ever."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        return file.read(_MAX_BYTES + 1)

@@ -7,8 +7,8 @@ read: whoever sets them would decide whom we trust.
 import os
 import secrets
 import ssl
+import stat
 import tempfile
-import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ConfigError, ConnectionFailed, OutkeyError, TlsBelowFloor, TlsFailed
+from outkey.core.fields import BY_PATH
 from outkey.core.message import Route, TlsSettings
 from outkey.core.secret import Secret
 
@@ -73,7 +75,8 @@ class TlsContexts:
     """One context per configuration, made anew when its settings or files change."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # One lock per configuration: a slow disk of one must not hold up the others.
+        self._locks: dict[str, ProcessLock] = {}
         self._made: dict[str, _Made] = {}
 
     def get(self, route: Route) -> ssl.SSLContext:
@@ -81,7 +84,7 @@ class TlsContexts:
         times = _file_times(route.tls)
         made = self._made.get(route.partition)
         if made is None or not made.fits(route, times):
-            with self._lock:
+            with self._locks.setdefault(route.partition, ProcessLock()):
                 # Somebody may have made it while we waited; a second one would split the pool.
                 made = self._made.get(route.partition)
                 if made is None or not made.fits(route, times):
@@ -182,8 +185,17 @@ def _unusable(field: str, label: str) -> ConfigError:
 
 
 def _file_times(settings: TlsSettings) -> tuple[int, ...]:
-    names = [name for name in (settings.ca_file, settings.client_certificate) if name]
-    try:
-        return tuple(Path(name).stat().st_mtime_ns for name in names)
-    except OSError:
-        return ()  # making the context will say which file it is
+    """Return when the files changed; a pipe or device, which could block for ever, is refused."""
+    files = {"tls.ca_file": settings.ca_file, "tls.client_certificate": settings.client_certificate}
+    times = []
+    for field, name in files.items():
+        if not name:
+            continue
+        try:
+            status = Path(name).stat()
+        except OSError:
+            raise _unusable(field, BY_PATH[field].label) from None
+        if not stat.S_ISREG(status.st_mode):
+            raise _unusable(field, BY_PATH[field].label)
+        times.append(status.st_mtime_ns)
+    return tuple(times)

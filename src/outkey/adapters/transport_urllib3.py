@@ -7,6 +7,7 @@ costs more than the exchange itself. What is left is connecting, TLS and parsing
 import contextlib
 import http.client
 import io
+import socket
 import ssl
 import time
 from collections.abc import Iterator
@@ -22,11 +23,10 @@ from outkey.core.errors import (
     ConnectionFailed,
     ConnectTimedOut,
     EgressDenied,
-    OutkeyError,
     RemoteError,
     ResponseTooLarge,
     TimedOut,
-    bare,
+    frameless,
 )
 from outkey.core.message import IDEMPOTENT, Request, Response, ResponseHeaders, Route
 from outkey.core.origin import Origin
@@ -34,6 +34,7 @@ from outkey.core.secret import Secret
 
 _CHUNK = 64 * 1024
 _MAX_INTERIM = 10
+_HEAD_ROOM = 1024 * 1024
 
 
 class Urllib3Transport:
@@ -43,15 +44,9 @@ class Urllib3Transport:
         self._pool = ConnectionPool()
         self._contexts = TlsContexts()
 
+    @frameless  # its frames held the request as it was written
     def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for one response."""
-        try:
-            return self._send(request, route)
-        except OutkeyError as error:
-            failure = error
-        raise bare(failure)  # its frames held the request as it was written
-
-    def _send(self, request: Request, route: Route) -> Response:
         deadline = _Deadline(route)
         context = self._contexts.get(route) if request.origin.scheme == "https" else None
         repeatable = request.method in IDEMPOTENT
@@ -95,19 +90,29 @@ class _Deadline:
 
 
 class _Wire(io.RawIOBase):
-    """A socket as a file whose every read keeps to the deadline, against trickling servers."""
+    """A socket as a file whose every read keeps to the deadline and to the size of an answer.
 
-    def __init__(self, connection: HTTPConnection, deadline: _Deadline) -> None:
+    Against servers that trickle, and against chunk sizes that http.client misreads: it takes -1
+    for "all there is".
+    """
+
+    def __init__(self, connection: HTTPConnection, deadline: _Deadline, limit: int) -> None:
         self._socket = connection.sock
         self._deadline = deadline
+        # Half as much again for chunk sizes and trailers, and room for the headers.
+        self._bytes_left = limit + limit // 2 + _HEAD_ROOM
         self._reader: io.BufferedReader | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: object) -> int:
+        if self._bytes_left < 0:
+            raise ResponseTooLarge
         self._socket.settimeout(self._deadline.next_wait())
-        return self._socket.recv_into(buffer)  # type: ignore[arg-type]  # io hands over a memoryview
+        count = self._socket.recv_into(buffer)  # type: ignore[arg-type]  # io hands over a memoryview
+        self._bytes_left -= count
+        return count
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         """Give http.client's parser the same reader each time it asks (interim answers)."""
@@ -116,13 +121,24 @@ class _Wire(io.RawIOBase):
         return self._reader
 
 
+class _TlsConnection(HTTPSConnection):
+    """A connection whose handshake gets what connecting left of the time."""
+
+    deadline: _Deadline
+
+    def _new_conn(self) -> socket.socket:
+        connected = super()._new_conn()
+        connected.settimeout(self.deadline.connect_wait())
+        return connected
+
+
 def _connect(
     origin: Origin, route: Route, deadline: _Deadline, context: ssl.SSLContext | None
 ) -> Kept:
     """Connect to the first vetted address that accepts; nothing but these addresses is tried."""
     failure: RemoteError = ConnectionFailed()
     for address in route.addresses:
-        connection = _new_connection(origin, address, deadline.connect_wait(), context)
+        connection = _new_connection(origin, address, deadline, context)
         try:
             _open(connection)
         except (ConnectionFailed, TimedOut) as error:
@@ -138,6 +154,7 @@ def _open(connection: HTTPConnection) -> None:
         closing.callback(connection.close)
         try:
             connection.connect()
+            _refuse_self_connection(connection)
         except ssl.SSLError as error:
             raise tls_failure(error) from None
         except NewConnectionError:  # in urllib3 this is a kind of ConnectTimeoutError
@@ -146,19 +163,21 @@ def _open(connection: HTTPConnection) -> None:
             raise ConnectTimedOut from None
         except (HTTPError, OSError):
             raise ConnectionFailed("the connection broke while it was opened") from None
-        _refuse_self_connection(connection)
         closing.pop_all()
 
 
 def _new_connection(
-    origin: Origin, address: str, wait: float, context: ssl.SSLContext | None
+    origin: Origin, address: str, deadline: _Deadline, context: ssl.SSLContext | None
 ) -> HTTPConnection:
+    wait = deadline.connect_wait()
     if context is None:
         return HTTPConnection(address, origin.port, timeout=wait)
     # Connected to the pinned address, but SNI and the certificate are those of the host.
-    return HTTPSConnection(
+    connection = _TlsConnection(
         address, origin.port, timeout=wait, ssl_context=context, server_hostname=origin.host
     )
+    connection.deadline = deadline
+    return connection
 
 
 def _refuse_self_connection(connection: HTTPConnection) -> None:
@@ -174,7 +193,8 @@ def _exchange(
     started = False
     try:
         whole = _transmit(connection, request, deadline)
-        parsed = _receive_head(connection, request.method, deadline)
+        wire = _Wire(connection, deadline, route.response_bytes)
+        parsed = _receive_head(wire, request.method)
         started = True
         body = _receive_body(parsed, route.response_bytes)
     except TimeoutError:
@@ -198,29 +218,34 @@ def _transmit(connection: HTTPConnection, request: Request, deadline: _Deadline)
     Names and values were validated to be ASCII without line breaks. A server may answer, say 413
     or 401, and close before it has read everything: then its answer is what counts.
     """
-    lines = [f"{request.method} {request.target} HTTP/1.1"]
-    for name, value, _ in request.headers:
-        lines.append(f"{name}: {value.reveal() if isinstance(value, Secret) else value}")
-    message = ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + request.body
-    for start in range(0, len(message), _CHUNK):
-        connection.sock.settimeout(deadline.next_wait())
-        try:
+    message = _wire_form(request)
+    try:
+        for start in range(0, len(message), _CHUNK):
+            connection.sock.settimeout(deadline.next_wait())
             connection.sock.sendall(message[start : start + _CHUNK])
-        except (BrokenPipeError, ConnectionResetError):
-            return False
+    except (BrokenPipeError, ConnectionResetError):
+        return False
+    finally:
+        message = b""  # whatever is raised here must not carry it along in its frames
     return True
 
 
-def _receive_head(
-    connection: HTTPConnection, method: str, deadline: _Deadline
-) -> http.client.HTTPResponse:
+def _wire_form(request: Request) -> bytes:
+    lines = [f"{request.method} {request.target} HTTP/1.1"]
+    for name, value, _ in request.headers:
+        lines.append(f"{name}: {value.reveal() if isinstance(value, Secret) else value}")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + request.body
+
+
+def _receive_head(wire: _Wire, method: str) -> http.client.HTTPResponse:
     """Read status line and headers, passing over interim answers such as 103 Early Hints."""
-    wire = _Wire(connection, deadline)
     for _ in range(_MAX_INTERIM):
         parsed = http.client.HTTPResponse(wire, method=method)  # type: ignore[arg-type]  # all it asks of a socket is makefile()
         _parse_head(parsed)
-        if parsed.status >= 200 or parsed.status == 101:
+        if parsed.status >= 200:
             return parsed
+        if parsed.status == 101:
+            raise http.client.HTTPException("switched to a protocol that nobody asked for")
         parsed.fp = None  # type: ignore[assignment]  # or it would close the reader it shares
     raise http.client.HTTPException("too many interim answers")
 
@@ -244,6 +269,8 @@ def _too_many_headers(message: str) -> ResponseTooLarge:
 
 def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:
     """Read the body up to the limit; one that announces more is not read at all."""
+    if len(set(parsed.msg.get_all("Content-Length", []))) > 1:
+        raise http.client.HTTPException("two lengths for one body")
     if parsed.length is not None and parsed.length > limit:
         raise ResponseTooLarge
     body = parsed.read(_CHUNK)

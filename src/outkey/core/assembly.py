@@ -59,16 +59,25 @@ def encode_body(json: object, data: object) -> tuple[bytes, str]:
     if json is not None and data is not None:
         raise ConfigError("a request has either json or data, not both", field="data")
     if json is not None:
-        return json_module.dumps(json, ensure_ascii=False).encode(), "application/json"
+        return _utf8(json_module.dumps(json, ensure_ascii=False), "json"), "application/json"
     if data is None:
         return b"", ""
     if isinstance(data, Mapping):
         return urlencode(query_pairs(data, "data")).encode(), "application/x-www-form-urlencoded"
     if isinstance(data, str):
-        return data.encode(), "text/plain; charset=utf-8"
+        return _utf8(data, "data"), "text/plain; charset=utf-8"
     if isinstance(data, bytes):
         return data, "application/octet-stream"
     raise ConfigError("data must be bytes, text or a mapping", field="data")
+
+
+def _utf8(text: str, field: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(
+            "the body holds a character that UTF-8 cannot encode", field=field
+        ) from None
 
 
 def with_rows(request: Request, configuration: Configuration, secret: SecretOpener) -> Request:

@@ -161,6 +161,9 @@ def build(
         if path not in BY_PATH:
             raise ConfigError("there is no such field", field=path)
     top |= {section: _SECTIONS[section](**content) for section, content in sections.items()}
+    for row in headers:
+        check_name(row.key, field="headers")
+        check_value(row.value, field=row.secret_field)
     top |= {"headers": headers, "secrets": dict(secrets or {})}
     return Configuration(**top, base=parse_base_url(str(top["base_url"])))  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
 

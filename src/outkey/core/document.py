@@ -36,6 +36,8 @@ def parse_document(text: str) -> Document:
     except tomllib.TOMLDecodeError as error:
         # Its message holds the position and the kind of mistake, no value.
         raise ConfigError(f"the document is not TOML: {error}") from None
+    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        raise ConfigError("the document is no sensible TOML") from None
     _refuse_unknown(tree, ["configuration", "line"], "")
     configurations = tuple(
         _configuration(name, table) for name, table in _tables(tree, "configuration")

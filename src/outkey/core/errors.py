@@ -26,8 +26,13 @@ The docstring of a class is its default message. Remote text and secret values n
 message.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import ClassVar, TypedDict
+from functools import wraps
+from typing import ClassVar, ParamSpec, TypedDict, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
 class Cause(StrEnum):
@@ -98,6 +103,20 @@ def bare(error: OutkeyError) -> OutkeyError:
     """Return an error without its frames and its history, which may hold a secret's text."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
+
+
+def frameless(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Decorate what handles the text of secrets: its errors leave without frames and history."""
+
+    @wraps(function)
+    def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except OutkeyError as error:
+            failure = error
+        raise bare(failure)
+
+    return guarded
 
 
 # ── fix your settings ────────────────────────────────────────────────────────────────────────

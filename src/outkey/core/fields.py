@@ -157,6 +157,9 @@ def check_method(value: object, *, field: str) -> str:
     """Return an HTTP method in upper case, or say that it is none."""
     if not isinstance(value, str) or not _METHOD.fullmatch(value.upper()):
         raise ConfigError("must be an HTTP method such as GET", field=field)
+    # CONNECT opens a tunnel, and TRACE sends credentials back in a body.
+    if value.upper() in {"CONNECT", "TRACE"}:
+        raise ConfigError("must not be CONNECT or TRACE", field=field)
     return value.upper()
 
 

@@ -17,7 +17,9 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 # One label of a host name; the underscore is no host name but occurs in internal networks.
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _ABSOLUTE = re.compile(r"//|[A-Za-z][A-Za-z0-9+.-]*://")
-_UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NETLOC = re.compile(r"(?:\[[^\[\]]*\]|[^\[\]:]+)(?::\d*)?")
 # IDNA 2003 (Python's codec) and IDNA 2008 (browsers) read these as different hosts.
 _AMBIGUOUS_IDNA = re.compile("[\u00df\u03c2\u200c\u200d]")
 # Everything RFC 3986 permits in path and query, so that what is already encoded stays as it is.
@@ -98,7 +100,7 @@ def _joined(base: Location, path: str) -> str:
             "the path holds a fragment", field="path", hint="Remove '#' and the rest."
         )
     if _UNSAFE.search(path.replace(" ", "")):
-        raise ConfigError("the path holds control characters or a backslash", field="path")
+        raise ConfigError("the path holds characters that no path may have", field="path")
     path, _, query = path.partition("?")
     joined = f"{prefix}/{path.removeprefix('/')}" if path else (prefix or "/")
     query = quote(query, safe=_QUERY_SAFE)
@@ -107,7 +109,7 @@ def _joined(base: Location, path: str) -> str:
 
 def query_pairs(params: Mapping[str, object], field: str) -> list[tuple[str, str]]:
     """Spread parameters into pairs; a missing value is refused, not sent as the word None."""
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for name, value in params.items():
         values = value if isinstance(value, list | tuple) else [value]
         for one in values:
@@ -117,6 +119,8 @@ def query_pairs(params: Mapping[str, object], field: str) -> list[tuple[str, str
                 pairs.append((name, str(one)))
             else:
                 raise ConfigError(f"the parameter {name} is neither text nor number", field=field)
+    if any(_SURROGATE.search(name + value) for name, value in pairs):
+        raise ConfigError("a parameter holds a character that UTF-8 cannot encode", field=field)
     return pairs
 
 
@@ -150,6 +154,8 @@ def _parse(text: str, field: str) -> Location:
             field=field,
             hint="Remove everything before the '@' and use the Authentication fields.",
         )
+    if not _NETLOC.fullmatch(parts.netloc):
+        raise ConfigError("the address cannot be read", field=field)
     if "#" in text:
         raise ConfigError(
             "the address holds a fragment", field=field, hint="Remove '#' and the rest."

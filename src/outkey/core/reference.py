@@ -54,7 +54,7 @@ def parse_reference(text: str, *, field: str) -> Reference:
 def _check_variable(name: str, field: str) -> None:
     if not _ENV_NAME.fullmatch(name):
         raise ConfigError("the reference names no environment variable", field=field)
-    if name.startswith(_OWN_PREFIX):
+    if name.upper().startswith(_OWN_PREFIX):  # Windows does not tell the cases apart
         raise ConfigError(
             f"variables that start with {_OWN_PREFIX} are outkey's own and cannot be sent",
             field=field,

@@ -70,6 +70,10 @@ class Secret:
     def __format__(self, spec: str) -> str:
         return format(MASK, spec)
 
+    def __dir__(self) -> list[str]:
+        # Inspectors list what dir() names, values included.
+        return [name for name in super().__dir__() if not name.startswith("_Secret")]
+
     def __copy__(self) -> "Secret":
         return self
 

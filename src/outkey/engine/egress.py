@@ -39,6 +39,10 @@ _METADATA = tuple(
             "fe80::/10",
             "fd00:ec2::/32",  # AWS over IPv6
             "fd20:ce::/32",  # Google Cloud over IPv6
+            "fd00:c1::a9fe:a9fe/128",  # Oracle Cloud over IPv6
+            "fd00:42::42/128",  # Scaleway
+            "fd00:a9fe:a9fe::/48",  # Akamai (Linode)
+            "fd00:100::100:200/128",  # Alibaba Cloud over IPv6
             "100.100.100.200/32",  # Alibaba Cloud
             "168.63.129.16/32",  # Azure's wire server, a public address
             "192.0.0.192/32",  # Oracle Cloud
@@ -60,7 +64,12 @@ _TUNNELS = tuple(
     )
 )
 _THIS_HOST = ip_network("0.0.0.0/8")  # RFC 1122; Linux connects 0.0.0.0 to this machine
-_SITE_LOCAL = ip_network("fec0::/10")  # RFC 3879; Python counts it as global
+# Ranges for special use that Python's tables, in one version or another, count as global.
+_SPECIAL = (
+    ip_network("fec0::/10"),  # site-local, RFC 3879
+    ip_network("192.0.0.0/24"),  # protocol assignments, RFC 6890
+    ip_network("3fff::/20"),  # documentation, RFC 9637
+)
 
 
 @lru_cache(maxsize=4096)
@@ -96,9 +105,8 @@ def _judge_range(address: _Address) -> Verdict:
         return Verdict.UNUSABLE
     if address in _SHARED:
         return Verdict.SHARED
-    if address in _SITE_LOCAL:
-        return Verdict.PRIVATE
-    return Verdict.GLOBAL if address.is_global else Verdict.PRIVATE
+    special = any(address in network for network in _SPECIAL)
+    return Verdict.GLOBAL if address.is_global and not special else Verdict.PRIVATE
 
 
 def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

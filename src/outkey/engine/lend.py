@@ -15,6 +15,7 @@ from outkey.core.errors import EgressDenied, OutkeyError
 from outkey.core.message import Header, Request, Source
 from outkey.core.origin import parse_url
 from outkey.engine.drive import Refuse, Steps, intend
+from outkey.engine.egress import is_address
 from outkey.engine.send import Sender
 
 # What HTTP clients set by themselves; everything else in a request is the caller's own.
@@ -63,6 +64,8 @@ def _authenticated(
             f"the request goes to {location.origin}, the configuration is for another origin",
             hint="Use this auth object only for requests to the Base URL's origin.",
         )
+    if is_address(location.origin.host):
+        sender.egress.vet(configuration.network, location.origin, (location.origin.host,))
     theirs = tuple(Header(name, "", _source(name)) for name in present)
     request = Request(method, location.origin, location.target, theirs)
     return authenticated(request, configuration, sender.opener(configuration))

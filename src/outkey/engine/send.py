@@ -192,7 +192,7 @@ class _Exchange:
             return self._backoff(retry)
         if response.status == 429:
             self._sender.permits.hold(self._configuration.name, asked)
-        return asked
+        return max(asked, self._backoff(retry))  # zero would be a storm
 
     def _backoff(self, retry: int) -> float:
         return backoff(retry, self._sender.jitter())

@@ -8,8 +8,9 @@ form of a headers object that copies itself without them.
 from collections.abc import Generator
 from typing import Any
 
-from outkey.core.errors import RedirectBlocked
+from outkey.core.errors import EgressDenied, RedirectBlocked
 from outkey.core.message import Header
+from outkey.core.origin import parse_url
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway
 
@@ -26,13 +27,15 @@ class OneHopFlow:
         loan = self._gateway.lend(
             self._configuration, request.method, str(request.url), list(request.headers)
         )
-        request.headers = _one_hop(request.headers, loan.headers)
+        plain = request.headers
+        request.headers = _one_hop(request, loan.headers)
         status = 0
         try:
             response = yield request
             # The first answer is the one our credentials got.
             status = next(iter(response.history), response).status_code
         finally:
+            request.headers = plain  # whoever sends it again must ask again
             self._gateway.settle(loan, status)
         if response.history:
             raise RedirectBlocked(
@@ -41,18 +44,23 @@ class OneHopFlow:
             )
 
 
-def _one_hop(headers: Any, credentials: tuple[Header, ...]) -> Any:  # noqa: ANN401 - httpx's or httpx2's
-    """Return a copy of a headers object that has the credentials in its raw form only."""
-    plain = type(headers)
+def _one_hop(request: Any, credentials: tuple[Header, ...]) -> Any:  # noqa: ANN401 - httpx's or httpx2's
+    """Return a copy of a request's headers that has the credentials in its raw form only."""
+    plain = type(request.headers)
+    lent_for = parse_url(str(request.url)).origin
     replaced = {header.name.lower().encode() for header in credentials}
 
     class OneHopHeaders(plain):  # type: ignore[misc, valid-type]  # the class comes from the client
         @property
         def raw(self) -> list[tuple[bytes, bytes]]:
+            if parse_url(str(request.url)).origin != lent_for:
+                raise EgressDenied(
+                    "the request was turned to another origin after it got credentials"
+                )
             kept = [(name, value) for name, value in super().raw if name.lower() not in replaced]
             return kept + [(h.name.encode(), _wire(h.value)) for h in credentials]
 
-    return OneHopHeaders(headers)
+    return OneHopHeaders(request.headers)
 
 
 def _wire(value: str | Secret) -> bytes:

@@ -4,9 +4,18 @@ from requests import PreparedRequest, Response
 from requests.auth import AuthBase
 
 from outkey.core.errors import RedirectBlocked
-from outkey.core.secret import Secret
+from outkey.core.secret import MASK, Secret
 from outkey.engine.gateway import Gateway
 from outkey.engine.lend import Loan
+
+
+class _Masked(str):
+    """A header value that is sent as it is and shown as a mask."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(MASK)
 
 
 class OutkeyAuth(AuthBase):
@@ -22,7 +31,7 @@ class OutkeyAuth(AuthBase):
             self._configuration, request.method or "GET", request.url or "", list(request.headers)
         )
         for name, value, _ in loan.headers:
-            request.headers[name] = value.reveal() if isinstance(value, Secret) else value
+            request.headers[name] = _Masked(value.reveal()) if isinstance(value, Secret) else value
 
         def ended(response: Response, *_args: object, **_kwargs: object) -> Response:
             return self._ended(loan, response)

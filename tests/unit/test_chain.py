@@ -1,0 +1,147 @@
+import dataclasses
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outkey.core.chain import (
+    ChainRow,
+    Mark,
+    Verdict,
+    canonical,
+    chain_start,
+    chained,
+    sign_checkpoint,
+    sign_tombstone,
+    stream_name,
+    verify,
+)
+
+KEYS = {"k1": b"1" * 32, "k2": b"2" * 32}
+
+
+def rows_of(process: str, count: int, key_id: str = "k1") -> list[ChainRow]:
+    stream, key = stream_name(process, key_id), KEYS[key_id]
+    bodies = [canonical({"n": n}) for n in range(count)]
+    return list(chained(key, stream, chain_start(key, stream), 0, bodies))
+
+
+def check(
+    rows: list[ChainRow], checkpoints: list[Mark] = (), tombstones: list[Mark] = ()
+) -> Verdict:  # type: ignore[assignment]
+    ordered = sorted(rows, key=lambda row: (row.stream, row.number))
+    return verify(ordered, KEYS.__getitem__, checkpoints=checkpoints, tombstones=tombstones)
+
+
+def end_of(rows: list[ChainRow]) -> Mark:
+    return sign_checkpoint(KEYS[rows[-1].stream[:2]], rows[-1])
+
+
+def test_an_untouched_chain_of_several_streams_and_keys_is_clean() -> None:
+    one, two = rows_of("a", 10), rows_of("b", 5, "k2")
+    verdict = check(one + two, [end_of(one), end_of(two)])
+    assert verdict == Verdict(ok=True, rows=15, first_bad=None, unprotected_tail=0)
+
+
+def test_rows_after_the_last_checkpoint_are_the_unprotected_tail() -> None:
+    rows = rows_of("a", 10)
+    verdict = check(rows, [end_of(rows[:4]), end_of(rows[:7]), end_of(rows[:2])])
+    assert (verdict.ok, verdict.unprotected_tail) == (True, 3)
+    assert check(rows).unprotected_tail == 10
+
+
+def test_an_edited_row_is_named() -> None:
+    rows = rows_of("a", 10)
+    rows[3] = dataclasses.replace(rows[3], body=canonical({"n": 99}))
+    assert check(rows, [end_of(rows)]).first_bad == "k1.a:4"
+
+
+def test_a_removed_row_is_named_by_the_one_after_it() -> None:
+    rows = rows_of("a", 10)
+    last = end_of(rows)
+    del rows[3]
+    assert check(rows, [last]).first_bad == "k1.a:5"
+
+
+def test_an_inserted_row_is_named() -> None:
+    rows = rows_of("a", 10)
+    forged = dataclasses.replace(rows[3], number=11, body=b"{}")
+    assert check([*rows, forged], [end_of(rows)]).first_bad == "k1.a:11"
+
+
+def test_reordered_rows_are_named() -> None:
+    rows = rows_of("a", 10)
+    last = end_of(rows)
+    one, two = rows[3], rows[4]
+    rows[3], rows[4] = (
+        dataclasses.replace(two, number=one.number),
+        dataclasses.replace(one, number=two.number),
+    )
+    assert check(rows, [last]).first_bad == "k1.a:4"
+
+
+def test_a_cut_tail_shows_against_the_checkpoint() -> None:
+    rows = rows_of("a", 10)
+    verdict = check(rows[:6], [end_of(rows)])
+    assert verdict.first_bad == "k1.a:10 (rows are missing at the end)"
+
+
+def test_a_missing_stream_shows_against_its_checkpoint() -> None:
+    one, two = rows_of("a", 10), rows_of("b", 5)
+    verdict = check(one, [end_of(one), end_of(two)])
+    assert verdict.first_bad == "k1.b:5 (the stream is gone)"
+
+
+def test_a_stream_continued_in_another_way_does_not_fit_its_checkpoint() -> None:
+    rows = rows_of("a", 10)
+    key = KEYS["k1"]
+    other = list(chained(key, "k1.a", rows[4].mac, 5, [b"{}"] * 5))
+    verdict = check(rows[:5] + other, [end_of(rows)])
+    assert verdict.first_bad == "k1.a:10 (rows are missing at the end)"
+
+
+def test_pruned_rows_are_vouched_for_by_a_tombstone() -> None:
+    rows = rows_of("a", 10)
+    tombstone = sign_tombstone(KEYS["k1"], rows[3])
+    assert check(rows[4:], [end_of(rows)], [tombstone]).ok
+    assert check([], [end_of(rows)], [sign_tombstone(KEYS["k1"], rows[9])]).ok
+    assert not check(rows[5:], [end_of(rows)], [tombstone]).ok
+    assert not check(rows[4:], [end_of(rows)]).ok
+
+
+@pytest.mark.parametrize("kind", ["checkpoints", "tombstones"])
+def test_a_forged_statement_is_noticed(kind: str) -> None:
+    rows = rows_of("a", 10)
+    honest = {"checkpoints": end_of(rows), "tombstones": sign_tombstone(KEYS["k1"], rows[3])}
+    marks = {name: [mark] for name, mark in honest.items()}
+    marks[kind] = [dataclasses.replace(honest[kind], signature=b"x" * 32)]
+    assert "forged" in (check(rows[4:], **marks).first_bad or "")
+
+
+def test_a_checkpoint_cannot_pass_for_a_tombstone() -> None:
+    rows = rows_of("a", 10)
+    assert "forged" in (check(rows[4:], [end_of(rows)], [end_of(rows[:4])]).first_bad or "")
+
+
+@given(st.integers(2, 30), st.randoms(use_true_random=False))
+def test_any_single_change_is_noticed(count: int, chance: random.Random) -> None:
+    rows = rows_of("a", count)
+    last = end_of(rows)
+    index = chance.randrange(count)
+    row = rows[index]
+    change = chance.choice(["body", "mac", "number", "drop", "double"])
+    if change == "drop":
+        del rows[index]
+    elif change == "double":
+        rows.append(row)
+    else:
+        changed = {"body": row.body + b" ", "mac": b"x" * 32, "number": row.number + count + 1}
+        rows[index] = dataclasses.replace(row, **{change: changed[change]})
+    assert not check(rows, [last]).ok
+
+
+def test_a_record_has_one_byte_form() -> None:
+    assert canonical({"b": 1, "a": "e\u0301"}) == '{"a":"é","b":1}'.encode()
+    with pytest.raises(TypeError):
+        canonical({"a": 1.5})
