@@ -3,9 +3,11 @@
 Each port has a fake and a contract suite in `outkey.testing`, which every adapter passes too.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.chain import ChainRow, Mark
 from outkey.core.config import Configuration, SyncLine
 from outkey.core.message import Request, Response, Route
 from outkey.core.secret import Secret
@@ -87,6 +89,26 @@ class Audit(Protocol):
 
     def refuse(self, refusal: Refusal) -> None:
         """Record that nothing was sent; best effort, never raises."""
+
+
+class AuditRows(Protocol):
+    """The table that a chained audit is kept in."""
+
+    def append(self, rows: Sequence[ChainRow]) -> None:
+        """Keep all rows durably or none, or raise AuditUnavailable."""
+
+    def read(self) -> Iterator[ChainRow]:
+        """Return all rows, ordered by stream and number."""
+
+
+class Checkpoints(Protocol):
+    """The second place, apart from the rows, that says how far each stream had got."""
+
+    def append(self, mark: Mark) -> None:
+        """Keep a checkpoint durably, or raise AuditUnavailable."""
+
+    def read(self) -> Iterator[Mark]:
+        """Return all checkpoints."""
 
 
 class Permits(Protocol):

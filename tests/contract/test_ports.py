@@ -11,7 +11,9 @@ from uuid import uuid4
 import pytest
 
 from contract.raw_peer import raw_peer
+from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.audit_logging import LoggingAudit
+from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.permits_memory import MemoryPermits
@@ -24,17 +26,30 @@ from outkey.core.message import Request, Response, ResponseHeaders, Route
 from outkey.core.origin import Origin
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
-from outkey.ports import Audit, Clock, Configurations, Permits, Resolver, Secrets
+from outkey.ports import (
+    Audit,
+    AuditRows,
+    Checkpoints,
+    Clock,
+    Configurations,
+    Permits,
+    Resolver,
+    Secrets,
+)
 from outkey.testing import (
     AsyncFake,
     FakeClock,
     FakeResolver,
     FakeTransport,
     MemoryAudit,
+    MemoryAuditRows,
+    MemoryCheckpoints,
     MemorySecrets,
 )
 from outkey.testing.contracts import (
     AuditContract,
+    AuditRowsContract,
+    CheckpointsContract,
     ClockContract,
     ConfigurationsContract,
     PermitsContract,
@@ -176,6 +191,32 @@ class TestMemoryAudit(AuditContract):
 class TestLoggingAudit(AuditContract):
     def make(self) -> Audit:
         return LoggingAudit()
+
+
+class TestChainedAudit(AuditContract):
+    def make(self) -> Audit:
+        return ChainedAudit(
+            MemoryAuditRows(), MemoryCheckpoints(), SystemClock(), key_id="k", key=b"k" * 32
+        )
+
+
+class TestMemoryAuditRows(AuditRowsContract):
+    def make(self) -> AuditRows:
+        return MemoryAuditRows()
+
+
+class TestMemoryCheckpoints(CheckpointsContract):
+    def make(self) -> Checkpoints:
+        return MemoryCheckpoints()
+
+
+class TestCheckpointFile(CheckpointsContract):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+
+    def make(self) -> Checkpoints:
+        return CheckpointFile(self.folder / "checkpoints")
 
 
 class TestMemoryConfigurations(ConfigurationsContract):

@@ -11,6 +11,7 @@ from enum import Enum, auto
 import pytest
 
 from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.chain import ChainRow, chain_start, chained, sign_checkpoint
 from outkey.core.config import Configuration, build
 from outkey.core.errors import (
     ConnectionFailed,
@@ -23,7 +24,17 @@ from outkey.core.errors import (
 from outkey.core.message import Header, Request, Response, Route, Source, TlsSettings
 from outkey.core.origin import Origin
 from outkey.core.secret import Secret
-from outkey.ports import Audit, Clock, Configurations, Permits, Resolver, Secrets, Transport
+from outkey.ports import (
+    Audit,
+    AuditRows,
+    Checkpoints,
+    Clock,
+    Configurations,
+    Permits,
+    Resolver,
+    Secrets,
+    Transport,
+)
 
 
 class Scene(Enum):
@@ -190,6 +201,46 @@ class AuditContract(ABC):
         audit.conclude(Outcome(attempt, 200, "ok", 5))
         audit.refuse(Refusal("", "acme", "", "egress_denied"))
         assert audit.intend(intent) != attempt
+
+
+_KEY = b"k" * 32
+
+
+def _rows(stream: str, count: int) -> list[ChainRow]:
+    bodies = [b'{"n":%d}' % n for n in range(count)]
+    return list(chained(_KEY, stream, chain_start(_KEY, stream), 0, bodies))
+
+
+class AuditRowsContract(ABC):
+    """What every table of audit rows promises."""
+
+    @abstractmethod
+    def make(self) -> AuditRows:
+        """Return an empty table."""
+
+    def test_rows_come_back_by_stream_and_number_whatever_order_they_came_in(self) -> None:
+        table = self.make()
+        one, two = _rows("k.b", 3), _rows("k.a", 12)
+        table.append(one)
+        table.append(two[:5])
+        table.append(two[5:])
+        assert list(table.read()) == two + one
+
+
+class CheckpointsContract(ABC):
+    """What every place for checkpoints promises."""
+
+    @abstractmethod
+    def make(self) -> Checkpoints:
+        """Return an empty place."""
+
+    def test_checkpoints_come_back_as_they_were(self) -> None:
+        place = self.make()
+        assert list(place.read()) == []
+        marks = [sign_checkpoint(_KEY, row) for row in _rows("k.a", 3)]
+        for mark in marks:
+            place.append(mark)
+        assert list(place.read()) == marks
 
 
 class ConfigurationsContract(ABC):

@@ -1,11 +1,12 @@
 """In-memory stand-ins for the ports. They keep the ports' promises and remember what they saw."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.permits_memory import MemoryPermits
 from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.chain import ChainRow, Mark
 from outkey.core.config import Configuration, HeaderRow, SyncLine, build
 from outkey.core.errors import (
     AuditUnavailable,
@@ -149,6 +150,44 @@ class MemoryAudit:
         """Record that nothing was sent."""
         if not self.broken:
             self.events.append(refusal)
+
+
+class MemoryAuditRows:
+    """Rows in a list; can be told to fail."""
+
+    def __init__(self) -> None:
+        self.rows: list[ChainRow] = []
+        self.commits = 0
+        self.broken = False
+
+    def append(self, rows: Sequence[ChainRow]) -> None:
+        """Keep all rows or none."""
+        if self.broken:
+            raise AuditUnavailable
+        self.commits += 1
+        self.rows.extend(rows)
+
+    def read(self) -> Iterator[ChainRow]:
+        """Return all rows, ordered by stream and number."""
+        return iter(sorted(self.rows, key=lambda row: (row.stream, row.number)))
+
+
+class MemoryCheckpoints:
+    """Checkpoints in a list; can be told to fail."""
+
+    def __init__(self) -> None:
+        self.marks: list[Mark] = []
+        self.broken = False
+
+    def append(self, mark: Mark) -> None:
+        """Keep a checkpoint."""
+        if self.broken:
+            raise AuditUnavailable
+        self.marks.append(mark)
+
+    def read(self) -> Iterator[Mark]:
+        """Return all checkpoints."""
+        return iter(self.marks)
 
 
 def configuration(

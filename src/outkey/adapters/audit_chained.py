@@ -1,0 +1,159 @@
+"""The audit as a chain of rows: one stream per process, one commit for all who wait for one.
+
+Whoever waits for the writer's lock and gets it writes what everybody has queued meanwhile, so
+that fifty concurrent sends share a commit. Outcomes do not wait: they go with the next intent, or
+when the audit is closed.
+"""
+
+import contextlib
+import os
+import secrets
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.chain import (
+    ChainRow,
+    canonical,
+    chain_start,
+    chained,
+    sign_checkpoint,
+    stream_name,
+)
+from outkey.core.errors import AuditUnavailable
+from outkey.ports import AuditRows, Checkpoints, Clock
+
+CHECKPOINT_ROWS = 1000
+CHECKPOINT_SECONDS = 60.0
+PATIENCE_SECONDS = 2.0
+_MAX_QUEUED = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """One record on its way; `awaited` ones are not kept for later when writing fails."""
+
+    body: bytes
+    awaited: bool
+    written: bool = False
+
+
+@dataclass(slots=True)
+class _Stream:
+    """Where this process has got to."""
+
+    name: str
+    process: int
+    number: int
+    mac: bytes
+    checkpoint_number: int
+    checkpoint_at: float
+
+
+class ChainedAudit:
+    """Records intents durably before they are acted on, in a chain that shows tampering."""
+
+    _writer: threading.Lock
+    _queue_lock: threading.Lock
+    _queue: list[_Entry]
+    _stream: _Stream
+
+    def __init__(
+        self, rows: AuditRows, checkpoints: Checkpoints, clock: Clock, *, key_id: str, key: bytes
+    ) -> None:
+        self._rows, self._checkpoints, self._clock = rows, checkpoints, clock
+        self._key_id, self._key = key_id, key
+        self._renew()
+
+    def intend(self, intent: Intent) -> str:
+        """Record an intent durably and return the attempt's id, or raise AuditUnavailable."""
+        attempt = secrets.token_hex(16)
+        self._write(self._entry({"attempt": attempt} | asdict(intent), awaited=True))
+        return attempt
+
+    def conclude(self, outcome: Outcome) -> None:
+        """Record how an attempt ended; it is written with the next intent."""
+        self._enqueue(self._entry(asdict(outcome), awaited=False))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Record that nothing was sent."""
+        with contextlib.suppress(AuditUnavailable):
+            self._write(self._entry(asdict(refusal), awaited=True))
+
+    def close(self) -> None:
+        """Write what is queued and sign a checkpoint."""
+        with contextlib.suppress(AuditUnavailable), self._writing():
+            self._flush()
+            self._checkpoint(force=True)
+
+    def _entry(self, facts: dict[str, object], *, awaited: bool) -> _Entry:
+        at = round(self._clock.now() * 1000)
+        return _Entry(canonical({"at": at} | facts), awaited)
+
+    def _enqueue(self, entry: _Entry) -> None:
+        if self._stream.process != os.getpid():
+            self._renew()  # a forked child writes a stream of its own
+        with self._queue_lock:
+            self._queue.append(entry)
+            del self._queue[:-_MAX_QUEUED]
+
+    def _write(self, entry: _Entry) -> None:
+        self._enqueue(entry)
+        with self._writing():
+            if not entry.written:
+                self._flush()
+                self._checkpoint(force=False)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        if not self._writer.acquire(timeout=PATIENCE_SECONDS):
+            raise AuditUnavailable("the audit did not accept a record in time")
+        try:
+            yield
+        finally:
+            self._writer.release()
+
+    def _flush(self) -> None:
+        with self._queue_lock:
+            entries, self._queue = self._queue, []
+        if not entries:
+            return
+        stream = self._stream
+        bodies = [entry.body for entry in entries]
+        rows = list(chained(self._key, stream.name, stream.mac, stream.number, bodies))
+        try:
+            self._rows.append(rows)
+        except AuditUnavailable:
+            # Whether the rows are there is unknown, so the stream cannot go on: begin another.
+            self._stream = self._new_stream()
+            with self._queue_lock:
+                self._queue = [entry for entry in entries if not entry.awaited] + self._queue
+            raise
+        stream.number, stream.mac = rows[-1].number, rows[-1].mac
+        for entry in entries:
+            entry.written = True
+
+    def _checkpoint(self, *, force: bool) -> None:
+        stream = self._stream
+        unprotected = stream.number - stream.checkpoint_number
+        waited = self._clock.monotonic() - stream.checkpoint_at
+        due = unprotected >= CHECKPOINT_ROWS or waited >= CHECKPOINT_SECONDS or force
+        if not unprotected or not due:
+            return
+        row = ChainRow(stream.name, stream.number, b"", stream.mac)
+        with contextlib.suppress(AuditUnavailable):  # the rows stand; their tail is unprotected
+            self._checkpoints.append(sign_checkpoint(self._key, row))
+            stream.checkpoint_number = stream.number
+            stream.checkpoint_at = self._clock.monotonic()
+
+    def _renew(self) -> None:
+        self._writer = threading.Lock()
+        self._queue_lock = threading.Lock()
+        self._queue = []
+        self._stream = self._new_stream()
+
+    def _new_stream(self) -> _Stream:
+        name = stream_name(secrets.token_hex(8), self._key_id)
+        start = chain_start(self._key, name)
+        return _Stream(name, os.getpid(), 0, start, 0, self._clock.monotonic())

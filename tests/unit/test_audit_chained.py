@@ -1,0 +1,183 @@
+import json
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from outkey.adapters import audit_chained
+from outkey.adapters.audit_chained import ChainedAudit
+from outkey.adapters.checkpoints_file import CheckpointFile
+from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.chain import Verdict, sign_checkpoint, verify
+from outkey.core.errors import AuditUnavailable
+from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints
+
+KEY = b"k" * 32
+INTENT = Intent("acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0)
+
+
+class Desk:
+    """An audit with its fakes."""
+
+    def __init__(self) -> None:
+        self.rows, self.checkpoints, self.clock = (
+            MemoryAuditRows(),
+            MemoryCheckpoints(),
+            FakeClock(),
+        )
+        self.audit = ChainedAudit(self.rows, self.checkpoints, self.clock, key_id="k1", key=KEY)
+
+    def verdict(self) -> Verdict:
+        return verify(
+            self.rows.read(), lambda _: KEY, checkpoints=self.checkpoints.read(), tombstones=()
+        )
+
+    def facts(self) -> list[dict[str, object]]:
+        return [json.loads(row.body) for row in self.rows.rows]
+
+
+def test_an_intent_is_written_at_once_and_an_outcome_with_the_next() -> None:
+    desk = Desk()
+    attempt = desk.audit.intend(INTENT)
+    desk.audit.conclude(Outcome(attempt, 200, "ok", 5))
+    assert [f["tag"] for f in desk.facts()] == ["engine:send:intended"]
+    desk.audit.intend(INTENT)
+    assert [f["tag"] for f in desk.facts()] == [
+        "engine:send:intended",
+        "engine:send:ended",
+        "engine:send:intended",
+    ]
+    assert desk.rows.commits == 2
+    assert desk.facts()[0]["attempt"] == desk.facts()[1]["attempt"] == attempt
+    assert desk.facts()[0]["at"] == 1_800_000_000_000
+
+
+def test_closing_writes_what_is_queued_and_leaves_no_unprotected_tail() -> None:
+    desk = Desk()
+    desk.audit.conclude(Outcome("a", 200, "ok", 5))
+    desk.audit.close()
+    desk.audit.close()
+    assert desk.verdict() == Verdict(ok=True, rows=1, first_bad=None, unprotected_tail=0)
+    assert len(desk.checkpoints.marks) == 1
+
+
+def test_concurrent_intents_share_commits_and_each_has_its_row() -> None:
+    desk = Desk()
+    slow = threading.Event()
+    append = desk.rows.append
+
+    def slowly(rows: object) -> None:
+        slow.wait(0.02)
+        append(rows)  # type: ignore[arg-type]
+
+    desk.rows.append = slowly  # type: ignore[method-assign]
+    attempts: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: attempts.append(desk.audit.intend(INTENT)))
+        for _ in range(50)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(f["attempt"] for f in desk.facts()) == sorted(attempts)  # type: ignore[type-var]
+    assert desk.rows.commits < 25
+    assert desk.verdict().ok
+
+
+def test_a_table_that_cannot_be_written_refuses_intents_and_recovers() -> None:
+    desk = Desk()
+    first = desk.audit.intend(INTENT)
+    desk.audit.conclude(Outcome(first, 200, "ok", 5))
+    desk.rows.broken = True
+    with pytest.raises(AuditUnavailable):
+        desk.audit.intend(INTENT)
+    desk.audit.refuse(Refusal("", "acme", "", "egress_denied"))
+    desk.rows.broken = False
+    desk.audit.intend(INTENT)
+    tags = [f["tag"] for f in desk.facts()]
+    assert tags == ["engine:send:intended", "engine:send:ended", "engine:send:intended"]
+    assert len({row.stream for row in desk.rows.rows}) == 2
+    assert desk.verdict().ok
+
+
+def test_a_writer_that_hangs_refuses_others_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_chained, "PATIENCE_SECONDS", 0.05)
+    desk = Desk()
+    with desk.audit._writing(), pytest.raises(AuditUnavailable, match="in time"):
+        desk.audit.intend(INTENT)
+    desk.audit.intend(INTENT)
+    assert desk.verdict().ok
+
+
+@pytest.mark.parametrize("by", ["rows", "seconds"])
+def test_a_checkpoint_is_signed_every_thousand_rows_and_every_minute(
+    by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk()
+    if by == "rows":
+        monkeypatch.setattr(audit_chained, "CHECKPOINT_ROWS", 3)
+        for _ in range(7):
+            desk.audit.intend(INTENT)
+    else:
+        for _ in range(7):
+            desk.clock.advance(25)
+            desk.audit.intend(INTENT)
+    assert [mark.number for mark in desk.checkpoints.marks] == [3, 6]
+    assert desk.verdict().unprotected_tail == 1
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_audit() -> None:
+    desk = Desk()
+    desk.checkpoints.broken = True
+    desk.audit.intend(INTENT)
+    desk.audit.close()
+    assert desk.verdict() == Verdict(ok=True, rows=1, first_bad=None, unprotected_tail=1)
+
+
+def test_outcomes_that_nobody_writes_do_not_pile_up_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(audit_chained, "_MAX_QUEUED", 5)
+    desk = Desk()
+    for number in range(20):
+        desk.audit.conclude(Outcome(str(number), 200, "ok", 5))
+    desk.audit.close()
+    assert [f["attempt"] for f in desk.facts()] == ["15", "16", "17", "18", "19"]
+
+
+def test_a_forked_child_writes_a_stream_of_its_own() -> None:
+    desk = Desk()
+    desk.audit.intend(INTENT)
+    desk.audit.conclude(Outcome("parent", 200, "ok", 5))
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover - the child's lines are not measured
+        desk.audit.intend(INTENT)
+        os.write(write_end, "\n".join(row.stream for row in desk.rows.rows).encode())
+        os._exit(0)
+    os.close(write_end)
+    os.waitpid(child, 0)
+    with os.fdopen(read_end) as pipe:
+        seen = pipe.read().split("\n")
+    assert len(seen) == 2
+    assert seen[0] != seen[1]
+
+
+def test_a_checkpoint_file_is_private_and_survives_a_cut_line(tmp_path: Path) -> None:
+    file = tmp_path / "checkpoints"
+    place = CheckpointFile(file)
+    desk = Desk()
+    desk.audit.intend(INTENT)
+    mark = sign_checkpoint(KEY, desk.rows.rows[0])
+    place.append(mark)
+    with file.open("ab") as handle:
+        handle.write(b'{"stream": "cut')
+    assert list(place.read()) == [mark]
+    place.append(mark)
+    assert list(place.read()) == [mark, mark]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with pytest.raises(AuditUnavailable):
+        CheckpointFile(tmp_path / "no" / "folder").append(mark)
