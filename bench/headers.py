@@ -31,7 +31,7 @@ def builders() -> dict[str, Callable[[], object]]:
         PLAIN: lambda: {"Authorization": f"Bearer {token}"},
         **{
             str(c.authentication_type): partial(_build, Call(c, "GET", "/"))
-            for c in document.configurations
+            for c in (draft.configuration() for draft in document.drafts)
         },
     }
 

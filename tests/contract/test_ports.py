@@ -166,7 +166,7 @@ class TestSecretsFromTheEnvironment(SecretsContract):
         name = f"TEST_{uuid4().hex}"
         os.environ[name] = value
         reference = parse_reference(f"env:{name}", field="token")
-        made = build("a", {"base_url": "https://a.example"}, secrets={"token": reference})
+        made = build("a", {"base_url": "https://a.example"}, references={"token": reference})
         return ReferencedSecrets(), made
 
 
@@ -179,7 +179,7 @@ class TestSecretsFromFiles(SecretsContract):
         file = self.folder / "token"
         file.write_text(value, encoding="utf-8")
         reference = parse_reference(f"file:{file}", field="token")
-        made = build("a", {"base_url": "https://a.example"}, secrets={"token": reference})
+        made = build("a", {"base_url": "https://a.example"}, references={"token": reference})
         return ReferencedSecrets(), made
 
 

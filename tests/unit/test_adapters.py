@@ -21,7 +21,7 @@ from outkey.hosts.file import load
 
 def referring(reference: str) -> Configuration:
     parsed = parse_reference(reference, field="token")
-    return build("a", {"base_url": "https://a.example"}, secrets={"token": parsed})
+    return build("a", {"base_url": "https://a.example"}, references={"token": parsed})
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import date
 
 import pytest
 
-from outkey.core.config import Configuration, HeaderRow, Limits, Verification
+from outkey.core.config import Configuration, HeaderRow, Limits, Verification, build
 from outkey.core.document import parse_document
-from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.errors import ConfigError, OutkeyError, SecretRebindRequired
 from outkey.core.fields import BY_PATH, FIELDS, Kind
 from outkey.core.message import TlsSettings
+from outkey.hosts.file import from_text
 
 WHOLE = """
 [configuration.acme]
@@ -64,13 +65,13 @@ path = "/orders"
 
 def test_every_key_of_the_document_reaches_its_attribute() -> None:
     document = parse_document(WHOLE)
-    (acme,) = document.configurations
+    acme = document.drafts[0].configuration()
     assert (acme.environment, acme.network, acme.active) == ("test", "internal", False)
     assert (acme.authentication_type, acme.no_auth_reason) == ("bearer", "public_api")
     assert acme.token_expires_on == date(2027, 1, 31)
     assert str(acme.base.origin) == "https://api.acme.example"
     assert acme.base.target == "/v2"
-    assert {field: str(reference) for field, reference in acme.secrets.items()} == {
+    assert {field: str(state.reference) for field, state in acme.secrets.items()} == {
         "password": "env:ACME_PASSWORD",
         "token": "file:/run/secrets/acme",
         "client_key": "file:/run/secrets/acme-client.key",
@@ -95,7 +96,8 @@ def test_every_key_of_the_document_reaches_its_attribute() -> None:
 
 
 def test_what_is_left_out_has_the_defaults_of_the_table() -> None:
-    (acme,) = parse_document('[configuration.acme]\nbase_url="https://a.example"').configurations
+    document = parse_document('[configuration.acme]\nbase_url="https://a.example"')
+    acme = document.drafts[0].configuration()
     assert (acme.environment, acme.network, acme.active) == ("production", "public", True)
     assert acme.authentication_type == "none"
     assert acme.limits.requests_per_minute is None
@@ -212,7 +214,7 @@ def test_what_is_wrong_is_named_by_field_and_reason_and_never_repeated(
     text: str, field: str | None, reason: str
 ) -> None:
     with pytest.raises(ConfigError, match=reason) as caught:
-        parse_document(text)
+        from_text(text)
     assert caught.value.field == field
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
 
@@ -234,7 +236,11 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
     from_table = {f.path for f in FIELDS if f.kind is not Kind.SECRET}
     sections = {"tls": TlsSettings, "limits": Limits, "verification": Verification}
     nested = {f"{name}.{f.name}" for name, section in sections.items() for f in fields(section)}
-    top = {f.name for f in fields(Configuration)} - set(sections) - {"secrets", "base"}
+    top = (
+        {f.name for f in fields(Configuration)}
+        - set(sections)
+        - {"secrets", "base", "record", "version"}
+    )
     assert from_table == top | nested
 
 
@@ -263,12 +269,62 @@ def test_the_labels_are_those_of_the_specification() -> None:
 
 def test_a_date_with_a_time_counts_as_its_day() -> None:
     text = configured("token_expires_on = 2027-01-31T10:00:00Z")
-    assert parse_document(text).configurations[0].token_expires_on == date(2027, 1, 31)
+    assert parse_document(text).drafts[0].configuration().token_expires_on == date(2027, 1, 31)
 
 
 def test_secret_fields_are_known_as_such() -> None:
     secret = {f.secret_name for f in FIELDS if f.secret}
     assert secret == {"password", "token", "client_key"}
+
+
+def test_values_and_build_are_each_others_inverse() -> None:
+    acme = parse_document(WHOLE).drafts[0].configuration()
+    again = build("acme", acme.values(), headers=acme.headers, secrets=acme.secrets)
+    assert again == acme
+
+
+def merged(change: str, before: str = WHOLE) -> Configuration:
+    stored = replace(parse_document(before).drafts[0].configuration(), record="r1", version=7)
+    return parse_document(change).drafts[0].merged(stored)
+
+
+def test_what_a_document_leaves_out_keeps_what_is_stored() -> None:
+    stored = parse_document(WHOLE).drafts[0].configuration()
+    after = merged('[configuration.acme]\nusername = "other"')
+    assert after.username == "other"
+    assert replace(after, username="api_user", record="", version=0) == stored
+    assert (after.record, after.version) == ("r1", 7)
+
+
+def test_rows_that_a_document_names_replace_the_stored_ones_and_their_secrets() -> None:
+    after = merged('[configuration.acme]\nheaders = [{ key = "X-Other", value = "env:OTHER" }]')
+    assert [row.key for row in after.headers] == ["X-Other"]
+    assert set(after.secrets) == {"password", "token", "client_key", "header:X-Other"}
+
+
+def test_a_secret_stays_bound_to_its_origin_until_it_is_named_again() -> None:
+    after = merged('[configuration.acme]\nbase_url = "https://evil.example"')
+    with pytest.raises(SecretRebindRequired) as caught:
+        after.refuse_unbound("token")
+    assert caught.value.field == "token"
+    again = merged(
+        '[configuration.acme]\nbase_url = "https://evil.example"\ntoken = "file:/run/secrets/acme"'
+    )
+    again.refuse_unbound("token")
+    with pytest.raises(SecretRebindRequired):
+        again.refuse_unbound("password")
+
+
+@pytest.mark.parametrize(
+    "base_url", ["https://API.acme.example:443/other", "https://api.acme.example./"]
+)
+def test_another_path_or_spelling_is_the_same_origin(base_url: str) -> None:
+    merged(f'[configuration.acme]\nbase_url = "{base_url}"').refuse_unbound("token")
+
+
+def test_a_merge_that_is_wrong_names_the_configuration() -> None:
+    with pytest.raises(ConfigError, match="configuration acme: "):
+        merged('[configuration.acme]\nbase_url = "nonsense"')
 
 
 def test_a_condition_reads_as_a_sentence() -> None:

@@ -1,12 +1,13 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from outkey.core.assembly import Call
 from outkey.core.audit import Intent, Outcome, Refusal, path_template
-from outkey.core.config import HeaderRow, SyncLine
+from outkey.core.config import HeaderRow, SecretState, SyncLine
 from outkey.core.errors import (
     AnswerBroken,
     AuditUnavailable,
@@ -21,6 +22,7 @@ from outkey.core.errors import (
     RateLimited,
     RedirectBlocked,
     SecretMissing,
+    SecretRebindRequired,
     TimedOut,
     TlsBelowFloor,
     UnknownConfiguration,
@@ -189,6 +191,18 @@ def test_an_unknown_name_is_not_retried() -> None:
         fake.gateway.send("acme", "GET", "/")
     assert fake.resolver.asked == ["api.acme.example"]
     assert fake.audit.events == [Refusal("", "acme", "", "dns")]
+
+
+def test_a_secret_of_another_origin_is_not_sent() -> None:
+    made = configuration(**BEARER)
+    moved = replace(made, secrets={"token": SecretState("https://old.example:443")})
+    fake = fake_gateway(moved, secrets=TOKEN)
+    with pytest.raises(SecretRebindRequired):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+    assert [f.id for f in fake.gateway.findings("acme")] == ["E-secret_rebind_required"]
+    bound = replace(made, secrets={"token": SecretState("https://api.acme.example:443")})
+    assert fake_gateway(bound, secrets=TOKEN).gateway.send("acme", "GET", "/").status == 200
 
 
 # ── redirects ────────────────────────────────────────────────────────────────────────────────

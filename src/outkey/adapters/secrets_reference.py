@@ -19,9 +19,10 @@ class ReferencedSecrets:
     @frameless
     def open(self, configuration: Configuration, field: str) -> Secret:
         """Return a secret for immediate use, or raise SecretMissing."""
-        reference = configuration.secrets.get(field)
-        if reference is None:
+        state = configuration.secrets.get(field)
+        if state is None or state.reference is None:
             raise SecretMissing(f"{field} is not set", field=field)
+        reference = state.reference
         return (
             _from_environment(reference, field)
             if reference.store is Store.ENV

@@ -5,11 +5,11 @@ said twice; a test compares the two.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass
+from datetime import date, datetime
 from enum import StrEnum
 
-from outkey.core.errors import ConfigError
+from outkey.core.errors import ConfigError, SecretRebindRequired
 from outkey.core.fields import BY_PATH, FIELDS, Kind
 from outkey.core.headers import check_name, check_value, looks_like_credential, tidy_value
 from outkey.core.message import TlsSettings
@@ -63,6 +63,20 @@ class HeaderRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SecretState:
+    """What is known of a secret without opening it.
+
+    A secret belongs to the origin it was entered for. Without a reference its value is stored,
+    sealed, under its version.
+    """
+
+    origin: str
+    reference: Reference | None = None
+    version: int = 1
+    set_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """The Limits tab."""
 
@@ -104,8 +118,10 @@ class Configuration:
     limits: Limits
     verification: Verification
     headers: tuple[HeaderRow, ...]
-    secrets: Mapping[str, Reference] = field(repr=False)
+    secrets: Mapping[str, SecretState]
     base: Location  # the Base URL, parsed
+    record: str = ""  # the id it is stored under, which is never reused
+    version: int = 0  # grows with every change, so that a second editor is noticed
 
     def needed_secrets(self) -> list[str]:
         """Return the names of the secrets that sending with this configuration opens."""
@@ -114,6 +130,25 @@ class Configuration:
         if self.tls.client_certificate:
             needed.append("client_key")
         return needed + [row.secret_field for row in self.headers if row.secret]
+
+    def refuse_unbound(self, secret: str) -> None:
+        """Raise where a secret was entered for another origin than requests go to now."""
+        state = self.secrets.get(secret)
+        if state is not None and state.origin != self.base.origin.bound:
+            raise SecretRebindRequired(field=secret)
+
+    def values(self) -> dict[str, object]:
+        """Return the values by field path, as `build` takes them; what has none is left out."""
+        found: dict[str, object] = {}
+        for known in FIELDS:
+            if known.kind in {Kind.SECRET, Kind.ROWS} or known.path == "name":
+                continue
+            value: object = self
+            for part in known.path.split("."):
+                value = getattr(value, part)
+            if value is not None:
+                found[known.path] = str(value) if isinstance(value, StrEnum) else value
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +175,13 @@ def build(
     values: Mapping[str, object],
     *,
     headers: tuple[HeaderRow, ...] = (),
-    secrets: Mapping[str, Reference] | None = None,
+    references: Mapping[str, Reference] | None = None,
+    secrets: Mapping[str, SecretState] | None = None,
 ) -> Configuration:
-    """Make a configuration from values by field path; what is left out gets its default."""
+    """Make a configuration from values by field path; what is left out gets its default.
+
+    References are bound to the origin that the configuration has now; states stay as they are.
+    """
     top: dict[str, object] = {"name": name}
     sections: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
     for known in FIELDS:
@@ -164,8 +203,12 @@ def build(
     for row in headers:
         check_name(row.key, field="headers")
         check_value(row.value, field=row.secret_field)
-    top |= {"headers": headers, "secrets": dict(secrets or {})}
-    return Configuration(**top, base=parse_base_url(str(top["base_url"])))  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
+    base = parse_base_url(str(top["base_url"]))
+    states = dict(secrets or {})
+    for secret, reference in (references or {}).items():
+        states[secret] = SecretState(base.origin.bound, reference)
+    top |= {"headers": headers, "secrets": states}
+    return Configuration(**top, base=base)  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
 
 
 def header_row(key: str, value: str | None, *, secret: bool | None, place: str) -> HeaderRow:

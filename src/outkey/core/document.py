@@ -7,7 +7,8 @@ repeats a value.
 import difflib
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from outkey.core.config import Configuration, HeaderRow, SyncLine, build, header_row
 from outkey.core.errors import ConfigError
@@ -22,10 +23,45 @@ _LINE_KEYS = ["configuration", "method", "path"]
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """What a document says of one configuration: only what it names."""
+
+    name: str
+    values: Mapping[str, object]
+    headers: tuple[HeaderRow, ...] | None
+    references: Mapping[str, Reference]
+
+    def configuration(self) -> Configuration:
+        """Make the configuration, with defaults for what is not named."""
+        with _naming(self.name):
+            headers = self.headers or ()
+            return build(self.name, self.values, headers=headers, references=self.references)
+
+    def merged(self, stored: Configuration) -> Configuration:
+        """Return what is stored with what is named put in its place."""
+        with _naming(self.name):
+            headers = stored.headers if self.headers is None else self.headers
+            rows = {row.secret_field for row in headers if row.secret}
+            kept = {
+                name: state
+                for name, state in stored.secrets.items()
+                if name in rows or not name.startswith("header:")
+            }
+            merged = build(
+                self.name,
+                stored.values() | dict(self.values),
+                headers=headers,
+                references=self.references,
+                secrets=kept,
+            )
+        return replace(merged, record=stored.record, version=stored.version)
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What one TOML document describes."""
 
-    configurations: tuple[Configuration, ...]
+    drafts: tuple[Draft, ...]
     lines: tuple[SyncLine, ...]
 
 
@@ -39,12 +75,9 @@ def parse_document(text: str) -> Document:
     except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
         raise ConfigError("the document is no sensible TOML") from None
     _refuse_unknown(tree, ["configuration", "line"], "")
-    configurations = tuple(
-        _configuration(name, table) for name, table in _tables(tree, "configuration")
-    )
-    known = {configuration.name for configuration in configurations}
-    lines = tuple(_line(name, table, known) for name, table in _tables(tree, "line"))
-    return Document(configurations, lines)
+    drafts = tuple(_draft(name, table) for name, table in _tables(tree, "configuration"))
+    lines = tuple(_line(name, table) for name, table in _tables(tree, "line"))
+    return Document(drafts, lines)
 
 
 def _tables(tree: Mapping[str, object], key: str) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -57,12 +90,19 @@ def _tables(tree: Mapping[str, object], key: str) -> Iterator[tuple[str, Mapping
         yield name, table
 
 
-def _configuration(name: str, table: Mapping[str, object]) -> Configuration:
-    try:
+def _draft(name: str, table: Mapping[str, object]) -> Draft:
+    with _naming(name):
         BY_PATH["name"].parse(name)
-        values, secrets = _read_fields(table)
-        rows = _read_rows(table.get("headers", []), secrets)
-        return build(name, values, headers=rows, secrets=secrets)
+        values, references = _read_fields(table)
+        rows = _read_rows(table["headers"], references) if "headers" in table else None
+        return Draft(name, values, rows, references)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Put the configuration's name in front of what is wrong with it."""
+    try:
+        yield
     except ConfigError as error:
         message = f"configuration {name}: {error.message}"
         raise type(error)(message, hint=error.hint, field=error.field) from None
@@ -131,14 +171,12 @@ def _reference(value: object, path: str) -> Reference:
     return parse_reference(value, field=path)
 
 
-def _line(name: str, table: Mapping[str, object], known: set[str]) -> SyncLine:
+def _line(name: str, table: Mapping[str, object]) -> SyncLine:
     place = f"line.{name}"
     _refuse_unknown(table, _LINE_KEYS, f"{place}.")
     configuration = table.get("configuration")
-    if not isinstance(configuration, str) or configuration not in known:
-        raise ConfigError(
-            "a line must name a configuration of this document", field=f"{place}.configuration"
-        )
+    if not isinstance(configuration, str):
+        raise ConfigError("a line must name a configuration", field=f"{place}.configuration")
     method = check_method(table.get("method", "GET"), field=f"{place}.method")
     path = table.get("path", "/")
     if not isinstance(path, str):

@@ -6,6 +6,8 @@
     │   ├── HeaderConflict         two sources set one header
     │   ├── SecretMissing          a secret is not entered or its reference finds nothing
     │   ├── KeyStepRefused         a step of a key rotation that would lose secrets
+    │   ├── SecretRebindRequired   a secret was entered for another origin
+    │   ├── EditConflict           a second editor was quicker
     │   ├── UnknownConfiguration   no configuration of that name
     │   └── InactiveConfiguration  it is switched off
     ├── RemoteError            they answered badly, or not at all
@@ -154,6 +156,20 @@ class KeyStepRefused(ConfigError):
     """That step of the key rotation would be unsafe."""
 
     code = "key_step_refused"
+
+
+class SecretRebindRequired(ConfigError):
+    """The secret was entered for another address than the Base URL has now."""
+
+    code = "secret_rebind_required"
+    default_hint = "Enter the secret again, if the new address is meant to get it."
+
+
+class EditConflict(ConfigError):
+    """Somebody else has changed the configuration meanwhile."""
+
+    code = "conflict"
+    default_hint = "Look at what changed, and make your change again."
 
 
 class UnknownConfiguration(ConfigError):

@@ -43,6 +43,12 @@ class Origin:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
+    @property
+    def bound(self) -> str:
+        """The form that secrets are bound to: the port always stands there."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
     def __str__(self) -> str:
         return f"{self.scheme}://{self.authority}"
 

@@ -57,8 +57,13 @@ class Sender:
             raise
 
     def opener(self, configuration: Configuration) -> SecretOpener:
-        """Return what opens this configuration's secrets."""
-        return partial(self.secrets.open, configuration)
+        """Return what opens this configuration's secrets, if they belong to its origin."""
+        return partial(self.open, configuration)
+
+    def open(self, configuration: Configuration, secret: str) -> Secret:
+        """Open a secret that was entered for the origin that requests go to."""
+        configuration.refuse_unbound(secret)
+        return self.secrets.open(configuration, secret)
 
     def permit(self, configuration: Configuration, patience: float) -> float:
         """Take a permit and return the seconds to wait for it, or refuse."""
@@ -183,7 +188,7 @@ class _Exchange:
     def _client_key(self) -> Secret | None:
         if not self._configuration.tls.client_certificate:
             return None
-        return self._sender.secrets.open(self._configuration, "client_key")
+        return self._sender.open(self._configuration, "client_key")
 
     def _asked_to_wait(self, response: Response, retry: int) -> float:
         """Read how long the server wants us to wait; after a 429 the whole configuration does."""

@@ -33,10 +33,18 @@ def load(path: str | Path) -> Gateway:
 def from_text(text: str) -> Gateway:
     """Return a gateway for the configurations of a TOML document."""
     document = parse_document(text)
+    configurations = [draft.configuration() for draft in document.drafts]
+    known = {configuration.name for configuration in configurations}
+    for line in document.lines:
+        if line.configuration not in known:
+            raise ConfigError(
+                "a line must name a configuration of this document",
+                field=f"line.{line.name}.configuration",
+            )
     clock = SystemClock()
     return Gateway(
         Ports(
-            configurations=MemoryConfigurations(document.configurations, document.lines),
+            configurations=MemoryConfigurations(configurations, document.lines),
             secrets=ReferencedSecrets(),
             transport=Urllib3Transport(),
             resolver=SystemResolver(),
