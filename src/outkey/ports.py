@@ -8,7 +8,7 @@ from typing import Protocol
 
 from outkey.core.audit import Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, Mark
-from outkey.core.config import Configuration, SyncLine
+from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.message import Request, Response, Route
 from outkey.core.secret import Secret
 
@@ -21,6 +21,31 @@ class Configurations(Protocol):
 
     def line(self, name: str) -> SyncLine:
         """Return one sync line, or raise UnknownConfiguration."""
+
+
+class Registry(Configurations, Protocol):
+    """Where configurations are kept and changed."""
+
+    def all(self) -> list[Configuration]:
+        """Return every configuration, by name; opens no secret."""
+
+    def add(self, configuration: Configuration) -> Configuration:
+        """Keep a new configuration and return it with its record and version."""
+
+    def replace(self, configuration: Configuration) -> Configuration:
+        """Keep a changed configuration, or raise EditConflict if its version is not the newest."""
+
+    def remove(self, name: str) -> None:
+        """Forget a configuration with its secrets and lines, or raise UnknownConfiguration."""
+
+    def put_line(self, line: SyncLine) -> None:
+        """Keep a sync line, new or changed."""
+
+    def put_secret(self, name: str, field: str, state: SecretState, sealed: bytes | None) -> None:
+        """Keep a secret's state and, unless it is a reference, its ciphertext."""
+
+    def sealed(self, configuration: Configuration, field: str) -> bytes | None:
+        """Return the ciphertext of a stored secret."""
 
 
 class Secrets(Protocol):

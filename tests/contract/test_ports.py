@@ -15,10 +15,12 @@ from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.adapters.clock_system import SystemClock
-from outkey.adapters.configurations_memory import MemoryConfigurations
+from outkey.adapters.keyring import new_keyring
 from outkey.adapters.permits_memory import MemoryPermits
+from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.config import Configuration, build
 from outkey.core.errors import ConnectionFailed, OutkeyError
@@ -31,8 +33,8 @@ from outkey.ports import (
     AuditRows,
     Checkpoints,
     Clock,
-    Configurations,
     Permits,
+    Registry,
     Resolver,
     Secrets,
 )
@@ -51,8 +53,8 @@ from outkey.testing.contracts import (
     AuditRowsContract,
     CheckpointsContract,
     ClockContract,
-    ConfigurationsContract,
     PermitsContract,
+    RegistryContract,
     ResolverContract,
     Scene,
     SecretsContract,
@@ -219,9 +221,18 @@ class TestCheckpointFile(CheckpointsContract):
         return CheckpointFile(self.folder / "checkpoints")
 
 
-class TestMemoryConfigurations(ConfigurationsContract):
-    def make(self, configuration: Configuration) -> Configurations:
-        return MemoryConfigurations([configuration])
+class TestMemoryRegistry(RegistryContract):
+    def make(self) -> Registry:
+        return MemoryRegistry()
+
+
+class TestStoredSecrets(SecretsContract):
+    def make(self, value: str) -> tuple[Secrets, Configuration]:
+        registry, ring = MemoryRegistry(), new_keyring()
+        secrets = StoredSecrets(registry, ReferencedSecrets(), lambda: ring, FakeClock())
+        kept = registry.add(build("a", {"base_url": "https://a.example"}))
+        secrets.replace(kept, "token", Secret(value))
+        return secrets, registry.get("a")
 
 
 class TestMemoryPermits(PermitsContract):

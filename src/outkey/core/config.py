@@ -6,7 +6,7 @@ said twice; a test compares the two.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from enum import StrEnum
 
 from outkey.core.errors import ConfigError, SecretRebindRequired
@@ -73,7 +73,7 @@ class SecretState:
     origin: str
     reference: Reference | None = None
     version: int = 1
-    set_at: datetime | None = None
+    set_at: float | None = None  # Unix time
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,20 @@ Each suite runs on the fake of its port and on every real adapter.
 
 import threading
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from enum import Enum, auto
 
 import pytest
 
 from outkey.core.audit import Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, chain_start, chained, sign_checkpoint
-from outkey.core.config import Configuration, build
+from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
 from outkey.core.errors import (
+    ConfigError,
     ConnectionFailed,
     DnsFailed,
+    EditConflict,
     ResponseTooLarge,
     SecretMissing,
     TimedOut,
@@ -23,14 +26,15 @@ from outkey.core.errors import (
 )
 from outkey.core.message import Header, Request, Response, Route, Source, TlsSettings
 from outkey.core.origin import Origin
+from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
 from outkey.ports import (
     Audit,
     AuditRows,
     Checkpoints,
     Clock,
-    Configurations,
     Permits,
+    Registry,
     Resolver,
     Secrets,
     Transport,
@@ -243,24 +247,106 @@ class CheckpointsContract(ABC):
         assert list(place.read()) == marks
 
 
-class ConfigurationsContract(ABC):
-    """What every store of configurations promises."""
+class RegistryContract(ABC):
+    """What every registry of configurations promises."""
 
     @abstractmethod
-    def make(self, configuration: Configuration) -> Configurations:
-        """Return a store that holds one configuration."""
+    def make(self) -> Registry:
+        """Return an empty registry."""
 
-    def test_a_configuration_is_found_by_its_name(self) -> None:
-        kept = _configuration()
-        assert self.make(kept).get("contract") == kept
+    def test_what_was_added_comes_back_as_it_was(self) -> None:
+        registry = self.make()
+        kept = registry.add(_configuration())
+        assert kept.record
+        assert registry.get("contract") == kept
+        assert replace(kept, record="", version=0) == _configuration()
 
-    def test_another_name_is_unknown(self) -> None:
+    def test_every_field_comes_back(self) -> None:
+        registry = self.make()
+        values = {
+            "base_url": "https://contract.example/v2",
+            "environment": "test",
+            "network": "internal",
+            "active": False,
+            "notes": "two\nlines",
+            "authentication_type": "bearer",
+            "no_auth_reason": "internal",
+            "username": "jürgen",
+            "token_expires_on": date(2027, 1, 31),
+            "tls.minimum_version": "1.3",
+            "tls.ca_file": "/ca.pem",
+            "tls.client_certificate": "/client.pem",
+            "limits.connect_timeout": 1.5,
+            "limits.requests_per_minute": 7,
+            "verification.test_path": "/me",
+            "verification.forbidden_means_expired": True,
+        }
+        rows = (HeaderRow("X-Tenant", "7", secret=False), HeaderRow("X-API-Key", "", secret=True))
+        made = build("contract", values, headers=rows)
+        registry.add(made)
+        assert replace(registry.get("contract"), record="", version=0) == made
+
+    def test_a_second_one_of_the_same_name_is_refused(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        with pytest.raises(ConfigError) as caught:
+            registry.add(_configuration())
+        assert caught.value.field == "name"
+
+    def test_a_change_needs_the_newest_version(self) -> None:
+        registry = self.make()
+        first = registry.add(_configuration())
+        second = registry.replace(replace(first, notes="one"))
+        assert (second.record, registry.get("contract").notes) == (first.record, "one")
+        with pytest.raises(EditConflict):
+            registry.replace(replace(first, notes="two"))
+        assert registry.get("contract").notes == "one"
+
+    def test_what_was_removed_is_unknown_and_its_record_is_not_used_again(self) -> None:
+        registry = self.make()
+        first = registry.add(_configuration())
+        registry.put_line(SyncLine("line", "contract", "GET", "/"))
+        registry.put_secret("contract", "token", SecretState("https://a:443"), b"sealed")
+        registry.remove("contract")
+        for missing in (registry.get, registry.remove):
+            with pytest.raises(UnknownConfiguration):
+                missing("contract")
         with pytest.raises(UnknownConfiguration):
-            self.make(_configuration()).get("another")
+            registry.line("line")
+        again = registry.add(_configuration())
+        assert again.record != first.record
+        assert registry.sealed(again, "token") is None
+        assert registry.get("contract").secrets == {}
 
-    def test_an_unknown_line_is_an_error(self) -> None:
+    def test_all_are_listed_by_name(self) -> None:
+        registry = self.make()
+        for name in ("b", "c", "a"):
+            registry.add(build(name, {"base_url": "https://contract.example"}))
+        assert [configuration.name for configuration in registry.all()] == ["a", "b", "c"]
+
+    def test_a_line_is_kept_and_changed(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        for path in ("/one", "/two"):
+            registry.put_line(SyncLine("line", "contract", "GET", path))
+        assert registry.line("line") == SyncLine("line", "contract", "GET", "/two")
         with pytest.raises(UnknownConfiguration):
-            self.make(_configuration()).line("another")
+            registry.line("another")
+
+    def test_a_sealed_secret_is_replaced_by_a_reference_and_back(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        stored = SecretState("https://contract.example:443", version=3, set_at=1_800_000_000.5)
+        registry.put_secret("contract", "token", stored, b"ciphertext")
+        found = registry.get("contract")
+        assert found.secrets == {"token": stored}
+        assert registry.sealed(found, "token") == b"ciphertext"
+        reference = parse_reference("env:TOKEN", field="token")
+        elsewhere = SecretState("https://contract.example:443", reference)
+        registry.put_secret("contract", "token", elsewhere, None)
+        found = registry.get("contract")
+        assert found.secrets == {"token": elsewhere}
+        assert registry.sealed(found, "token") is None
 
 
 def _configuration() -> Configuration:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.permits_memory import MemoryPermits
+from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit import Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, Mark
 from outkey.core.config import Configuration, HeaderRow, SyncLine, build
@@ -227,7 +227,7 @@ def fake_gateway(
     resolver = FakeResolver({"api.acme.example": ("93.184.215.14",)} if names is None else names)
     audit, store = MemoryAudit(), MemorySecrets(secrets)
     ports = Ports(
-        configurations=MemoryConfigurations(configurations, lines),
+        configurations=MemoryRegistry(configurations, lines),
         secrets=store,
         transport=transport,
         resolver=resolver,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.clock_system import SystemClock
-from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.permits_memory import MemoryPermits
+from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.transport_urllib3 import Urllib3Transport
@@ -44,7 +44,7 @@ def from_text(text: str) -> Gateway:
     clock = SystemClock()
     return Gateway(
         Ports(
-            configurations=MemoryConfigurations(configurations, document.lines),
+            configurations=MemoryRegistry(configurations, document.lines),
             secrets=ReferencedSecrets(),
             transport=Urllib3Transport(),
             resolver=SystemResolver(),

@@ -1,0 +1,84 @@
+"""Configurations held in memory, as a TOML document or a test gives them."""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from uuid import uuid4
+
+from outkey.core.config import Configuration, SecretState, SyncLine
+from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
+
+
+class MemoryRegistry:
+    """Keeps configurations, sync lines and ciphertexts in dictionaries."""
+
+    def __init__(
+        self, configurations: Iterable[Configuration] = (), lines: Iterable[SyncLine] = ()
+    ) -> None:
+        self._lock = threading.Lock()
+        self._configurations = {c.name: c for c in configurations}
+        self._lines = {line.name: line for line in lines}
+        self._sealed: dict[tuple[str, str], bytes] = {}
+
+    def get(self, name: str) -> Configuration:
+        """Return one configuration, or raise UnknownConfiguration."""
+        try:
+            return self._configurations[name]
+        except KeyError:
+            known = ", ".join(sorted(self._configurations)[:10]) or "none"
+            raise UnknownConfiguration(hint=f"Known: {known}.") from None
+
+    def line(self, name: str) -> SyncLine:
+        """Return one sync line, or raise UnknownConfiguration."""
+        try:
+            return self._lines[name]
+        except KeyError:
+            raise UnknownConfiguration("there is no sync line of that name", field="line") from None
+
+    def all(self) -> list[Configuration]:
+        """Return every configuration, by name."""
+        return [self._configurations[name] for name in sorted(self._configurations)]
+
+    def add(self, configuration: Configuration) -> Configuration:
+        """Keep a new configuration and return it with its record and version."""
+        with self._lock:
+            if configuration.name in self._configurations:
+                raise ConfigError("there is a configuration of that name already", field="name")
+            kept = replace(configuration, record=uuid4().hex, version=1)
+            self._configurations[kept.name] = kept
+            return kept
+
+    def replace(self, configuration: Configuration) -> Configuration:
+        """Keep a changed configuration, or raise EditConflict if its version is not the newest."""
+        with self._lock:
+            if self.get(configuration.name).version != configuration.version:
+                raise EditConflict
+            kept = replace(configuration, version=configuration.version + 1)
+            self._configurations[kept.name] = kept
+            return kept
+
+    def remove(self, name: str) -> None:
+        """Forget a configuration with its secrets and lines."""
+        with self._lock:
+            gone = self.get(name)
+            del self._configurations[name]
+            self._lines = {n: li for n, li in self._lines.items() if li.configuration != name}
+            self._sealed = {k: v for k, v in self._sealed.items() if k[0] != gone.record}
+
+    def put_line(self, line: SyncLine) -> None:
+        """Keep a sync line, new or changed."""
+        self._lines[line.name] = line
+
+    def put_secret(self, name: str, field: str, state: SecretState, sealed: bytes | None) -> None:
+        """Keep a secret's state and, unless it is a reference, its ciphertext."""
+        with self._lock:
+            kept = self.get(name)
+            secrets = {**kept.secrets, field: state}
+            self._configurations[name] = replace(kept, secrets=secrets)
+            self._sealed.pop((kept.record, field), None)
+            if sealed is not None:
+                self._sealed[kept.record, field] = sealed
+
+    def sealed(self, configuration: Configuration, field: str) -> bytes | None:
+        """Return the ciphertext of a stored secret."""
+        return self._sealed.get((configuration.record, field))
