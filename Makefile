@@ -51,7 +51,7 @@ $(VENV)/.server: requirements/server.lock pyproject.toml tools/setup.sh
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock pyproject.toml tools/setup.sh
-	@tools/setup.sh $(PYTHON) $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl
+	@tools/setup.sh $(PYTHON) $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl pg_ctlcluster=postgresql
 	@touch $@ $(VENV)/.server
 
 .venv-bench/.ready: requirements/bench.lock tools/setup.sh

@@ -34,7 +34,15 @@ def test_only_these_files_reveal_a_secret() -> None:
 
 
 def test_the_public_names_are_these() -> None:
-    assert outkey.__all__ == ["Gateway", "Response", "Secret", "errors", "integrations", "load"]
+    assert outkey.__all__ == [
+        "Gateway",
+        "Response",
+        "Secret",
+        "errors",
+        "integrations",
+        "load",
+        "open",
+    ]
 
 
 def test_every_error_is_public_and_has_a_code_of_its_own_branch() -> None:

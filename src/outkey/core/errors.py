@@ -20,6 +20,7 @@
     │   ├── RateLimited        ├── TlsBelowFloor
     │   └── AuthenticationRequired the rule on None
     └── HostError              our storage, key or audit
+        ├── StorageUnavailable     the database does not answer or is locked
         ├── Sealed                 the key is missing, wrong or damaged
         ├── SecretUnreadable       a ciphertext does not open where it stands
         └── AuditUnavailable       no record, no send
@@ -306,6 +307,14 @@ class AuthenticationRequired(PolicyError):
 
 class HostError(OutkeyError):
     """outkey's own storage failed."""
+
+
+class StorageUnavailable(HostError):
+    """outkey's database does not answer, or is locked."""
+
+    code = "storage_unavailable"
+    retryable = True
+    default_hint = "Check that the database runs and has room on its disk; then try again."
 
 
 class Sealed(HostError):

@@ -1,0 +1,1 @@
+"""The reusable Django app "API Sync": `INSTALLED_APPS += ["outkey.hosts.django"]`."""

@@ -1,0 +1,132 @@
+"""Tables. They keep what core defines and decide nothing; `registry.py` and `audit.py` use them.
+
+Ciphertexts have a table of their own, so that no list of configurations ever touches one.
+"""
+
+from uuid import uuid4
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Configuration(models.Model):
+    """One external API. What lists filter by is a column; the other fields are in `settings`."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    version = models.PositiveIntegerField(default=1)
+    name = models.CharField(max_length=200, unique=True)
+    base_url = models.CharField(max_length=2000)
+    environment = models.CharField(max_length=20)
+    network = models.CharField(max_length=20)
+    active = models.BooleanField(default=True)
+    authentication_type = models.CharField(max_length=20)
+    settings = models.JSONField(default=dict)
+
+    class Meta:
+        """Names as the specification has them."""
+
+        verbose_name = _("API Sync Configuration")
+        verbose_name_plural = _("API Sync Configurations")
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class HeaderRow(models.Model):
+    """One row of the Headers tab."""
+
+    configuration = models.ForeignKey(Configuration, models.CASCADE, related_name="headers")
+    position = models.PositiveSmallIntegerField()
+    key = models.CharField(max_length=200)
+    value = models.TextField(blank=True)
+    secret = models.BooleanField()
+
+    class Meta:
+        """Rows keep their order."""
+
+        ordering = ("configuration", "position")
+        constraints = (
+            models.UniqueConstraint(
+                fields=["configuration", "position"], name="outkey_row_position"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class SecretLabel(models.TextChoices):
+    """Which version of a secret is in use."""
+
+    CURRENT = "current", _("current")
+    PREVIOUS = "previous", _("previous")
+
+
+class SecretValue(models.Model):
+    """One version of a secret: sealed bytes, or a reference to elsewhere."""
+
+    configuration = models.ForeignKey(Configuration, models.CASCADE, related_name="secret_values")
+    field = models.CharField(max_length=250)
+    version = models.PositiveIntegerField()
+    label = models.CharField(max_length=10, choices=SecretLabel.choices)
+    origin = models.CharField(max_length=300)
+    reference = models.CharField(max_length=1000, blank=True)
+    sealed = models.BinaryField(null=True)
+    key_id = models.CharField(max_length=16, blank=True, db_index=True)
+    set_at = models.FloatField(null=True)
+
+    class Meta:
+        """A version is written once; one at a time is current."""
+
+        constraints = (
+            models.UniqueConstraint(
+                fields=["configuration", "field", "version"], name="outkey_version"
+            ),
+            models.UniqueConstraint(
+                fields=["configuration", "field"],
+                condition=models.Q(label=SecretLabel.CURRENT),
+                name="outkey_one_current",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.field} ({self.label})"
+
+
+class SyncLine(models.Model):
+    """One named call of a configuration."""
+
+    name = models.CharField(max_length=200, unique=True)
+    configuration = models.ForeignKey(Configuration, models.CASCADE, related_name="lines")
+    method = models.CharField(max_length=20)
+    path = models.CharField(max_length=2000)
+
+    class Meta:
+        """Names as the specification has them."""
+
+        verbose_name = _("Sync Line")
+        verbose_name_plural = _("Sync Lines")
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AuditRecord(models.Model):
+    """One row of the audit chain. `body` is what the code covers; the columns help to find it."""
+
+    stream = models.CharField(max_length=40)
+    number = models.PositiveBigIntegerField()
+    configuration = models.CharField(max_length=200, blank=True)
+    body = models.BinaryField()
+    mac = models.BinaryField()
+
+    class Meta:
+        """Read by chain, and newest first by configuration."""
+
+        constraints = (models.UniqueConstraint(fields=["stream", "number"], name="outkey_chain"),)
+        indexes = (models.Index(fields=["configuration", "-id"], name="outkey_audit_by_api"),)
+
+    def __str__(self) -> str:
+        return f"{self.stream}:{self.number}"

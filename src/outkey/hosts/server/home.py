@@ -1,0 +1,52 @@
+"""First use and every use of the embedded home: folders, database and tables."""
+
+import os
+from pathlib import Path
+
+import django
+from django.apps import apps
+from django.conf import settings
+from django.core.management import call_command
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from outkey.core.errors import StorageUnavailable
+from outkey.hosts.server.settings import home
+
+_SETTINGS = "outkey.hosts.server.settings"
+
+
+def prepare() -> Path:
+    """Make sure that home and tables are there, and return the home."""
+    folder = home()
+    try:
+        for part in (folder, folder / "data", folder / "config"):
+            part.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        raise StorageUnavailable("the home folder cannot be made") from None
+    before = os.umask(0o077)  # the database and its WAL are for their owner only
+    try:
+        _configure()
+        _migrate()
+    finally:
+        os.umask(before)
+    return folder
+
+
+def _configure() -> None:
+    if not settings.configured:
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", _SETTINGS)
+    if not apps.ready:
+        django.setup()
+
+
+def _migrate() -> None:
+    failed = False
+    try:
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            call_command("migrate", verbosity=0)
+    except DatabaseError:
+        failed = True
+    if failed:
+        raise StorageUnavailable

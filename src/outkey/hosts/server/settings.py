@@ -1,0 +1,51 @@
+"""Django settings of the embedded host. Everything comes from the environment or has a default."""
+
+import os
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from outkey.core.errors import ConfigError
+
+
+def home() -> Path:
+    """Return the folder that data and key live in."""
+    given = os.environ.get("OUTKEY_HOME")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "outkey"
+
+
+def database(url: str | None, data: Path) -> dict[str, object]:
+    """Return Django's settings for PostgreSQL, if an address is given, else for SQLite."""
+    if not url:
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": data / "outkey.sqlite3",
+            "OPTIONS": {
+                # A deferred transaction that wants to write later fails despite the time-out.
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 5,
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA secure_delete=ON;"
+                " PRAGMA temp_store=MEMORY; PRAGMA synchronous=FULL;",
+            },
+        }
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ConfigError("OUTKEY_DATABASE_URL must start with postgresql://")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+SECRET_KEY = "not used: no page is served yet"  # noqa: S105 - replaced by a derived key with the pages
+USE_TZ = True
+INSTALLED_APPS = ["outkey.hosts.django"]
+DATABASES = {"default": database(os.environ.get("OUTKEY_DATABASE_URL"), home() / "data")}

@@ -1,0 +1,216 @@
+"""An installation on a real database: what it keeps, what it refuses, and what it never shows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection
+
+from outkey.core.chain import Verdict, verify
+from outkey.core.document import parse_document
+from outkey.core.errors import (
+    AuditUnavailable,
+    ConfigError,
+    Sealed,
+    SecretMissing,
+    SecretRebindRequired,
+    SecretUnreadable,
+    StorageUnavailable,
+)
+from outkey.core.secret import Secret
+from outkey.engine.manage import apply
+from outkey.spar import Spar
+from outkey.testing.canary import Canaries
+
+if TYPE_CHECKING:
+    from outkey.hosts.django.wiring import Installation
+
+
+@pytest.fixture(scope="module")
+def spar() -> Iterator[Spar]:
+    with Spar() as server:
+        yield server
+
+
+def installed(home: Path, **environment: str) -> "Installation":
+    from outkey.hosts.django.wiring import install
+
+    return install(home, environment)
+
+
+@pytest.fixture
+def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
+    made = installed(tmp_path / "home")
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    spar.clear()
+    text = f"""
+[configuration.acme]
+base_url = "{spar.url}"
+network = "internal"
+authentication_type = "bearer"
+headers = [{{ key = "X-API-Key" }}]
+[configuration.acme.limits]
+retries = 0
+"""
+    apply(made.registry, made.gateway._sender, parse_document(text), dry_run=False)
+    yield made
+    made.gateway.close()
+
+
+def set_both(here: "Installation", token: str, key: str) -> None:
+    for field, value in (("token", token), ("header:X-API-Key", key)):
+        here.secrets.replace(here.registry.get("acme"), field, Secret(value))
+
+
+def verdict(here: "Installation") -> Verdict:
+    key = here.keys.ring().derive("audit")
+    return verify(
+        here.audit_rows.read(),
+        lambda _: key,
+        checkpoints=here.checkpoints.read(),
+        tombstones=(),
+    )
+
+
+def test_a_stored_secret_reaches_the_api_and_stands_nowhere_else(
+    here: "Installation", spar: Spar, canary: Canaries
+) -> None:
+    token, key = canary("token"), canary("key")
+    set_both(here, token, key)
+    assert here.gateway.send("acme", "GET", "/echo").status == 200
+    (arrival,) = spar.journal
+    assert arrival.values("Authorization") == [f"Bearer {token}"]
+    assert arrival.values("X-API-Key") == [key]
+    here.secrets.replace(here.registry.get("acme"), "token", Secret(canary("newer")))
+    shown = f"{here.gateway.preview('acme')} {here.registry.all()} {verdict(here)}"
+    assert list(canary.leaks("what is shown", shown.encode())) == []
+    here.registry.remove("acme")
+
+
+def test_the_same_secret_saved_twice_gives_different_ciphertexts(here: "Installation") -> None:
+    seen = set()
+    for _ in range(2):
+        set_both(here, "same", "same")
+        configuration = here.registry.get("acme")
+        seen |= {here.registry.sealed(configuration, f) for f in ("token", "header:X-API-Key")}
+    assert len(seen) == 4
+    assert configuration.secrets["token"].version == 2
+
+
+def test_a_missing_secret_sends_nothing(here: "Installation", spar: Spar) -> None:
+    with pytest.raises(SecretMissing):
+        here.gateway.send("acme", "GET", "/echo")
+    assert spar.journal == []
+
+
+def test_ciphertexts_swapped_by_sql_do_not_open_and_nothing_is_sent(
+    here: "Installation", spar: Spar
+) -> None:
+    from outkey.hosts.django.models import SecretValue
+
+    set_both(here, "one", "two")
+    first, second = SecretValue.objects.order_by("id")
+    first.sealed, second.sealed = second.sealed, first.sealed
+    first.save()
+    second.save()
+    with pytest.raises(SecretUnreadable):
+        here.gateway.send("acme", "GET", "/echo")
+    assert spar.journal == []
+
+
+def test_a_base_url_changed_by_sql_makes_the_secret_unusable(
+    here: "Installation", spar: Spar
+) -> None:
+    from outkey.hosts.django.models import Configuration, SecretValue
+
+    set_both(here, "one", "two")
+    Configuration.objects.update(base_url=spar.elsewhere)
+    with pytest.raises(SecretRebindRequired):
+        here.gateway.send("acme", "GET", "/echo")
+    # Whoever changes the recorded origin as well still has no ciphertext that opens for it.
+    SecretValue.objects.update(origin=here.registry.get("acme").base.origin.bound)
+    with pytest.raises(SecretUnreadable):
+        here.gateway.send("acme", "GET", "/echo")
+    assert spar.journal == []
+
+
+def test_without_the_right_key_it_is_sealed_and_the_right_key_restores_everything(
+    here: "Installation", spar: Spar
+) -> None:
+    set_both(here, "spar-token", "two")
+    file = here.keys.source.file
+    right = file.read_text()
+    home = file.parent.parent
+    file.unlink()
+    with pytest.raises(Sealed, match="missing"):
+        installed(home).gateway.send("acme", "GET", "/echo")
+    assert not file.exists()
+    other = installed(home.parent / "other")
+    other.keys.source.create()
+    with pytest.raises(Sealed):
+        installed(home, OUTKEY_KEY_FILE=str(other.keys.source.file)).gateway.send(
+            "acme", "GET", "/"
+        )
+    with pytest.raises(ConfigError, match="different keys"):
+        installed(
+            home,
+            OUTKEY_KEY=right,
+            OUTKEY_KEY_FILE=str(other.keys.source.file),
+        ).keys.ring()
+    assert spar.journal == []
+    with installed(home, OUTKEY_KEY=right).gateway as gateway:
+        assert gateway.send("acme", "GET", "/bearer").status == 200
+
+
+def test_the_chain_is_clean_and_an_edited_row_is_found(here: "Installation") -> None:
+    from outkey.hosts.django.models import AuditRecord
+
+    set_both(here, "spar-token", "two")
+    for _ in range(3):
+        here.gateway.send("acme", "GET", "/echo")
+    before = verdict(here)
+    assert before.ok
+    assert before.rows >= 5
+    row = AuditRecord.objects.order_by("number")[1]
+    row.body = bytes(row.body).replace(b'"status":200', b'"status":500')
+    row.save()
+    assert verdict(here).first_bad == f"{row.stream}:{row.number}"
+
+
+def test_an_audit_that_cannot_be_written_refuses_and_recovers(
+    here: "Installation", spar: Spar
+) -> None:
+    set_both(here, "spar-token", "two")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE outkey_auditrecord RENAME TO hidden")
+    with pytest.raises(AuditUnavailable):
+        here.gateway.send("acme", "GET", "/echo")
+    assert spar.journal == []
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE hidden RENAME TO outkey_auditrecord")
+    assert here.gateway.send("acme", "GET", "/echo").status == 200
+    assert verdict(here).ok
+
+
+def test_a_database_error_is_ours_and_shows_no_sql(here: "Installation") -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE outkey_configuration RENAME TO hidden")
+    try:
+        with pytest.raises(StorageUnavailable) as caught:
+            here.registry.get("acme")
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE hidden RENAME TO outkey_configuration")
+    assert caught.value.__context__ is None
+    assert "outkey_configuration" not in str(caught.value)
+
+
+def test_lists_read_no_ciphertext(here: "Installation") -> None:
+    from django.test.utils import CaptureQueriesContext
+
+    set_both(here, "one", "two")
+    with CaptureQueriesContext(connection) as queries:
+        assert len(here.registry.all()) == 1
+    assert len(queries) == 3
+    assert all('"sealed"' not in query["sql"].split(" FROM ")[0] for query in queries)
