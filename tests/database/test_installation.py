@@ -53,7 +53,7 @@ headers = [{{ key = "X-API-Key" }}]
 [configuration.acme.limits]
 retries = 0
 """
-    apply(made.registry, made.gateway._sender, parse_document(text), dry_run=False)
+    apply(made.registry, made.gateway.sender, parse_document(text), dry_run=False)
     yield made
     made.gateway.close()
 

@@ -72,10 +72,11 @@ class Keyring:
                 return key
         raise Sealed(f"the key {key_id.hex()} that a secret was sealed with is not there")
 
-    def derive(self, purpose: str) -> bytes:
-        """Return a key for another purpose, such as the audit, from the primary key."""
+    def derive(self, purpose: str, name: str | None = None) -> bytes:
+        """Return a key for another purpose, such as the audit, from the primary or a named key."""
+        key = self.primary if name is None else self._find(name)
         kdf = HKDF(SHA256(), KEY_BYTES, salt=None, info=f"outkey {purpose}".encode())
-        return kdf.derive(self.primary.raw())
+        return kdf.derive(key.raw())
 
     def add(self) -> tuple["Keyring", Key]:
         """Return a ring with a new key that only opens, until every process has it."""

@@ -44,7 +44,7 @@ class Gateway:
         self._configurations = ports.configurations
         self._transport = ports.transport
         self._world = World(ports.transport, ports.resolver, ports.clock, ports.audit)
-        self._sender = Sender(
+        self.sender = Sender(
             ports.secrets, ports.clock, ports.permits, Egress(ports.own), ports.jitter
         )
 
@@ -70,7 +70,7 @@ class Gateway:
         )
         if line and self._configurations.line(line).configuration != configuration:
             raise ConfigError("the sync line belongs to another configuration", field="line")
-        return drive(self._sender.exchange(replace(call, line=line)), self._world)
+        return drive(self.sender.exchange(replace(call, line=line)), self._world)
 
     def preview(  # noqa: PLR0913 - the parts of a request, all by keyword
         self,
@@ -90,7 +90,7 @@ class Gateway:
         call = self._call(
             configuration, method, path, params=params, json=json, data=data, headers=headers
         )
-        return preview(self._sender, call)
+        return preview(self.sender, call)
 
     def lend(self, configuration: str, method: str, url: str, present: Iterable[str]) -> Loan:
         """Return the credentials for a request that another HTTP client will carry.
@@ -98,16 +98,16 @@ class Gateway:
         `present` are the names of the headers it has already. Report its end to `settle`.
         """
         found = self._configurations.get(configuration)
-        return drive(lend(self._sender, found, method, url, present), self._world)
+        return drive(lend(self.sender, found, method, url, present), self._world)
 
     def settle(self, loan: Loan, status: int) -> None:
         """Record how a request with lent credentials ended; status 0 means without an answer."""
-        self._world.audit.conclude(loan.outcome(status, self._sender.clock.monotonic()))
+        self._world.audit.conclude(loan.outcome(status, self.sender.clock.monotonic()))
 
     def findings(self, configuration: str) -> list[Finding]:
         """Return what is wrong or risky about a configuration."""
         found = self._configurations.get(configuration)
-        return check(found, self._sender.opener(found), now=self._sender.clock.now())
+        return check(found, self.sender.opener(found), now=self.sender.clock.now())
 
     def close(self) -> None:
         """Close kept connections."""

@@ -8,6 +8,7 @@ from typing import ParamSpec, TypeVar
 from uuid import UUID
 
 from django.db import DatabaseError, IntegrityError, transaction
+from django.db.models import Count
 
 from outkey.core import config
 from outkey.core.errors import ConfigError, EditConflict, StorageUnavailable, UnknownConfiguration
@@ -125,6 +126,12 @@ class DjangoRegistry:
                 key_id="" if sealed is None else sealed[2:10].hex(),
                 set_at=state.set_at,
             )
+
+    @_stored
+    def key_uses(self) -> dict[str, int]:
+        """Return how many stored secrets each key seals."""
+        values = models.SecretValue.objects.exclude(key_id="").values_list("key_id")
+        return dict(values.annotate(Count("id")))
 
     @_stored
     def sealed(self, configuration: config.Configuration, field: str) -> bytes | None:

@@ -52,6 +52,10 @@ class KeyRoom:
                 self._ring = self.source.load() or self._first_ring()
             return self._ring
 
+    def audit_key(self, key_id: str) -> bytes:
+        """Return the audit key of a stream, which an earlier key of the ring may have begun."""
+        return self.ring().derive("audit", key_id)
+
     def _first_ring(self) -> Keyring:
         # A new key over existing ciphertext would lose it for good.
         if SecretValue.objects.filter(sealed__isnull=False).exists():

@@ -1,0 +1,84 @@
+"""How the command line speaks: tables for people, one JSON document for programs, exit codes."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+
+from outkey.core.checks import Finding, Level
+from outkey.core.errors import ConfigError, HostError, OutkeyError, PolicyError, RemoteError, Sealed
+
+_COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTICE: "cyan"}
+_EXIT_CODES: tuple[tuple[type[OutkeyError], int], ...] = (
+    (RemoteError, 1),
+    (ConfigError, 2),
+    (PolicyError, 3),
+    (Sealed, 4),
+    (HostError, 5),
+)
+
+
+def exit_code_of(error: OutkeyError) -> int:
+    """Return the exit code that tells a script whose fault it was."""
+    return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 1)
+
+
+def say(text: str) -> None:
+    """Write a line for a person."""
+    sys.stdout.write(text + "\n")
+
+
+def say_json(document: object) -> None:
+    """Write the one JSON document of a command."""
+    json.dump(document, sys.stdout, ensure_ascii=False, indent=2, default=str)
+    sys.stdout.write("\n")
+
+
+def say_error(error: OutkeyError, *, as_json: bool) -> None:
+    """Say what went wrong and what to do: on stderr, or as JSON on stdout."""
+    if as_json:
+        say_json({"error": error.facts()})
+        return
+    sys.stderr.write(f"error[{error.code}]: {error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"hint: {error.hint}\n")
+
+
+def say_findings(findings: Iterable[tuple[str, Finding]]) -> None:
+    """List findings with their level, place and hint."""
+    from rich.console import Console  # noqa: PLC0415 - `outkey --help` does not need it
+    from rich.markup import escape  # noqa: PLC0415
+
+    console = Console(stderr=True, highlight=False)
+    for name, finding in findings:
+        colour = _COLOURS[finding.level]
+        place = f"{name}.{finding.field}" if finding.field else name
+        console.print(
+            f"[{colour}]{finding.level}[/{colour}] {escape(place)}: {escape(finding.message)}",
+            soft_wrap=True,
+        )
+        if finding.hint:
+            console.print(f"  hint: {escape(finding.hint)}", style="dim", soft_wrap=True)
+
+
+def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print a table."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    Console(highlight=False).print(table)
+
+
+def finding_facts(finding: Finding, configuration: str) -> Mapping[str, object]:
+    """Return a finding as programs read it."""
+    return {
+        "id": finding.id,
+        "level": str(finding.level),
+        "message": finding.message,
+        "hint": finding.hint,
+        "configuration": configuration,
+        "field": finding.field,
+    }

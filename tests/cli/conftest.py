@@ -1,0 +1,110 @@
+"""The command as a person or a script runs it: a process with a home of its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outkey.spar import Spar
+from outkey.testing.canary import Canaries
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - whatever the command printed
+        return json.loads(self.out)
+
+
+@dataclass
+class Terminal:
+    """Runs `outkey` with one home; everything it prints goes to the test's own output as well."""
+
+    home: Path
+    canary: Canaries
+
+    def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
+        kept = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(self.home), "COLUMNS": "150"}
+        done = subprocess.run(
+            [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=kept | environment,
+        )
+        shown = done.stdout + done.stderr
+        assert list(self.canary.leaks("what the command printed", shown.encode())) == []
+        return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="session")
+def ready_home(session_spar: Spar, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a home in which `acme` works, once; tests get copies."""
+    folder = tmp_path_factory.mktemp("ready")
+    run = Terminal(folder / "home", Canaries())
+    run("apply", "-", stdin=document_for(session_spar))
+    run("secret", "set", "acme", "token", stdin="spar-token")
+    run("secret", "set", "acme", "header:X-API-Key", stdin="k")
+    return run.home
+
+
+@pytest.fixture
+def ready(ready_home: Path, outkey: "Terminal") -> "Terminal":
+    """A terminal whose home has a working `acme` and a `shop` without its password."""
+    shutil.copytree(ready_home, outkey.home)
+    return outkey
+
+
+@pytest.fixture
+def outkey(tmp_path: Path, canary: Canaries) -> Terminal:
+    return Terminal(tmp_path / "home", canary)
+
+
+@pytest.fixture(scope="session")
+def session_spar() -> Iterator[Spar]:
+    with Spar() as server:
+        yield server
+
+
+@pytest.fixture
+def spar(session_spar: Spar) -> Spar:
+    session_spar.clear()
+    return session_spar
+
+
+@pytest.fixture
+def document(spar: Spar, tmp_path: Path) -> str:
+    file = tmp_path / "acme.toml"
+    file.write_text(document_for(spar))
+    return str(file)
+
+
+def document_for(spar: Spar) -> str:
+    return f"""
+[configuration.acme]
+base_url = "{spar.url}"
+network = "internal"
+authentication_type = "bearer"
+headers = [{{ key = "X-API-Key" }}, {{ key = "X-Tenant", value = "7" }}]
+limits = {{ retries = 0 }}
+[configuration.shop]
+base_url = "https://api.shop.example"
+authentication_type = "basic"
+username = "user"
+password = "env:SHOP_PASSWORD"
+"""

@@ -1,0 +1,205 @@
+"""What each command does, prints and returns."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Terminal
+from outkey.spar import Spar
+from outkey.testing.canary import Canaries
+
+
+def test_first_use_makes_a_home_for_its_owner_only(outkey: Terminal, document: str) -> None:
+    outkey("apply", document)
+    outkey("secret", "set", "acme", "token", stdin="x")
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in outkey.home.rglob("*")}
+    assert modes
+    for path, mode in modes.items():
+        assert mode == (0o700 if path.is_dir() else 0o600), path.name
+
+
+def test_apply_says_what_changed_and_what_is_missing(outkey: Terminal, document: str) -> None:
+    first = outkey("apply", document, "--json")
+    assert first.code == 0
+    assert (first.json["created"], first.json["unchanged"]) == (["acme", "shop"], [])
+    missing = {
+        (f["configuration"], f["field"]) for f in first.json["findings"] if f["id"][0] == "E"
+    }
+    assert missing == {("acme", "token"), ("acme", "header:X-API-Key"), ("shop", "password")}
+    again = outkey("apply", document)
+    assert again.out == "unchanged: acme\nunchanged: shop\n"
+    assert "error shop.password: the environment variable SHOP_PASSWORD" in again.err
+
+
+def test_apply_reads_standard_input_and_a_dry_run_changes_nothing(outkey: Terminal) -> None:
+    text = '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"'
+    assert outkey("apply", "-", "--dry-run", stdin=text).out == "would be created: a\n"
+    assert outkey("list", "--json").json == []
+    assert outkey("apply", "-", stdin=text).out == "created: a\n"
+
+
+def test_a_stored_secret_is_sent_and_never_shown(
+    outkey: Terminal, document: str, spar: Spar, canary: Canaries
+) -> None:
+    outkey("apply", document)
+    token, key = canary("token"), canary("key")
+    assert outkey("secret", "set", "acme", "token", stdin=token + "\n").out == "set: acme token\n"
+    outkey("secret", "set", "acme", "header:X-API-Key", stdin=key)
+    assert outkey("request", "acme", "POST", "/echo", "--data", "x").code == 0
+    (arrival,) = spar.journal
+    assert arrival.values("Authorization") == [f"Bearer {token}"]
+    assert arrival.values("X-API-Key") == [key]
+    for command in (
+        ("list",),
+        ("show", "acme"),
+        ("show", "acme", "--json"),
+        ("preview", "acme"),
+        ("preview", "acme", "--json"),
+        ("keys", "status"),
+        ("audit", "verify"),
+    ):
+        assert outkey(*command).code == 0
+
+
+def test_an_untouched_apply_keeps_a_secret(ready: Terminal, document: str) -> None:
+    ready("apply", document)
+    assert ready("request", "acme", "/bearer").out == '{"token": "accepted"}'
+
+
+def test_secrets_that_the_api_echoes_are_masked_unless_asked_for(
+    outkey: Terminal, document: str, canary: Canaries, spar: Spar
+) -> None:
+    outkey("apply", document)
+    token = canary.token()
+    outkey("secret", "set", "acme", "token", stdin=token)
+    outkey("secret", "set", "acme", "header:X-API-Key", stdin="k")
+    done = outkey("request", "acme", f"/status/200/{token}", "--json")
+    assert done.code == 0
+    missing = outkey("request", "acme", f"/nothing-{token}")
+    assert missing.code == 1
+    assert "no such scene" in missing.out
+
+
+def test_preview_shows_sources_and_masks(outkey: Terminal, document: str) -> None:
+    outkey("apply", document)
+    outkey("secret", "set", "acme", "token", stdin="x")
+    outkey("secret", "set", "acme", "header:X-API-Key", stdin="k")
+    shown = outkey("preview", "acme", "put", "/orders", "--json").json
+    assert (shown["method"], shown["url"][-7:]) == ("PUT", "/orders")
+    assert {"name": "Authorization", "value": "Bearer ***", "source": "authentication"} in shown[
+        "headers"
+    ]
+    assert {"name": "X-Tenant", "value": "7", "source": "header row"} in shown["headers"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (("request", "acme", "/bearer"), 0, ""),
+        (("request", "acme", "/bearer/expired"), 1, "token_expired"),
+        (("request", "acme", "/forbidden"), 1, "insufficient_permissions"),
+        (("request", "acme", "/huge"), 1, "response_too_large"),
+        (("request", "acme", "/redirect/elsewhere"), 3, "redirect_blocked"),
+        (("request", "nobody", "/"), 2, "unknown_configuration"),
+        (("request", "shop", "/"), 2, "secret_missing"),
+        (("request", "acme", "https://evil.example/"), 2, "configuration"),
+        (("request", "acme", "/", "--header", "Authorization:x"), 2, "header_conflict"),
+        (("request", "acme", "/", "--header", "no colon"), 2, "configuration"),
+        (("request", "acme", "GET", "/", "hunter2"), 2, "configuration"),
+        (("request", "acme"), 2, "configuration"),
+        (("request", "acme", "/", "--data", "@/nowhere/hunter2"), 2, "configuration"),
+        (("show", "nobody"), 2, "unknown_configuration"),
+        (("delete", "nobody", "--yes"), 2, "unknown_configuration"),
+        (("delete", "acme"), 2, "configuration"),
+        (("secret", "set", "acme", "nonsense"), 2, "configuration"),
+        (("secret", "set", "acme", "token", "hunter2"), 2, "configuration"),
+        (("secret", "set", "acme", "token", "--from", "hunter2"), 2, "configuration"),
+        (("secret", "set", "acme", "token", "--value", "hunter2"), 2, "configuration"),
+        (("apply", "/nowhere"), 2, "configuration"),
+        (("nonsense",), 2, "configuration"),
+    ],
+)
+def test_each_ending_has_its_exit_code_and_error_in_both_forms(
+    ready: Terminal, arguments: tuple[str, ...], code: int, error: str
+) -> None:
+    done = ready(*arguments)
+    assert done.code == code
+    assert error in done.err
+    assert "hunter2" not in done.out + done.err
+    assert "Traceback" not in done.err
+
+
+def test_with_json_an_error_is_one_document_on_stdout(outkey: Terminal) -> None:
+    done = outkey("show", "nobody", "--json")
+    assert done.json["error"]["code"] == "unknown_configuration"
+    assert set(done.json["error"]) == {"code", "message", "hint", "field"}
+    assert done.err == ""
+
+
+def test_a_reference_is_set_and_shown_as_a_reference(outkey: Terminal, document: str) -> None:
+    outkey("apply", document)
+    outkey("secret", "set", "acme", "token", "--from", "env:ACME_TOKEN")
+    outkey("secret", "set", "acme", "header:X-API-Key", stdin="k")
+    shown = outkey("show", "acme", "--json").json
+    assert shown["token"] == {"set": True, "set_at": None, "reference": "env:ACME_TOKEN"}
+    assert outkey("request", "acme", "/bearer").code == 2
+    assert outkey("request", "acme", "/bearer", ACME_TOKEN="spar-token").code == 0
+
+
+def test_deleting_forgets_everything(outkey: Terminal, document: str, canary: Canaries) -> None:
+    outkey("apply", document)
+    outkey("secret", "set", "acme", "token", stdin=canary("token"))
+    assert outkey("delete", "acme", "--yes").out == "deleted: acme\n"
+    assert [row["name"] for row in outkey("list", "--json").json] == ["shop"]
+
+
+def test_without_its_key_an_installation_is_sealed_and_readable(
+    ready: Terminal, spar: Spar
+) -> None:
+    key = ready.home / "config" / "key"
+    right = key.read_text()
+    for broken in (None, "primary AAAA\n", "damaged"):
+        if broken is None:
+            key.unlink()
+        else:
+            key.write_text(broken)
+            key.chmod(0o600)
+        spar.clear()
+        assert ready("request", "acme", "/bearer").code == 4
+        assert ready("secret", "set", "acme", "token", stdin="new").code == 4
+        assert ready("keys", "status", "--json").code == 4
+        assert len(ready("list", "--json").json) == 2
+        assert spar.journal == []
+    key.write_text(right)
+    key.chmod(0o644)
+    assert ready("request", "acme", "/bearer").code == 4
+    key.chmod(0o600)
+    assert ready("request", "acme", "/bearer").code == 0
+    other = "primary " + "A" * 43 + "=\n"
+    assert ready("request", "acme", "/bearer", OUTKEY_KEY=other).code == 2
+
+
+def test_the_audit_is_clean_after_every_process_and_shows_a_change(ready: Terminal) -> None:
+    import sqlite3
+
+    for _ in range(3):
+        ready("request", "acme", "/bearer")
+    verdict = ready("audit", "verify", "--json")
+    assert verdict.json == {"ok": True, "rows": 6, "first_bad": None, "unprotected_tail": 0}
+    with sqlite3.connect(ready.home / "data" / "outkey.sqlite3") as database:
+        database.execute("DELETE FROM outkey_auditrecord WHERE id = 3")
+    database.close()
+    broken = ready("audit", "verify")
+    assert broken.code == 1
+    assert broken.out.startswith("broken at ")
+
+
+def test_a_database_that_is_no_database_is_storage_unavailable(outkey: Terminal) -> None:
+    outkey("list")
+    file = Path(outkey.home / "data" / "outkey.sqlite3")
+    for part in file.parent.iterdir():
+        part.write_bytes(b"nonsense" * 1000)
+    done = outkey("list")
+    assert (done.code, "storage_unavailable" in done.err) == (5, True)
+    assert "Traceback" not in done.err
