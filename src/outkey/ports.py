@@ -9,6 +9,7 @@ from typing import Protocol
 from outkey.core.audit import Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, Mark
 from outkey.core.config import Configuration, SecretState, SyncLine
+from outkey.core.envelope import SealedRow
 from outkey.core.message import Request, Response, Route
 from outkey.core.secret import Secret
 
@@ -46,6 +47,15 @@ class Registry(Configurations, Protocol):
 
     def sealed(self, configuration: Configuration, field: str) -> bytes | None:
         """Return the ciphertext of a stored secret."""
+
+    def key_uses(self) -> dict[str, int]:
+        """Return how many stored secrets each key seals, by the key's name."""
+
+    def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
+        """Return some of the ciphertexts, all versions, that another key than this one seals."""
+
+    def swap_sealed(self, row: SealedRow, stored: bytes) -> None:
+        """Put new bytes in the place of exactly these; where they are gone, do nothing."""
 
 
 class Secrets(Protocol):

@@ -180,6 +180,54 @@ def test_without_its_key_an_installation_is_sealed_and_readable(
     assert ready("request", "acme", "/bearer", OUTKEY_KEY=other).code == 2
 
 
+def test_a_test_reports_steps_cause_and_remedy(ready: Terminal, spar: Spar) -> None:
+    works = ready("test", "acme", "--json")
+    assert works.code == 0
+    assert set(works.json) == {
+        "configuration",
+        "ok",
+        "steps",
+        "status",
+        "cause",
+        "remedy",
+        "findings",
+    }
+    assert [step["step"] for step in works.json["steps"]] == [
+        "configuration",
+        "secrets",
+        "connect",
+        "request",
+    ]
+    ready("apply", "-", stdin='[configuration.acme]\nverification = { test_path = "/basic" }')
+    wrong = ready("test", "acme")
+    assert wrong.code == 1
+    assert "cause: header_format" in wrong.out
+    missing = ready("test", "shop", "--json")
+    assert (missing.code, missing.json["cause"]) == (2, "secret_missing")
+
+
+def test_a_key_rotation_from_the_terminal(ready: Terminal) -> None:
+    old = ready("keys", "status", "--json").json["keys"][0]["id"]
+    new = ready("keys", "add").out.strip()
+    assert ready("keys", "retire", old).code == 2
+    ready("keys", "promote", new)
+    refused = ready("keys", "retire", old)
+    assert (refused.code, "2 secrets are still sealed" in refused.err) == (2, True)
+    assert ready("request", "acme", "/bearer").code == 0
+    assert ready("keys", "rewrap").out == "rewrapped: 2\n"
+    assert ready("keys", "rewrap").out == "rewrapped: 0\n"
+    assert ready("keys", "retire", old).out == f"retired: {old}\n"
+    assert ready("keys", "status", "--json").json == {
+        "sealed": False,
+        "keys": [
+            {"id": old, "state": "retired", "secrets": 0},
+            {"id": new, "state": "primary", "secrets": 2},
+        ],
+    }
+    assert ready("request", "acme", "/bearer").code == 0
+    assert ready("audit", "verify").code == 0
+
+
 def test_the_audit_is_clean_after_every_process_and_shows_a_change(ready: Terminal) -> None:
     import sqlite3
 

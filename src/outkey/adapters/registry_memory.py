@@ -1,11 +1,13 @@
 """Configurations held in memory, as a TOML document or a test gives them."""
 
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from uuid import uuid4
 
 from outkey.core.config import Configuration, SecretState, SyncLine
+from outkey.core.envelope import Place, SealedRow, key_name_of
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 
 
@@ -18,7 +20,7 @@ class MemoryRegistry:
         self._lock = threading.Lock()
         self._configurations = {c.name: c for c in configurations}
         self._lines = {line.name: line for line in lines}
-        self._sealed: dict[tuple[str, str], bytes] = {}
+        self._sealed: dict[tuple[str, str], SealedRow] = {}
 
     def get(self, name: str) -> Configuration:
         """Return one configuration, or raise UnknownConfiguration."""
@@ -77,8 +79,26 @@ class MemoryRegistry:
             self._configurations[name] = replace(kept, secrets=secrets)
             self._sealed.pop((kept.record, field), None)
             if sealed is not None:
-                self._sealed[kept.record, field] = sealed
+                place = Place("secret", kept.record, field, state.version, state.origin)
+                self._sealed[kept.record, field] = SealedRow(place, sealed)
 
     def sealed(self, configuration: Configuration, field: str) -> bytes | None:
         """Return the ciphertext of a stored secret."""
-        return self._sealed.get((configuration.record, field))
+        row = self._sealed.get((configuration.record, field))
+        return None if row is None else row.stored
+
+    def key_uses(self) -> dict[str, int]:
+        """Return how many stored secrets each key seals, by the key's name."""
+        return Counter(key_name_of(row.stored) for row in self._sealed.values())
+
+    def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
+        """Return some of the ciphertexts that another key than this one seals."""
+        rows = [row for row in self._sealed.values() if key_name_of(row.stored) != key]
+        return rows[:limit]
+
+    def swap_sealed(self, row: SealedRow, stored: bytes) -> None:
+        """Put new bytes in the place of exactly these; where they are gone, do nothing."""
+        with self._lock:
+            where = row.place.record, row.place.field
+            if self._sealed.get(where) == row:
+                self._sealed[where] = replace(row, stored=stored)

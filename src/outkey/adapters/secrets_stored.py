@@ -1,9 +1,9 @@
 """Secrets as an installation keeps them: sealed in its registry, or references to elsewhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from outkey.adapters.keyring import Keyring
-from outkey.adapters.secrets_envelope import seal, unseal
+from outkey.adapters.secrets_envelope import rewrap, seal, unseal
 from outkey.core.config import Configuration, SecretState
 from outkey.core.envelope import Place
 from outkey.core.errors import SecretMissing
@@ -11,6 +11,7 @@ from outkey.core.secret import Secret
 from outkey.ports import Clock, Registry, Secrets
 
 TABLE = "secret"
+_BATCH = 200
 
 
 class StoredSecrets:
@@ -45,6 +46,18 @@ class StoredSecrets:
         sealed = seal(secret, place_of(configuration, field, state), self._ring())
         self._registry.put_secret(configuration.name, field, state, sealed)
         return state
+
+    def rewrap(self) -> Iterator[int]:
+        """Bring every secret under the primary key, and yield how many were done at each step.
+
+        It can be stopped at any point and begun again: what is under the key already is not
+        touched, and what changed meanwhile is not overwritten.
+        """
+        ring = self._ring()
+        while rows := self._registry.sealed_by_others(ring.primary.name, _BATCH):
+            for row in rows:
+                self._registry.swap_sealed(row, rewrap(row.stored, row.place, ring))
+            yield len(rows)
 
 
 def place_of(configuration: Configuration, field: str, state: SecretState) -> Place:

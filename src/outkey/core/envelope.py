@@ -61,6 +61,19 @@ class Envelope:
         return head + self.ciphertext
 
 
+@dataclass(frozen=True, slots=True)
+class SealedRow:
+    """A stored ciphertext and the place it is bound to."""
+
+    place: Place
+    stored: bytes
+
+
+def key_name_of(stored: bytes) -> str:
+    """Return the id of the key that opens a ciphertext, as people see it."""
+    return unpack(stored).key_id.hex()
+
+
 def unpack(stored: bytes) -> Envelope:
     """Take stored bytes apart, or say that they are no envelope of ours."""
     if len(stored) < _HEAD.size + BLOCK + TAG_BYTES:

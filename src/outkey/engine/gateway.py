@@ -17,6 +17,7 @@ from outkey.engine.egress import Egress
 from outkey.engine.lend import Loan, lend
 from outkey.engine.preview import Preview, preview
 from outkey.engine.send import Sender
+from outkey.engine.verify import Report, Trial
 from outkey.ports import Audit, Clock, Configurations, Permits, Resolver, Secrets, Transport
 
 Data = bytes | str | Mapping[str, object] | None
@@ -91,6 +92,14 @@ class Gateway:
             configuration, method, path, params=params, json=json, data=data, headers=headers
         )
         return preview(self.sender, call)
+
+    def test(self, configuration: str) -> Report:
+        """Test a configuration step by step; at most one request is sent."""
+        found = self._configurations.get(configuration)
+        once = replace(found, limits=replace(found.limits, retries=0))
+        return Trial(
+            self.sender, once, lambda call: drive(self.sender.exchange(call), self._world)
+        ).run()
 
     def lend(self, configuration: str, method: str, url: str, present: Iterable[str]) -> Loan:
         """Return the credentials for a request that another HTTP client will carry.

@@ -14,6 +14,7 @@ import pytest
 from outkey.core.audit import Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, chain_start, chained, sign_checkpoint
 from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
+from outkey.core.envelope import Envelope, Place
 from outkey.core.errors import (
     ConfigError,
     ConnectionFailed,
@@ -306,7 +307,7 @@ class RegistryContract(ABC):
         registry = self.make()
         first = registry.add(_configuration())
         registry.put_line(SyncLine("line", "contract", "GET", "/"))
-        registry.put_secret("contract", "token", SecretState("https://a:443"), b"sealed")
+        registry.put_secret("contract", "token", SecretState("https://a:443"), _sealed("k1"))
         registry.remove("contract")
         for missing in (registry.get, registry.remove):
             with pytest.raises(UnknownConfiguration):
@@ -337,16 +338,43 @@ class RegistryContract(ABC):
         registry = self.make()
         registry.add(_configuration())
         stored = SecretState("https://contract.example:443", version=3, set_at=1_800_000_000.5)
-        registry.put_secret("contract", "token", stored, b"ciphertext")
+        registry.put_secret("contract", "token", stored, _sealed("k1"))
         found = registry.get("contract")
         assert found.secrets == {"token": stored}
-        assert registry.sealed(found, "token") == b"ciphertext"
+        assert registry.sealed(found, "token") == _sealed("k1")
         reference = parse_reference("env:TOKEN", field="token")
         elsewhere = SecretState("https://contract.example:443", reference)
         registry.put_secret("contract", "token", elsewhere, None)
         found = registry.get("contract")
         assert found.secrets == {"token": elsewhere}
         assert registry.sealed(found, "token") is None
+
+    def test_ciphertexts_are_counted_found_and_swapped_by_their_key(self) -> None:
+        registry = self.make()
+        record = registry.add(_configuration()).record
+        origin = "https://contract.example:443"
+        for number in range(3):
+            state = SecretState(origin, version=number + 4)
+            registry.put_secret("contract", f"header:X-{number}", state, _sealed("old"))
+        assert registry.key_uses() == {_name("old"): 3}
+        rows = registry.sealed_by_others(_name("new"), 2)
+        assert len(rows) == 2
+        assert rows[0].place == Place("secret", record, "header:X-0", 4, origin)
+        for row in registry.sealed_by_others(_name("new"), 10):
+            registry.swap_sealed(row, _sealed("new"))
+        assert registry.key_uses() == {_name("new"): 3}
+        assert registry.sealed_by_others(_name("new"), 10) == []
+        registry.swap_sealed(rows[0], _sealed("old"))
+        assert registry.key_uses() == {_name("new"): 3}
+
+
+def _sealed(key: str) -> bytes:
+    """Return bytes in the form of an envelope that no key opens."""
+    return Envelope(key.encode().ljust(8), b"n" * 12, b"w" * 48, b"n" * 12, b"c" * 80).pack()
+
+
+def _name(key: str) -> str:
+    return key.encode().ljust(8).hex()
 
 
 def _configuration() -> Configuration:

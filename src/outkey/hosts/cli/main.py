@@ -3,6 +3,7 @@
 import contextlib
 import sys
 from base64 import b64encode
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from outkey.core.errors import ConfigError, OutkeyError
 from outkey.hosts.cli.output import (
     exit_code_of,
     finding_facts,
+    report_exit_code,
     say,
     say_error,
     say_findings,
@@ -212,6 +214,28 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
     return 0 if response.cause is None else 1
 
 
+@app.command("test")
+def try_out(name: Name, *, as_json: AsJson = False) -> int:
+    """Test a configuration step by step, with cause and remedy."""
+    report = installation().gateway.test(name)
+    if as_json:
+        facts = asdict(report)
+        del facts["error"]
+        facts["findings"] = [finding_facts(finding, name) for finding in report.findings]
+        say_json(facts)
+    else:
+        say_table(
+            ("", "Step", "Detail", "ms"),
+            (("ok" if s.ok else "FAILED", s.step, s.detail, s.ms) for s in report.steps),
+        )
+        if report.cause is None:
+            say(f"{name} works")
+        else:
+            say(f"cause: {report.cause}\nremedy: {report.remedy}")
+        say_findings((name, finding) for finding in report.findings)
+    return report_exit_code(report)
+
+
 @secret_app.command("set")
 def set_secret(
     name: Name,
@@ -253,6 +277,48 @@ def keys_status(*, as_json: AsJson = False) -> None:
         say_json({"sealed": False, "keys": keys})
     else:
         say_table(("Key", "State", "Secrets"), (key.values() for key in keys))
+
+
+@keys_app.command("add")
+def keys_add() -> None:
+    """Add a key that only opens; promote it when every process has it."""
+    here = installation()
+    ring, key = here.keys.ring().add()
+    here.keys.change(ring)
+    say(key.name)
+
+
+@keys_app.command("promote")
+def keys_promote(key: Annotated[str, typer.Argument(help="the key's id")]) -> None:
+    """Seal new secrets with this key; the former one still opens."""
+    here = installation()
+    here.keys.change(here.keys.ring().promote(key))
+    say(f"promoted: {key}; bring the stored secrets under it with: outkey keys rewrap")
+
+
+@keys_app.command("rewrap")
+def keys_rewrap() -> None:
+    """Bring all stored secrets under the primary key; may be interrupted and begun again."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    here = installation()
+    primary = here.keys.ring().primary.name
+    total = sum(count for key, count in here.registry.key_uses().items() if key != primary)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("rewrapping", total=total)
+        for done in here.secrets.rewrap():
+            progress.advance(task, done)
+    say(f"rewrapped: {total}")
+
+
+@keys_app.command("retire")
+def keys_retire(key: Annotated[str, typer.Argument(help="the key's id")]) -> None:
+    """Stop opening with a key that no secret needs any more."""
+    here = installation()
+    uses = here.registry.key_uses().get(key, 0)
+    here.keys.change(here.keys.ring().retire(key, secrets=uses))
+    say(f"retired: {key}")
 
 
 @audit_app.command("verify")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from outkey.core.checks import Finding, Level
 from outkey.core.errors import ConfigError, HostError, OutkeyError, PolicyError, RemoteError, Sealed
+from outkey.engine.verify import Report
 
 _COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTICE: "cyan"}
 _EXIT_CODES: tuple[tuple[type[OutkeyError], int], ...] = (
@@ -20,6 +21,13 @@ _EXIT_CODES: tuple[tuple[type[OutkeyError], int], ...] = (
 def exit_code_of(error: OutkeyError) -> int:
     """Return the exit code that tells a script whose fault it was."""
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 1)
+
+
+def report_exit_code(report: Report) -> int:
+    """Return the exit code of a test: whose fault the first failure was."""
+    if report.ok:
+        return 0
+    return 1 if report.error is None else exit_code_of(report.error)
 
 
 def say(text: str) -> None:

@@ -11,6 +11,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Count
 
 from outkey.core import config
+from outkey.core.envelope import Place, SealedRow, key_name_of
 from outkey.core.errors import ConfigError, EditConflict, StorageUnavailable, UnknownConfiguration
 from outkey.core.reference import parse_reference
 from outkey.hosts.django import models
@@ -123,7 +124,7 @@ class DjangoRegistry:
                 origin=state.origin,
                 reference=str(state.reference or ""),
                 sealed=sealed,
-                key_id="" if sealed is None else sealed[2:10].hex(),
+                key_id="" if sealed is None else key_name_of(sealed),
                 set_at=state.set_at,
             )
 
@@ -132,6 +133,23 @@ class DjangoRegistry:
         """Return how many stored secrets each key seals."""
         values = models.SecretValue.objects.exclude(key_id="").values_list("key_id")
         return dict(values.annotate(Count("id")))
+
+    @_stored
+    def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
+        """Return some of the ciphertexts, all versions, that another key than this one seals."""
+        values = models.SecretValue.objects.exclude(key_id__in=["", key]).order_by("id")[:limit]
+        return [SealedRow(_place(value), bytes(value.sealed or b"")) for value in values]
+
+    @_stored
+    def swap_sealed(self, row: SealedRow, stored: bytes) -> None:
+        """Put new bytes in the place of exactly these; where they are gone, do nothing."""
+        place = row.place
+        models.SecretValue.objects.filter(
+            configuration=UUID(place.record),
+            field=place.field,
+            version=place.version,
+            sealed=row.stored,
+        ).update(sealed=stored, key_id=key_name_of(stored))
 
     @_stored
     def sealed(self, configuration: config.Configuration, field: str) -> bytes | None:
@@ -195,6 +213,11 @@ def _loaded(rows: Iterable[models.Configuration]) -> Iterator[config.Configurati
 def _parsed(settings: dict[str, object]) -> dict[str, object]:
     day = settings.get("token_expires_on")
     return settings | {"token_expires_on": date.fromisoformat(str(day))} if day else settings
+
+
+def _place(value: models.SecretValue) -> Place:
+    record = value.configuration_id.hex
+    return Place("secret", record, value.field, value.version, value.origin)
 
 
 def _state(value: models.SecretValue) -> config.SecretState:

@@ -52,6 +52,12 @@ class KeyRoom:
                 self._ring = self.source.load() or self._first_ring()
             return self._ring
 
+    def change(self, ring: Keyring) -> None:
+        """Keep a changed ring and use it from now on."""
+        with self._lock:
+            self.source.save(ring)
+            self._ring = ring
+
     def audit_key(self, key_id: str) -> bytes:
         """Return the audit key of a stream, which an earlier key of the ring may have begun."""
         return self.ring().derive("audit", key_id)
