@@ -39,6 +39,9 @@ class Registry(Configurations, Protocol):
     def remove(self, name: str) -> None:
         """Forget a configuration with its secrets and lines, or raise UnknownConfiguration."""
 
+    def lines(self) -> list[SyncLine]:
+        """Return every sync line, by name."""
+
     def put_line(self, line: SyncLine) -> None:
         """Keep a sync line, new or changed."""
 

@@ -1,5 +1,6 @@
 """What each command does, prints and returns."""
 
+import json
 import stat
 from pathlib import Path
 
@@ -204,6 +205,33 @@ def test_a_test_reports_steps_cause_and_remedy(ready: Terminal, spar: Spar) -> N
     assert "cause: header_format" in wrong.out
     missing = ready("test", "shop", "--json")
     assert (missing.code, missing.json["cause"]) == (2, "secret_missing")
+
+
+def test_what_is_exported_holds_no_secret_and_can_be_applied_elsewhere(
+    ready: Terminal, tmp_path: Path, canary: Canaries
+) -> None:
+    ready("secret", "set", "acme", "token", stdin=canary("token"))
+    text = ready("export").out
+    assert "# token: set " in text
+    assert 'password = "env:SHOP_PASSWORD"' in text
+    assert "shop" not in ready("export", "acme").out
+    elsewhere = Terminal(tmp_path / "elsewhere", canary)
+    assert elsewhere("apply", "-", "--json", stdin=text).json["created"] == ["acme", "shop"]
+    assert elsewhere("export", "shop").out == ready("export", "shop").out
+    assert ready("export", "nobody").code == 2
+
+
+def test_the_audit_is_listed_and_exported_without_a_value(
+    ready: Terminal, canary: Canaries
+) -> None:
+    ready("secret", "set", "acme", "token", stdin=canary("token"))
+    ready("request", "acme", f"/echo?{canary.token('query')}=1")
+    newest, before = ready("audit", "list", "--json", "--limit", "2").json
+    assert (newest["tag"], newest["outcome"]) == ("engine:send:ended", "ok")
+    assert (before["path"], before["attempt"]) == ("/echo", newest["attempt"])
+    assert "engine:send:ended" in ready("audit", "list").out
+    lines = ready("audit", "export").out.splitlines()
+    assert [json.loads(line)["tag"] for line in lines] == [before["tag"], newest["tag"]]
 
 
 def test_a_key_rotation_from_the_terminal(ready: Terminal) -> None:

@@ -67,6 +67,10 @@ class MemoryRegistry:
             self._lines = {n: li for n, li in self._lines.items() if li.configuration != name}
             self._sealed = {k: v for k, v in self._sealed.items() if k[0] != gone.record}
 
+    def lines(self) -> list[SyncLine]:
+        """Return every sync line, by name."""
+        return [self._lines[name] for name in sorted(self._lines)]
+
     def put_line(self, line: SyncLine) -> None:
         """Keep a sync line, new or changed."""
         self._lines[line.name] = line

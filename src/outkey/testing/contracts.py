@@ -331,6 +331,7 @@ class RegistryContract(ABC):
         for path in ("/one", "/two"):
             registry.put_line(SyncLine("line", "contract", "GET", path))
         assert registry.line("line") == SyncLine("line", "contract", "GET", "/two")
+        assert registry.lines() == [SyncLine("line", "contract", "GET", "/two")]
         with pytest.raises(UnknownConfiguration):
             registry.line("another")
 

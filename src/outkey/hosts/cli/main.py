@@ -3,7 +3,9 @@
 import contextlib
 import sys
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -141,6 +143,20 @@ def show(name: Name, *, as_json: AsJson = False) -> None:
         else:
             rows.append((key, value))
     say_table(("Field", "Value"), ((key, _plain(value)) for key, value in rows))
+
+
+@app.command()
+def export(
+    names: Annotated[list[str] | None, typer.Argument(help="all of them if left out")] = None,
+) -> None:
+    """Write configurations as TOML; stored secrets become comments."""
+    from outkey.core.export import render  # noqa: PLC0415
+
+    registry = installation().registry
+    chosen = [registry.get(name) for name in names] if names else registry.all()
+    kept = {configuration.name for configuration in chosen}
+    lines = [line for line in registry.lines() if line.configuration in kept]
+    say(render(chosen, lines).rstrip("\n"))
 
 
 @app.command()
@@ -347,6 +363,36 @@ def audit_verify(*, as_json: AsJson = False) -> int:
         tail = f", {verdict.unprotected_tail} after the last checkpoint"
         say(f"{word}: {verdict.rows} rows{tail if verdict.unprotected_tail else ''}")
     return 0 if verdict.ok else 1
+
+
+@audit_app.command("list")
+def audit_list(
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="how many, newest first")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List the newest records."""
+    records = installation().audit_rows.newest(limit)
+    if as_json:
+        say_json(records)
+        return
+    columns = ("at", "tag", "configuration", "method", "origin", "path", "status", "outcome")
+    rows = ([_moment(r) if c == "at" else r.get(c, "") for c in columns] for r in records)
+    say_table(
+        ("When", "What", "Configuration", "Method", "Origin", "Path", "Status", "Outcome"), rows
+    )
+
+
+@audit_app.command("export")
+def audit_export() -> None:
+    """Write all records as JSON Lines, in the order of their streams."""
+    for row in installation().audit_rows.read():
+        say(row.body.decode())
+
+
+def _moment(record: Mapping[str, object]) -> str:
+    moment = datetime.fromtimestamp(int(str(record["at"])) / 1000, UTC)
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _summary(configuration: Configuration) -> dict[str, object]:

@@ -36,6 +36,11 @@ class DjangoAuditRows:
         if failed:
             raise AuditUnavailable
 
+    def newest(self, limit: int) -> list[dict[str, object]]:
+        """Return the facts of the newest records, newest first."""
+        bodies = AuditRecord.objects.order_by("-id").values_list("body", flat=True)[:limit]
+        return [json.loads(bytes(body)) for body in bodies]
+
     def read(self) -> Iterator[ChainRow]:
         """Return all rows, ordered by stream and number."""
         ordered = AuditRecord.objects.order_by("stream", "number")

@@ -94,6 +94,12 @@ class DjangoRegistry:
         _row(name).delete()
 
     @_stored
+    def lines(self) -> list[config.SyncLine]:
+        """Return every sync line, by name."""
+        found = models.SyncLine.objects.select_related("configuration").order_by("name")
+        return [config.SyncLine(r.name, r.configuration.name, r.method, r.path) for r in found]
+
+    @_stored
     def put_line(self, line: config.SyncLine) -> None:
         """Keep a sync line, new or changed."""
         models.SyncLine.objects.update_or_create(
