@@ -45,6 +45,8 @@ class Call:
         return _framed(self.method, base.origin, target, self._headers(), self.body)
 
     def _headers(self) -> tuple[Header, ...]:
+        if not self.content_type and not self.headers:
+            return _DEFAULTS
         headers = list(_DEFAULTS)
         if self.content_type:
             headers.append(Header("Content-Type", self.content_type, Source.DEFAULT))
@@ -135,10 +137,11 @@ def _framed(
     method: str, origin: Origin, target: str, headers: tuple[Header, ...], body: bytes
 ) -> Request:
     """Put the headers in front that belong to the message itself: Host and Content-Length."""
-    framing = [Header("Host", origin.authority, Source.DEFAULT)]
-    if body or method in _WITH_BODY:
-        framing.append(Header("Content-Length", str(len(body)), Source.DEFAULT))
-    return Request(method, origin, target, (*framing, *headers), body)
+    host = Header("Host", origin.authority, Source.DEFAULT)
+    if not body and method not in _WITH_BODY:
+        return Request(method, origin, target, (host, *headers))
+    length = Header("Content-Length", str(len(body)), Source.DEFAULT)
+    return Request(method, origin, target, (host, length, *headers), body)
 
 
 def _is_framing(name: str, *, keep_body: bool) -> bool:

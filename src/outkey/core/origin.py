@@ -7,7 +7,7 @@ that two parsers could read differently is refused instead of interpreted.
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
@@ -36,12 +36,14 @@ class Origin:
     scheme: str
     host: str
     port: int
+    # The value of the Host header, kept because every request needs it: the port stands there
+    # only where it is not the scheme's own.
+    authority: str = field(init=False, compare=False, repr=False)
 
-    @property
-    def authority(self) -> str:
-        """The value of the Host header: the port only where it is not the scheme's own."""
+    def __post_init__(self) -> None:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+        own = self.port == DEFAULT_PORTS[self.scheme]
+        object.__setattr__(self, "authority", host if own else f"{host}:{self.port}")
 
     @property
     def bound(self) -> str:

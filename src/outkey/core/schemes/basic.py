@@ -29,7 +29,7 @@ class Basic(NamedTuple):
         return Header("Authorization", value, Source.AUTHENTICATION)
 
     def _credentials(self, password: str) -> str:
-        if _CONTROL.search(password):
+        if not password.isprintable() and _CONTROL.search(password):
             raise HeaderFormatError("Password holds a control character", field="password")
         if not self.username and not password:
             raise HeaderFormatError("Username and Password are both empty", field="username")
