@@ -11,7 +11,7 @@ compile pyproject.toml --extra server --group build --output-file requirements/s
 compile pyproject.toml --extra server --group build --group dev --constraint requirements/server.lock \
   --output-file requirements/dev.lock
 compile --group bench --constraint requirements/dev.lock --output-file requirements/bench.lock
-if grep -n '://' requirements/*.lock; then
+if grep -n ':[/][/]' requirements/*.lock; then
   echo "a lock file holds a download address" >&2
   exit 1
 fi

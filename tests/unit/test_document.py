@@ -319,7 +319,9 @@ def test_a_secret_stays_bound_to_its_origin_until_it_is_named_again() -> None:
     "base_url", ["https://API.acme.example:443/other", "https://api.acme.example./"]
 )
 def test_another_path_or_spelling_is_the_same_origin(base_url: str) -> None:
-    merged(f'[configuration.acme]\nbase_url = "{base_url}"').refuse_unbound("token")
+    after = merged(f'[configuration.acme]\nbase_url = "{base_url}"')
+    after.refuse_unbound("token")
+    assert after.base_url == base_url
 
 
 def test_a_merge_that_is_wrong_names_the_configuration() -> None:

@@ -2,17 +2,15 @@
 
 import contextlib
 import sys
-from base64 import b64encode
-from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError, OutkeyError
+from outkey.hosts.cli.home import AsJson, installation
+from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import (
     exit_code_of,
     finding_facts,
@@ -23,9 +21,9 @@ from outkey.hosts.cli.output import (
     say_json,
     say_table,
 )
+from outkey.hosts.cli.shown import facts_of, plain, response_facts, say_response, summary
 
 if TYPE_CHECKING:
-    from outkey.core.message import Response
     from outkey.hosts.django.wiring import Installation
 
 app = typer.Typer(
@@ -38,8 +36,6 @@ app = typer.Typer(
 secret_app = typer.Typer(
     help="Set secrets. They can be replaced, never shown.", no_args_is_help=True
 )
-keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
-audit_app = typer.Typer(help="The record of what was sent.", no_args_is_help=True)
 app.add_typer(secret_app, name="secret")
 app.add_typer(keys_app, name="keys")
 app.add_typer(audit_app, name="audit")
@@ -48,7 +44,6 @@ app.add_typer(audit_app, name="audit")
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 Name = Annotated[str, typer.Argument(help="the configuration's name")]
-AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
 
 
 def main() -> None:
@@ -76,16 +71,6 @@ def _our_usage_error(error: Exception) -> ConfigError:
     if name:
         return ConfigError(f"{name} is not what it should be", hint="See: outkey COMMAND --help")
     return ConfigError("there is no such command, option or argument", hint="See: outkey --help")
-
-
-def installation() -> "Installation":
-    """Open the home that the environment names."""
-    from outkey.hosts.server.home import prepare  # noqa: PLC0415 - Django starts here
-
-    home = prepare()
-    from outkey.hosts.django.wiring import install  # noqa: PLC0415 - after it has started
-
-    return install(home)
 
 
 @app.command()
@@ -117,7 +102,7 @@ def apply(
 @app.command("list")
 def list_configurations(*, as_json: AsJson = False) -> None:
     """List all configurations."""
-    rows = [_summary(configuration) for configuration in installation().registry.all()]
+    rows = [summary(configuration) for configuration in installation().registry.all()]
     if as_json:
         say_json(rows)
     elif rows:
@@ -132,7 +117,7 @@ def list_configurations(*, as_json: AsJson = False) -> None:
 @app.command()
 def show(name: Name, *, as_json: AsJson = False) -> None:
     """Show one configuration; of its secrets only whether they are set."""
-    shown = _shown(installation().registry.get(name))
+    shown = facts_of(installation().registry.get(name))
     if as_json:
         say_json(shown)
         return
@@ -142,7 +127,7 @@ def show(name: Name, *, as_json: AsJson = False) -> None:
             rows += [(f"{key}.{inner}", content) for inner, content in value.items()]
         else:
             rows.append((key, value))
-    say_table(("Field", "Value"), ((key, _plain(value)) for key, value in rows))
+    say_table(("Field", "Value"), ((key, plain(value)) for key, value in rows))
 
 
 @app.command()
@@ -224,9 +209,9 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
     )
     body = response.body if raw else _scrubbed(here, name, response.body)
     if as_json:
-        say_json(_response_facts(response, body))
+        say_json(response_facts(response, body))
     else:
-        _say_response(response, body, include=include)
+        say_response(response, body, include=include)
     return 0 if response.cause is None else 1
 
 
@@ -272,213 +257,6 @@ def set_secret(
         check_secret_field(configuration, field)
         here.secrets.replace(configuration, field, Secret(_read_secret(field)))
     say(f"set: {name} {field}")
-
-
-@keys_app.command("status")
-def keys_status(*, as_json: AsJson = False) -> None:
-    """Show the keys, what they are used for, and how many secrets each seals."""
-    here = installation()
-    try:
-        ring = here.keys.ring()
-    except OutkeyError as error:
-        if as_json:
-            say_json({"sealed": True, "keys": []})
-        say_error(error, as_json=False)
-        raise typer.Exit(exit_code_of(error)) from None
-    uses = here.registry.key_uses()
-    keys = [
-        {"id": k.name, "state": str(k.state), "secrets": uses.get(k.name, 0)} for k in ring.keys
-    ]
-    if as_json:
-        say_json({"sealed": False, "keys": keys})
-    else:
-        say_table(("Key", "State", "Secrets"), (key.values() for key in keys))
-
-
-@keys_app.command("add")
-def keys_add() -> None:
-    """Add a key that only opens; promote it when every process has it."""
-    here = installation()
-    ring, key = here.keys.ring().add()
-    here.keys.change(ring)
-    say(key.name)
-
-
-@keys_app.command("promote")
-def keys_promote(key: Annotated[str, typer.Argument(help="the key's id")]) -> None:
-    """Seal new secrets with this key; the former one still opens."""
-    here = installation()
-    here.keys.change(here.keys.ring().promote(key))
-    say(f"promoted: {key}; bring the stored secrets under it with: outkey keys rewrap")
-
-
-@keys_app.command("rewrap")
-def keys_rewrap() -> None:
-    """Bring all stored secrets under the primary key; may be interrupted and begun again."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress  # noqa: PLC0415
-
-    here = installation()
-    primary = here.keys.ring().primary.name
-    total = sum(count for key, count in here.registry.key_uses().items() if key != primary)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("rewrapping", total=total)
-        for done in here.secrets.rewrap():
-            progress.advance(task, done)
-    say(f"rewrapped: {total}")
-
-
-@keys_app.command("retire")
-def keys_retire(key: Annotated[str, typer.Argument(help="the key's id")]) -> None:
-    """Stop opening with a key that no secret needs any more."""
-    here = installation()
-    uses = here.registry.key_uses().get(key, 0)
-    here.keys.change(here.keys.ring().retire(key, secrets=uses))
-    say(f"retired: {key}")
-
-
-@audit_app.command("verify")
-def audit_verify(*, as_json: AsJson = False) -> int:
-    """Check that no record was changed, removed, inserted or cut off."""
-    from outkey.core.chain import verify  # noqa: PLC0415
-
-    here = installation()
-    verdict = verify(
-        here.audit_rows.read(),
-        here.keys.audit_key,
-        checkpoints=here.checkpoints.read(),
-        tombstones=(),
-    )
-    if as_json:
-        say_json(
-            {
-                "ok": verdict.ok,
-                "rows": verdict.rows,
-                "first_bad": verdict.first_bad,
-                "unprotected_tail": verdict.unprotected_tail,
-            }
-        )
-    else:
-        word = "clean" if verdict.ok else f"broken at {verdict.first_bad}"
-        tail = f", {verdict.unprotected_tail} after the last checkpoint"
-        say(f"{word}: {verdict.rows} rows{tail if verdict.unprotected_tail else ''}")
-    return 0 if verdict.ok else 1
-
-
-@audit_app.command("list")
-def audit_list(
-    *,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="how many, newest first")] = 50,
-    as_json: AsJson = False,
-) -> None:
-    """List the newest records."""
-    records = installation().audit_rows.newest(limit)
-    if as_json:
-        say_json(records)
-        return
-    columns = ("at", "tag", "configuration", "method", "origin", "path", "status", "outcome")
-    rows = ([_moment(r) if c == "at" else r.get(c, "") for c in columns] for r in records)
-    say_table(
-        ("When", "What", "Configuration", "Method", "Origin", "Path", "Status", "Outcome"), rows
-    )
-
-
-@audit_app.command("export")
-def audit_export() -> None:
-    """Write all records as JSON Lines, in the order of their streams."""
-    for row in installation().audit_rows.read():
-        say(row.body.decode())
-
-
-def _moment(record: Mapping[str, object]) -> str:
-    moment = datetime.fromtimestamp(int(str(record["at"])) / 1000, UTC)
-    return moment.strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _summary(configuration: Configuration) -> dict[str, object]:
-    return {
-        "name": configuration.name,
-        "base_url": configuration.base_url,
-        "authentication_type": str(configuration.authentication_type),
-        "environment": str(configuration.environment),
-        "network": str(configuration.network),
-        "status": "never_tested",
-        "last_verified_at": None,
-    }
-
-
-def _shown(configuration: Configuration) -> dict[str, object]:
-    """Return a configuration by its TOML keys; a secret is whether, since when and from where."""
-    shown: dict[str, object] = {"name": configuration.name}
-    for path, value in configuration.values().items():
-        section, dot, key = path.partition(".")
-        if dot:
-            inner = shown.setdefault(section, {})
-            assert isinstance(inner, dict)  # noqa: S101 - for the type checker
-            inner[key] = value
-        else:
-            shown[path] = value
-    for field in configuration.needed_secrets():
-        if not field.startswith("header:"):
-            shown[field] = _secret_facts(configuration, field)
-    shown["headers"] = [
-        {
-            "key": row.key,
-            "value": _secret_facts(configuration, row.secret_field) if row.secret else row.value,
-            "secret": row.secret,
-        }
-        for row in configuration.headers
-    ]
-    return shown
-
-
-def _secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
-    state = configuration.secrets.get(field)
-    return {
-        "set": state is not None,
-        "set_at": state.set_at if state else None,
-        "reference": str(state.reference) if state and state.reference else None,
-    }
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, dict):
-        return (value["reference"] or "set") if value["set"] else "not set"
-    if isinstance(value, list):
-        return "\n".join(f"{row['key']}: {_plain(row['value'])}" for row in value)
-    return str(value)
-
-
-def _response_facts(response: "Response", body: bytes) -> dict[str, object]:
-    text: object
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        text = {"base64": b64encode(body).decode()}
-    return {
-        "status": response.status,
-        "headers": [list(pair) for pair in response.headers],
-        "body": text,
-        "cause": response.cause,
-        "remedy": response.remedy,
-        "attempt": response.attempt,
-    }
-
-
-def _say_response(response: "Response", body: bytes, *, include: bool) -> None:
-    if include:
-        say(f"HTTP {response.status}")
-        for name, value in response.headers:
-            say(f"{name}: {value}")
-        say("")
-    sys.stdout.flush()
-    sys.stdout.buffer.write(body)
-    if body and not body.endswith(b"\n") and sys.stdout.isatty():
-        say("")
-    sys.stdout.flush()
-    if response.cause is not None:
-        sys.stderr.write(f"error[{response.cause}]: the API answered {response.status}\n")
-        sys.stderr.write(f"hint: {response.remedy}\n")
 
 
 def _scrubbed(here: "Installation", name: str, body: bytes) -> bytes:

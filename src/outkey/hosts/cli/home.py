@@ -1,0 +1,20 @@
+"""Opening the home that the environment names. Django starts here, and not before it is needed."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from outkey.hosts.django.wiring import Installation
+
+AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
+
+
+def installation() -> "Installation":
+    """Open the home that the environment names."""
+    from outkey.hosts.server.home import prepare  # noqa: PLC0415 - Django starts here
+
+    home = prepare()
+    from outkey.hosts.django.wiring import install  # noqa: PLC0415 - after it has started
+
+    return install(home)

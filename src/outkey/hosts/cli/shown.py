@@ -1,0 +1,98 @@
+"""What the command line shows of configurations and answers; of secrets, only their state."""
+
+import sys
+from base64 import b64encode
+
+from outkey.core.config import Configuration
+from outkey.core.message import Response
+from outkey.hosts.cli.output import say
+
+
+def summary(configuration: Configuration) -> dict[str, object]:
+    """Return a row of the list."""
+    return {
+        "name": configuration.name,
+        "base_url": configuration.base_url,
+        "authentication_type": str(configuration.authentication_type),
+        "environment": str(configuration.environment),
+        "network": str(configuration.network),
+        "status": "never_tested",
+        "last_verified_at": None,
+    }
+
+
+def facts_of(configuration: Configuration) -> dict[str, object]:
+    """Return a configuration by its TOML keys; a secret is whether, since when and from where."""
+    shown: dict[str, object] = {"name": configuration.name}
+    for path, value in configuration.values().items():
+        section, dot, key = path.partition(".")
+        if dot:
+            inner = shown.setdefault(section, {})
+            assert isinstance(inner, dict)  # noqa: S101 - for the type checker
+            inner[key] = value
+        else:
+            shown[path] = value
+    for field in configuration.needed_secrets():
+        if not field.startswith("header:"):
+            shown[field] = _secret_facts(configuration, field)
+    shown["headers"] = [
+        {
+            "key": row.key,
+            "value": _secret_facts(configuration, row.secret_field) if row.secret else row.value,
+            "secret": row.secret,
+        }
+        for row in configuration.headers
+    ]
+    return shown
+
+
+def _secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
+    state = configuration.secrets.get(field)
+    return {
+        "set": state is not None,
+        "set_at": state.set_at if state else None,
+        "reference": str(state.reference) if state and state.reference else None,
+    }
+
+
+def plain(value: object) -> str:
+    """Return one value of a configuration for a person."""
+    if isinstance(value, dict):
+        return (value["reference"] or "set") if value["set"] else "not set"
+    if isinstance(value, list):
+        return "\n".join(f"{row['key']}: {plain(row['value'])}" for row in value)
+    return str(value)
+
+
+def response_facts(response: Response, body: bytes) -> dict[str, object]:
+    """Return an answer as programs read it; a body that is no text as Base64."""
+    text: object
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        text = {"base64": b64encode(body).decode()}
+    return {
+        "status": response.status,
+        "headers": [list(pair) for pair in response.headers],
+        "body": text,
+        "cause": response.cause,
+        "remedy": response.remedy,
+        "attempt": response.attempt,
+    }
+
+
+def say_response(response: Response, body: bytes, *, include: bool) -> None:
+    """Print an answer; what was wrong with it goes to stderr."""
+    if include:
+        say(f"HTTP {response.status}")
+        for name, value in response.headers:
+            say(f"{name}: {value}")
+        say("")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(body)
+    if body and not body.endswith(b"\n") and sys.stdout.isatty():
+        say("")
+    sys.stdout.flush()
+    if response.cause is not None:
+        sys.stderr.write(f"error[{response.cause}]: the API answered {response.status}\n")
+        sys.stderr.write(f"hint: {response.remedy}\n")
