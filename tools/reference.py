@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from outkey.core import errors
-from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
 from outkey.core.diagnosis import REMEDIES
 from outkey.core.fields import FIELDS, Field, Kind, Tab
 from outkey.spar.scenes import index
@@ -89,9 +89,10 @@ def _audit() -> Iterator[str]:
     yield "# What is recorded\n"
     yield "An intent is recorded before credentials leave, its outcome after."
     yield "Rows hold these facts and nothing else: no value, body, query string or error text.\n"
-    for event in (Intent, Outcome, Refusal):
+    for event in (Intent, Outcome, Refusal, Change):
         tag = next(f.default for f in fields(event) if f.name == "tag")
-        yield f"## `{tag}`\n"
+        title = f"`{tag}`" if isinstance(tag, Tag) else "Changes: `api:…` and `keys:…`"
+        yield f"## {title}\n"
         yield f"{inspect.getdoc(event)}\n"
         yield from (f"- `{f.name}`" for f in fields(event))
         if event is Intent:

@@ -6,7 +6,7 @@ Each port has a fake and a contract suite in `outkey.testing`, which every adapt
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.audit import Change, Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, Mark
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.envelope import SealedRow
@@ -68,6 +68,13 @@ class Secrets(Protocol):
         """Return a secret for immediate use, or raise SecretMissing."""
 
 
+class SecretStore(Secrets, Protocol):
+    """Where secret values are kept and replaced."""
+
+    def replace(self, configuration: Configuration, field: str, secret: Secret) -> SecretState:
+        """Keep a new value, for the origin that the configuration has now."""
+
+
 class Transport(Protocol):
     """What carries a request to an address and brings the answer back.
 
@@ -121,6 +128,9 @@ class Audit(Protocol):
 
     def intend(self, intent: Intent) -> str:
         """Record an intent durably and return the attempt's id, or raise AuditUnavailable."""
+
+    def note(self, change: Change) -> None:
+        """Record durably who is about to change what, or raise AuditUnavailable."""
 
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended; best effort, never raises."""

@@ -19,7 +19,7 @@ from outkey.core.errors import (
     StorageUnavailable,
 )
 from outkey.core.secret import Secret
-from outkey.engine.manage import apply
+from outkey.engine.manage import Desk, apply
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
@@ -53,7 +53,8 @@ headers = [{{ key = "X-API-Key" }}]
 [configuration.acme.limits]
 retries = 0
 """
-    apply(made.registry, made.gateway.sender, parse_document(text), dry_run=False)
+    desk = Desk(made.registry, made.secrets, made.audit, "tester")
+    apply(desk, made.gateway.sender, parse_document(text), dry_run=False)
     yield made
     made.gateway.close()
 
@@ -173,7 +174,7 @@ def test_the_chain_is_clean_and_an_edited_row_is_found(here: "Installation") -> 
     assert before.ok
     assert before.rows >= 5
     row = AuditRecord.objects.order_by("number")[1]
-    row.body = bytes(row.body).replace(b'"status":200', b'"status":500')
+    row.body = bytes(row.body).replace(b'"acme"', b'"evil"')
     row.save()
     assert verdict(here).first_bad == f"{row.stream}:{row.number}"
 

@@ -32,7 +32,7 @@ def test_a_default_is_not_written() -> None:
 
 def test_a_stored_secret_is_a_comment_with_its_day() -> None:
     origin = "https://a.example:443"
-    rows = (HeaderRow("X-API-Key", "", secret=True),)
+    rows = (HeaderRow("X-API-Key", "", secret=True), HeaderRow("X-Unset", "", secret=True))
     made = build("a", {"base_url": "https://a.example"}, headers=rows)
     stored = replace(
         made,
@@ -49,7 +49,10 @@ def test_a_stored_secret_is_a_comment_with_its_day() -> None:
     assert "# value: set 2027-01-15\n" in text
     assert 'token = "env:TOKEN"\n' in text
     tables = tomllib.loads(text)["configuration"]["a"]
-    assert tables["headers"] == [{"key": "X-API-Key", "secret": True}]
+    assert tables["headers"] == [
+        {"key": "X-API-Key", "secret": True},
+        {"key": "X-Unset", "secret": True},
+    ]
 
 
 ONE_LINE = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=20)

@@ -7,9 +7,11 @@ from outkey.adapters.permits_memory import MemoryPermits
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
+from outkey.core.audit import Change, Tag
 from outkey.core.config import SecretState
 from outkey.core.document import parse_document
 from outkey.core.errors import (
+    AuditUnavailable,
     ConfigError,
     Sealed,
     SecretMissing,
@@ -19,9 +21,9 @@ from outkey.core.errors import (
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
 from outkey.engine.egress import Egress
-from outkey.engine.manage import Applied, apply, check_secret_field, set_reference
+from outkey.engine.manage import Applied, Desk, apply, check_secret_field
 from outkey.engine.send import Sender
-from outkey.testing import FakeClock
+from outkey.testing import FakeClock, MemoryAudit
 
 DOCUMENT = """
 [configuration.acme]
@@ -47,11 +49,13 @@ class Office:
         self.secrets = StoredSecrets(
             self.registry, ReferencedSecrets(), lambda: self.ring, self.clock
         )
+        self.audit = MemoryAudit()
+        self.desk = Desk(self.registry, self.secrets, self.audit, "tester")
         permits = MemoryPermits(self.clock)
         self.sender = Sender(self.secrets, self.clock, permits, Egress(), lambda: 0.5)
 
     def apply(self, text: str, *, dry_run: bool = False) -> Applied:
-        return apply(self.registry, self.sender, parse_document(text), dry_run=dry_run)
+        return apply(self.desk, self.sender, parse_document(text), dry_run=dry_run)
 
 
 def test_a_document_creates_then_changes_nothing_then_updates() -> None:
@@ -166,7 +170,7 @@ def test_a_reference_is_set_for_the_address_of_now() -> None:
     office = Office()
     office.apply(DOCUMENT)
     reference = parse_reference("env:X", field="token")
-    set_reference(office.registry, "acme", "token", reference)
+    office.desk.set_reference("acme", "token", reference)
     state = office.registry.get("acme").secrets["token"]
     assert (state.reference, state.origin) == (reference, "https://api.acme.example:443")
 
@@ -179,3 +183,35 @@ def test_secrets_of_the_table_and_of_rows_can_be_set(field: str) -> None:
     with pytest.raises(ConfigError, match="no such secret") as caught:
         check_secret_field(office.registry.get("other"), "header:X-API-Key")
     assert "password" in caught.value.hint
+
+
+def test_every_change_is_recorded_first_with_names_and_without_values() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    office.apply('[configuration.acme]\nnotes = "canary"\ntoken = "env:OTHER"\nheaders = []')
+    office.desk.set_secret("acme", "password", Secret("canary"))
+    office.desk.remove("other")
+    assert office.audit.events == [
+        Change(Tag.CONFIGURATION_CREATED, "tester", "acme"),
+        Change(Tag.CONFIGURATION_CREATED, "tester", "other"),
+        Change(Tag.CONFIGURATION_UPDATED, "tester", "acme", ("notes", "headers", "token")),
+        Change(Tag.SECRET_SET, "tester", "acme", ("password",)),
+        Change(Tag.CONFIGURATION_REMOVED, "tester", "other"),
+    ]
+    assert "canary" not in repr(office.audit.events)
+
+
+def test_what_cannot_be_recorded_is_not_done() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    before = office.registry.all()
+    office.audit.broken = True
+    for change in (
+        lambda: office.apply('[configuration.acme]\nnotes = "new"'),
+        lambda: office.desk.set_secret("acme", "token", Secret("x")),
+        lambda: office.desk.set_reference("acme", "token", parse_reference("env:X", field="f")),
+        lambda: office.desk.remove("acme"),
+    ):
+        with pytest.raises(AuditUnavailable):
+            change()
+    assert office.registry.all() == before

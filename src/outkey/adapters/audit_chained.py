@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.audit import Change, Intent, Outcome, Refusal
 from outkey.core.chain import (
     ChainRow,
     canonical,
@@ -71,6 +71,10 @@ class ChainedAudit:
         attempt = secrets.token_hex(16)
         self._write(self._entry({"attempt": attempt} | asdict(intent), awaited=True))
         return attempt
+
+    def note(self, change: Change) -> None:
+        """Record durably who is about to change what, or raise AuditUnavailable."""
+        self._write(self._entry(asdict(change), awaited=True))
 
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended; it is written with the next intent."""

@@ -5,7 +5,7 @@ import logging
 import secrets
 from dataclasses import asdict
 
-from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.audit import Change, Intent, Outcome, Refusal
 
 _logger = logging.getLogger("outkey.audit")
 
@@ -19,6 +19,10 @@ class LoggingAudit:
         self._write(intent, attempt=attempt)
         return attempt
 
+    def note(self, change: Change) -> None:
+        """Record who is about to change what."""
+        self._write(change)
+
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended."""
         self._write(outcome)
@@ -27,6 +31,6 @@ class LoggingAudit:
         """Record that nothing was sent."""
         self._write(refusal)
 
-    def _write(self, event: Intent | Outcome | Refusal, **more: str) -> None:
+    def _write(self, event: Intent | Change | Outcome | Refusal, **more: str) -> None:
         if _logger.isEnabledFor(logging.INFO):
             _logger.info("%s", json.dumps(more | asdict(event)))

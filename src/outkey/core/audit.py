@@ -17,6 +17,16 @@ class Tag(StrEnum):
     SEND_INTENT = "engine:send:intended"
     SEND_OUTCOME = "engine:send:ended"
     SEND_REFUSED = "engine:send:refused"
+    CONFIGURATION_CREATED = "api:configuration:created"
+    CONFIGURATION_UPDATED = "api:configuration:updated"
+    CONFIGURATION_REMOVED = "api:configuration:removed"
+    CONFIGURATION_EXPORTED = "api:configuration:exported"
+    CONFIGURATION_TESTED = "api:configuration:tested"
+    SECRET_SET = "api:secret:set"  # noqa: S105 - the name of an event
+    KEY_ADDED = "keys:key:added"
+    KEY_PROMOTED = "keys:key:promoted"
+    KEY_REWRAPPED = "keys:key:rewrapped"
+    KEY_RETIRED = "keys:key:retired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,17 @@ class Refusal:
     line: str
     code: str
     tag: Tag = Tag.SEND_REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Somebody is about to change or read out what is kept. Field names only, never values."""
+
+    tag: Tag
+    actor: str
+    configuration: str = ""
+    fields: tuple[str, ...] = ()
+    key: str = ""
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 import pytest
 
-from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
 from outkey.core.chain import ChainRow, chain_start, chained, sign_checkpoint
 from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
 from outkey.core.envelope import Envelope, Place
@@ -204,6 +204,7 @@ class AuditContract(ABC):
         intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0)
         attempt = audit.intend(intent)
         audit.conclude(Outcome(attempt, 200, "ok", 5))
+        audit.note(Change(Tag.SECRET_SET, "somebody", "acme", ("token",)))
         audit.refuse(Refusal("", "acme", "", "egress_denied"))
         assert audit.intend(intent) != attempt
 

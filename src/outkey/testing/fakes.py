@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from outkey.adapters.permits_memory import MemoryPermits
 from outkey.adapters.registry_memory import MemoryRegistry
-from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.audit import Change, Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, Mark
 from outkey.core.config import Configuration, HeaderRow, SyncLine, build
 from outkey.core.errors import (
@@ -131,7 +131,7 @@ class MemoryAudit:
     """Records in a list; can be told to fail."""
 
     def __init__(self) -> None:
-        self.events: list[Intent | Outcome | Refusal] = []
+        self.events: list[Intent | Change | Outcome | Refusal] = []
         self.broken = False
 
     def intend(self, intent: Intent) -> str:
@@ -140,6 +140,12 @@ class MemoryAudit:
             raise AuditUnavailable
         self.events.append(intent)
         return f"attempt-{len(self.events)}"
+
+    def note(self, change: Change) -> None:
+        """Record who is about to change what."""
+        if self.broken:
+            raise AuditUnavailable
+        self.events.append(change)
 
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended."""

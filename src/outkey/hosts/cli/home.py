@@ -1,10 +1,12 @@
 """Opening the home that the environment names. Django starts here, and not before it is needed."""
 
+import getpass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from outkey.engine.manage import Desk
     from outkey.hosts.django.wiring import Installation
 
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
@@ -18,3 +20,10 @@ def installation() -> "Installation":
     from outkey.hosts.django.wiring import install  # noqa: PLC0415 - after it has started
 
     return install(home)
+
+
+def desk_of(here: "Installation") -> "Desk":
+    """Return the desk of whoever runs the command."""
+    from outkey.engine.manage import Desk  # noqa: PLC0415
+
+    return Desk(here.registry, here.secrets, here.audit, f"cli:{getpass.getuser()}")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from outkey.core.audit import Tag
 from outkey.core.errors import ConfigError, OutkeyError
-from outkey.hosts.cli.home import AsJson, installation
+from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import (
     exit_code_of,
@@ -86,7 +87,7 @@ def apply(
 
     here = installation()
     document = parse_document(_read_text(file))
-    done = apply_document(here.registry, here.gateway.sender, document, dry_run=dry_run)
+    done = apply_document(desk_of(here), here.gateway.sender, document, dry_run=dry_run)
     if as_json:
         findings = [finding_facts(finding, name) for name, finding in done.findings]
         groups = {kind: getattr(done, kind) for kind in ("created", "updated", "unchanged")}
@@ -137,10 +138,13 @@ def export(
     """Write configurations as TOML; stored secrets become comments."""
     from outkey.core.export import render  # noqa: PLC0415
 
-    registry = installation().registry
+    here = installation()
+    registry = here.registry
     chosen = [registry.get(name) for name in names] if names else registry.all()
     kept = {configuration.name for configuration in chosen}
     lines = [line for line in registry.lines() if line.configuration in kept]
+    for configuration in chosen:
+        desk_of(here).note(Tag.CONFIGURATION_EXPORTED, configuration.name)
     say(render(chosen, lines).rstrip("\n"))
 
 
@@ -155,7 +159,7 @@ def delete(
         if not sys.stdin.isatty():
             raise ConfigError("deleting needs --yes where nobody can be asked")
         typer.confirm(f"Delete {name} with its secrets?", abort=True)
-    here.registry.remove(name)
+    desk_of(here).remove(name)
     say(f"deleted: {name}")
 
 
@@ -218,7 +222,11 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
 @app.command("test")
 def try_out(name: Name, *, as_json: AsJson = False) -> int:
     """Test a configuration step by step, with cause and remedy."""
-    report = installation().gateway.test(name)
+    here = installation()
+    here.registry.get(name)
+    with contextlib.suppress(OutkeyError):  # the report itself will say that we are sealed
+        desk_of(here).note(Tag.CONFIGURATION_TESTED, name)
+    report = here.gateway.test(name)
     if as_json:
         facts = asdict(report)
         del facts["error"]
@@ -247,15 +255,15 @@ def set_secret(
     """Set a secret from standard input, a prompt, or a reference; never from the command line."""
     from outkey.core.reference import parse_reference  # noqa: PLC0415
     from outkey.core.secret import Secret  # noqa: PLC0415
-    from outkey.engine.manage import check_secret_field, set_reference  # noqa: PLC0415
+    from outkey.engine.manage import check_secret_field  # noqa: PLC0415
 
     here = installation()
+    desk = desk_of(here)
     if reference is not None:
-        set_reference(here.registry, name, field, parse_reference(reference, field=field))
+        desk.set_reference(name, field, parse_reference(reference, field=field))
     else:
-        configuration = here.registry.get(name)
-        check_secret_field(configuration, field)
-        here.secrets.replace(configuration, field, Secret(_read_secret(field)))
+        check_secret_field(here.registry.get(name), field)
+        desk.set_secret(name, field, Secret(_read_secret(field)))
     say(f"set: {name} {field}")
 
 

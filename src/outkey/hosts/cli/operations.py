@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from outkey.core.audit import Tag
 from outkey.core.errors import OutkeyError
-from outkey.hosts.cli.home import AsJson, installation
+from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.output import exit_code_of, say, say_error, say_json, say_table
 
 keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
@@ -40,6 +41,7 @@ def keys_add() -> None:
     """Add a key that only opens; promote it when every process has it."""
     here = installation()
     ring, key = here.keys.ring().add()
+    desk_of(here).note(Tag.KEY_ADDED, key=key.name)
     here.keys.change(ring)
     say(key.name)
 
@@ -48,7 +50,9 @@ def keys_add() -> None:
 def keys_promote(key: Annotated[str, typer.Argument(help="the key's id")]) -> None:
     """Seal new secrets with this key; the former one still opens."""
     here = installation()
-    here.keys.change(here.keys.ring().promote(key))
+    ring = here.keys.ring().promote(key)
+    desk_of(here).note(Tag.KEY_PROMOTED, key=key)
+    here.keys.change(ring)
     say(f"promoted: {key}; bring the stored secrets under it with: outkey keys rewrap")
 
 
@@ -60,6 +64,7 @@ def keys_rewrap() -> None:
 
     here = installation()
     primary = here.keys.ring().primary.name
+    desk_of(here).note(Tag.KEY_REWRAPPED, key=primary)
     total = sum(count for key, count in here.registry.key_uses().items() if key != primary)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("rewrapping", total=total)
@@ -73,7 +78,9 @@ def keys_retire(key: Annotated[str, typer.Argument(help="the key's id")]) -> Non
     """Stop opening with a key that no secret needs any more."""
     here = installation()
     uses = here.registry.key_uses().get(key, 0)
-    here.keys.change(here.keys.ring().retire(key, secrets=uses))
+    ring = here.keys.ring().retire(key, secrets=uses)
+    desk_of(here).note(Tag.KEY_RETIRED, key=key)
+    here.keys.change(ring)
     say(f"retired: {key}")
 
 

@@ -17,24 +17,12 @@ from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.audit import Intent, Outcome, Refusal
+from outkey.core.audit import Change, Intent, Outcome, Refusal
 from outkey.core.errors import OutkeyError, Sealed
 from outkey.engine.gateway import Gateway, Ports
 from outkey.hosts.django.audit import DjangoAuditRows
 from outkey.hosts.django.models import SecretValue
 from outkey.hosts.django.registry import DjangoRegistry
-
-
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """An outkey with its database, key and audit, ready for use."""
-
-    registry: DjangoRegistry
-    secrets: StoredSecrets
-    keys: "KeyRoom"
-    audit_rows: DjangoAuditRows
-    checkpoints: CheckpointFile
-    gateway: Gateway
 
 
 class KeyRoom:
@@ -81,6 +69,10 @@ class InstalledAudit:
         """Record an intent durably, or raise AuditUnavailable or Sealed."""
         return self._chain().intend(intent)
 
+    def note(self, change: Change) -> None:
+        """Record durably who is about to change what, or raise AuditUnavailable or Sealed."""
+        self._chain().note(change)
+
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended."""
         self._chain().conclude(outcome)
@@ -107,12 +99,26 @@ class InstalledAudit:
             return self._opened
 
 
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """An outkey with its database, key and audit, ready for use."""
+
+    registry: DjangoRegistry
+    secrets: StoredSecrets
+    keys: KeyRoom
+    audit: InstalledAudit
+    audit_rows: DjangoAuditRows
+    checkpoints: CheckpointFile
+    gateway: Gateway
+
+
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installation:
     """Build an installation; the database is Django's default one."""
     clock, registry = SystemClock(), DjangoRegistry()
     keys = KeyRoom(KeySource.from_environment(environment, home / "config" / "key"))
     secrets = StoredSecrets(registry, ReferencedSecrets(), keys.ring, clock)
     rows, checkpoints = DjangoAuditRows(), CheckpointFile(home / "config" / "audit-checkpoints")
+    audit = InstalledAudit(keys, rows, checkpoints)
     gateway = Gateway(
         Ports(
             configurations=registry,
@@ -120,8 +126,8 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installa
             transport=Urllib3Transport(),
             resolver=SystemResolver(),
             clock=clock,
-            audit=InstalledAudit(keys, rows, checkpoints),
+            audit=audit,
             permits=MemoryPermits(clock),
         )
     )
-    return Installation(registry, secrets, keys, rows, checkpoints, gateway)
+    return Installation(registry, secrets, keys, audit, rows, checkpoints, gateway)
