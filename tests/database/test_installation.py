@@ -18,6 +18,7 @@ from outkey.core.errors import (
     SecretUnreadable,
     StorageUnavailable,
 )
+from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
 from outkey.engine.manage import Desk, apply
 from outkey.spar import Spar
@@ -162,6 +163,22 @@ def test_without_the_right_key_it_is_sealed_and_the_right_key_restores_everythin
     assert spar.journal == []
     with installed(home, OUTKEY_KEY=right).gateway as gateway:
         assert gateway.send("acme", "GET", "/bearer").status == 200
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_the_key_file_cannot_be_sent_as_a_secret(
+    here: "Installation", spar: Spar, tmp_path: Path, *, link: bool
+) -> None:
+    set_both(here, "one", "two")
+    place = here.keys.source.file
+    if link:
+        (tmp_path / "link").symlink_to(place)
+        place = tmp_path / "link"
+    desk = Desk(here.registry, here.secrets, here.audit, "attacker")
+    desk.set_reference("acme", "token", parse_reference(f"file:{place}", field="token"))
+    with pytest.raises(SecretMissing, match="cannot be read"):
+        here.gateway.send("acme", "GET", "/echo")
+    assert spar.journal == []
 
 
 def test_the_chain_is_clean_and_an_edited_row_is_found(here: "Installation") -> None:

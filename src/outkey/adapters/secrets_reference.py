@@ -4,6 +4,8 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Sequence
+from pathlib import Path
 
 from outkey.core.config import Configuration
 from outkey.core.errors import SecretMissing, frameless
@@ -14,7 +16,13 @@ _MAX_BYTES = 64 * 1024
 
 
 class ReferencedSecrets:
-    """Opens what a configuration's references name; nothing is cached."""
+    """Opens what a configuration's references name; nothing is cached.
+
+    `own` are files that no configuration may send: outkey's key first of all.
+    """
+
+    def __init__(self, own: Sequence[Path] = ()) -> None:
+        self._own = own
 
     @frameless
     def open(self, configuration: Configuration, field: str) -> Secret:
@@ -26,7 +34,7 @@ class ReferencedSecrets:
         return (
             _from_environment(reference, field)
             if reference.store is Store.ENV
-            else _from_file(reference, field)
+            else _from_file(reference, field, self._own)
         )
 
 
@@ -43,9 +51,9 @@ def _from_environment(reference: Reference, field: str) -> Secret:
     return Secret(value)
 
 
-def _from_file(reference: Reference, field: str) -> Secret:
+def _from_file(reference: Reference, field: str, own: Sequence[Path]) -> Secret:
     try:
-        content = _read_regular_file(reference.place)
+        content = _read_regular_file(reference.place, own)
         # Editors end files with a newline that is no part of the secret; one is removed.
         text = re.sub(r"\r?\n\Z", "", content.decode("utf-8"))
     except OSError:
@@ -57,10 +65,14 @@ def _from_file(reference: Reference, field: str) -> Secret:
     return Secret(text)
 
 
-def _read_regular_file(place: str) -> bytes:
-    """Read a file, but no pipe or device, which could keep us waiting for ever."""
+def _read_regular_file(place: str, own: Sequence[Path]) -> bytes:
+    """Read a file, but none of our own, and no pipe or device that could keep us waiting."""
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
+        # Compared by what was opened, so that links do not help.
+        if any(path.exists() and os.path.samestat(path.stat(), status) for path in own):
+            raise OSError(errno.EACCES, "outkey's own")
         return file.read(_MAX_BYTES + 1)

@@ -116,7 +116,8 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installa
     """Build an installation; the database is Django's default one."""
     clock, registry = SystemClock(), DjangoRegistry()
     keys = KeyRoom(KeySource.from_environment(environment, home / "config" / "key"))
-    secrets = StoredSecrets(registry, ReferencedSecrets(), keys.ring, clock)
+    references = ReferencedSecrets(own=[keys.source.file])
+    secrets = StoredSecrets(registry, references, keys.ring, clock)
     rows, checkpoints = DjangoAuditRows(), CheckpointFile(home / "config" / "audit-checkpoints")
     audit = InstalledAudit(keys, rows, checkpoints)
     gateway = Gateway(
