@@ -1,6 +1,7 @@
 """Every edge of the world in one file: Protocols only.
 
-Each port has a fake and a contract suite in `outkey.testing`, which every adapter passes too.
+Each blocking port has a stand-in and a contract suite in `outkey.testing`, which every adapter
+passes too; the asynchronous ones have the same promises.
 """
 
 from collections.abc import Iterator, Sequence

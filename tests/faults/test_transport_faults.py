@@ -1,7 +1,7 @@
 """Bad manners of servers, played by the sparring provider or a raw socket."""
 
-import contextlib
 import gzip
+import io
 import os
 import resource
 import socket
@@ -14,12 +14,13 @@ import traceback
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from contract.raw_peer import raw_peer
 from outkey import Gateway
-from outkey.adapters import connection_pool
+from outkey.adapters import connection_pool, transport_urllib3
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.errors import (
     AnswerBroken,
@@ -171,35 +172,52 @@ def test_a_post_on_a_connection_that_dies_under_it_is_not_repeated() -> None:
     assert [request[:4] for request in seen] == [b"GET ", b"POST"]
 
 
-def test_an_answer_that_comes_before_the_request_was_read_counts_and_is_not_repeated() -> None:
-    """A server may answer 401 to the head of a large upload and hang up."""
-    seen: list[bytes] = []
+class HangingUp:
+    """A socket whose peer answers the head of an upload and closes before it has read the rest."""
 
-    def serve(listener: socket.socket) -> None:
-        while True:
-            try:
-                stream, _ = listener.accept()
-            except OSError:
-                return
-            with stream:
-                seen.append(stream.recv(1024)[:3])
-                stream.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
-                stream.shutdown(socket.SHUT_WR)
-                stream.settimeout(0.2)
-                # Read a little and close: what is still coming makes the kernel reset.
-                with contextlib.suppress(OSError):
-                    stream.recv(1024)
+    def __init__(self, answer: bytes) -> None:
+        self._answer = io.BytesIO(answer)
+        self.sent = 0
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=serve, args=(listener,), daemon=True).start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with from_text(f'[configuration.a]\nbase_url = "{url}"\nnetwork = "internal"') as gateway:
-            try:
-                assert gateway.send("a", "PUT", "/", data=b"x" * 20_000_000).status == 401
-                assert seen == [b"PUT"]
-            except ConnectionFailed:
-                pass  # the reset may overtake the answer; then nobody can know it
-        listener.shutdown(socket.SHUT_RDWR)
+    def settimeout(self, _: float) -> None:
+        """Waits are not this socket's business."""
+
+    def sendall(self, data: bytes) -> None:
+        if self.sent:
+            raise BrokenPipeError
+        self.sent += len(data)
+
+    def recv_into(self, buffer: memoryview) -> int:
+        return self._answer.readinto(buffer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", None),
+        (b"", ConnectionFailed),
+    ],
+)
+def test_an_answer_that_comes_before_the_upload_was_read_counts(
+    transport: Urllib3Transport,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: bytes,
+    error: type[OutkeyError] | None,
+) -> None:
+    sock, closed = HangingUp(answer), []
+    connection = SimpleNamespace(sock=sock, close=lambda: closed.append(True))
+    kept = connection_pool.Kept(connection, "127.0.0.1", None)  # type: ignore[arg-type]
+    monkeypatch.setattr(transport_urllib3, "_connect", lambda *_: kept)
+    origin = Origin("http", "127.0.0.1", 9)
+    route = Route(("127.0.0.1",), "p", TlsSettings(), 1.0, 1.0, 2.0, 1024)
+    upload = Request("PUT", origin, "/", (), b"x" * 200_000)
+    if error is None:
+        assert transport.send(upload, route).status == 401
+    else:
+        with pytest.raises(error):
+            transport.send(upload, route)
+    assert 0 < sock.sent < 200_000
+    assert closed == [True]
 
 
 @pytest.mark.parametrize("path", ["/slow/silent?seconds=5", "/reset", "/truncated", "/huge"])
@@ -391,8 +409,6 @@ def test_a_connection_that_meets_itself_is_refused(transport: Urllib3Transport) 
         assert probe.getsockname() == probe.getpeername()
 
         from urllib3.connection import HTTPConnection
-
-        from outkey.adapters import transport_urllib3
 
         connection = HTTPConnection("127.0.0.1", port)
         connection.sock = probe

@@ -16,8 +16,8 @@ from outkey.adapters.keyring import (
     serialize,
 )
 from outkey.adapters.keyring_file import KeySource
-from outkey.adapters.secrets_envelope import key_id_of, rewrap, seal, unseal
-from outkey.core.envelope import BLOCK, Place, pad, unpack, unpad
+from outkey.adapters.secrets_envelope import rewrap, seal, unseal
+from outkey.core.envelope import BLOCK, Place, key_name_of, pad, unpack, unpad
 from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, SecretUnreadable
 from outkey.core.secret import Secret
 
@@ -113,7 +113,7 @@ def test_a_rotation_from_the_old_key_to_the_new_one() -> None:
     promoted = added.promote(key.name)
     assert unseal(stored, PLACE, promoted) == Secret("x")
     fresh = rewrap(stored, PLACE, promoted)
-    assert key_id_of(fresh) == key.id
+    assert key_name_of(fresh) == key.name
     assert unpack(fresh).ciphertext == unpack(stored).ciphertext
     assert rewrap(fresh, PLACE, promoted) == fresh
     retired = promoted.retire(old.primary.name, secrets=0)

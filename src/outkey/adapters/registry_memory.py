@@ -7,7 +7,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 from outkey.core.config import Configuration, SecretState, SyncLine
-from outkey.core.envelope import Place, SealedRow, key_name_of
+from outkey.core.envelope import SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 
 
@@ -83,7 +83,7 @@ class MemoryRegistry:
             self._configurations[name] = replace(kept, secrets=secrets)
             self._sealed.pop((kept.record, field), None)
             if sealed is not None:
-                place = Place("secret", kept.record, field, state.version, state.origin)
+                place = secret_place(kept.record, field, state.version, state.origin)
                 self._sealed[kept.record, field] = SealedRow(place, sealed)
 
     def sealed(self, configuration: Configuration, field: str) -> bytes | None:

@@ -54,11 +54,6 @@ def rewrap(stored: bytes, place: Place, ring: Keyring) -> bytes:
     return Envelope(key.id, key_nonce, wrapped, envelope.nonce, envelope.ciphertext).pack()
 
 
-def key_id_of(stored: bytes) -> bytes:
-    """Return the id of the key that opens this."""
-    return unpack(stored).key_id
-
-
 def _unwrap(envelope: Envelope, bound: bytes, ring: Keyring) -> bytes:
     key = ring.opener(envelope.key_id)
     try:

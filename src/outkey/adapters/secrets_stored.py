@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal
 from outkey.core.config import Configuration, SecretState
-from outkey.core.envelope import Place
+from outkey.core.envelope import Place, secret_place
 from outkey.core.errors import SecretMissing
 from outkey.core.secret import Secret
 from outkey.ports import Clock, Registry, Secrets
 
-TABLE = "secret"
 _BATCH = 200
 
 
@@ -62,4 +61,4 @@ class StoredSecrets:
 
 def place_of(configuration: Configuration, field: str, state: SecretState) -> Place:
     """Return the place that a secret's ciphertext is bound to."""
-    return Place(TABLE, configuration.record, field, state.version, state.origin)
+    return secret_place(configuration.record, field, state.version, state.origin)

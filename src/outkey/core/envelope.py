@@ -43,6 +43,11 @@ class Place:
         return b"".join(struct.pack(">I", len(part)) + part for part in encoded)
 
 
+def secret_place(record: str, field: str, version: int, origin: str) -> Place:
+    """Return the place of a configuration's secret, the same for every registry."""
+    return Place("secret", record, field, version, origin)
+
+
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """A sealed secret, taken apart."""

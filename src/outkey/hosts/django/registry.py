@@ -11,7 +11,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Count
 
 from outkey.core import config
-from outkey.core.envelope import Place, SealedRow, key_name_of
+from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, StorageUnavailable, UnknownConfiguration
 from outkey.core.reference import parse_reference
 from outkey.hosts.django import models
@@ -223,7 +223,7 @@ def _parsed(settings: dict[str, object]) -> dict[str, object]:
 
 def _place(value: models.SecretValue) -> Place:
     record = value.configuration_id.hex
-    return Place("secret", record, value.field, value.version, value.origin)
+    return secret_place(record, value.field, value.version, value.origin)
 
 
 def _state(value: models.SecretValue) -> config.SecretState:
