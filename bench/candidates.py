@@ -39,6 +39,44 @@ def outkey(url: str) -> Send:
     return partial(from_text(outkey_document(url)).send, "bench", "GET", "/")
 
 
+def outkey_audited(url: str) -> Send:
+    """outkey as an installation: SQLite, a stored secret, every attempt in the chained audit."""
+    from outkey.hosts.server.home import prepare
+
+    home = prepare()
+    from outkey.core.document import parse_document
+    from outkey.core.secret import Secret
+    from outkey.engine.manage import Desk, apply
+    from outkey.hosts.django.wiring import install
+
+    here = install(home)
+    desk = Desk(here.registry, here.secrets, here.audit, "bench")
+    apply(desk, here.gateway.sender, parse_document(outkey_document(url)), dry_run=False)
+    desk.set_secret("bench", "token", Secret(os.environ[TOKEN]))
+    return partial(here.gateway.send, "bench", "GET", "/")
+
+
+def durable_urllib3(url: str) -> Send:
+    """urllib3 beside the least a durable record costs: one row of 500 bytes, committed first."""
+    import sqlite3
+
+    send, own = urllib3(url), threading.local()
+    lock = threading.Lock()
+
+    def committed() -> Any:  # noqa: ANN401 - urllib3's own response
+        if not hasattr(own, "database"):
+            own.database = sqlite3.connect("least.sqlite3", isolation_level=None, timeout=60)
+            own.database.executescript(
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+                "CREATE TABLE IF NOT EXISTS least (id INTEGER PRIMARY KEY, body BLOB)"
+            )
+        with lock:
+            own.database.execute("INSERT INTO least (body) VALUES (?)", (b"x" * 500,))
+        return send()
+
+    return committed
+
+
 def outkey_document(url: str) -> str:
     """Return a document with one configuration of each authentication type."""
     common = f'base_url = "{url}"\nnetwork = "internal"\nauthentication_type'
@@ -141,6 +179,8 @@ CANDIDATES: dict[str, tuple[Callable[[str], Send], str, str]] = {
     "urllib3": (urllib3, "status", "data"),
     "urllib3 again": (urllib3, "status", "data"),
     "outkey": (outkey, "status", "body"),
+    "outkey audited": (outkey_audited, "status", "body"),
+    "urllib3 and a commit": (durable_urllib3, "status", "data"),
     "httpx2": (httpx2, "status_code", "content"),
     "requests": (requests, "status_code", "content"),
     "authlib": (authlib, "status_code", "content"),

@@ -23,7 +23,7 @@ import select
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -33,6 +33,7 @@ from typing import Any
 import headers
 import nginx
 from candidates import CANDIDATES, THREADS, TOKEN
+from report import RESULTS, Budget, show_budgets
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
@@ -40,8 +41,8 @@ from rich.progress import track
 from rich.table import Table
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "send.json"
 PEER_PYTHON = HERE.parent / ".venv-bench" / "bin" / "python"
+AUDITED = ("outkey audited", "urllib3 and a commit")  # for audit.py
 PEERS = ("authlib", "requests-oauthlib", "dlt", "airbyte-cdk", "singer-sdk")
 OURS, BARE, BARE_AGAIN = "outkey", "urllib3", "urllib3 again"
 BARE_LIMIT, PEER_LIMIT, HEADER_LIMIT = 1.15, 0.6, 10.0
@@ -58,19 +59,6 @@ class Mode:
     threads: int
     requests: int
     rounds: int
-
-
-@dataclass(frozen=True)
-class Budget:
-    """One promise, and what came of it."""
-
-    what: str
-    measured: float
-    limit: float
-
-    @property
-    def holds(self) -> bool:
-        return self.measured <= self.limit
 
 
 # Many short rounds rather than few long ones: the more often, the likelier a quiet moment.
@@ -173,22 +161,28 @@ def _header_cpu(build: Callable[[], object], mode: Mode) -> float:
     return headers.cpu(build, mode.requests)
 
 
-def run(modes: list[Mode], building: Mode, *, profiled: bool) -> dict[str, Any]:
-    """Start server and candidates, measure everything, and return all that was found."""
+@contextmanager
+def candidates(names: Iterable[str]) -> Iterator[tuple[list[Candidate], dict[str, Any]]]:
+    """Start server and candidates; gives those that are installed, and what each says of itself."""
     token = secrets.token_urlsafe(30)
     os.environ[TOKEN] = token
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = stack.enter_context(nginx.serving(folder, token))
-        wanted = [name for name in CANDIDATES if name not in PEERS or PEER_PYTHON.exists()]
+        wanted = [name for name in names if name not in PEERS or PEER_PYTHON.exists()]
         running = [stack.enter_context(started(name, url, token, folder)) for name in wanted]
         greetings = {candidate.name: candidate.answer() for candidate in running}
-        present = [c for c in running if "missing" not in greetings[c.name]]
+        yield [c for c in running if "missing" not in greetings[c.name]], greetings
+
+
+def run(modes: list[Mode], building: Mode, *, profiled: bool) -> dict[str, Any]:
+    """Measure everything, and return all that was found."""
+    with candidates(name for name in CANDIDATES if name not in AUDITED) as (present, greetings):
         measures = {candidate.name: candidate.cpu for candidate in present}
         found = {
             "python": platform.python_version(),
             "versions": {c.name: greetings[c.name]["version"] for c in present},
-            "not installed": sorted(set(CANDIDATES) - {c.name for c in present}),
+            "not installed": sorted(set(greetings) - {c.name for c in present}),
             "cpu": {mode.name: measure_until_quiet(measures, mode) for mode in modes},
             "header building": measure(header_measures(), building),
         }
@@ -242,9 +236,7 @@ def show(found: dict[str, Any]) -> None:
         console.print(f"{name}: not installed")
     for mode, ratio in found["noise"].items():
         console.print(f"A/A (urllib3 twice), {mode}: {ratio:.2f}")
-    for budget in found["budgets"]:
-        verdict = "[green]holds [/]" if budget["holds"] else "[red]missed[/]"
-        console.print(f"{verdict} {budget['what']}: {budget['measured']:.2f} ≤ {budget['limit']}")
+    show_budgets(console, found["budgets"])
     for what, rows in found.get("profiles", {}).items():
         console.print(_profile(what, rows))
 
@@ -295,8 +287,8 @@ def main() -> int:
     except nginx.NginxMissing:
         print("missing program: nginx (Debian package nginx-light)", file=sys.stderr)
         return 2
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "send.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
     if arguments.json:
         print(json.dumps(found, indent=1))
     else:

@@ -4,7 +4,8 @@ Each blocking port has a stand-in and a contract suite in `outkey.testing`, whic
 passes too; the asynchronous ones have the same promises.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from outkey.core.audit import Change, Intent, Outcome, Refusal
@@ -12,7 +13,9 @@ from outkey.core.chain import ChainRow, Mark
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.envelope import SealedRow
 from outkey.core.message import Request, Response, Route
+from outkey.core.pace import Pace
 from outkey.core.secret import Secret
+from outkey.core.standing import Standing
 
 
 class Configurations(Protocol):
@@ -31,6 +34,12 @@ class Registry(Configurations, Protocol):
     def all(self) -> list[Configuration]:
         """Return every configuration, by name; opens no secret."""
 
+    def find(self, names: Iterable[str]) -> dict[str, Configuration]:
+        """Return those of these configurations that there are."""
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Keep all of what is changed inside, or none of it."""
+
     def add(self, configuration: Configuration) -> Configuration:
         """Keep a new configuration and return it with its record and version."""
 
@@ -47,10 +56,13 @@ class Registry(Configurations, Protocol):
         """Keep a sync line, new or changed."""
 
     def put_secret(self, name: str, field: str, state: SecretState, sealed: bytes | None) -> None:
-        """Keep a secret's state and, unless it is a reference, its ciphertext."""
+        """Keep a pending version of a secret: its state and, if it is no reference, ciphertext."""
 
-    def sealed(self, configuration: Configuration, field: str) -> bytes | None:
-        """Return the ciphertext of a stored secret."""
+    def activate_secret(self, name: str, field: str, version: int) -> None:
+        """Make the pending version the current one, and that the previous one."""
+
+    def sealed(self, configuration: Configuration, field: str, version: int) -> bytes | None:
+        """Return the ciphertext of one version of a stored secret."""
 
     def key_uses(self) -> dict[str, int]:
         """Return how many stored secrets each key seals, by the key's name."""
@@ -60,6 +72,18 @@ class Registry(Configurations, Protocol):
 
     def swap_sealed(self, row: SealedRow, stored: bytes) -> None:
         """Put new bytes in the place of exactly these; where they are gone, do nothing."""
+
+    def known_keys(self) -> dict[str, bytes]:
+        """Return the keys that were used here, by name, with the check value of each."""
+
+    def put_known_keys(self, keys: dict[str, bytes]) -> None:
+        """Keep the check values of these keys as well."""
+
+    def put_trial(self, configuration: Configuration, at: float, cause: str) -> None:
+        """Keep how the last test of this state of a configuration ended; no cause: it works."""
+
+    def standings(self) -> dict[str, Standing]:
+        """Return how the last test of each configuration ended, by name."""
 
 
 class Secrets(Protocol):
@@ -130,7 +154,7 @@ class Audit(Protocol):
     def intend(self, intent: Intent) -> str:
         """Record an intent durably and return the attempt's id, or raise AuditUnavailable."""
 
-    def note(self, change: Change) -> None:
+    def note(self, *changes: Change) -> None:
         """Record durably who is about to change what, or raise AuditUnavailable."""
 
     def conclude(self, outcome: Outcome) -> None:
@@ -147,7 +171,16 @@ class AuditRows(Protocol):
         """Keep all rows durably or none, or raise AuditUnavailable."""
 
     def read(self) -> Iterator[ChainRow]:
-        """Return all rows, ordered by stream and number."""
+        """Return all rows, one stream after the other, each ordered by number."""
+
+    def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
+        """Return the rows up to which each stream is older than a moment, so many at a time."""
+
+    def prune(self, tombstone: Mark) -> int:
+        """Remove the rows up to a tombstone, keep that in their place, and return how many."""
+
+    def tombstones(self) -> Iterator[Mark]:
+        """Return the newest tombstone of every stream that was pruned."""
 
 
 class Checkpoints(Protocol):
@@ -168,3 +201,23 @@ class Permits(Protocol):
 
     def hold(self, configuration: str, seconds: float) -> None:
         """Let nobody send for this configuration for some time."""
+
+
+class Paces(Protocol):
+    """How far the permits of each configuration are given out, for all who share it."""
+
+    def advance(self, configuration: str, step: Callable[[Pace], Pace]) -> None:
+        """Replace the pace by what the step makes of it, with nobody else in between."""
+
+
+class Processes(Protocol):
+    """Which processes are at work, and which keys they hold."""
+
+    def seen(self, process: str, keys: Sequence[str], at: float) -> None:
+        """Keep that a process works, with these keys."""
+
+    def gone(self, process: str) -> None:
+        """Forget a process that ended."""
+
+    def lacking(self, key: str, since: float) -> list[str]:
+        """Return the processes that were seen since then and do not hold this key."""

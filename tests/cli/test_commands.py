@@ -236,6 +236,7 @@ def test_the_audit_is_listed_and_exported_without_a_value(
         ("api:secret:set", "cli:"),
         ("engine:send:intended", ""),
         ("engine:send:ended", ""),
+        ("audit:records:exported", "cli:"),
     }
 
 

@@ -16,7 +16,7 @@ from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.keyring import new_keyring
-from outkey.adapters.permits_memory import MemoryPermits
+from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
@@ -34,6 +34,7 @@ from outkey.ports import (
     Checkpoints,
     Clock,
     Permits,
+    Processes,
     Registry,
     Resolver,
     Secrets,
@@ -43,9 +44,11 @@ from outkey.testing import (
     FakeClock,
     FakeResolver,
     FakeTransport,
+    FixedRing,
     MemoryAudit,
     MemoryAuditRows,
     MemoryCheckpoints,
+    MemoryProcesses,
     MemorySecrets,
 )
 from outkey.testing.contracts import (
@@ -54,6 +57,7 @@ from outkey.testing.contracts import (
     CheckpointsContract,
     ClockContract,
     PermitsContract,
+    ProcessesContract,
     RegistryContract,
     ResolverContract,
     Scene,
@@ -229,15 +233,24 @@ class TestMemoryRegistry(RegistryContract):
 class TestStoredSecrets(SecretsContract):
     def make(self, value: str) -> tuple[Secrets, Configuration]:
         registry, ring = MemoryRegistry(), new_keyring()
-        secrets = StoredSecrets(registry, ReferencedSecrets(), lambda: ring, FakeClock())
+        secrets = StoredSecrets(registry, ReferencedSecrets(), FixedRing(ring), FakeClock())
         kept = registry.add(build("a", {"base_url": "https://a.example"}))
         secrets.replace(kept, "token", Secret(value))
         return secrets, registry.get("a")
 
 
-class TestMemoryPermits(PermitsContract):
+class TestLeasedPermits(PermitsContract):
+    @pytest.fixture(autouse=True)
+    def paces(self) -> None:
+        self._paces = MemoryPaces()
+
     def clock(self) -> Clock:
         return FakeClock()
 
     def make(self, clock: Clock) -> Permits:
-        return MemoryPermits(clock)
+        return LeasedPermits(self._paces, clock.monotonic)
+
+
+class TestMemoryProcesses(ProcessesContract):
+    def make(self) -> Processes:
+        return MemoryProcesses()

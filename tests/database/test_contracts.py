@@ -1,9 +1,21 @@
 """The contracts of the ports on both databases."""
 
-import pytest
+import threading
+from collections.abc import Callable
 
-from outkey.ports import AuditRows, Registry
-from outkey.testing.contracts import AuditRowsContract, RegistryContract
+import pytest
+from django.db import connection
+
+from outkey.adapters.permits_leased import LeasedPermits
+from outkey.core.pace import Pace
+from outkey.ports import AuditRows, Clock, Permits, Processes, Registry
+from outkey.testing.contracts import (
+    AuditRowsContract,
+    PermitsContract,
+    ProcessesContract,
+    RegistryContract,
+)
+from outkey.testing.fakes import FakeClock
 
 
 @pytest.mark.usefixtures("database")
@@ -20,3 +32,30 @@ class TestDjangoAuditRows(AuditRowsContract):
         from outkey.hosts.django.audit import DjangoAuditRows
 
         return DjangoAuditRows()
+
+
+@pytest.mark.usefixtures("database")
+class TestPermitsLeasedFromDjango(PermitsContract):
+    def clock(self) -> Clock:
+        return FakeClock()
+
+    def make(self, clock: Clock) -> Permits:
+        from outkey.hosts.django.sharing import DjangoPaces
+
+        class Paces(DjangoPaces):
+            """Leaves no connection behind in the threads of the suite."""
+
+            def advance(self, configuration: str, step: Callable[[Pace], Pace]) -> None:
+                super().advance(configuration, step)
+                if threading.current_thread() is not threading.main_thread():
+                    connection.close()
+
+        return LeasedPermits(Paces(), clock.monotonic)
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoProcesses(ProcessesContract):
+    def make(self) -> Processes:
+        from outkey.hosts.django.sharing import DjangoProcesses
+
+        return DjangoProcesses()

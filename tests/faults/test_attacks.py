@@ -19,7 +19,7 @@ from contract.raw_peer import raw_peer
 from outkey import Gateway
 from outkey.adapters import resolver_system, tls_context
 from outkey.adapters.keyring import new_keyring, parse
-from outkey.adapters.permits_memory import MemoryPermits
+from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_envelope import seal, unseal
@@ -220,7 +220,9 @@ def test_a_pipe_in_the_place_of_a_ca_file_does_not_block(tmp_path: Path) -> None
         gateway.send("a", "GET", "/")
 
 
-@pytest.mark.parametrize("make", [ProcessLock, lambda: MemoryPermits(FakeClock())._lock])
+@pytest.mark.parametrize(
+    "make", [ProcessLock, lambda: LeasedPermits(MemoryPaces(), FakeClock().monotonic)._lock]
+)
 def test_a_lock_held_during_a_fork_does_not_block_the_child(make: type[ProcessLock]) -> None:
     lock = make()
     with lock:

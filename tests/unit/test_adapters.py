@@ -89,7 +89,7 @@ def test_the_log_holds_one_json_line_per_event_with_the_attempt(
         attempt = audit.intend(
             Intent("acme", "", "basic", "GET", "https://a.example", "/", ("A",), 0)
         )
-        audit.conclude(Outcome(attempt, 200, "ok", 5))
+        audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
     lines = [json.loads(record.message) for record in caplog.records]
     assert [line["tag"] for line in lines] == ["engine:send:intended", "engine:send:ended"]
     assert {line["attempt"] for line in lines} == {attempt}

@@ -41,7 +41,7 @@ class Desk:
 def test_an_intent_is_written_at_once_and_an_outcome_with_the_next() -> None:
     desk = Desk()
     attempt = desk.audit.intend(INTENT)
-    desk.audit.conclude(Outcome(attempt, 200, "ok", 5))
+    desk.audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
     assert [f["tag"] for f in desk.facts()] == ["engine:send:intended"]
     desk.audit.intend(INTENT)
     assert [f["tag"] for f in desk.facts()] == [
@@ -56,7 +56,7 @@ def test_an_intent_is_written_at_once_and_an_outcome_with_the_next() -> None:
 
 def test_closing_writes_what_is_queued_and_leaves_no_unprotected_tail() -> None:
     desk = Desk()
-    desk.audit.conclude(Outcome("a", 200, "ok", 5))
+    desk.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
     desk.audit.close()
     desk.audit.close()
     assert desk.verdict() == Verdict(ok=True, rows=1, first_bad=None, unprotected_tail=0)
@@ -90,7 +90,7 @@ def test_concurrent_intents_share_commits_and_each_has_its_row() -> None:
 def test_a_table_that_cannot_be_written_refuses_intents_and_recovers() -> None:
     desk = Desk()
     first = desk.audit.intend(INTENT)
-    desk.audit.conclude(Outcome(first, 200, "ok", 5))
+    desk.audit.conclude(Outcome(first, "acme", 200, "ok", 5))
     desk.rows.broken = True
     with pytest.raises(AuditUnavailable):
         desk.audit.intend(INTENT)
@@ -106,7 +106,7 @@ def test_a_table_that_cannot_be_written_refuses_intents_and_recovers() -> None:
 def test_a_writer_that_hangs_refuses_others_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_chained, "PATIENCE_SECONDS", 0.05)
     desk = Desk()
-    with desk.audit._writing(), pytest.raises(AuditUnavailable, match="in time"):
+    with desk.audit._writer, pytest.raises(AuditUnavailable, match="in time"):
         desk.audit.intend(INTENT)
     desk.audit.intend(INTENT)
     assert desk.verdict().ok
@@ -143,7 +143,7 @@ def test_outcomes_that_nobody_writes_do_not_pile_up_for_ever(
     monkeypatch.setattr(audit_chained, "_MAX_QUEUED", 5)
     desk = Desk()
     for number in range(20):
-        desk.audit.conclude(Outcome(str(number), 200, "ok", 5))
+        desk.audit.conclude(Outcome(str(number), "acme", 200, "ok", 5))
     desk.audit.close()
     assert [f["attempt"] for f in desk.facts()] == ["15", "16", "17", "18", "19"]
 
@@ -151,7 +151,7 @@ def test_outcomes_that_nobody_writes_do_not_pile_up_for_ever(
 def test_a_forked_child_writes_a_stream_of_its_own() -> None:
     desk = Desk()
     desk.audit.intend(INTENT)
-    desk.audit.conclude(Outcome("parent", 200, "ok", 5))
+    desk.audit.conclude(Outcome("parent", "acme", 200, "ok", 5))
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover - the child's lines are not measured

@@ -7,24 +7,28 @@ from hypothesis import strategies as st
 
 from outkey.core.chain import (
     ChainRow,
+    Label,
     Mark,
     Verdict,
     canonical,
     chain_start,
     chained,
+    label_of,
     sign_checkpoint,
     sign_tombstone,
     stream_name,
     verify,
 )
 
+KEY = b"1" * 32
 KEYS = {"k1": b"1" * 32, "k2": b"2" * 32}
 
 
 def rows_of(process: str, count: int, key_id: str = "k1") -> list[ChainRow]:
     stream, key = stream_name(process, key_id), KEYS[key_id]
-    bodies = [canonical({"n": n}) for n in range(count)]
-    return list(chained(key, stream, chain_start(key, stream), 0, bodies))
+    facts = [{"at": n, "configuration": "acme", "outcome": "ok"} for n in range(count)]
+    records = [(canonical(fact), label_of(fact)) for fact in facts]
+    return list(chained(key, stream, chain_start(key, stream), 0, records))
 
 
 def check(
@@ -96,7 +100,7 @@ def test_a_missing_stream_shows_against_its_checkpoint() -> None:
 def test_a_stream_continued_in_another_way_does_not_fit_its_checkpoint() -> None:
     rows = rows_of("a", 10)
     key = KEYS["k1"]
-    other = list(chained(key, "k1.a", rows[4].mac, 5, [b"{}"] * 5))
+    other = list(chained(key, "k1.a", rows[4].mac, 5, [(b"{}", Label())] * 5))
     verdict = check(rows[:5] + other, [end_of(rows)])
     assert verdict.first_bad == "k1.a:10 (rows are missing at the end)"
 
@@ -145,3 +149,31 @@ def test_a_record_has_one_byte_form() -> None:
     assert canonical({"b": 1, "a": "e\u0301"}) == '{"a":"é","b":1}'.encode()
     with pytest.raises(TypeError):
         canonical({"a": 1.5})
+
+
+def test_a_forged_tombstone_does_not_hide_a_stream_that_is_gone() -> None:
+    rows = rows_of("a", 5)
+    end = sign_checkpoint(KEY, rows[-1])
+    forged = dataclasses.replace(sign_tombstone(KEY, rows[-1]), signature=b"x" * 32)
+    verdict = verify([], lambda _: KEY, checkpoints=[end], tombstones=[forged])
+    assert verdict.first_bad == f"{rows[-1].stream}:5 (a tombstone is forged)"
+    genuine = sign_tombstone(KEY, rows[-1])
+    assert verify([], lambda _: KEY, checkpoints=[end], tombstones=[genuine]).ok
+
+
+def test_a_checkpoint_of_what_was_pruned_is_met() -> None:
+    rows = rows_of("a", 5)
+    verdict = verify(
+        rows[3:],
+        lambda _: KEY,
+        checkpoints=[sign_checkpoint(KEY, rows[1])],
+        tombstones=[sign_tombstone(KEY, rows[2])],
+    )
+    assert (verdict.ok, verdict.unprotected_tail) == (True, 2)
+
+
+@pytest.mark.parametrize("label", [Label(9, "acme", "ok"), Label(2, "x", "ok"), Label(2, "acme")])
+def test_a_label_that_does_not_agree_with_its_record_is_found(label: Label) -> None:
+    rows = rows_of("a", 5)
+    rows[2] = dataclasses.replace(rows[2], label=label)
+    assert check(rows).first_bad == f"{rows[2].stream}:3"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.adapters.permits_memory import MAX_HOLD, MemoryPermits
+from outkey.adapters.permits_leased import MAX_HOLD, LeasedPermits, MemoryPaces
 from outkey.core.diagnosis import retry_after
 from outkey.core.message import Response, ResponseHeaders
 from outkey.engine.send import backoff
@@ -48,7 +48,7 @@ def test_back_off_grows_and_stays_bounded(retry: int, jitter: float) -> None:
 @given(per_minute=st.integers(1, 5000), pauses=st.lists(st.floats(0, 30), max_size=60))
 def test_no_minute_ever_sees_more_than_the_limit(per_minute: int, pauses: list[float]) -> None:
     clock = FakeClock()
-    permits = MemoryPermits(clock)
+    permits = LeasedPermits(MemoryPaces(), clock.monotonic)
     sent: list[float] = []
     for pause in [*pauses, *[0.0] * 100]:
         clock.advance(pause)
@@ -60,16 +60,16 @@ def test_no_minute_ever_sees_more_than_the_limit(per_minute: int, pauses: list[f
         assert sum(start <= t < start + 60 - 1e-6 for t in sent) <= per_minute
 
 
-def test_a_second_is_worth_a_burst_and_then_the_pace_is_even() -> None:
-    permits = MemoryPermits(FakeClock())
-    waits = [permits.reserve("a", 600, 10.0) for _ in range(12)]
-    assert waits[:10] == [0.0] * 10
-    assert waits[10:] == pytest.approx([60 / 591, 120 / 591])
+def test_two_seconds_are_worth_a_burst_and_then_the_pace_is_even() -> None:
+    permits = LeasedPermits(MemoryPaces(), FakeClock().monotonic)
+    waits = [permits.reserve("a", 600, 10.0) for _ in range(22)]
+    assert waits[:20] == [0.0] * 20
+    assert waits[20:] == pytest.approx([60 / 581, 120 / 581])
 
 
 def test_a_hold_is_cut_and_never_shortened() -> None:
     clock = FakeClock()
-    permits = MemoryPermits(clock)
+    permits = LeasedPermits(MemoryPaces(), clock.monotonic)
     permits.hold("a", 10**9)
     permits.hold("a", 1)
     assert permits.reserve("a", None, 1e9) == MAX_HOLD

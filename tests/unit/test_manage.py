@@ -2,13 +2,15 @@ import json
 
 import pytest
 
+from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.keyring import new_keyring
-from outkey.adapters.permits_memory import MemoryPermits
+from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.core.audit import Change, Tag
-from outkey.core.config import SecretState
+from outkey.core.chain import verify
+from outkey.core.config import Configuration, SecretState
 from outkey.core.document import parse_document
 from outkey.core.errors import (
     AuditUnavailable,
@@ -18,12 +20,22 @@ from outkey.core.errors import (
     SecretRebindRequired,
     SecretUnreadable,
 )
+from outkey.core.message import Response, ResponseHeaders
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
+from outkey.core.standing import Standing
 from outkey.engine.egress import Egress
 from outkey.engine.manage import Applied, Desk, apply, check_secret_field
 from outkey.engine.send import Sender
-from outkey.testing import FakeClock, MemoryAudit
+from outkey.testing import (
+    FakeClock,
+    FixedRing,
+    MemoryAudit,
+    MemoryAuditRows,
+    MemoryCheckpoints,
+    configuration,
+    fake_gateway,
+)
 
 DOCUMENT = """
 [configuration.acme]
@@ -43,15 +55,13 @@ path = "/orders"
 class Office:
     """A registry with what is needed to manage it."""
 
-    def __init__(self) -> None:
-        self.registry, self.clock = MemoryRegistry(), FakeClock()
-        self.ring = new_keyring()
-        self.secrets = StoredSecrets(
-            self.registry, ReferencedSecrets(), lambda: self.ring, self.clock
-        )
+    def __init__(self, registry: MemoryRegistry | None = None) -> None:
+        self.registry, self.clock = registry or MemoryRegistry(), FakeClock()
+        self.keys = FixedRing(new_keyring())
+        self.secrets = StoredSecrets(self.registry, ReferencedSecrets(), self.keys, self.clock)
         self.audit = MemoryAudit()
         self.desk = Desk(self.registry, self.secrets, self.audit, "tester")
-        permits = MemoryPermits(self.clock)
+        permits = LeasedPermits(MemoryPaces(), self.clock.monotonic)
         self.sender = Sender(self.secrets, self.clock, permits, Egress(), lambda: 0.5)
 
     def apply(self, text: str, *, dry_run: bool = False) -> Applied:
@@ -139,9 +149,13 @@ def test_two_ciphertexts_that_were_swapped_do_not_open() -> None:
     for field in ("token", "password"):
         office.secrets.replace(office.registry.get("acme"), field, Secret(field))
     kept = office.registry.get("acme")
-    token, password = (office.registry.sealed(kept, f) for f in ("token", "password"))
-    office.registry.put_secret("acme", "token", kept.secrets["token"], password)
-    office.registry.put_secret("acme", "password", kept.secrets["password"], token)
+    states = kept.secrets
+    token, password = (
+        office.registry.sealed(kept, f, states[f].version) for f in ("token", "password")
+    )
+    for field, other in (("token", password), ("password", token)):
+        office.registry.put_secret("acme", field, states[field], other)
+        office.registry.activate_secret("acme", field, states[field].version)
     for field in ("token", "password"):
         with pytest.raises(SecretUnreadable):
             office.secrets.open(office.registry.get("acme"), field)
@@ -151,17 +165,19 @@ def test_a_ring_that_is_not_there_leaves_secrets_closed_and_unchanged() -> None:
     office = Office()
     office.apply(DOCUMENT)
     office.secrets.replace(office.registry.get("acme"), "token", Secret("x"))
-    right, office.ring = office.ring, new_keyring()
+    right, office.keys.kept = office.keys.kept, new_keyring()
     with pytest.raises(Sealed):
         office.secrets.open(office.registry.get("acme"), "token")
-    office.ring = right
+    office.keys.kept = right
     assert office.secrets.open(office.registry.get("acme"), "token") == Secret("x")
 
 
 def test_a_state_without_its_ciphertext_is_a_missing_secret() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.registry.put_secret("acme", "token", SecretState("https://api.acme.example:443"), None)
+    state = SecretState("https://api.acme.example:443", version=2)
+    office.registry.put_secret("acme", "token", state, None)
+    office.registry.activate_secret("acme", "token", 2)
     with pytest.raises(SecretMissing):
         office.secrets.open(office.registry.get("acme"), "token")
 
@@ -183,6 +199,83 @@ def test_secrets_of_the_table_and_of_rows_can_be_set(field: str) -> None:
     with pytest.raises(ConfigError, match="no such secret") as caught:
         check_secret_field(office.registry.get("other"), "header:X-API-Key")
     assert "password" in caught.value.hint
+
+
+@pytest.mark.parametrize("mask", ["***", " *** ", "Bearer ***", "••••••", "*"])
+def test_a_mask_is_never_stored_as_a_secret(mask: str) -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    before = office.registry.get("acme").secrets
+    with pytest.raises(ConfigError, match="a mask"):
+        office.desk.set_secret("acme", "token", Secret(mask))
+    assert office.registry.get("acme").secrets == before
+
+
+def test_a_value_that_cannot_be_read_back_never_takes_the_place_of_one_that_can() -> None:
+    class Forgetful(MemoryRegistry):
+        """A storage that says it has kept what it has not."""
+
+        lost = False
+
+        def sealed(self, configuration: Configuration, field: str, version: int) -> bytes | None:
+            return None if self.lost else super().sealed(configuration, field, version)
+
+    office = Office(Forgetful())
+    office.apply(DOCUMENT)
+    office.desk.set_secret("acme", "token", Secret("good"))
+    Forgetful.lost = True
+    with pytest.raises(SecretMissing):
+        office.desk.set_secret("acme", "token", Secret("lost"))
+    Forgetful.lost = False
+    assert office.secrets.open(office.registry.get("acme"), "token") == Secret("good")
+
+
+def test_ten_thousand_changes_are_kept_some_at_a_time_and_counted() -> None:
+    office, steps = Office(), list[int]()
+    text = "\n".join(
+        f'[configuration.c{n}]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"'
+        for n in range(250)
+    )
+    done = apply(
+        office.desk, office.sender, parse_document(text), dry_run=False, progress=steps.append
+    )
+    assert len(done.created) == 250
+    assert steps == [100, 100, 50]
+
+
+def test_old_records_are_pruned_under_a_tombstone_that_the_verifier_accepts() -> None:
+    clock, rows, checkpoints = FakeClock(), MemoryAuditRows(), MemoryCheckpoints()
+    audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)
+    office = Office()
+    desk = Desk(office.registry, office.secrets, audit, "tester")
+    desk.note(Tag.KEY_ADDED)
+    audit.close()
+    clock.advance(1000)
+    pruned = sum(desk.prune_audit(rows, lambda _: b"k" * 32, clock.now() - 500))
+    audit.close()
+    assert pruned == 1
+    (left,) = rows.read()
+    assert b"audit:records:pruned" in left.body
+    marks = {"checkpoints": checkpoints.read(), "tombstones": list(rows.tombstones())}
+    assert verify(rows.read(), lambda _: b"k" * 32, **marks).ok  # type: ignore[arg-type]
+    assert not verify(
+        rows.read(), lambda _: b"k" * 32, checkpoints=checkpoints.read(), tombstones=()
+    ).ok
+
+
+def test_a_test_is_recorded_and_its_end_kept() -> None:
+    made = configuration(no_auth_reason="public_api", authentication_type="none")
+    status = [200]
+    world = fake_gateway(made, answers=lambda _: Response(status[0], ResponseHeaders(), b""))
+    registry = world.ports.configurations
+    assert isinstance(registry, MemoryRegistry)
+    desk = Desk(registry, Office().secrets, world.audit, "tester")
+    assert desk.test(world.gateway, "acme").ok
+    assert registry.standings()["acme"] == Standing(1_800_000_000.0, 1_800_000_000.0, current=True)
+    status[0] = 503
+    assert desk.test(world.gateway, "acme").cause == "server_error"
+    assert registry.standings()["acme"].cause == "server_error"
+    assert world.audit.events[0] == Change(Tag.CONFIGURATION_TESTED, "tester", "acme")
 
 
 def test_every_change_is_recorded_first_with_names_and_without_values() -> None:

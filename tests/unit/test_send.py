@@ -1,4 +1,5 @@
 import asyncio
+import shlex
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -424,7 +425,7 @@ def test_the_intent_is_recorded_before_and_the_outcome_after() -> None:
     assert (intent.configuration, intent.line, intent.method) == ("acme", "orders", "GET")
     assert (intent.origin, intent.path) == ("https://api.acme.example", "/orders")
     assert "Authorization" in intent.header_names
-    assert outcome == Outcome("attempt-1", 200, "ok", 0)
+    assert outcome == Outcome("attempt-1", "acme", 200, "ok", 0)
 
 
 def test_every_attempt_is_recorded_with_its_number_and_end() -> None:
@@ -450,7 +451,7 @@ def test_what_has_an_outcome_is_not_recorded_as_a_refusal_too() -> None:
         fake.gateway.send("acme", "GET", "/")
     intent, outcome = fake.audit.events
     assert isinstance(intent, Intent)
-    assert outcome == Outcome("attempt-1", 0, "tls", 0)
+    assert outcome == Outcome("attempt-1", "acme", 0, "tls", 0)
 
 
 @pytest.mark.parametrize(
@@ -568,6 +569,32 @@ def test_a_preview_shows_every_header_with_its_source_and_no_secret() -> None:
     assert (fake.transport.sent, fake.resolver.asked, fake.audit.events) == ([], [], [])
 
 
+def test_a_preview_as_curl_has_a_variable_for_every_secret_and_quotes_the_rest() -> None:
+    rows = (HeaderRow("X-API-Key", "", secret=True), HeaderRow("X`id`'", "a'b", secret=False))
+    made = configuration(headers=rows, authentication_type="bearer")
+    fake = fake_gateway(made, secrets={"token": "canary", "header:X-API-Key": "canary"})
+    command = fake.gateway.preview("acme", "POST", "/a b", params={"q": "$(id)"}).curl()
+    words = shlex.split(command.replace("\\\n", ""))
+    assert words[:4] == [
+        "curl",
+        "--request",
+        "POST",
+        fake.gateway.preview("acme", "POST", "/a b", params={"q": "$(id)"}).url,
+    ]
+    headers = [words[n + 1] for n, word in enumerate(words) if word == "--header"]
+    assert "Authorization: Bearer $AUTHORIZATION" in headers
+    assert "X-API-Key: $X_API_KEY" in headers
+    assert "X`id`': a'b" in headers
+    assert "canary" not in command
+    assert not any(header.startswith(("Host", "Accept-Encoding")) for header in headers)
+
+
+def test_a_preview_as_curl_lets_curl_build_basic_credentials() -> None:
+    made = configuration(authentication_type="basic", username="user")
+    fake = fake_gateway(made, secrets={"password": "canary"})
+    assert '--user "$USERNAME:$PASSWORD"' in fake.gateway.preview("acme").curl()
+
+
 def test_a_preview_takes_what_send_takes() -> None:
     shown = world().gateway.preview(
         "acme", "put", "/orders", params={"page": 2}, json={"a": 1}, headers={"X-Trace": "t"}
@@ -583,7 +610,7 @@ def test_credentials_are_lent_for_the_own_origin_only() -> None:
     assert sent_headers(Request("GET", None, "/", loan.headers)) == {"Authorization": "Bearer abc"}  # type: ignore[arg-type]
     fake.gateway.settle(loan, 200)
     assert isinstance(fake.audit.events[0], Intent)
-    assert fake.audit.events[1] == Outcome("attempt-1", 200, "ok", 0)
+    assert fake.audit.events[1] == Outcome("attempt-1", "acme", 200, "ok", 0)
     for url in ("https://evil.example/x", "http://api.acme.example/x"):
         with pytest.raises(EgressDenied):
             fake.gateway.lend("acme", "GET", url, [])
@@ -597,7 +624,7 @@ def test_the_end_of_a_loan_is_recorded_with_its_duration(status: int, outcome: s
     loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/x", [])
     fake.clock.advance(0.25)
     fake.gateway.settle(loan, status)
-    assert fake.audit.events[-1] == Outcome(loan.attempt, status, outcome, 250)
+    assert fake.audit.events[-1] == Outcome(loan.attempt, "acme", status, outcome, 250)
 
 
 def test_a_loan_counts_against_the_rate_limit() -> None:

@@ -19,9 +19,10 @@ class LoggingAudit:
         self._write(intent, attempt=attempt)
         return attempt
 
-    def note(self, change: Change) -> None:
+    def note(self, *changes: Change) -> None:
         """Record who is about to change what."""
-        self._write(change)
+        for change in changes:
+            self._write(change)
 
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended."""

@@ -9,9 +9,10 @@ import hashlib
 import hmac
 import os
 from base64 import b64decode, b64encode
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -37,9 +38,10 @@ class Key:
     id: bytes
     state: KeyState
     material: Secret  # Base64, so that it is text like every other secret
+    cipher: AESGCM = field(compare=False, repr=False)
 
     def raw(self) -> bytes:
-        """Return the key itself, for the cipher."""
+        """Return the key itself, to derive others from."""
         return b64decode(self.material.reveal())
 
     @property
@@ -51,7 +53,7 @@ class Key:
 def make_key(raw: bytes, state: KeyState) -> Key:
     """Make a key from its bytes; its id is derived, so that a wrong file is noticed."""
     identity = hashlib.sha256(b"kid" + raw).digest()[:KEY_ID_BYTES]
-    return Key(identity, state, Secret(b64encode(raw).decode("ascii")))
+    return Key(identity, state, Secret(b64encode(raw).decode("ascii")), AESGCM(raw))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,14 @@ class Keyring:
             if key.id == key_id and key.state is not KeyState.RETIRED:
                 return key
         raise Sealed(f"the key {key_id.hex()} that a secret was sealed with is not there")
+
+    def holds(self, name: str) -> bool:
+        """Say whether the key of this name is in the ring."""
+        return any(key.name == name for key in self.keys)
+
+    def check_values(self) -> dict[str, bytes]:
+        """Return a value per key that only that key gives, and that does not give the key."""
+        return {key.name: self.derive("check", key.name) for key in self.keys}
 
     def derive(self, purpose: str, name: str | None = None) -> bytes:
         """Return a key for another purpose, such as the audit, from the primary or a named key."""

@@ -2,13 +2,15 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from uuid import uuid4
 
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.envelope import SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
+from outkey.core.standing import Standing
 
 
 class MemoryRegistry:
@@ -20,7 +22,11 @@ class MemoryRegistry:
         self._lock = threading.Lock()
         self._configurations = {c.name: c for c in configurations}
         self._lines = {line.name: line for line in lines}
-        self._sealed: dict[tuple[str, str], SealedRow] = {}
+        self._sealed: dict[tuple[str, str, int], SealedRow] = {}
+        self._pending: dict[tuple[str, str], SecretState] = {}
+        self._known_keys: dict[str, bytes] = {}
+        self._revisions: Counter[str] = Counter()
+        self._trials: dict[str, tuple[Standing, int]] = {}
 
     def get(self, name: str) -> Configuration:
         """Return one configuration, or raise UnknownConfiguration."""
@@ -41,6 +47,21 @@ class MemoryRegistry:
         """Return every configuration, by name."""
         return [self._configurations[name] for name in sorted(self._configurations)]
 
+    def find(self, names: Iterable[str]) -> dict[str, Configuration]:
+        """Return those of these configurations that there are."""
+        known = self._configurations
+        return {name: known[name] for name in names if name in known}
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Keep all of what is changed inside, or none of it."""
+        before = self._configurations.copy(), self._lines.copy(), self._sealed.copy()
+        try:
+            yield
+        except BaseException:
+            self._configurations, self._lines, self._sealed = before
+            raise
+
     def add(self, configuration: Configuration) -> Configuration:
         """Keep a new configuration and return it with its record and version."""
         with self._lock:
@@ -56,6 +77,7 @@ class MemoryRegistry:
             if self.get(configuration.name).version != configuration.version:
                 raise EditConflict
             kept = replace(configuration, version=configuration.version + 1)
+            self._revisions[kept.record] += 1
             self._configurations[kept.name] = kept
             return kept
 
@@ -76,19 +98,32 @@ class MemoryRegistry:
         self._lines[line.name] = line
 
     def put_secret(self, name: str, field: str, state: SecretState, sealed: bytes | None) -> None:
-        """Keep a secret's state and, unless it is a reference, its ciphertext."""
+        """Keep a pending version of a secret."""
         with self._lock:
             kept = self.get(name)
-            secrets = {**kept.secrets, field: state}
-            self._configurations[name] = replace(kept, secrets=secrets)
-            self._sealed.pop((kept.record, field), None)
+            self._pending[kept.record, field] = state
+            self._drop(kept.record, field, state.version)
             if sealed is not None:
                 place = secret_place(kept.record, field, state.version, state.origin)
-                self._sealed[kept.record, field] = SealedRow(place, sealed)
+                self._sealed[kept.record, field, state.version] = SealedRow(place, sealed)
 
-    def sealed(self, configuration: Configuration, field: str) -> bytes | None:
-        """Return the ciphertext of a stored secret."""
-        row = self._sealed.get((configuration.record, field))
+    def activate_secret(self, name: str, field: str, version: int) -> None:
+        """Make the pending version the current one; the one before stays as the previous."""
+        with self._lock:
+            kept = self.get(name)
+            before = kept.secrets.get(field)
+            state = self._pending.pop((kept.record, field))
+            secrets = {**kept.secrets, field: state}
+            self._configurations[name] = replace(kept, secrets=secrets)
+            current = before.version if before else 0
+            for row in [key for key in self._sealed if key[:2] == (kept.record, field)]:
+                if row[2] not in {current, version}:
+                    self._drop(*row)
+            self._revisions[kept.record] += 1
+
+    def sealed(self, configuration: Configuration, field: str, version: int) -> bytes | None:
+        """Return the ciphertext of one version of a stored secret."""
+        row = self._sealed.get((configuration.record, field, version))
         return None if row is None else row.stored
 
     def key_uses(self) -> dict[str, int]:
@@ -103,6 +138,33 @@ class MemoryRegistry:
     def swap_sealed(self, row: SealedRow, stored: bytes) -> None:
         """Put new bytes in the place of exactly these; where they are gone, do nothing."""
         with self._lock:
-            where = row.place.record, row.place.field
+            where = row.place.record, row.place.field, row.place.version
             if self._sealed.get(where) == row:
                 self._sealed[where] = replace(row, stored=stored)
+
+    def known_keys(self) -> dict[str, bytes]:
+        """Return the keys that were used here, by name, with the check value of each."""
+        return dict(self._known_keys)
+
+    def put_known_keys(self, keys: dict[str, bytes]) -> None:
+        """Keep the check values of these keys as well."""
+        self._known_keys = keys | self._known_keys
+
+    def put_trial(self, configuration: Configuration, at: float, cause: str) -> None:
+        """Keep how the last test of this state of a configuration ended."""
+        record = configuration.record
+        before, _ = self._trials.get(record, (Standing(), 0))
+        verified = before.verified_at if cause else at
+        self._trials[record] = Standing(at, verified, cause), self._revisions[record]
+
+    def standings(self) -> dict[str, Standing]:
+        """Return how the last test of each configuration ended, by name."""
+        found = {}
+        for name, kept in self._configurations.items():
+            standing, revision = self._trials.get(kept.record, (Standing(), -1))
+            current = revision == self._revisions[kept.record]
+            found[name] = replace(standing, current=current)
+        return found
+
+    def _drop(self, record: str, field: str, version: int) -> None:
+        self._sealed.pop((record, field, version), None)

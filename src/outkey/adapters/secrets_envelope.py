@@ -21,7 +21,7 @@ def seal(secret: Secret, place: Place, ring: Keyring) -> bytes:
     data_key = os.urandom(DATA_KEY_BYTES)
     bound = place.associated_data()
     key_nonce, nonce = os.urandom(NONCE_BYTES), os.urandom(NONCE_BYTES)
-    wrapped = AESGCM(key.raw()).encrypt(key_nonce, data_key, bound)
+    wrapped = key.cipher.encrypt(key_nonce, data_key, bound)
     text = secret.derive(lambda plain: pad(plain.encode()).hex())  # refuses what is not UTF-8
     ciphertext = AESGCM(data_key).encrypt(nonce, bytes.fromhex(text.reveal()), bound)
     return Envelope(key.id, key_nonce, wrapped, nonce, ciphertext).pack()
@@ -50,13 +50,13 @@ def rewrap(stored: bytes, place: Place, ring: Keyring) -> bytes:
     bound = place.associated_data()
     data_key = _unwrap(envelope, bound, ring)
     key_nonce = os.urandom(NONCE_BYTES)
-    wrapped = AESGCM(key.raw()).encrypt(key_nonce, data_key, bound)
+    wrapped = key.cipher.encrypt(key_nonce, data_key, bound)
     return Envelope(key.id, key_nonce, wrapped, envelope.nonce, envelope.ciphertext).pack()
 
 
 def _unwrap(envelope: Envelope, bound: bytes, ring: Keyring) -> bytes:
     key = ring.opener(envelope.key_id)
     try:
-        return AESGCM(key.raw()).decrypt(envelope.key_nonce, envelope.wrapped_key, bound)
+        return key.cipher.decrypt(envelope.key_nonce, envelope.wrapped_key, bound)
     except InvalidTag:
         raise SecretUnreadable from None

@@ -1,26 +1,35 @@
 """Secrets as an installation keeps them: sealed in its registry, or references to elsewhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal
-from outkey.core.config import Configuration, SecretState
-from outkey.core.envelope import Place, secret_place
-from outkey.core.errors import SecretMissing
+from outkey.core.config import Configuration, SecretState, successor
+from outkey.core.envelope import Place, key_name_of, secret_place
+from outkey.core.errors import SecretMissing, SecretUnreadable
 from outkey.core.secret import Secret
 from outkey.ports import Clock, Registry, Secrets
 
 _BATCH = 200
 
 
-class StoredSecrets:
-    """Opens and replaces secrets. The ring is asked for at each use, and may be sealed."""
+class Rings(Protocol):
+    """Where the ring comes from; asking for it may say that the installation is sealed."""
 
-    def __init__(
-        self, registry: Registry, references: Secrets, ring: Callable[[], Keyring], clock: Clock
-    ) -> None:
+    def ring(self, needed: str = "") -> Keyring:
+        """Return the ring, with the key of this name if there is one."""
+
+    def fresh(self) -> Keyring:
+        """Return the ring as it is kept now."""
+
+
+class StoredSecrets:
+    """Opens and replaces secrets."""
+
+    def __init__(self, registry: Registry, references: Secrets, keys: Rings, clock: Clock) -> None:
         self._registry, self._references = registry, references
-        self._ring, self._clock = ring, clock
+        self._keys, self._clock = keys, clock
 
     def open(self, configuration: Configuration, field: str) -> Secret:
         """Return a secret for immediate use, or raise SecretMissing."""
@@ -29,21 +38,21 @@ class StoredSecrets:
             raise SecretMissing(f"{field} is not set", field=field)
         if state.reference is not None:
             return self._references.open(configuration, field)
-        sealed = self._registry.sealed(configuration, field)
-        if sealed is None:
-            raise SecretMissing(f"{field} is not set", field=field)
-        return unseal(sealed, place_of(configuration, field, state), self._ring())
+        return self._opened(configuration, field, state)
 
     def replace(self, configuration: Configuration, field: str, secret: Secret) -> SecretState:
-        """Seal a new value for the origin that the configuration has now, and keep it."""
-        before = configuration.secrets.get(field)
-        state = SecretState(
-            origin=configuration.base.origin.bound,
-            version=before.version + 1 if before else 1,
-            set_at=self._clock.now(),
-        )
-        sealed = seal(secret, place_of(configuration, field, state), self._ring())
+        """Seal a new value for the origin that the configuration has now, and keep it.
+
+        It stays pending until it was read back and opened, so that a value which cannot be opened
+        never takes the place of one that can.
+        """
+        before, origin = configuration.secrets.get(field), configuration.base.origin.bound
+        state = successor(before, origin, set_at=self._clock.now())
+        sealed = seal(secret, place_of(configuration, field, state), self._keys.fresh())
         self._registry.put_secret(configuration.name, field, state, sealed)
+        if self._opened(configuration, field, state) != secret:
+            raise SecretUnreadable(field=field)
+        self._registry.activate_secret(configuration.name, field, state.version)
         return state
 
     def rewrap(self) -> Iterator[int]:
@@ -52,11 +61,20 @@ class StoredSecrets:
         It can be stopped at any point and begun again: what is under the key already is not
         touched, and what changed meanwhile is not overwritten.
         """
-        ring = self._ring()
+        ring = self._keys.fresh()
         while rows := self._registry.sealed_by_others(ring.primary.name, _BATCH):
-            for row in rows:
-                self._registry.swap_sealed(row, rewrap(row.stored, row.place, ring))
+            swaps = [(row, rewrap(row.stored, row.place, ring)) for row in rows]
+            with self._registry.batch():
+                for row, stored in swaps:
+                    self._registry.swap_sealed(row, stored)
             yield len(rows)
+
+    def _opened(self, configuration: Configuration, field: str, state: SecretState) -> Secret:
+        sealed = self._registry.sealed(configuration, field, state.version)
+        if sealed is None:
+            raise SecretMissing(f"{field} is not set", field=field)
+        ring = self._keys.ring(key_name_of(sealed))
+        return unseal(sealed, place_of(configuration, field, state), ring)
 
 
 def place_of(configuration: Configuration, field: str, state: SecretState) -> Place:

@@ -27,6 +27,8 @@ class Tag(StrEnum):
     KEY_PROMOTED = "keys:key:promoted"
     KEY_REWRAPPED = "keys:key:rewrapped"
     KEY_RETIRED = "keys:key:retired"
+    AUDIT_EXPORTED = "audit:records:exported"
+    AUDIT_PRUNED = "audit:records:pruned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Outcome:
     """How an attempt ended. Status 0 means that no answer came."""
 
     attempt: str
+    configuration: str
     status: int
     outcome: str
     duration_ms: int

@@ -14,19 +14,33 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 AuditKeys = Callable[[str], bytes]  # the audit key by the id of the ring's key it comes from
+_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 _ROW, _CHECKPOINT, _TOMBSTONE = b"row", b"checkpoint", b"tombstone"
 
 
 @dataclass(frozen=True, slots=True)
 class ChainRow:
-    """One record: its place in its stream, the bytes that were recorded, and its code."""
+    """One record: its place in its stream, the bytes that were recorded, and its code.
+
+    The label repeats what a table finds records by, and must agree with the body.
+    """
 
     stream: str
     number: int
     body: bytes
     mac: bytes
+    label: "Label"
+
+
+class Label(NamedTuple):
+    """What a record is found by: time in ms, configuration and outcome."""
+
+    at: int = 0
+    configuration: str = ""
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +69,13 @@ def canonical(facts: Mapping[str, object]) -> bytes:
     for value in facts.values():
         if isinstance(value, float):
             raise TypeError("a record holds whole numbers only")
-    text = json.dumps(facts, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return unicodedata.normalize("NFC", text).encode()
+    return unicodedata.normalize("NFC", _JSON.encode(facts)).encode()
+
+
+def label_of(facts: Mapping[str, object]) -> Label:
+    """Return the label of a record; what was refused has the reason for its outcome."""
+    at, outcome = facts.get("at", 0), facts.get("outcome") or facts.get("code") or ""
+    return Label(int(str(at)), str(facts.get("configuration", "")), str(outcome))
 
 
 def stream_name(process: str, key_id: str) -> str:
@@ -112,9 +131,11 @@ def verify(
         first_bad = first_bad or bad
         tail += walk.unprotected
     for stream, end in ends.items():
-        start = starts.get(stream)
+        start = starts.pop(stream, None)
         if start is None or start.number < end.number:
             first_bad = first_bad or f"{stream}:{end.number} (the stream is gone)"
+        elif not _genuine(keys(key_id_of(stream)), _TOMBSTONE, start):
+            first_bad = first_bad or f"{stream}:{start.number} (a tombstone is forged)"
     return Verdict(first_bad is None, count, first_bad, tail)
 
 
@@ -134,11 +155,15 @@ class _Walk:
             if not _genuine(key, _TOMBSTONE, start):
                 self._bad = f"{stream}:{start.number} (a tombstone is forged)"
             self._expected, self._previous = start.number + 1, start.mac
+            if end is not None and end.number <= start.number:
+                self._met_end = True  # what it protected was pruned
 
     def step(self, row: ChainRow) -> None:
         mac = row_mac(self._key, self._previous, self._stream, row.number, row.body)
         if self._bad is None and (
-            row.number != self._expected or not hmac.compare_digest(mac, row.mac)
+            row.number != self._expected
+            or not hmac.compare_digest(mac, row.mac)
+            or row.label != label_of(json.loads(row.body))
         ):
             self._bad = f"{self._stream}:{row.number}"
         self._expected, self._previous = row.number + 1, row.mac
@@ -180,10 +205,14 @@ def _code(key: bytes, kind: bytes, stream: str, number: int, content: bytes) -> 
 
 
 def chained(
-    key: bytes, stream: str, previous: bytes, number: int, bodies: Iterable[bytes]
+    key: bytes,
+    stream: str,
+    previous: bytes,
+    number: int,
+    records: Iterable[tuple[bytes, Label]],
 ) -> Iterator[ChainRow]:
-    """Yield the rows for these bodies, following the row with this number and code."""
-    for body in bodies:
+    """Yield the rows for these bodies and labels, following the row with this number and code."""
+    for body, label in records:
         number += 1
         previous = row_mac(key, previous, stream, number, body)
-        yield ChainRow(stream, number, body, previous)
+        yield ChainRow(stream, number, body, previous, label)

@@ -22,7 +22,7 @@ from outkey.core.headers import tidy_token, tidy_value
 from outkey.core.message import Request
 
 _LONG = 4 * 1024
-_WARN_DAYS = 30
+WARN_DAYS = 30
 
 
 class Level(StrEnum):
@@ -139,7 +139,7 @@ def _about_expiry(configuration: Configuration, now: float) -> Iterator[Finding]
     if last_day is None or configuration.authentication_type is not AuthenticationType.BEARER:
         return
     days_left = (last_day - datetime.fromtimestamp(now, UTC).date()).days
-    if days_left > _WARN_DAYS:
+    if days_left > WARN_DAYS:
         return
     message = f"the token expired on {last_day}"
     if days_left >= 0:

@@ -76,6 +76,16 @@ class SecretState:
     set_at: float | None = None  # Unix time
 
 
+def successor(
+    before: SecretState | None,
+    origin: str,
+    reference: Reference | None = None,
+    set_at: float | None = None,
+) -> SecretState:
+    """Return the state of a secret's next version; a version's number is never used again."""
+    return SecretState(origin, reference, before.version + 1 if before else 1, set_at)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The Limits tab."""
@@ -206,7 +216,10 @@ def build(
     base = parse_base_url(str(top["base_url"]))
     states = dict(secrets or {})
     for secret, reference in (references or {}).items():
-        states[secret] = SecretState(base.origin.bound, reference)
+        before = states.get(secret)
+        named = before is not None and before.reference == reference
+        if before is None or not named or before.origin != base.origin.bound:
+            states[secret] = successor(before, base.origin.bound, reference)
     top |= {"headers": headers, "secrets": states}
     return Configuration(**top, base=base)  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
 

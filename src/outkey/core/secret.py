@@ -45,6 +45,10 @@ class Secret:
         """Return which of the caller's own words the text starts with, or nothing."""
         return next((word for word in words if self.__text.startswith(word)), "")
 
+    def is_mask(self) -> bool:
+        """Tell whether the text is a mask, as somebody gets it who copies what a page shows."""
+        return bool(self.__text.strip()) and not self.__text.split()[-1].strip("*•●")
+
     def longer_than(self, length: int) -> bool:
         """Tell whether the text has more characters than that."""
         return len(self.__text) > length

@@ -66,12 +66,19 @@ class Gateway:
         Raises when nothing was sent or nothing came back. `line` names the sync line that the
         request belongs to.
         """
-        call = self._call(
-            configuration, method, path, params=params, json=json, data=data, headers=headers
-        )
         if line and self._configurations.line(line).configuration != configuration:
             raise ConfigError("the sync line belongs to another configuration", field="line")
-        return drive(self.sender.exchange(replace(call, line=line)), self._world)
+        call = self._call(
+            configuration,
+            method,
+            path,
+            params=params,
+            json=json,
+            data=data,
+            headers=headers,
+            line=line,
+        )
+        return drive(self.sender.exchange(call), self._world)
 
     def preview(  # noqa: PLR0913 - the parts of a request, all by keyword
         self,
@@ -138,6 +145,7 @@ class Gateway:
         json: object,
         data: Data,
         headers: Mapping[str, str | Secret] | None,
+        line: str = "",
     ) -> Call:
         found = self._configurations.get(configuration)
         body, content_type = encode_body(json, data)
@@ -149,4 +157,5 @@ class Gateway:
             headers=headers or {},
             body=body,
             content_type=content_type,
+            line=line,
         )

@@ -30,13 +30,15 @@ class Loan:
     """The headers to add to one request, and the attempt they are recorded under."""
 
     headers: tuple[Header, ...]
+    configuration: str
     attempt: str
     started: float
 
     def outcome(self, status: int, now: float) -> Outcome:
         """Describe how the request ended; status 0 means without an answer."""
         result = "unknown" if not status else "ok" if status < 400 else "answered"
-        return Outcome(self.attempt, status, result, round((now - self.started) * 1000))
+        duration = round((now - self.started) * 1000)
+        return Outcome(self.attempt, self.configuration, status, result, duration)
 
 
 def lend(
@@ -52,7 +54,7 @@ def lend(
         raise
     attempt = yield from intend(intent_of(configuration, "", request, 0))
     ours = tuple(header for header in request.headers if header.source in _OURS)
-    return Loan(ours, attempt, sender.clock.monotonic())
+    return Loan(ours, configuration.name, attempt, sender.clock.monotonic())
 
 
 def _authenticated(

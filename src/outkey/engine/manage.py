@@ -1,18 +1,25 @@
 """Changing what an installation keeps: documents are applied and references set."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from outkey.core.audit import Change, Tag
+from outkey.core.chain import AuditKeys, key_id_of, sign_tombstone
 from outkey.core.checks import Finding, check
-from outkey.core.config import Configuration, SecretState
+from outkey.core.config import Configuration, SecretState, successor
 from outkey.core.document import Document, Draft
-from outkey.core.errors import ConfigError, UnknownConfiguration
+from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
 from outkey.core.fields import FIELDS
 from outkey.core.reference import Reference
 from outkey.core.secret import Secret
+from outkey.engine.gateway import Gateway
 from outkey.engine.send import Sender
-from outkey.ports import Audit, Registry, SecretStore
+from outkey.engine.verify import Report
+from outkey.ports import Audit, AuditRows, Registry, SecretStore
+
+_KEPT_AT_ONCE = 100
+_PRUNED_AT_ONCE = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,10 @@ class Desk:
         """Replace a stored secret."""
         configuration = self.registry.get(name)
         check_secret_field(configuration, field)
+        if secret.is_mask():
+            raise ConfigError(
+                "this is a mask and not a secret", field=field, hint="Enter the value itself."
+            )
         self.note(Tag.SECRET_SET, name, field)
         self.secrets.replace(configuration, field, secret)
 
@@ -50,8 +61,10 @@ class Desk:
         configuration = self.registry.get(name)
         check_secret_field(configuration, field)
         self.note(Tag.SECRET_SET, name, field)
-        state = SecretState(configuration.base.origin.bound, reference)
-        self.registry.put_secret(name, field, state, None)
+        before, origin = configuration.secrets.get(field), configuration.base.origin.bound
+        state = successor(before, origin, reference)
+        with self.registry.batch():
+            self._put_reference(name, field, state)
 
     def remove(self, name: str) -> None:
         """Forget a configuration with its secrets and lines."""
@@ -59,18 +72,67 @@ class Desk:
         self.note(Tag.CONFIGURATION_REMOVED, name)
         self.registry.remove(name)
 
+    def keep(self, *changes: tuple[Configuration | None, Configuration]) -> None:
+        """Create and update configurations with their references, all or none."""
+        self.audit.note(*(self._described(stored, made) for stored, made in changes))
+        with self.registry.batch():
+            for stored, made in changes:
+                kept = self.registry.add(made) if stored is None else self.registry.replace(made)
+                before = stored.secrets if stored else {}
+                for field, state in made.secrets.items():
+                    if before.get(field) != state:
+                        self._put_reference(kept.name, field, state)
 
-def apply(desk: Desk, sender: Sender, document: Document, *, dry_run: bool) -> Applied:
-    """Create and update what a document names; all of it is read before any of it is kept."""
+    def test(self, gateway: Gateway, name: str) -> Report:
+        """Test a configuration and keep how that ended."""
+        configuration = self.registry.get(name)
+        with suppress(OutkeyError):  # the report itself will say that we are sealed
+            self.note(Tag.CONFIGURATION_TESTED, name)
+        report = gateway.test(name)
+        self.registry.put_trial(configuration, gateway.sender.clock.now(), report.cause or "")
+        return report
+
+    def prune_audit(self, rows: AuditRows, keys: AuditKeys, moment: float) -> Iterator[int]:
+        """Remove the records from before a moment, and yield how many at each step."""
+        self.note(Tag.AUDIT_PRUNED)
+        for row in rows.expired(round(moment * 1000), _PRUNED_AT_ONCE):
+            yield rows.prune(sign_tombstone(keys(key_id_of(row.stream)), row))
+
+    def _put_reference(self, name: str, field: str, state: SecretState) -> None:
+        self.registry.put_secret(name, field, state, None)
+        self.registry.activate_secret(name, field, state.version)
+
+    def _described(self, stored: Configuration | None, made: Configuration) -> Change:
+        tag = Tag.CONFIGURATION_CREATED if stored is None else Tag.CONFIGURATION_UPDATED
+        fields = () if stored is None else tuple(_changed_fields(stored, made))
+        return Change(tag, self.actor, made.name, fields)
+
+
+def apply(
+    desk: Desk,
+    sender: Sender,
+    document: Document,
+    *,
+    dry_run: bool,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Applied:
+    """Create and update what a document names; all of it is read before any of it is kept.
+
+    Some at a time: one long transaction would keep every send waiting for the database.
+    """
     registry = desk.registry
-    wanted = [_wanted(registry, draft) for draft in document.drafts]
+    known = registry.find(draft.name for draft in document.drafts)
+    wanted = [_wanted(known.get(draft.name), draft) for draft in document.drafts]
     _refuse_stray_lines(registry, document)
     if not dry_run:
-        for stored, made in wanted:
-            if stored != made:
-                _keep(desk, stored, made)
-        for line in document.lines:
-            registry.put_line(line)
+        changes = [(stored, made) for stored, made in wanted if stored != made]
+        for start in range(0, len(changes), _KEPT_AT_ONCE):
+            some = changes[start : start + _KEPT_AT_ONCE]
+            desk.keep(*some)
+            progress(len(some))
+        with registry.batch():
+            for line in document.lines:
+                registry.put_line(line)
     return Applied(
         created=tuple(made.name for stored, made in wanted if stored is None),
         updated=tuple(
@@ -91,28 +153,14 @@ def check_secret_field(configuration: Configuration, field: str) -> None:
         )
 
 
-def _wanted(registry: Registry, draft: Draft) -> tuple[Configuration | None, Configuration]:
-    try:
-        stored = registry.get(draft.name)
-    except UnknownConfiguration:
-        return None, draft.configuration()
-    return stored, draft.merged(stored)
+def _wanted(
+    stored: Configuration | None, draft: Draft
+) -> tuple[Configuration | None, Configuration]:
+    return stored, draft.configuration() if stored is None else draft.merged(stored)
 
 
-def _keep(desk: Desk, stored: Configuration | None, made: Configuration) -> None:
-    tag = Tag.CONFIGURATION_CREATED if stored is None else Tag.CONFIGURATION_UPDATED
-    desk.note(tag, made.name, *_changed_fields(stored, made))
-    kept = desk.registry.add(made) if stored is None else desk.registry.replace(made)
-    before = stored.secrets if stored else {}
-    for field, state in made.secrets.items():
-        if before.get(field) != state:
-            desk.registry.put_secret(kept.name, field, state, None)
-
-
-def _changed_fields(stored: Configuration | None, made: Configuration) -> list[str]:
+def _changed_fields(stored: Configuration, made: Configuration) -> list[str]:
     """Return the names of the fields, rows and references that are not as they were."""
-    if stored is None:
-        return []
     before, after = stored.values(), made.values()
     changed = [path for path in after | before if before.get(path) != after.get(path)]
     if stored.headers != made.headers:

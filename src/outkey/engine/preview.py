@@ -1,5 +1,8 @@
 """The exact request that would be sent, with every secret masked. Opens no connection."""
 
+import re
+import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,6 +12,7 @@ from outkey.core.message import Header, Source
 from outkey.core.secret import MASK, Secret
 from outkey.engine.send import Sender
 
+_CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
 # Scheme words that are no secret when a credential starts with them.
 _SCHEME_WORDS = ("Basic ", "Bearer ", "Token ", "ApiKey ", "Api-Key ", "Digest ", "SSWS ")
 
@@ -29,6 +33,25 @@ class Preview:
     url: str
     headers: tuple[PreviewHeader, ...]
     findings: tuple[Finding, ...]
+
+    def curl(self) -> str:
+        """Return the request as a curl command, with a shell variable for every secret."""
+        return " \\\n  ".join(["curl --request " + self.method, *self._curl_options()])
+
+    def _curl_options(self) -> Iterator[str]:
+        yield shlex.quote(self.url)
+        for name, value, _ in self.headers:
+            prefix, masked, _ = value.partition(MASK)
+            if name.lower() in _CURL_SETS_ITSELF:
+                continue
+            if masked and prefix == "Basic ":
+                yield '--user "$USERNAME:$PASSWORD"'
+            elif masked:
+                # Quoted apart: a header's name may hold what a shell reads in double quotes.
+                variable = re.sub(r"[^A-Z0-9]", "_", name.upper())
+                yield f'--header {shlex.quote(f"{name}: {prefix}")}"${variable}"'
+            else:
+                yield f"--header {shlex.quote(f'{name}: {value}')}"
 
 
 def preview(sender: Sender, call: Call) -> Preview:

@@ -207,7 +207,8 @@ class _Exchange:
 
     def _outcome(self, attempt: str, status: int, outcome: str, started: float) -> Outcome:
         duration = self._sender.clock.monotonic() - started
-        return Outcome(attempt, status, outcome, round(duration * 1000))
+        name = self._configuration.name
+        return Outcome(attempt, name, status, outcome, round(duration * 1000))
 
 
 def backoff(retry: int, jitter: float) -> float:

@@ -8,11 +8,21 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum, auto
+from itertools import groupby
 
 import pytest
 
 from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.chain import ChainRow, chain_start, chained, sign_checkpoint
+from outkey.core.chain import (
+    ChainRow,
+    canonical,
+    chain_start,
+    chained,
+    label_of,
+    sign_checkpoint,
+    sign_tombstone,
+    verify,
+)
 from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
 from outkey.core.envelope import Envelope, Place
 from outkey.core.errors import (
@@ -29,12 +39,14 @@ from outkey.core.message import Header, Request, Response, Route, Source, TlsSet
 from outkey.core.origin import Origin
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
+from outkey.core.standing import Standing
 from outkey.ports import (
     Audit,
     AuditRows,
     Checkpoints,
     Clock,
     Permits,
+    Processes,
     Registry,
     Resolver,
     Secrets,
@@ -203,7 +215,7 @@ class AuditContract(ABC):
         audit = self.make()
         intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0)
         attempt = audit.intend(intent)
-        audit.conclude(Outcome(attempt, 200, "ok", 5))
+        audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
         audit.note(Change(Tag.SECRET_SET, "somebody", "acme", ("token",)))
         audit.refuse(Refusal("", "acme", "", "egress_denied"))
         assert audit.intend(intent) != attempt
@@ -213,8 +225,13 @@ _KEY = b"k" * 32
 
 
 def _rows(stream: str, count: int) -> list[ChainRow]:
-    bodies = [b'{"n":%d}' % n for n in range(count)]
-    return list(chained(_KEY, stream, chain_start(_KEY, stream), 0, bodies))
+    return _rows_at(stream, *range(count))
+
+
+def _rows_at(stream: str, *moments: int) -> list[ChainRow]:
+    facts = [{"at": at, "configuration": "acme", "outcome": "ok"} for at in moments]
+    records = [(canonical(fact), label_of(fact)) for fact in facts]
+    return list(chained(_KEY, stream, chain_start(_KEY, stream), 0, records))
 
 
 class AuditRowsContract(ABC):
@@ -224,13 +241,35 @@ class AuditRowsContract(ABC):
     def make(self) -> AuditRows:
         """Return an empty table."""
 
-    def test_rows_come_back_by_stream_and_number_whatever_order_they_came_in(self) -> None:
+    def test_rows_come_back_one_stream_after_the_other_and_each_in_order(self) -> None:
         table = self.make()
         one, two = _rows("k.b", 3), _rows("k.a", 12)
         table.append(one)
         table.append(two[:5])
         table.append(two[5:])
-        assert list(table.read()) == two + one
+        read = list(table.read())
+        assert sorted(read, key=lambda row: row.stream) == two + one
+        assert len([stream for stream, _ in groupby(read, key=lambda row: row.stream)]) == 2
+
+    def test_old_rows_are_pruned_up_to_a_tombstone_some_at_a_time(self) -> None:
+        table = self.make()
+        ages = {"k.a": (1, 2, 30, 4), "k.b": (1, 2, 3), "k.c": (50,)}
+        for stream, moments in ages.items():
+            table.append(_rows_at(stream, *moments))
+        removed = []
+        for row in table.expired(10, 2):
+            removed.append((row.stream, row.number))
+            table.prune(sign_tombstone(_KEY, row))
+        # Row 4 of the first stream is old, but follows one that is not.
+        assert sorted(removed) == [("k.a", 2), ("k.b", 2), ("k.b", 3)]
+        left = sorted((row.stream, row.number) for row in table.read())
+        assert left == [("k.a", 3), ("k.a", 4), ("k.c", 1)]
+        assert {mark.stream: mark.number for mark in table.tombstones()} == {"k.a": 2, "k.b": 3}
+        verdict = verify(
+            table.read(), lambda _: _KEY, checkpoints=(), tombstones=table.tombstones()
+        )
+        assert (verdict.ok, verdict.rows) == (True, 3)
+        assert list(table.expired(10, 2)) == []
 
 
 class CheckpointsContract(ABC):
@@ -308,7 +347,7 @@ class RegistryContract(ABC):
         registry = self.make()
         first = registry.add(_configuration())
         registry.put_line(SyncLine("line", "contract", "GET", "/"))
-        registry.put_secret("contract", "token", SecretState("https://a:443"), _sealed("k1"))
+        put(registry, "token", SecretState("https://a:443"), _sealed("k1"))
         registry.remove("contract")
         for missing in (registry.get, registry.remove):
             with pytest.raises(UnknownConfiguration):
@@ -317,7 +356,7 @@ class RegistryContract(ABC):
             registry.line("line")
         again = registry.add(_configuration())
         assert again.record != first.record
-        assert registry.sealed(again, "token") is None
+        assert registry.sealed(again, "token", 1) is None
         assert registry.get("contract").secrets == {}
 
     def test_all_are_listed_by_name(self) -> None:
@@ -340,16 +379,73 @@ class RegistryContract(ABC):
         registry = self.make()
         registry.add(_configuration())
         stored = SecretState("https://contract.example:443", version=3, set_at=1_800_000_000.5)
-        registry.put_secret("contract", "token", stored, _sealed("k1"))
+        put(registry, "token", stored, _sealed("k1"))
         found = registry.get("contract")
         assert found.secrets == {"token": stored}
-        assert registry.sealed(found, "token") == _sealed("k1")
+        assert registry.sealed(found, "token", 3) == _sealed("k1")
         reference = parse_reference("env:TOKEN", field="token")
-        elsewhere = SecretState("https://contract.example:443", reference)
-        registry.put_secret("contract", "token", elsewhere, None)
+        elsewhere = SecretState("https://contract.example:443", reference, 4)
+        put(registry, "token", elsewhere, None)
         found = registry.get("contract")
         assert found.secrets == {"token": elsewhere}
-        assert registry.sealed(found, "token") is None
+        assert registry.sealed(found, "token", 4) is None
+
+    def test_a_pending_secret_is_not_in_use_and_two_versions_before_are_gone(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        states = [SecretState("https://contract.example:443", version=n) for n in (1, 2, 3)]
+        for state in states[:2]:
+            put(registry, "token", state, _sealed(f"k{state.version}"))
+        for _ in range(2):  # the second time one is pending already, as after a kill
+            registry.put_secret("contract", "token", states[2], _sealed("k3"))
+        found = registry.get("contract")
+        assert found.secrets == {"token": states[1]}
+        assert registry.sealed(found, "token", 3) == _sealed("k3")
+        registry.activate_secret("contract", "token", 3)
+        assert registry.get("contract").secrets == {"token": states[2]}
+        kept = [registry.sealed(found, "token", n) for n in (1, 2, 3)]
+        assert kept == [None, _sealed("k2"), _sealed("k3")]
+
+    def test_some_are_found_by_name_and_what_is_not_there_is_left_out(self) -> None:
+        registry = self.make()
+        made = [registry.add(build(n, {"base_url": "https://a.example"})) for n in ("a", "b")]
+        found = registry.find(["b", "nobody", "a"])
+        assert found == {"a": made[0], "b": made[1]}
+
+    def test_a_batch_is_kept_whole_or_not_at_all(self) -> None:
+        registry = self.make()
+        first = registry.add(_configuration())
+        with pytest.raises(EditConflict), registry.batch():  # noqa: PT012 - the last one fails
+            registry.add(build("another", {"base_url": "https://a.example"}))
+            put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+            registry.replace(replace(first, version=7))
+        assert [c.name for c in registry.all()] == ["contract"]
+        assert registry.get("contract").secrets == {}
+        with registry.batch():
+            registry.add(build("another", {"base_url": "https://a.example"}))
+        assert [c.name for c in registry.all()] == ["another", "contract"]
+
+    def test_check_values_of_keys_are_kept_once(self) -> None:
+        registry = self.make()
+        assert registry.known_keys() == {}
+        registry.put_known_keys({"k1": b"1"})
+        registry.put_known_keys({"k1": b"changed", "k2": b"2"})
+        assert registry.known_keys() == {"k1": b"1", "k2": b"2"}
+
+    def test_how_a_test_ended_holds_until_something_changes(self) -> None:
+        registry = self.make()
+        made = registry.add(_configuration())
+        assert registry.standings() == {"contract": Standing()}
+        registry.put_trial(made, 10.0, "")
+        assert registry.standings() == {"contract": Standing(10.0, 10.0, "", current=True)}
+        registry.put_trial(made, 20.0, "timeout")
+        failing = Standing(20.0, 10.0, "timeout", current=True)
+        assert registry.standings() == {"contract": failing}
+        put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+        assert registry.standings() == {"contract": replace(failing, current=False)}
+        registry.put_trial(made, 30.0, "")
+        registry.replace(made)
+        assert not registry.standings()["contract"].current
 
     def test_ciphertexts_are_counted_found_and_swapped_by_their_key(self) -> None:
         registry = self.make()
@@ -357,7 +453,7 @@ class RegistryContract(ABC):
         origin = "https://contract.example:443"
         for number in range(3):
             state = SecretState(origin, version=number + 4)
-            registry.put_secret("contract", f"header:X-{number}", state, _sealed("old"))
+            put(registry, f"header:X-{number}", state, _sealed("old"))
         assert registry.key_uses() == {_name("old"): 3}
         rows = registry.sealed_by_others(_name("new"), 2)
         assert len(rows) == 2
@@ -368,6 +464,12 @@ class RegistryContract(ABC):
         assert registry.sealed_by_others(_name("new"), 10) == []
         registry.swap_sealed(rows[0], _sealed("old"))
         assert registry.key_uses() == {_name("new"): 3}
+
+
+def put(registry: Registry, field: str, state: SecretState, sealed: bytes | None) -> None:
+    """Keep a secret of the contract's configuration and use it at once."""
+    registry.put_secret("contract", field, state, sealed)
+    registry.activate_secret("contract", field, state.version)
 
 
 def _sealed(key: str) -> bytes:
@@ -388,7 +490,7 @@ class PermitsContract(ABC):
 
     @abstractmethod
     def make(self, clock: Clock) -> Permits:
-        """Return an issuer that reads this clock."""
+        """Return an issuer that reads this clock; issuers of one test share their paces."""
 
     @abstractmethod
     def clock(self) -> Clock:
@@ -423,11 +525,26 @@ class PermitsContract(ABC):
         assert permits.reserve("a", None, 1.0) is None
         assert permits.reserve("b", None, 1.0) == 0.0
 
+    def test_two_issuers_share_one_limit_and_one_hold(self) -> None:
+        clock = self.clock()
+        one, two = self.make(clock), self.make(clock)
+        sent = []
+        for number in range(150):
+            wait = (two if number % 3 else one).reserve("a", 60, 600.0)
+            assert wait is not None
+            sent.append(clock.monotonic() + wait)
+        assert max(sum(start <= t < start + 60 for t in sent) for start in sent) <= 60
+        one.hold("b", 10)
+        assert two.reserve("b", 60, 5.0) is None
+        wait = two.reserve("b", 60, 20.0)
+        assert wait is not None
+        assert 9 < wait <= 10
+
     def test_concurrent_callers_share_one_limit(self) -> None:
         permits = self.make(self.clock())
         waits: list[float | None] = []
         threads = [
-            threading.Thread(target=lambda: waits.append(permits.reserve("a", 60, 0.0)))
+            threading.Thread(target=lambda: waits.append(permits.reserve("a", 20, 0.0)))
             for _ in range(20)
         ]
         for thread in threads:
@@ -435,3 +552,23 @@ class PermitsContract(ABC):
         for thread in threads:
             thread.join()
         assert waits.count(0.0) == 1
+
+
+class ProcessesContract(ABC):
+    """What every list of processes promises."""
+
+    @abstractmethod
+    def make(self) -> Processes:
+        """Return an empty list."""
+
+    def test_only_processes_that_are_alive_and_lack_a_key_are_named(self) -> None:
+        processes = self.make()
+        processes.seen("old", ["k1"], 50.0)
+        processes.seen("both", ["k1", "k2"], 100.0)
+        processes.seen("late", ["k1"], 90.0)
+        processes.seen("late", ["k1"], 110.0)
+        processes.seen("ended", ["k1"], 110.0)
+        processes.gone("ended")
+        (named,) = processes.lacking("k2", since=95.0)
+        assert named.endswith("late")
+        assert processes.lacking("k1", since=0.0) == []

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby, takewhile
 
-from outkey.adapters.permits_memory import MemoryPermits
+from outkey.adapters.keyring import Keyring
+from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit import Change, Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, Mark
@@ -141,11 +143,11 @@ class MemoryAudit:
         self.events.append(intent)
         return f"attempt-{len(self.events)}"
 
-    def note(self, change: Change) -> None:
+    def note(self, *changes: Change) -> None:
         """Record who is about to change what."""
         if self.broken:
             raise AuditUnavailable
-        self.events.append(change)
+        self.events.extend(changes)
 
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended."""
@@ -163,6 +165,7 @@ class MemoryAuditRows:
 
     def __init__(self) -> None:
         self.rows: list[ChainRow] = []
+        self.marks: dict[str, Mark] = {}
         self.commits = 0
         self.broken = False
 
@@ -174,8 +177,26 @@ class MemoryAuditRows:
         self.rows.extend(rows)
 
     def read(self) -> Iterator[ChainRow]:
-        """Return all rows, ordered by stream and number."""
+        """Return all rows, one stream after the other, each ordered by number."""
         return iter(sorted(self.rows, key=lambda row: (row.stream, row.number)))
+
+    def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
+        """Return the rows up to which each stream is older, some at a time."""
+        for _, members in groupby(list(self.read()), key=lambda row: row.stream):
+            old = list(takewhile(lambda row: row.label[0] < moment, members))
+            yield from [*old[step - 1 : -1 : step], *old[-1:]]
+
+    def prune(self, tombstone: Mark) -> int:
+        """Remove the rows up to a tombstone and keep that."""
+        before = len(self.rows)
+        self.marks[tombstone.stream] = tombstone
+        stream, number = tombstone.stream, tombstone.number
+        self.rows = [r for r in self.rows if r.stream != stream or r.number > number]
+        return before - len(self.rows)
+
+    def tombstones(self) -> Iterator[Mark]:
+        """Return the newest tombstone of every stream that was pruned."""
+        return iter(self.marks.values())
 
 
 class MemoryCheckpoints:
@@ -194,6 +215,40 @@ class MemoryCheckpoints:
     def read(self) -> Iterator[Mark]:
         """Return all checkpoints."""
         return iter(self.marks)
+
+
+class MemoryProcesses:
+    """Processes in a dictionary."""
+
+    def __init__(self) -> None:
+        self.present: dict[str, tuple[Sequence[str], float]] = {}
+
+    def seen(self, process: str, keys: Sequence[str], at: float) -> None:
+        """Keep that a process works, with these keys."""
+        self.present[process] = keys, at
+
+    def gone(self, process: str) -> None:
+        """Forget a process that ended."""
+        self.present.pop(process, None)
+
+    def lacking(self, key: str, since: float) -> list[str]:
+        """Return the processes that were seen since then and do not hold this key."""
+        return [p for p, (keys, at) in self.present.items() if at >= since and key not in keys]
+
+
+@dataclass
+class FixedRing:
+    """One ring, wherever it is asked for; assign another to rotate it."""
+
+    kept: Keyring
+
+    def ring(self, needed: str = "") -> Keyring:
+        """Return the ring."""
+        return self.kept
+
+    def fresh(self) -> Keyring:
+        """Return the ring."""
+        return self.kept
 
 
 def configuration(
@@ -239,7 +294,7 @@ def fake_gateway(
         resolver=resolver,
         clock=clock,
         audit=audit,
-        permits=MemoryPermits(clock),
+        permits=LeasedPermits(MemoryPaces(), clock.monotonic),
         jitter=lambda: 0.5,
     )
     return FakeWorld(Gateway(ports), ports, transport, resolver, clock, audit, store)

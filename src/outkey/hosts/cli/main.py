@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,8 +14,10 @@ from outkey.core.errors import ConfigError, OutkeyError
 from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import (
+    ask_first,
     exit_code_of,
     finding_facts,
+    progress_bar,
     report_exit_code,
     say,
     say_error,
@@ -22,7 +25,7 @@ from outkey.hosts.cli.output import (
     say_json,
     say_table,
 )
-from outkey.hosts.cli.shown import facts_of, plain, response_facts, say_response, summary
+from outkey.hosts.cli.shown import facts_of, mark_of, plain, response_facts, say_response, summary
 
 if TYPE_CHECKING:
     from outkey.hosts.django.wiring import Installation
@@ -87,7 +90,10 @@ def apply(
 
     here = installation()
     document = parse_document(_read_text(file))
-    done = apply_document(desk_of(here), here.gateway.sender, document, dry_run=dry_run)
+    with progress_bar("applying", len(document.drafts)) as advance:
+        done = apply_document(
+            desk_of(here), here.gateway.sender, document, dry_run=dry_run, progress=advance
+        )
     if as_json:
         findings = [finding_facts(finding, name) for name, finding in done.findings]
         groups = {kind: getattr(done, kind) for kind in ("created", "updated", "unchanged")}
@@ -103,13 +109,15 @@ def apply(
 @app.command("list")
 def list_configurations(*, as_json: AsJson = False) -> None:
     """List all configurations."""
-    rows = [summary(configuration) for configuration in installation().registry.all()]
+    here = installation()
+    standings, sealed, now = here.registry.standings(), here.keys.is_sealed(), time.time()
+    rows = [summary(c, standings[c.name], now=now, sealed=sealed) for c in here.registry.all()]
     if as_json:
         say_json(rows)
     elif rows:
         say_table(
-            ("Name", "Base URL", "Authentication Type", "Environment", "Network"),
-            (list(row.values())[:5] for row in rows),
+            ("", "Name", "Base URL", "Authentication Type", "Environment", "Network", "Status"),
+            ((mark_of(row), *list(row.values())[:6]) for row in rows),
         )
     else:
         say("no configurations yet; create some with: outkey apply FILE")
@@ -155,10 +163,7 @@ def delete(
     """Delete a configuration with its secrets and sync lines."""
     here = installation()
     here.registry.get(name)
-    if not yes:
-        if not sys.stdin.isatty():
-            raise ConfigError("deleting needs --yes where nobody can be asked")
-        typer.confirm(f"Delete {name} with its secrets?", abort=True)
+    ask_first(f"Delete {name} with its secrets?", yes=yes)
     desk_of(here).remove(name)
     say(f"deleted: {name}")
 
@@ -169,11 +174,15 @@ def preview(
     method: Annotated[str, typer.Argument()] = "GET",
     path: Annotated[str | None, typer.Argument(help="the test path if left out")] = None,
     *,
+    curl: Annotated[bool, typer.Option("--curl", help="as a curl command")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the exact request with secrets masked; opens no connection."""
     shown = installation().gateway.preview(name, method, path)
     findings = [(name, finding) for finding in shown.findings]
+    if curl:
+        say(shown.curl())
+        return
     if as_json:
         say_json(
             {
@@ -223,10 +232,7 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
 def try_out(name: Name, *, as_json: AsJson = False) -> int:
     """Test a configuration step by step, with cause and remedy."""
     here = installation()
-    here.registry.get(name)
-    with contextlib.suppress(OutkeyError):  # the report itself will say that we are sealed
-        desk_of(here).note(Tag.CONFIGURATION_TESTED, name)
-    report = here.gateway.test(name)
+    report = desk_of(here).test(here.gateway, name)
     if as_json:
         facts = asdict(report)
         del facts["error"]

@@ -1,16 +1,28 @@
 """The operator's commands: keys and audit."""
 
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
+from outkey.adapters.key_room import ALIVE_SECONDS
 from outkey.core.audit import Tag
-from outkey.core.errors import OutkeyError
+from outkey.core.errors import KeyStepRefused, OutkeyError
 from outkey.hosts.cli.home import AsJson, desk_of, installation
-from outkey.hosts.cli.output import exit_code_of, say, say_error, say_json, say_table
+from outkey.hosts.cli.output import (
+    ask_first,
+    counted,
+    exit_code_of,
+    progress_bar,
+    say,
+    say_error,
+    say_json,
+    say_table,
+)
 
+RETENTION_DAYS = 400
 keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
 audit_app = typer.Typer(help="The record of what was sent.", no_args_is_help=True)
 
@@ -51,6 +63,12 @@ def keys_promote(key: Annotated[str, typer.Argument(help="the key's id")]) -> No
     """Seal new secrets with this key; the former one still opens."""
     here = installation()
     ring = here.keys.ring().promote(key)
+    since = time.time() - ALIVE_SECONDS
+    if lacking := here.processes.lacking(key, since):
+        raise KeyStepRefused(
+            f"{len(lacking)} running processes do not hold the key yet: {', '.join(lacking)}",
+            hint="They read the key file once a minute; where it is a copy, bring it there first.",
+        )
     desk_of(here).note(Tag.KEY_PROMOTED, key=key)
     here.keys.change(ring)
     say(f"promoted: {key}; bring the stored secrets under it with: outkey keys rewrap")
@@ -59,17 +77,13 @@ def keys_promote(key: Annotated[str, typer.Argument(help="the key's id")]) -> No
 @keys_app.command("rewrap")
 def keys_rewrap() -> None:
     """Bring all stored secrets under the primary key; may be interrupted and begun again."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress  # noqa: PLC0415
-
     here = installation()
     primary = here.keys.ring().primary.name
     desk_of(here).note(Tag.KEY_REWRAPPED, key=primary)
     total = sum(count for key, count in here.registry.key_uses().items() if key != primary)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("rewrapping", total=total)
+    with progress_bar("rewrapping", total) as advance:
         for done in here.secrets.rewrap():
-            progress.advance(task, done)
+            advance(done)
     say(f"rewrapped: {total}")
 
 
@@ -90,12 +104,13 @@ def audit_verify(*, as_json: AsJson = False) -> int:
     from outkey.core.chain import verify  # noqa: PLC0415
 
     here = installation()
-    verdict = verify(
-        here.audit_rows.read(),
-        here.keys.audit_key,
-        checkpoints=here.checkpoints.read(),
-        tombstones=(),
-    )
+    with progress_bar("verifying", here.audit_rows.count()) as advance:
+        verdict = verify(
+            counted(here.audit_rows.read(), advance),
+            here.keys.audit_key,
+            checkpoints=here.checkpoints.read(),
+            tombstones=here.audit_rows.tombstones(),
+        )
     if as_json:
         say_json(
             {
@@ -133,8 +148,33 @@ def audit_list(
 @audit_app.command("export")
 def audit_export() -> None:
     """Write all records as JSON Lines, in the order of their streams."""
-    for row in installation().audit_rows.read():
-        say(row.body.decode())
+    here = installation()
+    desk_of(here).note(Tag.AUDIT_EXPORTED)
+    with progress_bar("exporting", here.audit_rows.count()) as advance:
+        for row in counted(here.audit_rows.read(), advance):
+            say(row.body.decode())
+
+
+@audit_app.command("prune")
+def audit_prune(
+    *,
+    days: Annotated[
+        int, typer.Option(min=0, help="how old a record must be to be removed")
+    ] = RETENTION_DAYS,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+) -> None:
+    """Remove old records; a signed tombstone in their place keeps the chain verifiable."""
+    here = installation()
+    ask_first(f"Remove all records that are older than {days} days?", yes=yes)
+    removed = 0
+    pruning = desk_of(here).prune_audit(
+        here.audit_rows, here.keys.audit_key, time.time() - days * 86_400
+    )
+    with progress_bar("pruning", None) as advance:
+        for count in pruning:
+            removed += count
+            advance(count)
+    say(f"removed: {removed}")
 
 
 def _moment(record: Mapping[str, object]) -> str:

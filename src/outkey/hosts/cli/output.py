@@ -2,12 +2,16 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TypeVar
 
 from outkey.core.checks import Finding, Level
 from outkey.core.errors import ConfigError, HostError, OutkeyError, PolicyError, RemoteError, Sealed
 from outkey.engine.verify import Report
 
+_STEP = 1000
+Item = TypeVar("Item")
 _COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTICE: "cyan"}
 _EXIT_CODES: tuple[tuple[type[OutkeyError], int], ...] = (
     (RemoteError, 1),
@@ -73,10 +77,11 @@ def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.markup import escape  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
+        table.add_row(*(cell if isinstance(cell, Text) else escape(str(cell)) for cell in row))
     Console(highlight=False).print(table)
 
 
@@ -90,3 +95,44 @@ def finding_facts(finding: Finding, configuration: str) -> Mapping[str, object]:
         "configuration": configuration,
         "field": finding.field,
     }
+
+
+@contextmanager
+def progress_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show on stderr how far a long work has got; gives what to call with each step."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    hidden = not console.is_terminal
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=hidden
+    ) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+def counted(items: Iterable[Item], advance: Callable[[int], None]) -> Iterator[Item]:
+    """Pass items on, and tell how many there were, a thousand at a time."""
+    for number, item in enumerate(items, start=1):
+        yield item
+        if number % _STEP == 0:
+            advance(_STEP)
+
+
+def ask_first(question: str, *, yes: bool) -> None:
+    """Ask before something that cannot be undone; where nobody can be asked, want --yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ConfigError("this needs --yes where nobody can be asked")
+    import typer  # noqa: PLC0415
+
+    typer.confirm(question, abort=True)

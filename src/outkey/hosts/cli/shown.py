@@ -2,23 +2,52 @@
 
 import sys
 from base64 import b64encode
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from outkey.core.config import Configuration
 from outkey.core.message import Response
+from outkey.core.standing import Standing, Status, status_of
 from outkey.hosts.cli.output import say
 
+if TYPE_CHECKING:
+    from rich.text import Text
 
-def summary(configuration: Configuration) -> dict[str, object]:
+_MARKS = {
+    Status.WORKING: "green",
+    Status.FAILING: "red",
+    Status.EXPIRED: "red",
+    Status.SEALED: "red",
+    Status.NEVER_TESTED: "dim",
+}
+
+
+def summary(
+    configuration: Configuration, standing: Standing, *, now: float, sealed: bool
+) -> dict[str, object]:
     """Return a row of the list."""
+    verified = standing.verified_at
     return {
         "name": configuration.name,
         "base_url": configuration.base_url,
         "authentication_type": str(configuration.authentication_type),
         "environment": str(configuration.environment),
         "network": str(configuration.network),
-        "status": "never_tested",
-        "last_verified_at": None,
+        "status": str(status_of(configuration, standing, now=now, sealed=sealed)),
+        "last_verified_at": None if verified is None else moment(verified),
     }
+
+
+def moment(at: float) -> str:
+    """Return a Unix time as ISO 8601, in UTC and to the second."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def mark_of(row: dict[str, object]) -> "Text":
+    """Return a coloured mark for a row's status."""
+    from rich.text import Text  # noqa: PLC0415 - `outkey --help` does not need it
+
+    return Text("●", style=_MARKS.get(Status(str(row["status"])), "yellow"))
 
 
 def facts_of(configuration: Configuration) -> dict[str, object]:

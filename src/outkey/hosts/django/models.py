@@ -13,7 +13,8 @@ class Configuration(models.Model):
     """One external API. What lists filter by is a column; the other fields are in `settings`."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    version = models.PositiveIntegerField(default=1)
+    version = models.PositiveIntegerField(default=1)  # for editors: changes with the settings
+    revision = models.PositiveIntegerField(default=1)  # for caches: changes with the secrets too
     name = models.CharField(max_length=200, unique=True)
     base_url = models.CharField(max_length=2000)
     environment = models.CharField(max_length=20)
@@ -21,6 +22,10 @@ class Configuration(models.Model):
     active = models.BooleanField(default=True)
     authentication_type = models.CharField(max_length=20)
     settings = models.JSONField(default=dict)
+    tested_revision = models.PositiveIntegerField(null=True)
+    tested_at = models.FloatField(null=True)
+    verified_at = models.FloatField(null=True)
+    cause = models.CharField(max_length=40, blank=True)
 
     class Meta:
         """Names as the specification has them."""
@@ -59,6 +64,7 @@ class HeaderRow(models.Model):
 class SecretLabel(models.TextChoices):
     """Which version of a secret is in use."""
 
+    PENDING = "pending", _("pending")
     CURRENT = "current", _("current")
     PREVIOUS = "previous", _("previous")
 
@@ -113,12 +119,26 @@ class SyncLine(models.Model):
         return self.name
 
 
+class Stream(models.Model):
+    """One process that writes audit records, and the tombstone of those that were pruned."""
+
+    name = models.CharField(max_length=40, unique=True)
+    pruned_number = models.PositiveBigIntegerField(default=0)
+    pruned_mac = models.BinaryField(default=b"")
+    pruned_signature = models.BinaryField(default=b"")
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class AuditRecord(models.Model):
     """One row of the audit chain. `body` is what the code covers; the columns help to find it."""
 
-    stream = models.CharField(max_length=40)
+    stream = models.ForeignKey(Stream, models.PROTECT, db_index=False, related_name="records")
     number = models.PositiveBigIntegerField()
+    at = models.PositiveBigIntegerField()  # Unix time in milliseconds
     configuration = models.CharField(max_length=200, blank=True)
+    outcome = models.CharField(max_length=40, blank=True)
     body = models.BinaryField()
     mac = models.BinaryField()
 
@@ -129,4 +149,37 @@ class AuditRecord(models.Model):
         indexes = (models.Index(fields=["configuration", "-id"], name="outkey_audit_by_api"),)
 
     def __str__(self) -> str:
-        return f"{self.stream}:{self.number}"
+        return f"{self.stream_id}:{self.number}"
+
+
+class KnownKey(models.Model):
+    """A key that this database has been used with, and a value that only that key gives."""
+
+    key_id = models.CharField(max_length=16, primary_key=True)
+    check_value = models.BinaryField()
+
+    def __str__(self) -> str:
+        return self.key_id
+
+
+class Process(models.Model):
+    """A process that was seen sending, and the keys it held then."""
+
+    id = models.CharField(max_length=40, primary_key=True)
+    host = models.CharField(max_length=255)
+    seen_at = models.FloatField()
+    keys = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"{self.host} ({self.id})"
+
+
+class Pace(models.Model):
+    """How far the permits of a rate limit are given out, for all processes together."""
+
+    configuration = models.CharField(max_length=200, primary_key=True)
+    drained_at = models.FloatField(default=0)
+    quiet_until = models.FloatField(default=0)
+
+    def __str__(self) -> str:
+        return self.configuration

@@ -1,50 +1,92 @@
 """The registry of configurations in Django's tables."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import date
-from functools import wraps
-from typing import ParamSpec, TypeVar
 from uuid import UUID
 
 from django.db import DatabaseError, IntegrityError, transaction
-from django.db.models import Count
+from django.db.models import Count, F
 
 from outkey.core import config
 from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, StorageUnavailable, UnknownConfiguration
 from outkey.core.reference import parse_reference
+from outkey.core.standing import Standing
 from outkey.hosts.django import models
+from outkey.hosts.django.statements import execute, recover, stored
 
 _COLUMNS = ("base_url", "environment", "network", "active", "authentication_type")
+_CONFIGURATION = (
+    f"SELECT id, version, revision, settings, {', '.join(_COLUMNS)}"  # noqa: S608 - constants
+    " FROM outkey_configuration WHERE name = %s"
+)
+_SEALED = (
+    "SELECT sealed FROM outkey_secretvalue"
+    " WHERE configuration_id = %s AND field = %s AND version = %s"
+)
+_BATCH = 500
+_MOST_KEPT = 2000
 
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A configuration with the columns that it was made of and the ciphertexts it was sent with."""
 
-def _stored(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Turn what the database raises into our own error, without its text and its parameters."""
-
-    @wraps(function)
-    def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        try:
-            return function(*args, **kwargs)
-        except DatabaseError:
-            pass  # raised below, so that the database's own error is not its context
-        raise StorageUnavailable
-
-    return guarded
+    columns: object
+    configuration: config.Configuration
+    sealed: dict[tuple[str, int], bytes | None]
 
 
 class DjangoRegistry:
     """Keeps configurations, header rows, sync lines and sealed secrets."""
 
-    @_stored
-    def get(self, name: str) -> config.Configuration:
-        """Return one configuration, or raise UnknownConfiguration."""
-        return next(_loaded([_row(name)]))
+    def __init__(self) -> None:
+        self._made: dict[str, _Made] = {}
 
-    @_stored
+    @stored
+    def get(self, name: str) -> config.Configuration:
+        """Return one configuration, or raise UnknownConfiguration.
+
+        Every send asks, so the columns are read by one plain statement; if they are as they were,
+        so are header rows, secrets and ciphertexts: every change of those changes the revision.
+        """
+        columns = execute(_CONFIGURATION, (name,)).fetchone()
+        known = self._made.get(name)
+        if known is not None and known.columns == columns:
+            return known.configuration
+        made = next(_loaded([_row(name)]))
+        if len(self._made) >= _MOST_KEPT:
+            self._made.clear()
+        self._made[name] = _Made(columns, made, {})
+        return made
+
+    @stored
+    def find(self, names: Iterable[str]) -> dict[str, config.Configuration]:
+        """Return those of these configurations that there are."""
+        found: dict[str, config.Configuration] = {}
+        wanted = list(names)
+        for start in range(0, len(wanted), _BATCH):
+            some = wanted[start : start + _BATCH]
+            rows = models.Configuration.objects.filter(name__in=some)
+            found |= {made.name: made for made in _loaded(rows)}
+        return found
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Keep all of what is changed inside, or none of it."""
+        failed = False
+        try:
+            with transaction.atomic():
+                yield
+        except DatabaseError:
+            failed = True
+        if failed:
+            recover()
+            raise StorageUnavailable
+
+    @stored
     def line(self, name: str) -> config.SyncLine:
         """Return one sync line, or raise UnknownConfiguration."""
         line = models.SyncLine.objects.select_related("configuration").filter(name=name).first()
@@ -52,12 +94,12 @@ class DjangoRegistry:
             raise UnknownConfiguration("there is no sync line of that name", field="line")
         return config.SyncLine(line.name, line.configuration.name, line.method, line.path)
 
-    @_stored
+    @stored
     def all(self) -> list[config.Configuration]:
         """Return every configuration, by name; opens no secret."""
         return list(_loaded(models.Configuration.objects.order_by("name")))
 
-    @_stored
+    @stored
     def add(self, configuration: config.Configuration) -> config.Configuration:
         """Keep a new configuration and return it with its record and version."""
         with transaction.atomic():
@@ -72,7 +114,7 @@ class DjangoRegistry:
             _keep_rows(row, configuration)
         return replace(configuration, record=row.id.hex, version=row.version)
 
-    @_stored
+    @stored
     def replace(self, configuration: config.Configuration) -> config.Configuration:
         """Keep a changed configuration, or raise EditConflict if its version is not the newest."""
         version = configuration.version + 1
@@ -80,7 +122,7 @@ class DjangoRegistry:
             row = _row(configuration.name)
             changed = models.Configuration.objects.filter(
                 pk=row.pk, version=configuration.version
-            ).update(version=version, **_split(configuration))
+            ).update(version=version, revision=F("revision") + 1, **_split(configuration))
             if not changed:
                 raise EditConflict
             row.headers.all().delete()
@@ -88,18 +130,18 @@ class DjangoRegistry:
             row.secret_values.exclude(field__in=configuration.secrets).delete()
         return replace(configuration, version=version)
 
-    @_stored
+    @stored
     def remove(self, name: str) -> None:
         """Forget a configuration with its secrets and lines."""
         _row(name).delete()
 
-    @_stored
+    @stored
     def lines(self) -> list[config.SyncLine]:
         """Return every sync line, by name."""
         found = models.SyncLine.objects.select_related("configuration").order_by("name")
         return [config.SyncLine(r.name, r.configuration.name, r.method, r.path) for r in found]
 
-    @_stored
+    @stored
     def put_line(self, line: config.SyncLine) -> None:
         """Keep a sync line, new or changed."""
         models.SyncLine.objects.update_or_create(
@@ -111,22 +153,19 @@ class DjangoRegistry:
             },
         )
 
-    @_stored
+    @stored
     def put_secret(
         self, name: str, field: str, state: config.SecretState, sealed: bytes | None
     ) -> None:
-        """Keep a secret's state and ciphertext as current; the version before becomes previous."""
+        """Keep a pending version; one that was left over from before gives way."""
         with transaction.atomic():
             row = _row(name)
-            versions = row.secret_values.filter(field=field)
-            versions.filter(label=models.SecretLabel.PREVIOUS).delete()
-            versions.exclude(version=state.version).update(label=models.SecretLabel.PREVIOUS)
-            versions.filter(version=state.version).delete()
+            row.secret_values.filter(field=field, label=models.SecretLabel.PENDING).delete()
             models.SecretValue.objects.create(
                 configuration=row,
                 field=field,
                 version=state.version,
-                label=models.SecretLabel.CURRENT,
+                label=models.SecretLabel.PENDING,
                 origin=state.origin,
                 reference=str(state.reference or ""),
                 sealed=sealed,
@@ -134,38 +173,90 @@ class DjangoRegistry:
                 set_at=state.set_at,
             )
 
-    @_stored
+    @stored
+    def activate_secret(self, name: str, field: str, version: int) -> None:
+        """Make the pending version the current one, and that the previous one."""
+        label = models.SecretLabel
+        with transaction.atomic():
+            row = _row(name)
+            versions = row.secret_values.filter(field=field)
+            versions.filter(label=label.PREVIOUS).delete()
+            versions.filter(label=label.CURRENT).update(label=label.PREVIOUS)
+            versions.filter(label=label.PENDING, version=version).update(label=label.CURRENT)
+            models.Configuration.objects.filter(pk=row.pk).update(revision=F("revision") + 1)
+
+    @stored
     def key_uses(self) -> dict[str, int]:
         """Return how many stored secrets each key seals."""
         values = models.SecretValue.objects.exclude(key_id="").values_list("key_id")
         return dict(values.annotate(Count("id")))
 
-    @_stored
+    @stored
     def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
         """Return some of the ciphertexts, all versions, that another key than this one seals."""
         values = models.SecretValue.objects.exclude(key_id__in=["", key]).order_by("id")[:limit]
         return [SealedRow(_place(value), bytes(value.sealed or b"")) for value in values]
 
-    @_stored
+    @stored
     def swap_sealed(self, row: SealedRow, stored: bytes) -> None:
         """Put new bytes in the place of exactly these; where they are gone, do nothing."""
-        place = row.place
-        models.SecretValue.objects.filter(
-            configuration=UUID(place.record),
-            field=place.field,
-            version=place.version,
-            sealed=row.stored,
-        ).update(sealed=stored, key_id=key_name_of(stored))
+        record, place = UUID(row.place.record), row.place
+        found = models.SecretValue.objects.filter(
+            configuration=record, field=place.field, version=place.version, sealed=row.stored
+        )
+        with transaction.atomic():
+            if found.update(sealed=stored, key_id=key_name_of(stored)):
+                # The secret is the same, so what a test of it found still holds.
+                models.Configuration.objects.filter(pk=record).update(
+                    revision=F("revision") + 1, tested_revision=F("tested_revision") + 1
+                )
 
-    @_stored
-    def sealed(self, configuration: config.Configuration, field: str) -> bytes | None:
-        """Return the ciphertext of a stored secret."""
-        value = models.SecretValue.objects.filter(
-            configuration=UUID(configuration.record),
-            field=field,
-            label=models.SecretLabel.CURRENT,
-        ).first()
-        return None if value is None or value.sealed is None else bytes(value.sealed)
+    @stored
+    def sealed(self, configuration: config.Configuration, field: str, version: int) -> bytes | None:
+        """Return the ciphertext of one version of a stored secret."""
+        kept = self._made.get(configuration.name)
+        if kept is None or kept.configuration is not configuration:
+            return _sealed(configuration.record, field, version)
+        if (field, version) not in kept.sealed:
+            kept.sealed[field, version] = _sealed(configuration.record, field, version)
+        return kept.sealed[field, version]
+
+    @stored
+    def known_keys(self) -> dict[str, bytes]:
+        """Return the keys that were used here, by name, with the check value of each."""
+        known = models.KnownKey.objects.values_list("key_id", "check_value")
+        return {key_id: bytes(value) for key_id, value in known}
+
+    @stored
+    def put_known_keys(self, keys: dict[str, bytes]) -> None:
+        """Keep the check values of these keys as well."""
+        rows = [models.KnownKey(key_id=name, check_value=value) for name, value in keys.items()]
+        models.KnownKey.objects.bulk_create(rows, ignore_conflicts=True)
+
+    @stored
+    def put_trial(self, configuration: config.Configuration, at: float, cause: str) -> None:
+        """Keep how the last test of this state of a configuration ended; no cause: it works."""
+        found = models.Configuration.objects.filter(
+            pk=UUID(configuration.record), version=configuration.version
+        )
+        if not cause:
+            found.update(verified_at=at)
+        found.update(tested_revision=F("revision"), tested_at=at, cause=cause)
+
+    @stored
+    def standings(self) -> dict[str, Standing]:
+        """Return how the last test of each configuration ended, by name."""
+        columns = ("tested_at", "verified_at", "cause", "tested_revision", "revision")
+        rows = models.Configuration.objects.values_list("name", *columns)
+        return {
+            name: Standing(tested, verified, cause, current=seen == revision)
+            for name, tested, verified, cause, seen, revision in rows
+        }
+
+
+def _sealed(record: str, field: str, version: int) -> bytes | None:
+    row = execute(_SEALED, (record, field, version)).fetchone()
+    return None if row is None or row[0] is None else bytes(row[0])
 
 
 def _row(name: str) -> models.Configuration:

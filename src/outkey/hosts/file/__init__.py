@@ -4,7 +4,7 @@ from pathlib import Path
 
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.clock_system import SystemClock
-from outkey.adapters.permits_memory import MemoryPermits
+from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
@@ -50,6 +50,6 @@ def from_text(text: str) -> Gateway:
             resolver=SystemResolver(),
             clock=clock,
             audit=LoggingAudit(),
-            permits=MemoryPermits(clock),
+            permits=LeasedPermits(MemoryPaces(), clock.monotonic),
         )
     )

@@ -42,6 +42,8 @@ def database(url: str | None, data: Path) -> dict[str, object]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
+        # Waiting for somebody else's lock ends, as it does on SQLite.
+        "OPTIONS": {"connect_timeout": 5, "options": "-c lock_timeout=5000"},
     }
 
 

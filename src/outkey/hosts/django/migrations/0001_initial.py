@@ -22,6 +22,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("version", models.PositiveIntegerField(default=1)),
+                ("revision", models.PositiveIntegerField(default=1)),
                 ("name", models.CharField(max_length=200, unique=True)),
                 ("base_url", models.CharField(max_length=2000)),
                 ("environment", models.CharField(max_length=20)),
@@ -29,6 +30,10 @@ class Migration(migrations.Migration):
                 ("active", models.BooleanField(default=True)),
                 ("authentication_type", models.CharField(max_length=20)),
                 ("settings", models.JSONField(default=dict)),
+                ("tested_revision", models.PositiveIntegerField(null=True)),
+                ("tested_at", models.FloatField(null=True)),
+                ("verified_at", models.FloatField(null=True)),
+                ("cause", models.CharField(blank=True, max_length=40)),
             ],
             options={
                 "verbose_name": "API Sync Configuration",
@@ -37,7 +42,34 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="AuditRecord",
+            name="KnownKey",
+            fields=[
+                ("key_id", models.CharField(max_length=16, primary_key=True, serialize=False)),
+                ("check_value", models.BinaryField()),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Pace",
+            fields=[
+                (
+                    "configuration",
+                    models.CharField(max_length=200, primary_key=True, serialize=False),
+                ),
+                ("drained_at", models.FloatField(default=0)),
+                ("quiet_until", models.FloatField(default=0)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Process",
+            fields=[
+                ("id", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                ("host", models.CharField(max_length=255)),
+                ("seen_at", models.FloatField()),
+                ("keys", models.JSONField()),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Stream",
             fields=[
                 (
                     "id",
@@ -45,20 +77,11 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("stream", models.CharField(max_length=40)),
-                ("number", models.PositiveBigIntegerField()),
-                ("configuration", models.CharField(blank=True, max_length=200)),
-                ("body", models.BinaryField()),
-                ("mac", models.BinaryField()),
+                ("name", models.CharField(max_length=40, unique=True)),
+                ("pruned_number", models.PositiveBigIntegerField(default=0)),
+                ("pruned_mac", models.BinaryField(default=b"")),
+                ("pruned_signature", models.BinaryField(default=b"")),
             ],
-            options={
-                "indexes": [
-                    models.Index(fields=["configuration", "-id"], name="outkey_audit_by_api")
-                ],
-                "constraints": [
-                    models.UniqueConstraint(fields=("stream", "number"), name="outkey_chain")
-                ],
-            },
         ),
         migrations.CreateModel(
             name="SyncLine",
@@ -132,7 +155,12 @@ class Migration(migrations.Migration):
                 (
                     "label",
                     models.CharField(
-                        choices=[("current", "current"), ("previous", "previous")], max_length=10
+                        choices=[
+                            ("pending", "pending"),
+                            ("current", "current"),
+                            ("previous", "previous"),
+                        ],
+                        max_length=10,
                     ),
                 ),
                 ("origin", models.CharField(max_length=300)),
@@ -159,6 +187,40 @@ class Migration(migrations.Migration):
                         fields=("configuration", "field"),
                         name="outkey_one_current",
                     ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="AuditRecord",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveBigIntegerField()),
+                ("at", models.PositiveBigIntegerField()),
+                ("configuration", models.CharField(blank=True, max_length=200)),
+                ("outcome", models.CharField(blank=True, max_length=40)),
+                ("body", models.BinaryField()),
+                ("mac", models.BinaryField()),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="records",
+                        to="outkey.stream",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["configuration", "-id"], name="outkey_audit_by_api")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("stream", "number"), name="outkey_chain")
                 ],
             },
         ),

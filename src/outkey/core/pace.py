@@ -1,0 +1,54 @@
+"""The arithmetic of a rate limit: at most N in any minute, evenly spread after a short burst.
+
+The generic cell rate algorithm. A burst of b and then (N - b + 1) a minute never exceed N in any
+half-open minute, and one number says how far the permits are given out. A slot is the moment that
+a permit stands for; the permit may be used from b - 1 intervals before it until then, and not
+later, or unused permits could be saved up and break the limit.
+"""
+
+from dataclasses import dataclass, replace
+
+_BURST_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Up to when permits are given out, and until when the server asked for quiet."""
+
+    drained_at: float = 0.0
+    quiet_until: float = 0.0
+
+    def quiet(self, until: float) -> "Pace":
+        """Return the pace with nobody sending until then."""
+        return replace(self, quiet_until=max(self.quiet_until, until))
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """At most so many in any minute."""
+
+    per_minute: int
+
+    @property
+    def burst(self) -> int:
+        """How many may be sent at once after a pause."""
+        return max(1, self.per_minute * _BURST_SECONDS // 60)
+
+    @property
+    def interval(self) -> float:
+        """The seconds between two slots."""
+        return 60 / (self.per_minute - self.burst + 1)
+
+    def opens(self, slot: float) -> float:
+        """Return the moment from which the permit of a slot may be used."""
+        return slot - (self.burst - 1) * self.interval
+
+    def first_slot(self, pace: Pace, now: float) -> float:
+        """Return the next slot that nobody has."""
+        return max(pace.drained_at, now, pace.quiet_until)
+
+    def lease(self, pace: Pace, now: float, count: int) -> tuple[Pace, list[float]]:
+        """Take slots, and return the pace after that and the slots."""
+        first = self.first_slot(pace, now)
+        slots = [first + number * self.interval for number in range(count)]
+        return replace(pace, drained_at=slots[-1] + self.interval), slots

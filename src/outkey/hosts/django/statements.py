@@ -1,0 +1,53 @@
+"""Fixed SQL for what every send asks of the database, past the layers that cost more than it does.
+
+Django's cursor does three times the work of the statement itself. What is kept of it: the
+connection, which is Django's own, and its translation of errors.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
+
+from outkey.core.errors import StorageUnavailable
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def execute(statement: str, values: Sequence[object]) -> Any:  # noqa: ANN401 - the driver's own cursor
+    """Run a statement with `%s` for its values, and return the driver's cursor."""
+    ours = connections[DEFAULT_DB_ALIAS]  # once: each look through the proxy costs 2 µs
+    if ours.connection is None:
+        ours.ensure_connection()
+    if ours.vendor == "sqlite":
+        statement = _with_question_marks(statement)
+    with ours.wrap_database_errors:
+        return ours.connection.execute(statement, values)
+
+
+@lru_cache(maxsize=64)
+def _with_question_marks(statement: str) -> str:
+    return statement.replace("%s", "?")
+
+
+def stored(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Turn what the database raises into our own error, without its text and its parameters."""
+
+    @wraps(function)
+    def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except DatabaseError:
+            pass  # raised below, so that the database's own error is not its context
+        recover()
+        raise StorageUnavailable
+
+    return guarded
+
+
+def recover() -> None:
+    """After an error, let go of a connection that is dead, so that the next use makes another."""
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()

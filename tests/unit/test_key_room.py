@@ -1,0 +1,117 @@
+"""Where the ring comes from, when it is read again, and when an installation is sealed."""
+
+from pathlib import Path
+
+import pytest
+
+from outkey.adapters.audit_keyed import KeyedAudit
+from outkey.adapters.key_room import BEAT_SECONDS, KeyRoom, Presence
+from outkey.adapters.keyring import new_keyring
+from outkey.adapters.keyring_file import KeySource
+from outkey.adapters.registry_memory import MemoryRegistry
+from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
+from outkey.core.errors import Sealed
+from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints, MemoryProcesses
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> KeySource:
+    return KeySource(tmp_path / "key", None)
+
+
+def test_a_key_that_another_process_added_is_found_when_it_is_needed(source: KeySource) -> None:
+    registry = MemoryRegistry()
+    ours, theirs = KeyRoom(source, registry), KeyRoom(source, registry)
+    ours.ring()
+    ring, key = theirs.ring().add()
+    theirs.change(ring)
+    assert not ours.ring().holds(key.name)
+    assert ours.ring(key.name).holds(key.name)
+
+
+def test_sealing_uses_the_ring_as_it_is_kept_now(source: KeySource) -> None:
+    registry = MemoryRegistry()
+    ours, theirs = KeyRoom(source, registry), KeyRoom(source, registry)
+    ours.ring()
+    ring, key = theirs.ring().add()
+    theirs.change(ring.promote(key.name))
+    assert ours.ring().primary.name != key.name
+    assert ours.fresh().primary.name == key.name
+
+
+def test_another_key_than_the_one_the_database_knows_is_sealed_and_nothing_is_lost(
+    source: KeySource, tmp_path: Path
+) -> None:
+    registry = MemoryRegistry()
+    right = KeyRoom(source, registry)
+    right.ring()
+    known = registry.known_keys()
+    stranger = KeyRoom(KeySource(tmp_path / "other", None), registry)
+    assert stranger.is_sealed()
+    with pytest.raises(Sealed, match="missing"):
+        stranger.ring()
+    stranger.source.save(new_keyring())
+    assert stranger.is_sealed()
+    with pytest.raises(Sealed, match="not one that this database was used with"):
+        stranger.ring()
+    assert registry.known_keys() == known
+    assert not right.is_sealed()
+
+
+def test_a_key_of_the_right_name_with_another_check_value_is_sealed(source: KeySource) -> None:
+    registry = MemoryRegistry()
+    name = KeyRoom(source, registry).ring().primary.name
+    forged = MemoryRegistry()
+    forged.put_known_keys({name: b"another"})
+    with pytest.raises(Sealed):
+        KeyRoom(source, forged).ring()
+
+
+def test_an_empty_installation_is_not_sealed_and_asking_makes_no_key(source: KeySource) -> None:
+    assert not KeyRoom(source, MemoryRegistry()).is_sealed()
+    assert not source.file.exists()
+
+
+def test_a_process_is_seen_once_a_minute_with_the_keys_it_holds_by_then(source: KeySource) -> None:
+    clock, processes, registry = FakeClock(), MemoryProcesses(), MemoryRegistry()
+    keys = KeyRoom(source, registry)
+    first = keys.ring().primary.name
+    presence = Presence(processes, keys, clock, "us")
+    presence.beat()
+    presence.end()
+    assert processes.present == {}
+    ring, key = KeyRoom(source, registry).ring().add()
+    source.save(ring)
+    clock.advance(BEAT_SECONDS)
+    presence.beat()
+    presence.beat()
+    assert processes.present == {"us": ([first, key.name], clock.now())}
+    presence.end()
+    assert processes.present == {}
+
+
+def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_process(
+    source: KeySource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("atexit.register", lambda _: None)
+    clock, processes, registry = FakeClock(), MemoryProcesses(), MemoryRegistry()
+    rows, keys = MemoryAuditRows(), KeyRoom(source, registry)
+    presence = Presence(processes, keys, clock, "us")
+    audit = KeyedAudit(keys, rows, MemoryCheckpoints(), clock, presence)
+    registry.put_known_keys({"gone": b"x"})
+    intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", (), 0)
+    with pytest.raises(Sealed):
+        audit.intend(intent)
+    audit.refuse(Refusal("", "acme", "", "sealed"))
+    audit.close()
+    assert rows.rows == []
+    open_audit = KeyedAudit(
+        KeyRoom(source, MemoryRegistry()), rows, MemoryCheckpoints(), clock, presence
+    )
+    clock.advance(BEAT_SECONDS)
+    attempt = open_audit.intend(intent)
+    open_audit.conclude(Outcome(attempt, "acme", 200, "ok", 1))
+    open_audit.note(Change(Tag.KEY_ADDED, "us"))
+    open_audit.refuse(Refusal("", "acme", "", "sealed"))
+    open_audit.close()
+    assert len(rows.rows) == 4

@@ -1,0 +1,50 @@
+"""What one word a list shows for a configuration."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from outkey.core.config import SecretState
+from outkey.core.reference import parse_reference
+from outkey.core.standing import Standing, Status, status_of
+from outkey.testing import configuration
+
+NOW = 1_800_000_000.0  # 2027-01-15
+ORIGIN = "https://api.acme.example:443"
+STORED = {"token": SecretState(ORIGIN)}
+REFERENCE = {"token": SecretState(ORIGIN, parse_reference("env:X", field="token"))}
+WORKS = Standing(NOW, NOW, "", current=True)
+FAILS = Standing(NOW, NOW, "timeout", current=True)
+
+
+@pytest.mark.parametrize(
+    ("secrets", "expires", "standing", "sealed", "status"),
+    [
+        (STORED, None, WORKS, False, Status.WORKING),
+        (STORED, None, FAILS, False, Status.FAILING),
+        (STORED, None, replace(FAILS, current=False), False, Status.NEVER_TESTED),
+        (STORED, None, Standing(), False, Status.NEVER_TESTED),
+        (STORED, None, WORKS, True, Status.SEALED),
+        (REFERENCE, None, WORKS, True, Status.WORKING),
+        ({}, None, WORKS, True, Status.NEEDS_SECRET),
+        ({"token": SecretState("https://b:443")}, None, WORKS, False, Status.NEEDS_SECRET),
+        (STORED, date(2027, 1, 14), WORKS, False, Status.EXPIRED),
+        (STORED, date(2027, 1, 15), WORKS, False, Status.EXPIRING_SOON),
+        (STORED, date(2027, 2, 14), WORKS, False, Status.EXPIRING_SOON),
+        (STORED, date(2027, 2, 14), FAILS, False, Status.FAILING),
+        (STORED, date(2027, 2, 15), WORKS, False, Status.WORKING),
+    ],
+)
+def test_the_status_is_what_needs_attention_first(
+    secrets: dict[str, SecretState],
+    expires: date | None,
+    standing: Standing,
+    status: Status,
+    *,
+    sealed: bool,
+) -> None:
+    made = replace(
+        configuration(authentication_type="bearer"), secrets=secrets, token_expires_on=expires
+    )
+    assert status_of(made, standing, now=NOW, sealed=sealed) is status
