@@ -54,7 +54,7 @@ class DjangoAuditRows:
     def newest(self, limit: int) -> list[dict[str, object]]:
         """Return the facts of the newest records, newest first."""
         bodies = AuditRecord.objects.order_by("-id").values_list("body", flat=True)[:limit]
-        return [json.loads(bytes(body)) for body in bodies]
+        return [_facts(body) for body in bodies]
 
     @stored
     def count(self) -> int:
@@ -67,7 +67,7 @@ class DjangoAuditRows:
         label = "at", "configuration", "outcome"
         columns = ordered.values_list("stream__name", "number", "body", "mac", *label)
         for stream, number, body, mac, *found in columns.iterator(chunk_size=_BATCH):
-            yield ChainRow(stream, number, bytes(body), bytes(mac), Label(*found))
+            yield ChainRow(stream, number, _bytes(body), _bytes(mac), Label(*found))
 
     def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
         """Return the rows, without bodies, up to which each stream is older, some at a time."""
@@ -113,3 +113,16 @@ class DjangoAuditRows:
         number = Stream.objects.get_or_create(name=name)[0].pk
         self._streams[name] = number
         return number
+
+
+def _bytes(found: bytes | memoryview | str) -> bytes:
+    """Return what is in a column; SQLite also gives text, if somebody put text there."""
+    return found.encode() if isinstance(found, str) else bytes(found)
+
+
+def _facts(body: bytes | memoryview | str) -> dict[str, object]:
+    try:
+        facts = json.loads(_bytes(body))
+    except ValueError:
+        facts = None
+    return facts if isinstance(facts, dict) else {"at": 0, "tag": "unreadable"}

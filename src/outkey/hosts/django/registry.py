@@ -26,6 +26,15 @@ _SEALED = (
     "SELECT sealed FROM outkey_secretvalue"
     " WHERE configuration_id = %s AND field = %s AND version = %s"
 )
+_SWAP = (
+    "UPDATE outkey_secretvalue SET sealed = %s, key_id = %s"
+    " WHERE configuration_id = %s AND field = %s AND version = %s AND sealed = %s"
+)
+# Caches must read again, but what a test of the secret found still holds.
+_REWRAPPED = (
+    "UPDATE outkey_configuration SET revision = revision + 1,"
+    " tested_revision = tested_revision + 1 WHERE id = %s"
+)
 _BATCH = 500
 _MOST_KEPT = 2000
 
@@ -200,16 +209,11 @@ class DjangoRegistry:
     @stored
     def swap_sealed(self, row: SealedRow, stored: bytes) -> None:
         """Put new bytes in the place of exactly these; where they are gone, do nothing."""
-        record, place = UUID(row.place.record), row.place
-        found = models.SecretValue.objects.filter(
-            configuration=record, field=place.field, version=place.version, sealed=row.stored
-        )
+        place = row.place
+        where = place.record, place.field, place.version, row.stored
         with transaction.atomic():
-            if found.update(sealed=stored, key_id=key_name_of(stored)):
-                # The secret is the same, so what a test of it found still holds.
-                models.Configuration.objects.filter(pk=record).update(
-                    revision=F("revision") + 1, tested_revision=F("tested_revision") + 1
-                )
+            if execute(_SWAP, (stored, key_name_of(stored), *where)).rowcount:
+                execute(_REWRAPPED, (place.record,))
 
     @stored
     def sealed(self, configuration: config.Configuration, field: str, version: int) -> bytes | None:
