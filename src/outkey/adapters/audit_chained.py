@@ -60,6 +60,7 @@ class ChainedAudit:
     _queue_lock: threading.Lock
     _queue: list[_Entry]
     _stream: _Stream
+    _failing: bool
 
     def __init__(
         self, rows: AuditRows, checkpoints: Checkpoints, clock: Clock, *, key_id: str, key: bytes
@@ -83,9 +84,13 @@ class ChainedAudit:
         self._enqueue(self._entry(_facts(outcome), awaited=False))
 
     def refuse(self, refusal: Refusal) -> None:
-        """Record that nothing was sent."""
+        """Record that nothing was sent; where writing has just failed, with the next record."""
+        entry = self._entry(_facts(refusal), awaited=False)
+        if self._failing:
+            self._enqueue(entry)
+            return
         with contextlib.suppress(AuditUnavailable):
-            self._write(self._entry(_facts(refusal), awaited=True))
+            self._write(entry)
 
     def close(self) -> None:
         """Write what is queued and sign a checkpoint."""
@@ -130,10 +135,11 @@ class ChainedAudit:
             self._rows.append(rows)
         except AuditUnavailable:
             # Whether the rows are there is unknown, so the stream cannot go on: begin another.
-            self._stream = self._new_stream()
+            self._stream, self._failing = self._new_stream(), True
             with self._queue_lock:
                 self._queue = [entry for entry in entries if not entry.awaited] + self._queue
             raise
+        self._failing = False
         stream.number, stream.mac = rows[-1].number, rows[-1].mac
         for entry in entries:
             entry.written = True
@@ -155,6 +161,7 @@ class ChainedAudit:
         self._writer = threading.Lock()
         self._queue_lock = threading.Lock()
         self._queue = []
+        self._failing = False
         self._stream = self._new_stream()
 
     def _new_stream(self) -> _Stream:

@@ -1,0 +1,179 @@
+"""The database fails while it is used: nothing is sent without a record, and all of it recovers."""
+
+import resource
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.db import OperationalError, connection, connections
+
+from database.test_installation import here, set_both, spar, verdict
+from outkey.core.document import parse_document
+from outkey.core.errors import AuditUnavailable, HostError, OutkeyError
+from outkey.core.secret import Secret
+from outkey.engine.manage import Desk, apply
+from outkey.spar import Spar
+
+if TYPE_CHECKING:
+    from outkey.hosts.django.wiring import Installation
+
+__all__ = ["here", "spar"]  # fixtures
+
+
+@contextmanager
+def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[int]]:
+    """Let the call of this number to the database fail, and count the calls."""
+    from outkey.hosts.django import audit, registry, statements
+
+    calls = [0]
+
+    def count() -> None:
+        calls[0] += 1
+        if calls[0] == number:
+            raise OperationalError("planted")
+
+    def execute(statement: str, values: Any) -> Any:  # noqa: ANN401 - as the original
+        count()
+        return original(statement, values)
+
+    def wrapped(run: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401 - Django's own
+        count()
+        return run(*arguments)
+
+    original = statements.execute
+    with monkeypatch.context() as patched, connection.execute_wrapper(wrapped):
+        for module in (audit, registry):
+            patched.setattr(module, "execute", execute)
+        yield calls
+
+
+def work(here: "Installation", number: int) -> None:
+    """Do one of everything that reads or writes the database on the way to a request."""
+    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    limits = "limits = { requests_per_minute = 6000 }"
+    text = f'[configuration.acme]\nnotes = "{number}"\n{limits}'
+    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    desk.set_secret("acme", "token", Secret("spar-token"))
+    here.gateway.send("acme", "GET", "/bearer")
+    desk.test(here.gateway, "acme")
+
+
+def test_whichever_call_fails_nothing_is_sent_unrecorded_and_everything_goes_on(
+    here: "Installation", spar: Spar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_both(here, "spar-token", "two")
+    failed = 0
+    for number in range(1, 200):
+        with failing_at(monkeypatch, number) as calls:
+            try:
+                work(here, number)
+            except OutkeyError as error:
+                assert isinstance(error, HostError), error.code
+                failed += 1
+        assert here.gateway.send("acme", "GET", "/bearer").status == 200
+        if calls[0] < number:
+            break
+    assert number < 199
+    assert failed > 20
+    intents = sum(b"engine:send:intended" in row.body for row in here.audit_rows.read())
+    assert intents >= len(spar.journal)
+    assert verdict(here).ok
+
+
+def test_a_locked_audit_refuses_in_time_and_recovers_without_a_restart(
+    here: "Installation", spar: Spar, database: str
+) -> None:
+    set_both(here, "spar-token", "two")
+    locked, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        try:
+            with connection.cursor() as cursor:
+                if database == "sqlite":
+                    cursor.execute("BEGIN IMMEDIATE")
+                else:
+                    cursor.execute("BEGIN")
+                    cursor.execute("LOCK TABLE outkey_auditrecord IN ACCESS EXCLUSIVE MODE")
+                locked.set()
+                release.wait(30)
+        finally:
+            connection.close()  # which rolls back
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert locked.wait(10)
+    started = time.monotonic()
+    with pytest.raises(AuditUnavailable):
+        here.gateway.send("acme", "GET", "/bearer")
+    assert time.monotonic() - started < 10
+    assert spar.journal == []
+    release.set()
+    holder.join()
+    assert here.gateway.send("acme", "GET", "/bearer").status == 200
+    assert verdict(here).ok
+
+
+def test_a_connection_that_dies_is_replaced_without_a_restart(
+    here: "Installation", spar: Spar, database: str
+) -> None:
+    set_both(here, "spar-token", "two")
+    if database == "sqlite":
+        connection.connection.close()
+    else:
+        other = connections.create_connection("default")
+        with other.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        other.close()
+    answers = []
+    for _ in range(3):
+        try:
+            answers.append(here.gateway.send("acme", "GET", "/bearer").status)
+        except HostError:
+            answers.append(0)
+    assert answers[-1] == 200
+    assert len(spar.journal) == answers.count(200)
+    assert verdict(here).ok
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_full_disk_refuses_and_recovers_without_a_restart(
+    here: "Installation", spar: Spar, tmp_path: Path
+) -> None:
+    set_both(here, "spar-token", "two")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    wal = tmp_path / "outkey.sqlite3-wal"
+    for _ in range(3):
+        # No file may grow beyond this, which is what a full disk is to SQLite.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+        try:
+            with pytest.raises(HostError):
+                here.gateway.send("acme", "GET", "/bearer")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert wal.exists()
+    assert spar.journal == []
+    assert here.gateway.send("acme", "GET", "/bearer").status == 200
+    assert verdict(here).ok
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_database_that_may_only_be_read_is_read_and_not_sent_with(
+    here: "Installation", spar: Spar
+) -> None:
+    set_both(here, "spar-token", "two")
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA query_only = ON")
+    assert here.registry.get("acme").name == "acme"
+    with pytest.raises(AuditUnavailable):
+        here.gateway.send("acme", "GET", "/bearer")
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA query_only = OFF")
+    assert spar.journal == []
+    assert here.gateway.send("acme", "GET", "/bearer").status == 200
