@@ -46,6 +46,22 @@ def test_a_planted_leak_fails_the_test_and_is_not_shown_again(
     assert 'password~"' not in result.stdout.str()
 
 
+@pytest.mark.parametrize("leak", ["print(text)", "import logging; logging.debug(text[::-1][::-1])"])
+def test_a_test_that_asks_for_no_canary_is_guarded_too(
+    pytester: pytest.Pytester, leak: str
+) -> None:
+    pytester.makeconftest('pytest_plugins = ["outkey.testing.canary"]')
+    pytester.makeini("[pytest]\nlog_level = DEBUG")
+    pytester.makepyfile(
+        "from outkey.core.secret import Secret\n"
+        f"def test_it():\n    text = 'correct horse'\n    Secret(text)\n    {leak}"
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*a secret of 13 characters stands in *"])
+    assert "correct horse" not in result.stdout.str()
+
+
 def test_a_test_that_leaks_nothing_passes(pytester: pytest.Pytester) -> None:
     result = run(pytester, "print('password'); assert secret")
     result.assert_outcomes(passed=1)

@@ -126,7 +126,7 @@ def test_a_rate_limit_holds_over_all_processes(ready: Terminal, spar: Spar) -> N
         "gateway, end = outkey.open(), time.monotonic() + 8\n"
         "while time.monotonic() < end:\n"
         "    try: gateway.send('acme', 'GET', '/bearer')\n"
-        "    except outkey.errors.RateLimited: time.sleep(0.1)\n"
+        "    except outkey.errors.OutkeyError: time.sleep(0.1)\n"
     )
     environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(ready.home)}
     started = time.monotonic()

@@ -1,8 +1,11 @@
 """A pytest plugin that fails a test whose secrets turn up where they must not.
 
-A test asks the fixture `canary` for its secrets. After the test, everything it printed, logged at
-DEBUG, reported as a failure or left in its temporary folder is searched for each of them, in every
-encoding a secret usually leaks in. Load it with `pytest_plugins = ["outkey.testing.canary"]`.
+Load it with `pytest_plugins = ["outkey.testing.canary"]`, and it guards the whole suite: whatever
+text a test puts into a `Secret` is searched for in all that the test printed and logged at DEBUG.
+
+A test that asks the fixture `canary` for its secrets has them searched for in its temporary
+folder and in its printed failure as well. Both look for every encoding that a secret usually
+leaks in.
 """
 
 import secrets
@@ -13,8 +16,12 @@ from pathlib import Path
 import pytest
 
 from outkey.core.encodings import forms
+from outkey.core.secret import Secret
 
 _MAX_FILE = 256 * 1024 * 1024
+_SHORTEST = 8  # what is shorter stands in any text by chance
+_MOST_SEARCHED = 200  # a property test makes thousands
+_MADE = pytest.StashKey[set[str]]()
 _KEY = pytest.StashKey["Canaries"]()
 
 
@@ -71,17 +78,39 @@ def canary(request: pytest.FixtureRequest, tmp_path: Path) -> Canaries:
     return canaries
 
 
+@pytest.fixture(autouse=True)
+def _every_secret(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remember the text of every secret that the test makes."""
+    made: set[str] = set()
+    request.node.stash[_MADE] = made
+    original = Secret.__init__
+
+    def remember(self: Secret, text: str) -> None:
+        original(self, text)
+        if len(text) >= _SHORTEST and len(made) < _MOST_SEARCHED:
+            made.add(text)
+
+    monkeypatch.setattr(Secret, "__init__", remember)
+
+
+def _leaks_of_secrets(made: set[str], report: pytest.TestReport) -> Iterator[str]:
+    for name, text in report.sections:
+        shown = text.encode()
+        for secret in made:
+            for form in find(shown, secret):
+                yield f"a secret of {len(secret)} characters stands in {name} ({form})"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Search everything a test left behind, and fail it where a secret is found."""
     report = yield
-    canaries = item.stash.get(_KEY, None)
-    if canaries is None:
-        return report
+    canaries = item.stash.get(_KEY, None) or Canaries()
     found = list(canaries.leaks("the printed failure", str(report.longrepr).encode()))
     if report.when == "teardown":
+        found += _leaks_of_secrets(item.stash.get(_MADE, set()), report)
         for name, text in report.sections:
             found += canaries.leaks(name, text.encode())
         found += canaries.leaks_in_files()

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
+from time import monotonic
 from uuid import UUID
 
 from django.db import DatabaseError, IntegrityError, transaction
@@ -35,17 +36,19 @@ _REWRAPPED = (
     "UPDATE outkey_configuration SET revision = revision + 1,"
     " tested_revision = tested_revision + 1 WHERE id = %s"
 )
+FRESH_SECONDS = 0.1
 _BATCH = 500
 _MOST_KEPT = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Made:
     """A configuration with the columns that it was made of and the ciphertexts it was sent with."""
 
     columns: object
     configuration: config.Configuration
     sealed: dict[tuple[str, int], bytes | None]
+    read_at: float
 
 
 class DjangoRegistry:
@@ -58,17 +61,22 @@ class DjangoRegistry:
     def get(self, name: str) -> config.Configuration:
         """Return one configuration, or raise UnknownConfiguration.
 
-        Every send asks, so the columns are read by one plain statement; if they are as they were,
-        so are header rows, secrets and ciphertexts: every change of those changes the revision.
+        Every send asks, so what was read a moment ago is taken as it was: a send that began then
+        would carry it just the same. After that the columns are read by one plain statement, and
+        if they are as they were, so are header rows, secrets and ciphertexts, since every change
+        of those changes the revision.
         """
+        known, now = self._made.get(name), monotonic()
+        if known is not None and now - known.read_at < FRESH_SECONDS:
+            return known.configuration
         columns = execute(_CONFIGURATION, (name,)).fetchone()
-        known = self._made.get(name)
         if known is not None and known.columns == columns:
+            known.read_at = now
             return known.configuration
         made = next(_loaded([_row(name)]))
         if len(self._made) >= _MOST_KEPT:
             self._made.clear()
-        self._made[name] = _Made(columns, made, {})
+        self._made[name] = _Made(columns, made, {}, now)
         return made
 
     @stored
@@ -137,12 +145,14 @@ class DjangoRegistry:
             row.headers.all().delete()
             _keep_rows(row, configuration)
             row.secret_values.exclude(field__in=configuration.secrets).delete()
+        self._made.pop(configuration.name, None)
         return replace(configuration, version=version)
 
     @stored
     def remove(self, name: str) -> None:
         """Forget a configuration with its secrets and lines."""
         _row(name).delete()
+        self._made.pop(name, None)
 
     @stored
     def lines(self) -> list[config.SyncLine]:
@@ -193,6 +203,7 @@ class DjangoRegistry:
             versions.filter(label=label.CURRENT).update(label=label.PREVIOUS)
             versions.filter(label=label.PENDING, version=version).update(label=label.CURRENT)
             models.Configuration.objects.filter(pk=row.pk).update(revision=F("revision") + 1)
+        self._made.pop(name, None)
 
     @stored
     def key_uses(self) -> dict[str, int]:
