@@ -35,6 +35,7 @@ if [ ! -x "$venv/bin/pip" ] || [ "$("$python" -V)" != "$("$venv/bin/python" -V)"
   "$python" -m venv "$venv" > /dev/null 2>&1 || { apt_install python3-venv && "$python" -m venv "$venv"; }
 fi
 echo "installing $lock into $venv"
-"$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$lock"
+# The lock names everything, so nothing needs to be resolved again.
+"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$lock"
 [ "$venv" = .venv-bench ] ||
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

@@ -58,6 +58,9 @@ class Registry(Configurations, Protocol):
     def put_secret(self, name: str, field: str, state: SecretState, sealed: bytes | None) -> None:
         """Keep a pending version of a secret: its state and, if it is no reference, ciphertext."""
 
+    def clear_secret(self, name: str, field: str) -> None:
+        """Forget all versions of a secret."""
+
     def activate_secret(self, name: str, field: str, version: int) -> None:
         """Make the pending version the current one, and that the previous one."""
 
@@ -96,7 +99,9 @@ class Secrets(Protocol):
 class SecretStore(Secrets, Protocol):
     """Where secret values are kept and replaced."""
 
-    def replace(self, configuration: Configuration, field: str, secret: Secret) -> SecretState:
+    def replace(
+        self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
+    ) -> SecretState:
         """Keep a new value, for the origin that the configuration has now."""
 
 

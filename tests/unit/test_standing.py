@@ -7,7 +7,7 @@ import pytest
 
 from outkey.core.config import SecretState
 from outkey.core.reference import parse_reference
-from outkey.core.standing import Standing, Status, status_of
+from outkey.core.standing import Standing, Status, needs_secret, stores_secret
 from outkey.testing import configuration
 
 NOW = 1_800_000_000.0  # 2027-01-15
@@ -44,7 +44,11 @@ def test_the_status_is_what_needs_attention_first(
     *,
     sealed: bool,
 ) -> None:
-    made = replace(
-        configuration(authentication_type="bearer"), secrets=secrets, token_expires_on=expires
+    made = replace(configuration(authentication_type="bearer"), secrets=secrets)
+    known = replace(
+        standing,
+        expires_on=expires,
+        needs_secret=needs_secret(made),
+        stores_secret=stores_secret(made),
     )
-    assert status_of(made, standing, now=NOW, sealed=sealed) is status
+    assert known.status(now=NOW, sealed=sealed) is status

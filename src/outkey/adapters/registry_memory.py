@@ -10,7 +10,7 @@ from uuid import uuid4
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.envelope import SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
-from outkey.core.standing import Standing
+from outkey.core.standing import Standing, needs_secret, stores_secret
 
 
 class MemoryRegistry:
@@ -107,6 +107,16 @@ class MemoryRegistry:
                 place = secret_place(kept.record, field, state.version, state.origin)
                 self._sealed[kept.record, field, state.version] = SealedRow(place, sealed)
 
+    def clear_secret(self, name: str, field: str) -> None:
+        """Forget all versions of a secret."""
+        with self._lock:
+            kept = self.get(name)
+            secrets = {known: state for known, state in kept.secrets.items() if known != field}
+            self._configurations[name] = replace(kept, secrets=secrets)
+            for row in [key for key in self._sealed if key[:2] == (kept.record, field)]:
+                self._drop(*row)
+            self._revisions[kept.record] += 1
+
     def activate_secret(self, name: str, field: str, version: int) -> None:
         """Make the pending version the current one; the one before stays as the previous."""
         with self._lock:
@@ -162,8 +172,13 @@ class MemoryRegistry:
         found = {}
         for name, kept in self._configurations.items():
             standing, revision = self._trials.get(kept.record, (Standing(), -1))
-            current = revision == self._revisions[kept.record]
-            found[name] = replace(standing, current=current)
+            found[name] = replace(
+                standing,
+                current=revision == self._revisions[kept.record],
+                needs_secret=needs_secret(kept),
+                stores_secret=stores_secret(kept),
+                expires_on=kept.token_expires_on,
+            )
         return found
 
     def _drop(self, record: str, field: str, version: int) -> None:

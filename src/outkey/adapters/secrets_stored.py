@@ -41,14 +41,16 @@ class StoredSecrets:
             return self._references.open(configuration, field)
         return self._opened(configuration, field, state)
 
-    def replace(self, configuration: Configuration, field: str, secret: Secret) -> SecretState:
+    def replace(
+        self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
+    ) -> SecretState:
         """Seal a new value for the origin that the configuration has now, and keep it.
 
         It stays pending until it was read back and opened, so that a value which cannot be opened
         never takes the place of one that can.
         """
         before, origin = configuration.secrets.get(field), configuration.base.origin.bound
-        state = successor(before, origin, set_at=self._clock.now())
+        state = successor(before, origin, set_at=self._clock.now(), set_by=by)
         sealed = seal(secret, place_of(configuration, field, state), self._keys.fresh())
         self._registry.put_secret(configuration.name, field, state, sealed)
         if self._opened(configuration, field, state) != secret:

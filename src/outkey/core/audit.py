@@ -23,6 +23,7 @@ class Tag(StrEnum):
     CONFIGURATION_EXPORTED = "api:configuration:exported"
     CONFIGURATION_TESTED = "api:configuration:tested"
     SECRET_SET = "api:secret:set"  # noqa: S105 - the name of an event
+    SECRET_CLEARED = "api:secret:cleared"  # noqa: S105 - the name of an event
     KEY_ADDED = "keys:key:added"
     KEY_PROMOTED = "keys:key:promoted"
     KEY_REWRAPPED = "keys:key:rewrapped"

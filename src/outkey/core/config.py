@@ -74,16 +74,19 @@ class SecretState:
     reference: Reference | None = None
     version: int = 1
     set_at: float | None = None  # Unix time
+    set_by: str = ""
 
 
 def successor(
     before: SecretState | None,
     origin: str,
     reference: Reference | None = None,
+    *,
     set_at: float | None = None,
+    set_by: str = "",
 ) -> SecretState:
     """Return the state of a secret's next version; a version's number is never used again."""
-    return SecretState(origin, reference, before.version + 1 if before else 1, set_at)
+    return SecretState(origin, reference, before.version + 1 if before else 1, set_at, set_by)
 
 
 @dataclass(frozen=True, slots=True)

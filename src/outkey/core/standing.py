@@ -1,7 +1,7 @@
 """How a configuration stands: what its secrets, its expiry date and its last test say together."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 from outkey.core.checks import WARN_DAYS
@@ -22,29 +22,43 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How the last test ended; `current` says that nothing was changed since."""
+    """What is kept of a configuration for lists, so that they read neither rows nor secrets.
+
+    `current` says that nothing was changed since the last test.
+    """
 
     tested_at: float | None = None
     verified_at: float | None = None
     cause: str = ""
     current: bool = False
+    needs_secret: bool = False
+    stores_secret: bool = False
+    expires_on: date | None = None
+
+    def status(self, *, now: float, sealed: bool) -> Status:
+        """Return the status to show."""
+        today = datetime.fromtimestamp(now, UTC).date()
+        ends = self.expires_on or date.max
+        soon = today + timedelta(days=WARN_DAYS)
+        found = {
+            Status.NEEDS_SECRET: self.needs_secret,
+            Status.SEALED: sealed and self.stores_secret,
+            Status.EXPIRED: ends < today,
+            Status.FAILING: self.current and bool(self.cause),
+            Status.EXPIRING_SOON: ends <= soon,
+            Status.NEVER_TESTED: not self.current,
+        }
+        return next((status for status, holds in found.items() if holds), Status.WORKING)
 
 
-def status_of(
-    configuration: Configuration, standing: Standing, *, now: float, sealed: bool
-) -> Status:
-    """Return the status to show."""
-    secrets = [configuration.secrets.get(name) for name in configuration.needed_secrets()]
+def needs_secret(configuration: Configuration) -> bool:
+    """Tell whether a secret is missing, or was entered for another origin."""
     bound = configuration.base.origin.bound
-    if any(state is None or state.origin != bound for state in secrets):
-        return Status.NEEDS_SECRET
-    if sealed and any(state is not None and state.reference is None for state in secrets):
-        return Status.SEALED
-    today, ends = datetime.fromtimestamp(now, UTC).date(), configuration.token_expires_on
-    if ends is not None and ends < today:
-        return Status.EXPIRED
-    if standing.current and standing.cause:
-        return Status.FAILING
-    if ends is not None and ends - today <= timedelta(days=WARN_DAYS):
-        return Status.EXPIRING_SOON
-    return Status.WORKING if standing.current else Status.NEVER_TESTED
+    states = [configuration.secrets.get(name) for name in configuration.needed_secrets()]
+    return any(state is None or state.origin != bound for state in states)
+
+
+def stores_secret(configuration: Configuration) -> bool:
+    """Tell whether sending opens a secret that is stored here."""
+    states = [configuration.secrets.get(name) for name in configuration.needed_secrets()]
+    return any(state is not None and state.reference is None for state in states)

@@ -54,7 +54,13 @@ class Desk:
                 "this is a mask and not a secret", field=field, hint="Enter the value itself."
             )
         self.note(Tag.SECRET_SET, name, field)
-        self.secrets.replace(configuration, field, secret)
+        self.secrets.replace(configuration, field, secret, by=self.actor)
+
+    def clear_secret(self, name: str, field: str) -> None:
+        """Forget a secret; sending refuses until another is set."""
+        check_secret_field(self.registry.get(name), field)
+        self.note(Tag.SECRET_CLEARED, name, field)
+        self.registry.clear_secret(name, field)
 
     def set_reference(self, name: str, field: str, reference: Reference) -> None:
         """Let a secret be read from elsewhere, bound to the origin of now."""

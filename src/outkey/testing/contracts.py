@@ -432,6 +432,31 @@ class RegistryContract(ABC):
         registry.put_known_keys({"k1": b"changed", "k2": b"2"})
         assert registry.known_keys() == {"k1": b"1", "k2": b"2"}
 
+    def test_a_cleared_secret_is_gone_in_all_versions(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        for version in (1, 2):
+            state = SecretState("https://contract.example:443", version=version)
+            put(registry, "token", state, _sealed("k1"))
+        registry.clear_secret("contract", "token")
+        found = registry.get("contract")
+        assert found.secrets == {}
+        assert [registry.sealed(found, "token", version) for version in (1, 2)] == [None, None]
+        assert registry.key_uses() == {}
+
+    def test_a_standing_says_what_is_missing_stored_and_about_to_expire(self) -> None:
+        registry = self.make()
+        day = date(2027, 1, 31)
+        values = {"base_url": "https://contract.example", "authentication_type": "bearer"}
+        registry.add(build("contract", values | {"token_expires_on": day}))
+        known = registry.standings()["contract"]
+        assert (known.needs_secret, known.stores_secret, known.expires_on) == (True, False, day)
+        put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+        known = registry.standings()["contract"]
+        assert (known.needs_secret, known.stores_secret) == (False, True)
+        registry.clear_secret("contract", "token")
+        assert registry.standings()["contract"].needs_secret
+
     def test_how_a_test_ended_holds_until_something_changes(self) -> None:
         registry = self.make()
         made = registry.add(_configuration())

@@ -111,7 +111,10 @@ def list_configurations(*, as_json: AsJson = False) -> None:
     """List all configurations."""
     here = installation()
     standings, sealed, now = here.registry.standings(), here.keys.is_sealed(), time.time()
-    rows = [summary(c, standings[c.name], now=now, sealed=sealed) for c in here.registry.all()]
+    rows = [
+        summary(c, standings[c.name].verified_at, standings[c.name].status(now=now, sealed=sealed))
+        for c in here.registry.all()
+    ]
     if as_json:
         say_json(rows)
     elif rows:

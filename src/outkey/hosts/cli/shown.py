@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from outkey.core.config import Configuration
 from outkey.core.message import Response
-from outkey.core.standing import Standing, Status, status_of
+from outkey.core.standing import Status
 from outkey.hosts.cli.output import say
 
 if TYPE_CHECKING:
@@ -23,17 +23,16 @@ _MARKS = {
 
 
 def summary(
-    configuration: Configuration, standing: Standing, *, now: float, sealed: bool
+    configuration: Configuration, verified: float | None, status: Status
 ) -> dict[str, object]:
     """Return a row of the list."""
-    verified = standing.verified_at
     return {
         "name": configuration.name,
         "base_url": configuration.base_url,
         "authentication_type": str(configuration.authentication_type),
         "environment": str(configuration.environment),
         "network": str(configuration.network),
-        "status": str(status_of(configuration, standing, now=now, sealed=sealed)),
+        "status": str(status),
         "last_verified_at": None if verified is None else moment(verified),
     }
 

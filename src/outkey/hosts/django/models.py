@@ -22,6 +22,10 @@ class Configuration(models.Model):
     active = models.BooleanField(default=True)
     authentication_type = models.CharField(max_length=20)
     settings = models.JSONField(default=dict)
+    # What lists show without reading header rows or secrets.
+    needs_secret = models.BooleanField(default=False)
+    stores_secret = models.BooleanField(default=False)
+    expires_on = models.DateField(null=True)
     tested_revision = models.PositiveIntegerField(null=True)
     tested_at = models.FloatField(null=True)
     verified_at = models.FloatField(null=True)
@@ -33,6 +37,12 @@ class Configuration(models.Model):
         verbose_name = _("API Sync Configuration")
         verbose_name_plural = _("API Sync Configurations")
         ordering = ("name",)
+        permissions = (
+            ("test_configuration", "Can test API Sync Configurations"),
+            ("set_secret", "Can enter and clear secrets"),
+            ("use_internal_network", "Can allow the internal network"),
+            ("edit_script", "Can write signing scripts"),
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -74,6 +84,7 @@ class SecretValue(models.Model):
 
     configuration = models.ForeignKey(Configuration, models.CASCADE, related_name="secret_values")
     field = models.CharField(max_length=250)
+    set_by = models.CharField(max_length=150, blank=True)
     version = models.PositiveIntegerField()
     label = models.CharField(max_length=10, choices=SecretLabel.choices)
     origin = models.CharField(max_length=300)
@@ -145,6 +156,9 @@ class AuditRecord(models.Model):
     class Meta:
         """Read by chain, and newest first by configuration."""
 
+        verbose_name = _("audit record")
+        verbose_name_plural = _("Audit")
+        default_permissions = ("view",)
         constraints = (models.UniqueConstraint(fields=["stream", "number"], name="outkey_chain"),)
         indexes = (models.Index(fields=["configuration", "-id"], name="outkey_audit_by_api"),)
 
@@ -157,6 +171,14 @@ class KnownKey(models.Model):
 
     key_id = models.CharField(max_length=16, primary_key=True)
     check_value = models.BinaryField()
+
+    class Meta:
+        """Keys are looked at and rotated, not edited."""
+
+        verbose_name = _("key")
+        verbose_name_plural = _("Keys")
+        default_permissions = ("view",)
+        permissions = (("rotate_keys", "Can rotate keys"),)
 
     def __str__(self) -> str:
         return self.key_id

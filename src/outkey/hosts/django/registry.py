@@ -14,7 +14,7 @@ from outkey.core import config
 from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, StorageUnavailable, UnknownConfiguration
 from outkey.core.reference import parse_reference
-from outkey.core.standing import Standing
+from outkey.core.standing import Standing, needs_secret, stores_secret
 from outkey.hosts.django import models
 from outkey.hosts.django.statements import execute, recover, stored
 
@@ -190,6 +190,7 @@ class DjangoRegistry:
                 sealed=sealed,
                 key_id="" if sealed is None else key_name_of(sealed),
                 set_at=state.set_at,
+                set_by=state.set_by,
             )
 
     @stored
@@ -202,7 +203,16 @@ class DjangoRegistry:
             versions.filter(label=label.PREVIOUS).delete()
             versions.filter(label=label.CURRENT).update(label=label.PREVIOUS)
             versions.filter(label=label.PENDING, version=version).update(label=label.CURRENT)
-            models.Configuration.objects.filter(pk=row.pk).update(revision=F("revision") + 1)
+            _secrets_changed(row)
+        self._made.pop(name, None)
+
+    @stored
+    def clear_secret(self, name: str, field: str) -> None:
+        """Forget all versions of a secret."""
+        with transaction.atomic():
+            row = _row(name)
+            row.secret_values.filter(field=field).delete()
+            _secrets_changed(row)
         self._made.pop(name, None)
 
     @stored
@@ -260,13 +270,31 @@ class DjangoRegistry:
 
     @stored
     def standings(self) -> dict[str, Standing]:
-        """Return how the last test of each configuration ended, by name."""
-        columns = ("tested_at", "verified_at", "cause", "tested_revision", "revision")
-        rows = models.Configuration.objects.values_list("name", *columns)
-        return {
-            name: Standing(tested, verified, cause, current=seen == revision)
-            for name, tested, verified, cause, seen, revision in rows
-        }
+        """Return how each configuration stands, by name."""
+        return {row.name: standing_of(row) for row in models.Configuration.objects.all()}
+
+
+def standing_of(row: models.Configuration) -> Standing:
+    """Return how a configuration stands, from its columns alone."""
+    return Standing(
+        row.tested_at,
+        row.verified_at,
+        row.cause,
+        current=row.tested_revision == row.revision,
+        needs_secret=row.needs_secret,
+        stores_secret=row.stores_secret,
+        expires_on=row.expires_on,
+    )
+
+
+def _secrets_changed(row: models.Configuration) -> None:
+    """Let caches read again, and lists know what is missing now."""
+    made = next(_loaded([row]))
+    models.Configuration.objects.filter(pk=row.pk).update(
+        revision=F("revision") + 1,
+        needs_secret=needs_secret(made),
+        stores_secret=stores_secret(made),
+    )
 
 
 def _sealed(record: str, field: str, version: int) -> bytes | None:
@@ -286,6 +314,9 @@ def _split(configuration: config.Configuration) -> dict[str, object]:
     """Return the columns; dates become text, since the other fields are kept as JSON."""
     values = configuration.values()
     columns: dict[str, object] = {name: values.pop(name) for name in _COLUMNS}
+    columns["expires_on"] = configuration.token_expires_on
+    columns["needs_secret"] = needs_secret(configuration)
+    columns["stores_secret"] = stores_secret(configuration)
     columns["settings"] = {
         path: value.isoformat() if isinstance(value, date) else value
         for path, value in values.items()
@@ -336,4 +367,4 @@ def _state(value: models.SecretValue) -> config.SecretState:
     reference = None
     if value.reference:
         reference = parse_reference(value.reference, field=value.field)
-    return config.SecretState(value.origin, reference, value.version, value.set_at)
+    return config.SecretState(value.origin, reference, value.version, value.set_at, value.set_by)

@@ -1,8 +1,7 @@
 """The first tables."""
 
-import uuid
-
 import django.db.models.deletion
+import uuid
 from django.db import migrations, models
 
 
@@ -30,6 +29,9 @@ class Migration(migrations.Migration):
                 ("active", models.BooleanField(default=True)),
                 ("authentication_type", models.CharField(max_length=20)),
                 ("settings", models.JSONField(default=dict)),
+                ("needs_secret", models.BooleanField(default=False)),
+                ("stores_secret", models.BooleanField(default=False)),
+                ("expires_on", models.DateField(null=True)),
                 ("tested_revision", models.PositiveIntegerField(null=True)),
                 ("tested_at", models.FloatField(null=True)),
                 ("verified_at", models.FloatField(null=True)),
@@ -39,6 +41,12 @@ class Migration(migrations.Migration):
                 "verbose_name": "API Sync Configuration",
                 "verbose_name_plural": "API Sync Configurations",
                 "ordering": ("name",),
+                "permissions": (
+                    ("test_configuration", "Can test API Sync Configurations"),
+                    ("set_secret", "Can enter and clear secrets"),
+                    ("use_internal_network", "Can allow the internal network"),
+                    ("edit_script", "Can write signing scripts"),
+                ),
             },
         ),
         migrations.CreateModel(
@@ -47,6 +55,12 @@ class Migration(migrations.Migration):
                 ("key_id", models.CharField(max_length=16, primary_key=True, serialize=False)),
                 ("check_value", models.BinaryField()),
             ],
+            options={
+                "verbose_name": "key",
+                "verbose_name_plural": "Keys",
+                "permissions": (("rotate_keys", "Can rotate keys"),),
+                "default_permissions": ("view",),
+            },
         ),
         migrations.CreateModel(
             name="Pace",
@@ -151,6 +165,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("field", models.CharField(max_length=250)),
+                ("set_by", models.CharField(blank=True, max_length=150)),
                 ("version", models.PositiveIntegerField()),
                 (
                     "label",
@@ -216,6 +231,9 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "audit record",
+                "verbose_name_plural": "Audit",
+                "default_permissions": ("view",),
                 "indexes": [
                     models.Index(fields=["configuration", "-id"], name="outkey_audit_by_api")
                 ],
