@@ -15,7 +15,7 @@ from outkey.core.envelope import SealedRow
 from outkey.core.message import Request, Response, Route
 from outkey.core.pace import Pace
 from outkey.core.secret import Secret
-from outkey.core.standing import Standing
+from outkey.core.standing import Summary
 
 
 class Configurations(Protocol):
@@ -55,6 +55,9 @@ class Registry(Configurations, Protocol):
     def put_line(self, line: SyncLine) -> None:
         """Keep a sync line, new or changed."""
 
+    def remove_line(self, name: str) -> None:
+        """Forget a sync line, or raise UnknownConfiguration."""
+
     def put_secret(self, name: str, field: str, state: SecretState, sealed: bytes | None) -> None:
         """Keep a pending version of a secret: its state and, if it is no reference, ciphertext."""
 
@@ -62,7 +65,10 @@ class Registry(Configurations, Protocol):
         """Forget all versions of a secret."""
 
     def activate_secret(self, name: str, field: str, version: int) -> None:
-        """Make the pending version the current one, and that the previous one."""
+        """Make the pending version the current one, and that the previous one.
+
+        Raises EditConflict where it is not pending any more.
+        """
 
     def sealed(self, configuration: Configuration, field: str, version: int) -> bytes | None:
         """Return the ciphertext of one version of a stored secret."""
@@ -73,8 +79,8 @@ class Registry(Configurations, Protocol):
     def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
         """Return some of the ciphertexts, all versions, that another key than this one seals."""
 
-    def swap_sealed(self, row: SealedRow, stored: bytes) -> None:
-        """Put new bytes in the place of exactly these; where they are gone, do nothing."""
+    def swap_sealed(self, row: SealedRow, stored: bytes) -> bool:
+        """Put new bytes in the place of exactly these, and tell whether they were there."""
 
     def known_keys(self) -> dict[str, bytes]:
         """Return the keys that were used here, by name, with the check value of each."""
@@ -85,8 +91,8 @@ class Registry(Configurations, Protocol):
     def put_trial(self, configuration: Configuration, at: float, cause: str) -> None:
         """Keep how the last test of this state of a configuration ended; no cause: it works."""
 
-    def standings(self) -> dict[str, Standing]:
-        """Return how the last test of each configuration ended, by name."""
+    def summaries(self) -> list[Summary]:
+        """Return what lists show of every configuration, by name; reads no row and no secret."""
 
 
 class Secrets(Protocol):
@@ -174,6 +180,15 @@ class AuditRows(Protocol):
 
     def append(self, rows: Sequence[ChainRow]) -> None:
         """Keep all rows durably or none, or raise AuditUnavailable."""
+
+    def count(self) -> int:
+        """Return how many rows there are."""
+
+    def newest(self, limit: int, *, before: int = 0, **columns: str) -> list[dict[str, object]]:
+        """Return the facts of the newest rows with their ids, newest first.
+
+        Only those before a row, and with these values in their labels, if any are given.
+        """
 
     def read(self) -> Iterator[ChainRow]:
         """Return all rows, one stream after the other, each ordered by number."""

@@ -12,13 +12,17 @@ from cli.conftest import Terminal
 from outkey.testing.canary import Canaries
 
 RECORDS = "outkey_auditrecord"
+SWAPPED = (
+    "UPDATE {records} SET number = 100 + number WHERE stream_id = {stream} AND number IN (4, 5);"
+    "UPDATE {records} SET number = 109 - number WHERE stream_id = {stream} AND number > 100"
+)
 COLUMNS = "stream_id, number, at, configuration, outcome, body, mac"
 
 
 def change(terminal: Terminal, *statements: str) -> None:
     with closing(sqlite3.connect(terminal.home / "data" / "outkey.sqlite3")) as database, database:
         for statement in statements:
-            database.execute(statement)
+            database.executescript(statement)
 
 
 @pytest.fixture(scope="session")
@@ -57,10 +61,15 @@ def longest(terminal: Terminal) -> int:
         "UPDATE {records} SET outcome = 'ok' WHERE stream_id = {stream} AND number = 4",
         "UPDATE {records} SET mac = zeroblob(32) WHERE stream_id = {stream} AND number = 4",
         "INSERT INTO {records} ({columns}) {copied} WHERE stream_id = {stream} AND number = 4",
-        "UPDATE {records} SET number = (number + 1) % 10 + 20 WHERE stream_id = {stream}",
+        SWAPPED,
         "DELETE FROM {records} WHERE stream_id = {stream} AND number > 7",
         "DELETE FROM {records} WHERE stream_id = {stream}",
         "DELETE FROM {records}",
+        "UPDATE outkey_stream SET name = 'x.' || name WHERE id = {stream}",
+        "UPDATE {records} SET stream_id = 999 WHERE stream_id = {stream} AND number = 10",
+        "UPDATE {records} SET number = 'x' WHERE stream_id = {stream} AND number = 4",
+        "UPDATE {records} SET body = 99999999999 WHERE stream_id = {stream} AND number = 4",
+        "UPDATE {records} SET mac = 1.5 WHERE stream_id = {stream} AND number = 4",
     ],
     ids=[
         "deleted",
@@ -74,6 +83,11 @@ def longest(terminal: Terminal) -> int:
         "cut tail",
         "a whole stream",
         "everything",
+        "renamed",
+        "orphaned",
+        "number as text",
+        "body as number",
+        "code as number",
     ],
 )
 def test_every_kind_of_tampering_is_found(busy: Terminal, statement: str) -> None:

@@ -1,5 +1,6 @@
 """The database fails while it is used: nothing is sent without a record, and all of it recovers."""
 
+import os
 import resource
 import threading
 import time
@@ -177,3 +178,24 @@ def test_a_database_that_may_only_be_read_is_read_and_not_sent_with(
         cursor.execute("PRAGMA query_only = OFF")
     assert spar.journal == []
     assert here.gateway.send("acme", "GET", "/bearer").status == 200
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_forked_child_makes_a_connection_of_its_own_and_records_what_it_sends(
+    here: "Installation", spar: Spar
+) -> None:
+    set_both(here, "spar-token", "two")
+    assert here.gateway.send("acme", "GET", "/bearer").status == 200
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = 0 if here.gateway.send("acme", "GET", "/bearer").status == 200 else 1
+            here.audit.close()
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert here.gateway.send("acme", "GET", "/bearer").status == 200
+    here.audit.close()
+    assert sum(b"engine:send:intended" in row.body for row in here.audit_rows.read()) == 3
+    assert verdict(here).ok

@@ -2,6 +2,8 @@ import json
 import os
 import stat
 import threading
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from outkey.adapters import audit_chained
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.core.audit import Intent, Outcome, Refusal
-from outkey.core.chain import Verdict, sign_checkpoint, verify
+from outkey.core.chain import ChainRow, Verdict, sign_checkpoint, verify
 from outkey.core.errors import AuditUnavailable
 from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints
 
@@ -182,3 +184,48 @@ def test_a_checkpoint_file_is_private_and_survives_a_cut_line(tmp_path: Path) ->
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     with pytest.raises(AuditUnavailable):
         CheckpointFile(tmp_path / "no" / "folder").append(mark)
+
+
+def test_a_write_that_fails_refuses_everybody_whose_record_was_in_it() -> None:
+    desk, release, calls, ends = Desk(), threading.Event(), list[int](), list[bool]()
+    original = desk.rows.append
+
+    def append(rows: Sequence[ChainRow]) -> None:
+        calls.append(len(rows))
+        if len(calls) == 1:
+            release.wait(5)
+        if len(calls) == 2:
+            raise AuditUnavailable
+        original(rows)
+
+    def intend() -> None:
+        try:
+            desk.audit.intend(INTENT)
+        except AuditUnavailable:
+            ends.append(False)
+        else:
+            ends.append(True)
+
+    desk.rows.append = append  # type: ignore[method-assign]
+    threads = [threading.Thread(target=intend) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 5
+    while len(desk.audit._queue) < 5 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    release.set()
+    for thread in threads:
+        thread.join()
+    assert calls == [1, 5]
+    assert sorted(ends) == [False] * 5 + [True]
+
+
+def test_a_forked_child_leaves_what_its_parent_has_queued(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    desk.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
+    with monkeypatch.context() as child:
+        child.setattr("os.getpid", lambda: -1)
+        desk.audit.close()
+    assert desk.rows.rows == []
+    desk.audit.close()
+    assert len(desk.rows.rows) == 1

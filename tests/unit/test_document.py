@@ -239,7 +239,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
     top = (
         {f.name for f in fields(Configuration)}
         - set(sections)
-        - {"secrets", "base", "record", "version"}
+        - {"secrets", "base", "record", "version", "revision"}
     )
     assert from_table == top | nested
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
 from outkey.core.document import parse_document
 from outkey.core.export import render
+from outkey.core.fields import _STEERING
 from outkey.core.reference import parse_reference
 from unit.test_document import WHOLE
 
@@ -62,7 +63,7 @@ ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=50)
 @given(
     name=ONE_LINE.filter(bool),
     username=ONE_LINE.filter(lambda text: ":" not in text),
-    notes=ANY_TEXT,
+    notes=ANY_TEXT.filter(lambda text: not _STEERING.search(text)),
     seconds=st.floats(0.1, 300),
     day=st.none() | st.dates(),
     value=st.from_regex(r"[!-~]([ -~]*[!-~])?", fullmatch=True),

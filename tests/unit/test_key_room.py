@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.audit_keyed import KeyedAudit
-from outkey.adapters.key_room import BEAT_SECONDS, KeyRoom, Presence
+from outkey.adapters.key_room import BEAT_SECONDS, KeyRoom, KeyRotation, Presence
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.errors import Sealed
+from outkey.core.errors import AuditUnavailable, KeyStepRefused, Sealed
 from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints, MemoryProcesses
 
 
@@ -19,24 +19,30 @@ def source(tmp_path: Path) -> KeySource:
     return KeySource(tmp_path / "key", None)
 
 
+def rotation(
+    keys: KeyRoom, registry: MemoryRegistry, processes: MemoryProcesses | None = None
+) -> KeyRotation:
+    return KeyRotation(keys, registry, processes or MemoryProcesses(), FakeClock())
+
+
 def test_a_key_that_another_process_added_is_found_when_it_is_needed(source: KeySource) -> None:
     registry = MemoryRegistry()
     ours, theirs = KeyRoom(source, registry), KeyRoom(source, registry)
     ours.ring()
-    ring, key = theirs.ring().add()
-    theirs.change(ring)
-    assert not ours.ring().holds(key.name)
-    assert ours.ring(key.name).holds(key.name)
+    added = rotation(theirs, registry).add(lambda _: None)
+    assert not ours.ring().holds(added)
+    assert ours.ring(added).holds(added)
 
 
 def test_sealing_uses_the_ring_as_it_is_kept_now(source: KeySource) -> None:
     registry = MemoryRegistry()
     ours, theirs = KeyRoom(source, registry), KeyRoom(source, registry)
     ours.ring()
-    ring, key = theirs.ring().add()
-    theirs.change(ring.promote(key.name))
-    assert ours.ring().primary.name != key.name
-    assert ours.fresh().primary.name == key.name
+    steps = rotation(theirs, registry)
+    added = steps.add(lambda _: None)
+    steps.promote(added, lambda _: None)
+    assert ours.ring().primary.name != added
+    assert ours.fresh().primary.name == added
 
 
 def test_another_key_than_the_one_the_database_knows_is_sealed_and_nothing_is_lost(
@@ -76,7 +82,7 @@ def test_a_process_is_seen_once_a_minute_with_the_keys_it_holds_by_then(source: 
     clock, processes, registry = FakeClock(), MemoryProcesses(), MemoryRegistry()
     keys = KeyRoom(source, registry)
     first = keys.ring().primary.name
-    presence = Presence(processes, keys, clock, "us")
+    presence = Presence(processes, keys, clock)
     presence.beat()
     presence.end()
     assert processes.present == {}
@@ -85,7 +91,7 @@ def test_a_process_is_seen_once_a_minute_with_the_keys_it_holds_by_then(source: 
     clock.advance(BEAT_SECONDS)
     presence.beat()
     presence.beat()
-    assert processes.present == {"us": ([first, key.name], clock.now())}
+    assert list(processes.present.values()) == [([first, key.name], clock.now())]
     presence.end()
     assert processes.present == {}
 
@@ -96,7 +102,7 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
     monkeypatch.setattr("atexit.register", lambda _: None)
     clock, processes, registry = FakeClock(), MemoryProcesses(), MemoryRegistry()
     rows, keys = MemoryAuditRows(), KeyRoom(source, registry)
-    presence = Presence(processes, keys, clock, "us")
+    presence = Presence(processes, keys, clock)
     audit = KeyedAudit(keys, rows, MemoryCheckpoints(), clock, presence)
     registry.put_known_keys({"gone": b"x"})
     intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", (), 0)
@@ -115,3 +121,56 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
     open_audit.refuse(Refusal("", "acme", "", "sealed"))
     open_audit.close()
     assert len(rows.rows) == 4
+
+
+def test_a_key_is_not_promoted_while_a_running_process_lacks_it(source: KeySource) -> None:
+    registry, processes = MemoryRegistry(), MemoryProcesses()
+    keys, noted = KeyRoom(source, registry), list[str]()
+    steps = rotation(keys, registry, processes)
+    old = keys.ring().primary.name
+    added = steps.add(noted.append)
+    processes.seen("other", [old], FakeClock().now())
+    with pytest.raises(KeyStepRefused, match="1 running processes do not hold the key yet"):
+        steps.promote(added, noted.append)
+    assert keys.fresh().primary.name == old
+    processes.seen("other", [old, added], FakeClock().now())
+    steps.promote(added, noted.append)
+    steps.retire(old, noted.append)
+    assert noted == [added, added, old]
+
+
+def test_a_step_that_cannot_be_noted_is_not_taken(source: KeySource) -> None:
+    registry = MemoryRegistry()
+    keys = KeyRoom(source, registry)
+    before = keys.ring()
+
+    def refuse(_: str) -> None:
+        raise AuditUnavailable
+
+    with pytest.raises(AuditUnavailable):
+        rotation(keys, registry).add(refuse)
+    assert keys.fresh() == before
+
+
+def test_the_second_of_two_first_processes_takes_the_key_of_the_first(source: KeySource) -> None:
+    first, second = source.create(), source.create()
+    assert second == first
+    assert source.load() == first
+
+
+def test_a_forked_child_neither_beats_nor_ends_for_its_parent(
+    source: KeySource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, processes = FakeClock(), MemoryProcesses()
+    presence = Presence(processes, KeyRoom(source, MemoryRegistry()), clock)
+    clock.advance(BEAT_SECONDS)
+    presence.beat()
+    (parent,) = processes.present
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    presence.end()
+    assert list(processes.present) == [parent]
+    clock.advance(BEAT_SECONDS)
+    presence.beat()
+    clock.advance(BEAT_SECONDS)
+    presence.beat()
+    assert len(processes.present) == 2

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,15 +11,17 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.core.audit import Change, Tag
 from outkey.core.chain import verify
-from outkey.core.config import Configuration, SecretState
+from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.document import parse_document
 from outkey.core.errors import (
     AuditUnavailable,
+    ChainBroken,
     ConfigError,
     Sealed,
     SecretMissing,
     SecretRebindRequired,
     SecretUnreadable,
+    UnknownConfiguration,
 )
 from outkey.core.message import Response, ResponseHeaders
 from outkey.core.reference import parse_reference
@@ -148,14 +151,9 @@ def test_two_ciphertexts_that_were_swapped_do_not_open() -> None:
     office.apply(DOCUMENT)
     for field in ("token", "password"):
         office.secrets.replace(office.registry.get("acme"), field, Secret(field))
-    kept = office.registry.get("acme")
-    states = kept.secrets
-    token, password = (
-        office.registry.sealed(kept, f, states[f].version) for f in ("token", "password")
-    )
-    for field, other in (("token", password), ("password", token)):
-        office.registry.put_secret("acme", field, states[field], other)
-        office.registry.activate_secret("acme", field, states[field].version)
+    one, two = office.registry.sealed_by_others("", 10)
+    office.registry.swap_sealed(one, two.stored)
+    office.registry.swap_sealed(two, one.stored)
     for field in ("token", "password"):
         with pytest.raises(SecretUnreadable):
             office.secrets.open(office.registry.get("acme"), field)
@@ -211,6 +209,30 @@ def test_a_mask_is_never_stored_as_a_secret(mask: str) -> None:
     assert office.registry.get("acme").secrets == before
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("token", ""), ("token", "a\nb"), ("token", "t\u00f6k"), ("header:X-API-Key", "a\nb")],
+)
+def test_a_value_that_could_never_be_sent_does_not_replace_one_that_can(
+    field: str, value: str
+) -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    office.desk.set_secret("acme", field, Secret("good"))
+    with pytest.raises(ConfigError):
+        office.desk.set_secret("acme", field, Secret(value))
+    assert office.secrets.open(office.registry.get("acme"), field) == Secret("good")
+
+
+def test_a_reference_that_replaces_an_entered_value_is_a_warning() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    office.desk.set_secret("acme", "token", Secret("entered"))
+    found = [(name, f.id, f.field) for name, f in office.apply(DOCUMENT, dry_run=True).findings]
+    assert ("acme", "W006", "token") in found
+    assert ("acme", "W006", "header:X-API-Key") not in found
+
+
 def test_a_value_that_cannot_be_read_back_never_takes_the_place_of_one_that_can() -> None:
     class Forgetful(MemoryRegistry):
         """A storage that says it has kept what it has not."""
@@ -220,17 +242,18 @@ def test_a_value_that_cannot_be_read_back_never_takes_the_place_of_one_that_can(
         def sealed(self, configuration: Configuration, field: str, version: int) -> bytes | None:
             return None if self.lost else super().sealed(configuration, field, version)
 
-    office = Office(Forgetful())
+    registry = Forgetful()
+    office = Office(registry)
     office.apply(DOCUMENT)
     office.desk.set_secret("acme", "token", Secret("good"))
-    Forgetful.lost = True
+    registry.lost = True
     with pytest.raises(SecretMissing):
         office.desk.set_secret("acme", "token", Secret("lost"))
-    Forgetful.lost = False
+    registry.lost = False
     assert office.secrets.open(office.registry.get("acme"), "token") == Secret("good")
 
 
-def test_ten_thousand_changes_are_kept_some_at_a_time_and_counted() -> None:
+def test_many_changes_are_kept_some_at_a_time_and_counted() -> None:
     office, steps = Office(), list[int]()
     text = "\n".join(
         f'[configuration.c{n}]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"'
@@ -251,7 +274,7 @@ def test_old_records_are_pruned_under_a_tombstone_that_the_verifier_accepts() ->
     desk.note(Tag.KEY_ADDED)
     audit.close()
     clock.advance(1000)
-    pruned = sum(desk.prune_audit(rows, lambda _: b"k" * 32, clock.now() - 500))
+    pruned = sum(desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500))
     audit.close()
     assert pruned == 1
     (left,) = rows.read()
@@ -263,6 +286,60 @@ def test_old_records_are_pruned_under_a_tombstone_that_the_verifier_accepts() ->
     ).ok
 
 
+def test_a_broken_chain_is_not_pruned_away() -> None:
+    clock, rows, checkpoints = FakeClock(), MemoryAuditRows(), MemoryCheckpoints()
+    audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)
+    office = Office()
+    desk = Desk(office.registry, office.secrets, audit, "tester")
+    desk.note(Tag.KEY_ADDED)
+    audit.close()
+    rows.rows[0] = replace(rows.rows[0], number=10**6)
+    pruning = desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() + 500)
+    with pytest.raises(ChainBroken):
+        next(pruning)
+    assert len(rows.rows) == 1
+
+
+def test_a_line_is_kept_and_removed_with_a_record() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    office.desk.keep_line(SyncLine("more", "acme", "GET", "/more"))
+    office.desk.remove_line("more")
+    with pytest.raises(UnknownConfiguration):
+        office.desk.keep_line(SyncLine("stray", "nobody", "GET", "/"))
+    assert office.audit.events[-2:] == [
+        Change(Tag.LINE_KEPT, "tester", "acme", ("more",)),
+        Change(Tag.LINE_REMOVED, "tester", "acme", ("more",)),
+    ]
+
+
+def test_a_cleared_secret_is_missing_until_another_is_set() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    office.desk.set_secret("acme", "token", Secret("x"))
+    office.desk.clear_secret("acme", "token")
+    with pytest.raises(SecretMissing):
+        office.secrets.open(office.registry.get("acme"), "token")
+    assert office.audit.events[-1] == Change(Tag.SECRET_CLEARED, "tester", "acme", ("token",))
+
+
+def test_a_ciphertext_that_does_not_open_is_named_and_stops_no_rotation() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    for field in ("token", "password"):
+        office.desk.set_secret("acme", field, Secret(field))
+    kept = office.registry.get("acme")
+    (row, _) = office.registry.sealed_by_others("", 10)
+    office.registry.swap_sealed(row, row.stored[:30] + b"spoilt" + row.stored[36:])
+    ring, key = office.keys.kept.add()
+    office.keys.kept = ring.promote(key.name)
+    steps = office.secrets.rewrap()
+    assert next(steps) == 1
+    with pytest.raises(SecretUnreadable, match=f"1 secrets .* {row.place.field} of {kept.record}"):
+        next(steps)
+    assert office.registry.key_uses()[key.name] == 1
+
+
 def test_a_test_is_recorded_and_its_end_kept() -> None:
     made = configuration(no_auth_reason="public_api", authentication_type="none")
     status = [200]
@@ -271,10 +348,12 @@ def test_a_test_is_recorded_and_its_end_kept() -> None:
     assert isinstance(registry, MemoryRegistry)
     desk = Desk(registry, Office().secrets, world.audit, "tester")
     assert desk.test(world.gateway, "acme").ok
-    assert registry.standings()["acme"] == Standing(1_800_000_000.0, 1_800_000_000.0, current=True)
+    assert registry.summaries()[0].standing == Standing(
+        1_800_000_000.0, 1_800_000_000.0, current=True
+    )
     status[0] = 503
     assert desk.test(world.gateway, "acme").cause == "server_error"
-    assert registry.standings()["acme"].cause == "server_error"
+    assert registry.summaries()[0].standing.cause == "server_error"
     assert world.audit.events[0] == Change(Tag.CONFIGURATION_TESTED, "tester", "acme")
 
 

@@ -93,9 +93,15 @@ class ChainedAudit:
             self._write(entry)
 
     def close(self) -> None:
-        """Write what is queued and sign a checkpoint."""
+        """Write what is queued and sign a checkpoint; a forked child leaves its parent's alone."""
+        if self._stream.process != os.getpid():
+            return
         with contextlib.suppress(AuditUnavailable):
-            self._locked_flush(force=True)
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is queued and sign a checkpoint, or raise AuditUnavailable."""
+        self._locked_flush(force=True)
 
     def _entry(self, facts: dict[str, object], *, awaited: bool) -> _Entry:
         facts["at"] = round(self._clock.now() * 1000)
@@ -120,6 +126,8 @@ class ChainedAudit:
             if force or not all(entry.written for entry in entries):
                 self._flush()
                 self._checkpoint(force=force)
+            if not all(entry.written for entry in entries):
+                raise AuditUnavailable  # somebody else's write failed with ours in it
         finally:
             self._writer.release()
 

@@ -2,10 +2,10 @@
 
 import atexit
 import contextlib
-import threading
 
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.key_room import KeyRoom, Presence
+from outkey.adapters.process_lock import ProcessLock
 from outkey.core.audit import Change, Intent, Outcome, Refusal
 from outkey.core.errors import OutkeyError
 from outkey.ports import AuditRows, Checkpoints, Clock
@@ -25,7 +25,7 @@ class KeyedAudit:
         self._keys, self._rows, self._checkpoints = keys, rows, checkpoints
         self._clock, self._presence = clock, presence
         self._opened: ChainedAudit | None = None
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
 
     def intend(self, intent: Intent) -> str:
         """Record an intent durably, or raise AuditUnavailable or Sealed."""

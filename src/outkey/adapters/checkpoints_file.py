@@ -32,18 +32,24 @@ class CheckpointFile:
 
     def read(self) -> Iterator[Mark]:
         """Return all checkpoints; a line that a kill cut short is passed over."""
-        if not self._file.exists():
+        try:
+            with self._file.open("rb") as file:
+                for line in file:
+                    if (mark := _parse(line)) is not None:
+                        yield mark
+        except FileNotFoundError:
             return
-        with self._file.open("rb") as file:
-            for line in file:
-                if (mark := _parse(line)) is not None:
-                    yield mark
+        except OSError:
+            raise AuditUnavailable("the checkpoint file cannot be read") from None
 
 
 def _parse(line: bytes) -> Mark | None:
     try:
         facts = json.loads(line)
         mac, signature = bytes.fromhex(facts["mac"]), bytes.fromhex(facts["signature"])
-        return Mark(facts["stream"], facts["number"], mac, facts["key_id"], signature)
-    except (ValueError, KeyError, TypeError):
+        stream, number, key_id = facts["stream"], facts["number"], facts["key_id"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    if not (isinstance(stream, str) and isinstance(number, int) and 0 <= number < 2**63):
+        return None
+    return Mark(stream, number, mac, str(key_id), signature)

@@ -1,10 +1,15 @@
 """Where a process gets its key ring: found when first needed, checked, and read again in time."""
 
-import threading
+import fcntl
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.keyring_file import KeySource
-from outkey.core.errors import OutkeyError, Sealed
+from outkey.adapters.process_lock import ProcessLock
+from outkey.core.errors import ConfigError, KeyStepRefused, Sealed
 from outkey.ports import Clock, Processes, Registry
 
 BEAT_SECONDS = 60.0
@@ -17,7 +22,7 @@ class KeyRoom:
     def __init__(self, source: KeySource, registry: Registry) -> None:
         self.source = source
         self._registry = registry
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._ring: Keyring | None = None
 
     def ring(self, needed: str = "") -> Keyring:
@@ -37,16 +42,18 @@ class KeyRoom:
             self._ring = self._load()
             return self._ring
 
-    def change(self, ring: Keyring) -> None:
-        """Keep a changed ring and use it from now on."""
-        with self._lock:
+    def change(self, step: Callable[[Keyring], Keyring]) -> None:
+        """Take one step of a rotation, with nobody else taking another meanwhile."""
+        with self._alone():
+            ring = step(self.fresh())
             self.source.save(ring)
-            self._ring = ring
             self._registry.put_known_keys(ring.check_values())
+            self.fresh()
 
-    def audit_key(self, key_id: str) -> bytes:
-        """Return the audit key of a stream, which an earlier key of the ring may have begun."""
-        return self.ring(key_id).derive("audit", key_id)
+    def audit_key(self, key_id: str) -> bytes | None:
+        """Return the audit key of a stream; None if no key of the ring can have begun it."""
+        ring = self.ring(key_id)
+        return ring.derive("audit", key_id) if ring.holds(key_id) else None
 
     def is_sealed(self) -> bool:
         """Say whether stored secrets cannot be opened; makes no key."""
@@ -54,7 +61,7 @@ class KeyRoom:
             if self._ring is None and self.source.load() is None:
                 return bool(self._registry.known_keys())
             self.ring()
-        except OutkeyError:
+        except (Sealed, ConfigError):
             return True
         return False
 
@@ -73,6 +80,67 @@ class KeyRoom:
             self._registry.put_known_keys(checks)
         return ring
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        file = self.source.file.with_suffix(".lock")
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+class KeyRotation:
+    """The steps of a rotation, each noted before it is taken and refused where it is unsafe."""
+
+    def __init__(
+        self, keys: KeyRoom, registry: Registry, processes: Processes, clock: Clock
+    ) -> None:
+        self._keys, self._registry = keys, registry
+        self._processes, self._clock = processes, clock
+
+    def add(self, note: Callable[[str], None]) -> str:
+        """Add a key that only opens, until every process has it; return its name."""
+        added: list[str] = []
+
+        def step(ring: Keyring) -> Keyring:
+            ring, key = ring.add()
+            note(key.name)
+            added.append(key.name)
+            return ring
+
+        self._keys.change(step)
+        return added[0]
+
+    def promote(self, name: str, note: Callable[[str], None]) -> None:
+        """Seal with this key from now on, unless a process at work lacks it."""
+
+        def step(ring: Keyring) -> Keyring:
+            promoted = ring.promote(name)
+            since = self._clock.now() - ALIVE_SECONDS
+            if lacking := self._processes.lacking(name, since):
+                raise KeyStepRefused(
+                    f"{len(lacking)} running processes do not hold the key yet:"
+                    f" {', '.join(lacking)}",
+                    hint="They read the key file once a minute; where it is a copy, bring it"
+                    " there first.",
+                )
+            note(name)
+            return promoted
+
+        self._keys.change(step)
+
+    def retire(self, name: str, note: Callable[[str], None]) -> None:
+        """Stop opening with a key that no secret needs any more."""
+
+        def step(ring: Keyring) -> Keyring:
+            retired = ring.retire(name, secrets=self._registry.key_uses().get(name, 0))
+            note(name)
+            return retired
+
+        self._keys.change(step)
+
 
 class Presence:
     """Tells the other processes which keys this one holds, once a minute while it works.
@@ -81,14 +149,15 @@ class Presence:
     minute is over says nothing: it has read the ring just now.
     """
 
-    def __init__(self, processes: Processes, keys: KeyRoom, clock: Clock, process: str) -> None:
+    def __init__(self, processes: Processes, keys: KeyRoom, clock: Clock) -> None:
         self._processes, self._keys, self._clock = processes, keys, clock
-        self._process = process
         self._told_at = clock.monotonic()
-        self._told = False
+        self._begin()
 
     def beat(self) -> None:
         """Read the ring again and say that we are here, if it is time."""
+        if self._pid != os.getpid():
+            self._begin()  # a forked child is a process of its own
         now = self._clock.monotonic()
         if now - self._told_at < BEAT_SECONDS:
             return
@@ -98,5 +167,9 @@ class Presence:
 
     def end(self) -> None:
         """Say that this process is gone."""
-        if self._told:
+        if self._told and self._pid == os.getpid():
             self._processes.gone(self._process)
+
+    def _begin(self) -> None:
+        self._pid, self._process = os.getpid(), secrets.token_hex(8)
+        self._told_at, self._told = self._clock.monotonic(), False

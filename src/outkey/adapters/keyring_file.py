@@ -4,7 +4,7 @@ import contextlib
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,11 +35,18 @@ class KeySource:
     def create(self) -> Keyring:
         """Make and keep a new ring. The caller has made sure that nothing is sealed yet."""
         ring = new_keyring()
-        self.save(ring)
+        try:
+            self._write(ring, os.link)
+        except FileExistsError:
+            # Another process was first, and its key is the one.
+            ring = self._from_file() or ring
         return ring
 
     def save(self, ring: Keyring) -> None:
         """Write the file in one step, so that a kill leaves the old one or the new one."""
+        self._write(ring, os.replace)
+
+    def _write(self, ring: Keyring, put: Callable[[str, Path], None]) -> None:
         if self.variable is not None:
             raise ConfigError(
                 "the key comes from OUTKEY_KEY, which outkey cannot change",
@@ -52,20 +59,20 @@ class KeySource:
                 file.write(serialize(ring).reveal())
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).replace(self.file)
-        except BaseException:
+            put(name, self.file)
+        finally:
             with contextlib.suppress(OSError):
                 Path(name).unlink()
-            raise
 
     def _from_file(self) -> Keyring | None:
         try:
-            with self.file.open(encoding="ascii") as file:
+            with self.file.open("rb") as file:
                 _refuse_open_to_others(os.fstat(file.fileno()))
-                return parse(Secret(file.read()))
+                # What is no ASCII is no key; an error of the codec would carry the key along.
+                return parse(Secret(file.read().decode("ascii", "replace")))
         except FileNotFoundError:
             return None
-        except (OSError, UnicodeDecodeError):
+        except OSError:
             raise Sealed("the key file cannot be read") from None
 
 

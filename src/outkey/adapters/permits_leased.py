@@ -24,6 +24,7 @@ class _Pool:
     """The slots that this process has taken for one configuration."""
 
     limit: RateLimit
+    lock: ProcessLock = field(default_factory=ProcessLock)  # a slow lease stops nobody else
     slots: deque[float] = field(default_factory=deque)
     size: int = 1  # of the next lease
 
@@ -42,13 +43,13 @@ class LeasedPermits:
         """Take a permit and return the seconds to wait for it; None if that is too long."""
         if per_minute is None and configuration not in self._quiet:
             return 0.0
-        with self._lock:
-            now = self._time()
-            if per_minute is not None:
-                pool = self._pool(configuration, RateLimit(per_minute))
-                return self._wait(configuration, pool, now, patience)
-            quiet = max(0.0, self._quiet[configuration] - now)
+        if per_minute is None:
+            quiet = max(0.0, self._quiet[configuration] - self._time())
             return None if quiet > patience else quiet
+        with self._lock:
+            pool = self._pool(configuration, RateLimit(per_minute))
+        with pool.lock:
+            return self._wait(configuration, pool, self._time(), patience)
 
     def hold(self, configuration: str, seconds: float) -> None:
         """Let nobody send for this configuration for some time, five minutes at the most."""
@@ -85,20 +86,23 @@ class LeasedPermits:
         return wait
 
     def _lease(self, configuration: str, pool: _Pool, now: float, patience: float) -> None:
-        limit = pool.limit
+        limit, taken, quiet = pool.limit, list[float](), list[float]()
 
         def take(pace: Pace) -> Pace:
-            if pace.quiet_until > now:
-                self._quiet[configuration] = pace.quiet_until
+            quiet[:] = [pace.quiet_until]
             opens = max(limit.opens(limit.first_slot(pace, now)), pace.quiet_until)
             if opens - now > patience:
                 return pace
-            pace, slots = limit.lease(pace, now, pool.size)
-            pool.slots.extend(slots)
+            pace, taken[:] = limit.lease(pace, now, pool.size)
             return pace
 
         self._paces.advance(configuration, take)
-        pool.size = min(pool.size * 2, limit.burst)
+        # Only now: what could not be kept for all is not ours to use.
+        if quiet[0] > now:
+            self._quiet[configuration] = quiet[0]
+        if taken:
+            pool.slots.extend(taken)
+            pool.size = min(pool.size * 2, limit.burst)
 
 
 class MemoryPaces:

@@ -10,7 +10,7 @@ from uuid import uuid4
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.envelope import SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
-from outkey.core.standing import Standing, needs_secret, stores_secret
+from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
 
 
 class MemoryRegistry:
@@ -25,7 +25,6 @@ class MemoryRegistry:
         self._sealed: dict[tuple[str, str, int], SealedRow] = {}
         self._pending: dict[tuple[str, str], SecretState] = {}
         self._known_keys: dict[str, bytes] = {}
-        self._revisions: Counter[str] = Counter()
         self._trials: dict[str, tuple[Standing, int]] = {}
 
     def get(self, name: str) -> Configuration:
@@ -55,11 +54,12 @@ class MemoryRegistry:
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Keep all of what is changed inside, or none of it."""
-        before = self._configurations.copy(), self._lines.copy(), self._sealed.copy()
+        kept = ("_configurations", "_lines", "_sealed", "_pending", "_trials")
+        before = {name: getattr(self, name).copy() for name in kept}
         try:
             yield
         except BaseException:
-            self._configurations, self._lines, self._sealed = before
+            vars(self).update(before)
             raise
 
     def add(self, configuration: Configuration) -> Configuration:
@@ -67,7 +67,8 @@ class MemoryRegistry:
         with self._lock:
             if configuration.name in self._configurations:
                 raise ConfigError("there is a configuration of that name already", field="name")
-            kept = replace(configuration, record=uuid4().hex, version=1)
+            # Secrets come by `put_secret`, as they do everywhere.
+            kept = replace(configuration, record=uuid4().hex, version=1, revision=1, secrets={})
             self._configurations[kept.name] = kept
             return kept
 
@@ -76,8 +77,22 @@ class MemoryRegistry:
         with self._lock:
             if self.get(configuration.name).version != configuration.version:
                 raise EditConflict
-            kept = replace(configuration, version=configuration.version + 1)
-            self._revisions[kept.record] += 1
+            before = self.get(configuration.name)
+            known = before.secrets
+            rows = {row.secret_field for row in configuration.headers if row.secret}
+            kept = replace(
+                configuration,
+                version=before.version + 1,
+                revision=before.revision + 1,
+                secrets={
+                    n: s for n, s in known.items() if not n.startswith("header:") or n in rows
+                },
+            )
+            self._sealed = {
+                where: row
+                for where, row in self._sealed.items()
+                if where[0] != kept.record or where[1] in kept.secrets
+            }
             self._configurations[kept.name] = kept
             return kept
 
@@ -97,10 +112,17 @@ class MemoryRegistry:
         """Keep a sync line, new or changed."""
         self._lines[line.name] = line
 
+    def remove_line(self, name: str) -> None:
+        """Forget a sync line."""
+        del self._lines[self.line(name).name]
+
     def put_secret(self, name: str, field: str, state: SecretState, sealed: bytes | None) -> None:
         """Keep a pending version of a secret."""
         with self._lock:
             kept = self.get(name)
+            before = kept.secrets.get(field)
+            if before is not None and before.version == state.version:
+                raise EditConflict
             self._pending[kept.record, field] = state
             self._drop(kept.record, field, state.version)
             if sealed is not None:
@@ -112,24 +134,25 @@ class MemoryRegistry:
         with self._lock:
             kept = self.get(name)
             secrets = {known: state for known, state in kept.secrets.items() if known != field}
-            self._configurations[name] = replace(kept, secrets=secrets)
+            self._configurations[name] = replace(kept, secrets=secrets, revision=kept.revision + 1)
             for row in [key for key in self._sealed if key[:2] == (kept.record, field)]:
                 self._drop(*row)
-            self._revisions[kept.record] += 1
 
     def activate_secret(self, name: str, field: str, version: int) -> None:
         """Make the pending version the current one; the one before stays as the previous."""
         with self._lock:
             kept = self.get(name)
             before = kept.secrets.get(field)
-            state = self._pending.pop((kept.record, field))
+            state = self._pending.get((kept.record, field))
+            if state is None or state.version != version:
+                raise EditConflict
+            del self._pending[kept.record, field]
             secrets = {**kept.secrets, field: state}
-            self._configurations[name] = replace(kept, secrets=secrets)
+            self._configurations[name] = replace(kept, secrets=secrets, revision=kept.revision + 1)
             current = before.version if before else 0
             for row in [key for key in self._sealed if key[:2] == (kept.record, field)]:
                 if row[2] not in {current, version}:
                     self._drop(*row)
-            self._revisions[kept.record] += 1
 
     def sealed(self, configuration: Configuration, field: str, version: int) -> bytes | None:
         """Return the ciphertext of one version of a stored secret."""
@@ -145,12 +168,14 @@ class MemoryRegistry:
         rows = [row for row in self._sealed.values() if key_name_of(row.stored) != key]
         return rows[:limit]
 
-    def swap_sealed(self, row: SealedRow, stored: bytes) -> None:
-        """Put new bytes in the place of exactly these; where they are gone, do nothing."""
+    def swap_sealed(self, row: SealedRow, stored: bytes) -> bool:
+        """Put new bytes in the place of exactly these, and tell whether they were there."""
         with self._lock:
             where = row.place.record, row.place.field, row.place.version
-            if self._sealed.get(where) == row:
+            there = self._sealed.get(where) == row
+            if there:
                 self._sealed[where] = replace(row, stored=stored)
+            return there
 
     def known_keys(self) -> dict[str, bytes]:
         """Return the keys that were used here, by name, with the check value of each."""
@@ -165,21 +190,24 @@ class MemoryRegistry:
         record = configuration.record
         before, _ = self._trials.get(record, (Standing(), 0))
         verified = before.verified_at if cause else at
-        self._trials[record] = Standing(at, verified, cause), self._revisions[record]
+        if self.get(configuration.name).revision == configuration.revision:
+            self._trials[record] = Standing(at, verified, cause), configuration.revision
 
-    def standings(self) -> dict[str, Standing]:
-        """Return how the last test of each configuration ended, by name."""
-        found = {}
-        for name, kept in self._configurations.items():
-            standing, revision = self._trials.get(kept.record, (Standing(), -1))
-            found[name] = replace(
-                standing,
-                current=revision == self._revisions[kept.record],
-                needs_secret=needs_secret(kept),
-                stores_secret=stores_secret(kept),
-                expires_on=kept.token_expires_on,
-            )
-        return found
+    def summaries(self) -> list[Summary]:
+        """Return what lists show of every configuration, by name."""
+        return [self._summary(kept) for kept in self.all()]
+
+    def _summary(self, kept: Configuration) -> Summary:
+        standing, revision = self._trials.get(kept.record, (Standing(), -1))
+        standing = replace(
+            standing,
+            current=revision == kept.revision,
+            needs_secret=needs_secret(kept),
+            stores_secret=stores_secret(kept),
+            expires_on=kept.expires_on,
+        )
+        facts = (str(kept.authentication_type), str(kept.environment), str(kept.network))
+        return Summary(kept.name, kept.base_url, *facts, standing)
 
     def _drop(self, record: str, field: str, version: int) -> None:
         self._sealed.pop((record, field, version), None)

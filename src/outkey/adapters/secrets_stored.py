@@ -6,8 +6,8 @@ from typing import Protocol
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal
 from outkey.core.config import Configuration, SecretState, successor
-from outkey.core.envelope import Place, key_name_of, secret_place
-from outkey.core.errors import SecretMissing, SecretUnreadable
+from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place
+from outkey.core.errors import Sealed, SecretMissing, SecretUnreadable
 from outkey.core.secret import Secret
 from outkey.ports import Clock, Registry, Secrets
 
@@ -62,18 +62,42 @@ class StoredSecrets:
         """Bring every secret under the primary key, and yield how many were done at each step.
 
         It can be stopped at any point and begun again: what is under the key already is not
-        touched, and what changed meanwhile is not overwritten.
+        touched, and what changed meanwhile is not overwritten. What does not open is left as it is
+        and named at the end.
         """
-        ring = self._keys.fresh()
-        while rows := self._registry.sealed_by_others(ring.primary.name, _BATCH):
-            swaps = [(row, rewrap(row.stored, row.place, ring)) for row in rows]
+        ring, stuck, missed = self._keys.fresh(), set[Place](), set[SealedRow]()
+        while True:
+            found = self._registry.sealed_by_others(ring.primary.name, _BATCH + len(stuck))
+            rows = [row for row in found if row.place not in stuck]
+            if not rows:
+                break
             started = self._clock.monotonic()
-            with self._registry.batch():
-                for row, stored in swaps:
-                    self._registry.swap_sealed(row, stored)
+            yield self._rewrap_some(rows, ring, stuck, missed)
             # Half of the time is for the others: SQLite hands its one lock to nobody in turn.
             self._clock.sleep(min(self._clock.monotonic() - started, _LONGEST_PAUSE))
-            yield len(rows)
+        if stuck:
+            fields = ", ".join(sorted(f"{place.field} of {place.record}" for place in stuck)[:5])
+            raise SecretUnreadable(f"{len(stuck)} secrets could not be rewrapped: {fields}")
+
+    def _rewrap_some(
+        self, rows: list[SealedRow], ring: Keyring, stuck: set[Place], missed: set[SealedRow]
+    ) -> int:
+        done = 0
+        with self._registry.batch():
+            for row in rows:
+                try:
+                    stored = rewrap(row.stored, row.place, ring)
+                except (SecretUnreadable, Sealed):
+                    stuck.add(row.place)
+                else:
+                    swapped = self._registry.swap_sealed(row, stored)
+                    done += swapped
+                    if not swapped:
+                        # Missed twice with the same bytes: it was not changed meanwhile.
+                        if row in missed:
+                            stuck.add(row.place)
+                        missed.add(row)
+        return done
 
     def _opened(self, configuration: Configuration, field: str, state: SecretState) -> Secret:
         sealed = self._registry.sealed(configuration, field, state.version)

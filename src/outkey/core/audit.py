@@ -22,6 +22,8 @@ class Tag(StrEnum):
     CONFIGURATION_REMOVED = "api:configuration:removed"
     CONFIGURATION_EXPORTED = "api:configuration:exported"
     CONFIGURATION_TESTED = "api:configuration:tested"
+    LINE_KEPT = "api:line:kept"
+    LINE_REMOVED = "api:line:removed"
     SECRET_SET = "api:secret:set"  # noqa: S105 - the name of an event
     SECRET_CLEARED = "api:secret:cleared"  # noqa: S105 - the name of an event
     KEY_ADDED = "keys:key:added"

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-AuditKeys = Callable[[str], bytes]  # the audit key by the id of the ring's key it comes from
+# The audit key by the id of the ring's key that it comes from; None where the ring has no such key.
+AuditKeys = Callable[[str], bytes | None]
 _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 _ROW, _CHECKPOINT, _TOMBSTONE = b"row", b"checkpoint", b"tombstone"
 
@@ -72,6 +73,15 @@ def canonical(facts: Mapping[str, object]) -> bytes:
     return unicodedata.normalize("NFC", _JSON.encode(facts)).encode()
 
 
+def facts_of(body: bytes) -> dict[str, object]:
+    """Return what a record says; one that somebody has spoilt says only that."""
+    try:
+        facts = json.loads(body)
+    except ValueError:
+        facts = None
+    return facts if isinstance(facts, dict) else {"at": 0, "tag": "unreadable"}
+
+
 def label_of(facts: Mapping[str, object]) -> Label:
     """Return the label of a record; what was refused has the reason for its outcome."""
     at, outcome = facts.get("at", 0), facts.get("outcome") or facts.get("code") or ""
@@ -115,15 +125,16 @@ def verify(
     checkpoints: Iterable[Mark],
     tombstones: Iterable[Mark],
 ) -> Verdict:
-    """Go through all rows once, ordered by stream and number, in memory that does not grow."""
+    """Go through all rows once, one stream after the other; memory grows with streams only."""
     ends = _latest(checkpoints)
     starts = {mark.stream: mark for mark in tombstones}
     count = tail = 0
     first_bad: str | None = None
     for stream, members in groupby(rows, key=lambda row: row.stream):
-        walk = _Walk(
-            stream, keys(key_id_of(stream)), starts.pop(stream, None), ends.pop(stream, None)
-        )
+        key = keys(key_id_of(stream))
+        walk = _Walk(stream, key or b"", starts.pop(stream, None), ends.pop(stream, None))
+        if key is None:
+            first_bad = first_bad or f"{stream} (its key is not in the ring)"
         for row in members:
             count += 1
             walk.step(row)
@@ -134,7 +145,7 @@ def verify(
         start = starts.pop(stream, None)
         if start is None or start.number < end.number:
             first_bad = first_bad or f"{stream}:{end.number} (the stream is gone)"
-        elif not _genuine(keys(key_id_of(stream)), _TOMBSTONE, start):
+        elif not _genuine(keys(key_id_of(stream)) or b"", _TOMBSTONE, start):
             first_bad = first_bad or f"{stream}:{start.number} (a tombstone is forged)"
     return Verdict(first_bad is None, count, first_bad, tail)
 
@@ -163,7 +174,7 @@ class _Walk:
         if self._bad is None and (
             row.number != self._expected
             or not hmac.compare_digest(mac, row.mac)
-            or row.label != label_of(json.loads(row.body))
+            or row.label != label_of(facts_of(row.body))
         ):
             self._bad = f"{self._stream}:{row.number}"
         self._expected, self._previous = row.number + 1, row.mac

@@ -135,8 +135,8 @@ def _sends_credentials(configuration: Configuration) -> bool:
 
 
 def _about_expiry(configuration: Configuration, now: float) -> Iterator[Finding]:
-    last_day = configuration.token_expires_on
-    if last_day is None or configuration.authentication_type is not AuthenticationType.BEARER:
+    last_day = configuration.expires_on
+    if last_day is None:
         return
     days_left = (last_day - datetime.fromtimestamp(now, UTC).date()).days
     if days_left > WARN_DAYS:

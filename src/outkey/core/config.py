@@ -5,7 +5,7 @@ said twice; a test compares the two.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
@@ -85,7 +85,7 @@ def successor(
     set_at: float | None = None,
     set_by: str = "",
 ) -> SecretState:
-    """Return the state of a secret's next version; a version's number is never used again."""
+    """Return the state of a secret's next version."""
     return SecretState(origin, reference, before.version + 1 if before else 1, set_at, set_by)
 
 
@@ -135,6 +135,13 @@ class Configuration:
     base: Location  # the Base URL, parsed
     record: str = ""  # the id it is stored under, which is never reused
     version: int = 0  # grows with every change, so that a second editor is noticed
+    revision: int = field(default=0, compare=False)  # grows with every change of a secret as well
+
+    @property
+    def expires_on(self) -> date | None:
+        """The last day that the token is valid, where there is one and it is known."""
+        bearer = self.authentication_type is AuthenticationType.BEARER
+        return self.token_expires_on if bearer else None
 
     def needed_secrets(self) -> list[str]:
         """Return the names of the secrets that sending with this configuration opens."""

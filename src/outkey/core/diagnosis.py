@@ -162,7 +162,7 @@ class _Evidence:
     def _token_expired(self) -> bool:
         if not self._sends_token():
             return False
-        last_day = self.configuration.token_expires_on
+        last_day = self.configuration.expires_on
         if last_day and datetime.fromtimestamp(self.now, UTC).date() > last_day:
             return True
         return self._marked_expired() or bool(_EXPIRED.search(self.body))

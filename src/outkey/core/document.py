@@ -54,7 +54,9 @@ class Draft:
                 references=self.references,
                 secrets=kept,
             )
-        return replace(merged, record=stored.record, version=stored.version)
+        return replace(
+            merged, record=stored.record, version=stored.version, revision=stored.revision
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +179,18 @@ def _line(name: str, table: Mapping[str, object]) -> SyncLine:
     configuration = table.get("configuration")
     if not isinstance(configuration, str):
         raise ConfigError("a line must name a configuration", field=f"{place}.configuration")
-    method = check_method(table.get("method", "GET"), field=f"{place}.method")
     path = table.get("path", "/")
     if not isinstance(path, str):
         raise ConfigError("must be text", field=f"{place}.path")
-    return SyncLine(name, configuration, method, path)
+    return checked_line(name, configuration, table.get("method", "GET"), path, place=f"{place}.")
+
+
+def checked_line(
+    name: str, configuration: str, method: object, path: str, *, place: str = ""
+) -> SyncLine:
+    """Make a sync line, or say what is wrong with it."""
+    BY_PATH["name"].parse(name)
+    return SyncLine(name, configuration, check_method(method, field=f"{place}method"), path)
 
 
 def _refuse_unknown(table: Mapping[str, object], known: list[str], prefix: str) -> None:

@@ -23,6 +23,7 @@
         ├── StorageUnavailable     the database does not answer or is locked
         ├── Sealed                 the key is missing, wrong or damaged
         ├── SecretUnreadable       a ciphertext does not open where it stands
+        ├── ChainBroken            the audit was tampered with
         └── AuditUnavailable       no record, no send
 
 The docstring of a class is its default message. Remote text and secret values never enter a
@@ -337,3 +338,10 @@ class AuditUnavailable(HostError):
     code = "audit_unavailable"
     retryable = True
     default_hint = "Make the audit log writable again; sending resumes by itself."
+
+
+class ChainBroken(HostError):
+    """The audit does not verify, so nothing is done that would hide that."""
+
+    code = "chain_broken"
+    default_hint = "Find out who changed it; keep a copy of the database and the checkpoints."

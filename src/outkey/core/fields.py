@@ -13,7 +13,9 @@ from enum import StrEnum
 from outkey.core.errors import ConfigError
 from outkey.core.origin import parse_base_url
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# Also what steers a terminal (C1) or turns the direction of a text.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _STATUSES = re.compile(r"[1-5]\d\d(-[1-5]\d\d)?( *, *[1-5]\d\d(-[1-5]\d\d)?)*")
 _MAX_TEXT = 2000
@@ -101,7 +103,7 @@ class Field:
 def _text(field: Field, value: object) -> object:
     if not isinstance(value, str):
         raise field.refuse("must be text")
-    if field.kind is not Kind.LONG_TEXT and _CONTROL.search(value):
+    if (_STEERING if field.kind is Kind.LONG_TEXT else _CONTROL).search(value):
         raise field.refuse("holds a control character")
     if len(value) > _MAX_TEXT:
         raise field.refuse(f"is longer than {_MAX_TEXT} characters")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from outkey.core.checks import WARN_DAYS
 from outkey.core.config import Configuration
@@ -49,6 +50,17 @@ class Standing:
             Status.NEVER_TESTED: not self.current,
         }
         return next((status for status, holds in found.items() if holds), Status.WORKING)
+
+
+class Summary(NamedTuple):
+    """One line of a list of configurations."""
+
+    name: str
+    base_url: str
+    authentication_type: str
+    environment: str
+    network: str
+    standing: Standing
 
 
 def needs_secret(configuration: Configuration) -> bool:

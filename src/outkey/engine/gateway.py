@@ -7,6 +7,7 @@ from typing import Self
 
 from outkey.core.assembly import Call, encode_body
 from outkey.core.checks import Finding, check
+from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError
 from outkey.core.fields import check_method
 from outkey.core.message import Response
@@ -102,11 +103,13 @@ class Gateway:
 
     def test(self, configuration: str) -> Report:
         """Test a configuration step by step; at most one request is sent."""
-        found = self._configurations.get(configuration)
-        once = replace(found, limits=replace(found.limits, retries=0))
-        return Trial(
-            self.sender, once, lambda call: drive(self.sender.exchange(call), self._world)
-        ).run()
+        return self.trial(self._configurations.get(configuration)).run()
+
+    def trial(self, draft: Configuration, secrets: Secrets | None = None) -> Trial:
+        """Return a test of a configuration that may not be kept yet, with secrets of its own."""
+        sender = self.sender if secrets is None else replace(self.sender, secrets=secrets)
+        once = replace(draft, limits=replace(draft.limits, retries=0))
+        return Trial(sender, once, lambda call: drive(sender.exchange(call), self._world))
 
     def lend(self, configuration: str, method: str, url: str, present: Iterable[str]) -> Loan:
         """Return the credentials for a request that another HTTP client will carry.

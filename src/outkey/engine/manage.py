@@ -5,20 +5,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from outkey.core.audit import Change, Tag
-from outkey.core.chain import AuditKeys, key_id_of, sign_tombstone
-from outkey.core.checks import Finding, check
-from outkey.core.config import Configuration, SecretState, successor
+from outkey.core.chain import AuditKeys, key_id_of, sign_tombstone, verify
+from outkey.core.checks import Finding, Level, check
+from outkey.core.config import Configuration, SecretState, SyncLine, successor
 from outkey.core.document import Document, Draft
-from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.core.errors import ChainBroken, ConfigError, HostError, UnknownConfiguration
 from outkey.core.fields import FIELDS
+from outkey.core.headers import check_token, check_value, tidy_token, tidy_value
 from outkey.core.reference import Reference
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway
 from outkey.engine.send import Sender
 from outkey.engine.verify import Report
-from outkey.ports import Audit, AuditRows, Registry, SecretStore
+from outkey.ports import Audit, AuditRows, Checkpoints, Registry, SecretStore
 
 _KEPT_AT_ONCE = 100
+_LONGEST_SECRET = 64 * 1024
 _PRUNED_AT_ONCE = 5000
 
 
@@ -49,10 +51,7 @@ class Desk:
         """Replace a stored secret."""
         configuration = self.registry.get(name)
         check_secret_field(configuration, field)
-        if secret.is_mask():
-            raise ConfigError(
-                "this is a mask and not a secret", field=field, hint="Enter the value itself."
-            )
+        refuse_unusable(field, secret)
         self.note(Tag.SECRET_SET, name, field)
         self.secrets.replace(configuration, field, secret, by=self.actor)
 
@@ -92,17 +91,48 @@ class Desk:
     def test(self, gateway: Gateway, name: str) -> Report:
         """Test a configuration and keep how that ended."""
         configuration = self.registry.get(name)
-        with suppress(OutkeyError):  # the report itself will say that we are sealed
-            self.note(Tag.CONFIGURATION_TESTED, name)
-        report = gateway.test(name)
-        self.registry.put_trial(configuration, gateway.sender.clock.now(), report.cause or "")
+        self.note_test(name)
+        report = gateway.trial(configuration).run()
+        self.keep_trial(configuration, report, gateway.sender.clock.now())
         return report
 
-    def prune_audit(self, rows: AuditRows, keys: AuditKeys, moment: float) -> Iterator[int]:
-        """Remove the records from before a moment, and yield how many at each step."""
+    def note_test(self, name: str) -> None:
+        """Record that a test begins; where that fails, the report itself will say why."""
+        with suppress(HostError):
+            self.note(Tag.CONFIGURATION_TESTED, name)
+
+    def keep_trial(self, configuration: Configuration, report: Report, now: float) -> None:
+        """Keep how a test ended; a storage that fails must not cost the report."""
+        with suppress(HostError):
+            self.registry.put_trial(configuration, now, report.cause or "")
+
+    def prune_audit(
+        self, rows: AuditRows, checkpoints: Checkpoints, keys: AuditKeys, moment: float
+    ) -> Iterator[int]:
+        """Remove the records from before a moment, and yield how many at each step.
+
+        What is signed away cannot be verified any more, so the chain is verified first.
+        """
+        verdict = verify(
+            rows.read(), keys, checkpoints=checkpoints.read(), tombstones=rows.tombstones()
+        )
+        if not verdict.ok:
+            raise ChainBroken(f"the audit is broken at {verdict.first_bad}")
         self.note(Tag.AUDIT_PRUNED)
         for row in rows.expired(round(moment * 1000), _PRUNED_AT_ONCE):
-            yield rows.prune(sign_tombstone(keys(key_id_of(row.stream)), row))
+            if key := keys(key_id_of(row.stream)):
+                yield rows.prune(sign_tombstone(key, row))
+
+    def keep_line(self, line: SyncLine) -> None:
+        """Create or change a sync line."""
+        self.registry.get(line.configuration)
+        self.note(Tag.LINE_KEPT, line.configuration, line.name)
+        self.registry.put_line(line)
+
+    def remove_line(self, name: str) -> None:
+        """Forget a sync line."""
+        self.note(Tag.LINE_REMOVED, self.registry.line(name).configuration, name)
+        self.registry.remove_line(name)
 
     def _put_reference(self, name: str, field: str, state: SecretState) -> None:
         self.registry.put_secret(name, field, state, None)
@@ -145,8 +175,44 @@ def apply(
             made.name for stored, made in wanted if stored is not None and stored != made
         ),
         unchanged=tuple(made.name for stored, made in wanted if stored == made),
-        findings=tuple(_findings(sender, (made for _, made in wanted))),
+        findings=(*_replaced(wanted), *_findings(sender, (made for _, made in wanted))),
     )
+
+
+def refuse_unusable(field: str, secret: Secret) -> None:
+    """Refuse a value that could never be sent, before it takes the place of one that can."""
+    if secret.is_mask():
+        raise ConfigError(
+            "this is a mask and not a secret", field=field, hint="Enter the value itself."
+        )
+    if secret.longer_than(_LONGEST_SECRET):
+        raise ConfigError("the value is too long to be a secret", field=field)
+    if not secret and field != "password":  # RFC 7617 allows an empty password
+        raise ConfigError("the value is empty; nothing was changed", field=field)
+    if field == "token":
+        secret.derive(lambda text: check_token(tidy_token(text), field=field))
+    elif field.startswith("header:"):
+        secret.derive(lambda text: check_value(tidy_value(text), field=field))
+
+
+def _replaced(
+    wanted: Iterable[tuple[Configuration | None, Configuration]],
+) -> Iterator[tuple[str, Finding]]:
+    """Say where a reference takes the place of a value that somebody entered."""
+    for stored, made in wanted:
+        for field, state in made.secrets.items():
+            before = stored.secrets.get(field) if stored else None
+            if before is not None and before.reference is None and state.reference is not None:
+                yield (
+                    made.name,
+                    Finding(
+                        "W006",
+                        Level.WARNING,
+                        "the reference takes the place of the value that was entered",
+                        "Leave the key out of the document to keep what is entered.",
+                        field,
+                    ),
+                )
 
 
 def check_secret_field(configuration: Configuration, field: str) -> None:

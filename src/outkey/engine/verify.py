@@ -1,6 +1,6 @@
 """Testing a configuration: step by step, with the cause and the remedy of the first that fails."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from outkey.core.assembly import Call, authenticated
@@ -51,13 +51,41 @@ class Trial:
         self._steps: list[Step] = []
         self._status: int | None = None
         self._error: OutkeyError | None = None
+        self._cause: Cause | None = None
+        self._remedy: str | None = None
         self._started = sender.clock.monotonic()
 
     def run(self) -> Report:
         """Go through the steps until one fails."""
-        configuration, clock = self._configuration, self._sender.clock
+        for _ in self.steps():
+            pass
+        return self.report()
+
+    def steps(self) -> Iterator[Step]:
+        """Go through the steps until one fails, and yield each when it is done."""
+        step = "configuration"
+        try:
+            call = self._checked()
+            yield self._done(step, "complete")
+            step = "secrets"
+            self._open_secrets(call)
+            yield self._done(step, "all there")
+            step = "request"
+            response = self._send(call)
+        except OutkeyError as error:
+            if step == "request" and error.cause in _OF_CONNECTING:
+                step = "connect"
+            self._error, self._cause = error, error.cause
+            self._remedy = error.hint or REMEDIES.get(error.cause)
+            yield self._failed(step, error.message)
+        else:
+            yield self._done("connect", str(self._configuration.base.origin))
+            yield self._judged(response)
+
+    def report(self) -> Report:
+        """Return what the steps found."""
+        configuration, clock, cause = self._configuration, self._sender.clock, self._cause
         secret = self._sender.opener(configuration)
-        cause, remedy = self._attempt()
         findings = check(configuration, secret, now=clock.now())
         shown = tuple(finding for finding in findings if finding.level is not Level.ERROR or cause)
         return Report(
@@ -66,28 +94,10 @@ class Trial:
             steps=tuple(self._steps),
             status=self._status,
             cause=cause,
-            remedy=remedy,
+            remedy=self._remedy,
             findings=shown,
             error=self._error,
         )
-
-    def _attempt(self) -> tuple[Cause | None, str | None]:
-        step = "configuration"
-        try:
-            call = self._checked()
-            self._done(step, "complete")
-            step = "secrets"
-            self._open_secrets(call)
-            self._done(step, "all there")
-            step = "request"
-            response = self._send(call)
-        except OutkeyError as error:
-            if step == "request" and error.cause in _OF_CONNECTING:
-                step = "connect"
-            self._failed(step, error.message)
-            self._error = error
-            return error.cause, error.hint or REMEDIES.get(error.cause)
-        return self._judge(response)
 
     def _checked(self) -> Call:
         refuse_unsendable(self._configuration)
@@ -102,26 +112,27 @@ class Trial:
             secret(name)
         authenticated(call.request(), self._configuration, secret)
 
-    def _judge(self, response: Response) -> tuple[Cause | None, str | None]:
+    def _judged(self, response: Response) -> Step:
         self._status = response.status
-        self._done("connect", str(self._configuration.base.origin))
+        answered = f"answered {response.status}"
         if accepts(self._configuration.verification.accepted_statuses, response.status):
-            self._done("request", f"answered {response.status}")
-            return None, None
-        self._failed("request", f"answered {response.status}")
-        cause = response.cause or Cause.UNEXPECTED
-        return cause, response.remedy or REMEDIES[cause]
+            return self._done("request", answered)
+        self._cause = response.cause or Cause.UNEXPECTED
+        self._remedy = response.remedy or REMEDIES[self._cause]
+        return self._failed("request", answered)
 
-    def _done(self, step: str, detail: str) -> None:
-        self._note(step, detail, ok=True)
+    def _done(self, step: str, detail: str) -> Step:
+        return self._note(step, detail, ok=True)
 
-    def _failed(self, step: str, detail: str) -> None:
-        self._note(step, detail, ok=False)
+    def _failed(self, step: str, detail: str) -> Step:
+        return self._note(step, detail, ok=False)
 
-    def _note(self, step: str, detail: str, *, ok: bool) -> None:
+    def _note(self, step: str, detail: str, *, ok: bool) -> Step:
         now = self._sender.clock.monotonic()
-        self._steps.append(Step(step, ok, detail, round((now - self._started) * 1000)))
+        noted = Step(step, ok, detail, round((now - self._started) * 1000))
+        self._steps.append(noted)
         self._started = now
+        return noted
 
 
 def accepts(statuses: str, status: int) -> bool:

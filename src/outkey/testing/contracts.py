@@ -251,6 +251,16 @@ class AuditRowsContract(ABC):
         assert sorted(read, key=lambda row: row.stream) == two + one
         assert len([stream for stream, _ in groupby(read, key=lambda row: row.stream)]) == 2
 
+    def test_the_newest_rows_are_found_by_label_and_page(self) -> None:
+        table = self.make()
+        table.append(_rows_at("k.a", 1, 2, 3, 4))
+        assert table.count() == 4
+        first, second = table.newest(2)
+        assert (first["at"], second["at"]) == (4, 3)
+        assert [r["at"] for r in table.newest(9, before=int(str(second["id"])))] == [2, 1]
+        assert len(table.newest(9, configuration="acme", outcome="ok")) == 4
+        assert table.newest(9, configuration="other") == []
+
     def test_old_rows_are_pruned_up_to_a_tombstone_some_at_a_time(self) -> None:
         table = self.make()
         ages = {"k.a": (1, 2, 30, 4), "k.b": (1, 2, 3), "k.c": (50,)}
@@ -406,6 +416,40 @@ class RegistryContract(ABC):
         kept = [registry.sealed(found, "token", n) for n in (1, 2, 3)]
         assert kept == [None, _sealed("k2"), _sealed("k3")]
 
+    def test_two_who_set_one_secret_at_once_leave_one_in_use(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        state = SecretState("https://contract.example:443", version=1)
+        for key in ("mine", "theirs"):
+            registry.put_secret("contract", "token", state, _sealed(key))
+        registry.activate_secret("contract", "token", 1)
+        with pytest.raises(EditConflict):
+            registry.activate_secret("contract", "token", 1)
+        with pytest.raises(EditConflict):
+            registry.put_secret("contract", "token", state, _sealed("late"))
+        found = registry.get("contract")
+        assert found.secrets == {"token": state}
+        assert registry.sealed(found, "token", 1) == _sealed("theirs")
+
+    def test_a_row_that_is_gone_takes_its_secret_along_and_no_other(self) -> None:
+        registry = self.make()
+        row = HeaderRow("X-Key", "", secret=True)
+        made = registry.add(replace(_configuration(), headers=(row,)))
+        for field in ("token", "header:X-Key"):  # set after the configuration was read
+            put(registry, field, SecretState("https://contract.example:443"), _sealed("k1"))
+        registry.replace(replace(made, headers=()))
+        assert set(registry.get("contract").secrets) == {"token"}
+        assert registry.key_uses() == {_name("k1"): 1}
+
+    def test_a_removed_line_is_unknown(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        registry.put_line(SyncLine("line", "contract", "GET", "/"))
+        registry.remove_line("line")
+        assert registry.lines() == []
+        with pytest.raises(UnknownConfiguration):
+            registry.remove_line("line")
+
     def test_some_are_found_by_name_and_what_is_not_there_is_left_out(self) -> None:
         registry = self.make()
         made = [registry.add(build(n, {"base_url": "https://a.example"})) for n in ("a", "b")]
@@ -449,28 +493,31 @@ class RegistryContract(ABC):
         day = date(2027, 1, 31)
         values = {"base_url": "https://contract.example", "authentication_type": "bearer"}
         registry.add(build("contract", values | {"token_expires_on": day}))
-        known = registry.standings()["contract"]
+        known = standing(registry)
         assert (known.needs_secret, known.stores_secret, known.expires_on) == (True, False, day)
         put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
-        known = registry.standings()["contract"]
-        assert (known.needs_secret, known.stores_secret) == (False, True)
+        (found,) = registry.summaries()
+        assert (found.standing.needs_secret, found.standing.stores_secret) == (False, True)
         registry.clear_secret("contract", "token")
-        assert registry.standings()["contract"].needs_secret
+        assert standing(registry).needs_secret
 
     def test_how_a_test_ended_holds_until_something_changes(self) -> None:
         registry = self.make()
         made = registry.add(_configuration())
-        assert registry.standings() == {"contract": Standing()}
+        assert standing(registry) == Standing()
         registry.put_trial(made, 10.0, "")
-        assert registry.standings() == {"contract": Standing(10.0, 10.0, "", current=True)}
+        assert standing(registry) == Standing(10.0, 10.0, "", current=True)
         registry.put_trial(made, 20.0, "timeout")
         failing = Standing(20.0, 10.0, "timeout", current=True)
-        assert registry.standings() == {"contract": failing}
+        assert standing(registry) == failing
         put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
-        assert registry.standings() == {"contract": replace(failing, current=False)}
-        registry.put_trial(made, 30.0, "")
+        assert standing(registry) == replace(failing, current=False)
+        registry.put_trial(made, 30.0, "")  # of the state before the secret was set
+        assert standing(registry) == replace(failing, current=False)
+        registry.put_trial(registry.get("contract"), 40.0, "")
+        assert standing(registry).current
         registry.replace(made)
-        assert not registry.standings()["contract"].current
+        assert not standing(registry).current
 
     def test_ciphertexts_are_counted_found_and_swapped_by_their_key(self) -> None:
         registry = self.make()
@@ -484,11 +531,18 @@ class RegistryContract(ABC):
         assert len(rows) == 2
         assert rows[0].place == Place("secret", record, "header:X-0", 4, origin)
         for row in registry.sealed_by_others(_name("new"), 10):
-            registry.swap_sealed(row, _sealed("new"))
+            assert registry.swap_sealed(row, _sealed("new"))
         assert registry.key_uses() == {_name("new"): 3}
         assert registry.sealed_by_others(_name("new"), 10) == []
-        registry.swap_sealed(rows[0], _sealed("old"))
+        assert not registry.swap_sealed(rows[0], _sealed("old"))
         assert registry.key_uses() == {_name("new"): 3}
+
+
+def standing(registry: Registry) -> Standing:
+    """Return how the contract's configuration stands, apart from its secrets."""
+    (found,) = registry.summaries()
+    assert found[:2] == ("contract", "https://contract.example")
+    return replace(found.standing, stores_secret=False)
 
 
 def put(registry: Registry, field: str, state: SecretState, sealed: bytes | None) -> None:

@@ -8,7 +8,7 @@ from outkey.adapters.keyring import Keyring
 from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit import Change, Intent, Outcome, Refusal
-from outkey.core.chain import ChainRow, Mark
+from outkey.core.chain import ChainRow, Mark, facts_of
 from outkey.core.config import Configuration, HeaderRow, SyncLine, build
 from outkey.core.errors import (
     AuditUnavailable,
@@ -179,6 +179,19 @@ class MemoryAuditRows:
     def read(self) -> Iterator[ChainRow]:
         """Return all rows, one stream after the other, each ordered by number."""
         return iter(sorted(self.rows, key=lambda row: (row.stream, row.number)))
+
+    def count(self) -> int:
+        """Return how many rows there are."""
+        return len(self.rows)
+
+    def newest(self, limit: int, *, before: int = 0, **columns: str) -> list[dict[str, object]]:
+        """Return the facts of the newest rows with their ids, newest first."""
+        found = [
+            {"id": number} | facts_of(row.body)
+            for number, row in enumerate(self.rows, start=1)
+            if (not before or number < before) and columns.items() <= row.label._asdict().items()
+        ]
+        return found[::-1][:limit]
 
     def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
         """Return the rows up to which each stream is older, some at a time."""

@@ -1,13 +1,14 @@
 """Opening the home that the environment names. Django starts here, and not before it is needed."""
 
-import getpass
+import os
+import pwd
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from outkey.engine.manage import Desk
-    from outkey.hosts.django.wiring import Installation
+    from outkey.hosts.installation import Installation
 
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
 
@@ -26,4 +27,12 @@ def desk_of(here: "Installation") -> "Desk":
     """Return the desk of whoever runs the command."""
     from outkey.engine.manage import Desk  # noqa: PLC0415
 
-    return Desk(here.registry, here.secrets, here.audit, f"cli:{getpass.getuser()}")
+    return Desk(here.registry, here.secrets, here.audit, f"cli:{_who()}")
+
+
+def _who() -> str:
+    """Return the user that the process runs as; variables such as LOGNAME can say anything."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

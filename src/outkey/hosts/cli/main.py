@@ -1,16 +1,20 @@
 """The commands. Each reads its arguments, calls one use case and says what came of it."""
 
 import contextlib
+import os
+import re
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.audit import Tag
+from outkey.core.audit import Change, Tag
 from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.headers import tidy_token, tidy_value
+from outkey.core.message import Response, ResponseHeaders
 from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import (
@@ -28,7 +32,7 @@ from outkey.hosts.cli.output import (
 from outkey.hosts.cli.shown import facts_of, mark_of, plain, response_facts, say_response, summary
 
 if TYPE_CHECKING:
-    from outkey.hosts.django.wiring import Installation
+    from outkey.hosts.installation import Installation
 
 app = typer.Typer(
     name="outkey",
@@ -56,25 +60,51 @@ def main() -> None:
     try:
         code = app(standalone_mode=False)
     except _UsageError as error:
-        say_error(_our_usage_error(error), as_json=as_json)
         code = 2
+        if type(error).__name__ == "NoArgsIsHelpError":
+            say(str(error))
+        else:
+            say_error(_our_usage_error(error), as_json=as_json)
     except OutkeyError as error:
         say_error(error, as_json=as_json)
         code = exit_code_of(error)
+    except UnicodeError:
+        say_error(ConfigError("what was given is not UTF-8 text"), as_json=as_json)
+        code = 2
+    except BrokenPipeError:
+        code = 0  # whoever read has read enough
     except (typer.Abort, KeyboardInterrupt):
+        sys.stderr.write("stopped; nothing more is done\n")
         code = 130
-    sys.exit(code or 0)
+    sys.exit(_flushed(code or 0))
+
+
+def _flushed(code: int) -> int:
+    """Write out what was said; where it cannot be written, say that instead of a traceback."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the exit
+        sys.stderr.write("error[output]: what was to be printed could not be written\n")
+        return 5
+    return code
 
 
 def _our_usage_error(error: Exception) -> ConfigError:
     """Say what is wrong with the call, without what was typed: it may be a secret."""
+    context = getattr(error, "ctx", None)
+    see = f"See: {getattr(context, 'command_path', 'outkey')} --help"
     parameter = getattr(error, "param", None)
-    name = getattr(parameter, "human_readable_name", "")
-    if name and type(error).__name__ == "MissingParameter":
-        return ConfigError(f"{name} is missing", hint="See: outkey COMMAND --help")
-    if name:
-        return ConfigError(f"{name} is not what it should be", hint="See: outkey COMMAND --help")
-    return ConfigError("there is no such command, option or argument", hint="See: outkey --help")
+    if parameter is not None:
+        options = [name for name in parameter.opts if name.startswith("-")]
+        name = options[0] if options else str(parameter.metavar or parameter.name).upper()
+        if type(error).__name__ == "MissingParameter":
+            return ConfigError(f"{name} is missing", hint=see)
+        return ConfigError(f"{name} is not what it should be", hint=see)
+    close = re.search(r"Did you mean '([a-z-]+)'", getattr(error, "message", ""))
+    known = [*(getattr(error, "possibilities", None) or ()), *(close.groups() if close else ())]
+    hint = f"Did you mean {' or '.join(known)}? {see}" if known else see
+    return ConfigError("there is no such command, option or argument", hint=hint)
 
 
 @app.command()
@@ -109,11 +139,11 @@ def apply(
 @app.command("list")
 def list_configurations(*, as_json: AsJson = False) -> None:
     """List all configurations."""
-    here = installation()
-    standings, sealed, now = here.registry.standings(), here.keys.is_sealed(), time.time()
+    here, now = installation(), time.time()
+    sealed = here.keys.is_sealed()
     rows = [
-        summary(c, standings[c.name].verified_at, standings[c.name].status(now=now, sealed=sealed))
-        for c in here.registry.all()
+        summary(listed, listed.standing.status(now=now, sealed=sealed))
+        for listed in here.registry.summaries()
     ]
     if as_json:
         say_json(rows)
@@ -154,8 +184,8 @@ def export(
     chosen = [registry.get(name) for name in names] if names else registry.all()
     kept = {configuration.name for configuration in chosen}
     lines = [line for line in registry.lines() if line.configuration in kept]
-    for configuration in chosen:
-        desk_of(here).note(Tag.CONFIGURATION_EXPORTED, configuration.name)
+    desk = desk_of(here)
+    here.audit.note(*(Change(Tag.CONFIGURATION_EXPORTED, desk.actor, made.name) for made in chosen))
     say(render(chosen, lines).rstrip("\n"))
 
 
@@ -181,6 +211,8 @@ def preview(
     as_json: AsJson = False,
 ) -> None:
     """Show the exact request with secrets masked; opens no connection."""
+    if path is None and method.startswith("/"):
+        method, path = "GET", method
     shown = installation().gateway.preview(name, method, path)
     findings = [(name, finding) for finding in shown.findings]
     if curl:
@@ -223,11 +255,12 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
         data=None if data is None else _read_data(data),
         headers=dict(_split_header(line) for line in header or []),
     )
-    body = response.body if raw else _scrubbed(here, name, response.body)
+    if not raw:
+        response = _scrubbed(here, name, response)
     if as_json:
-        say_json(response_facts(response, body))
+        say_json(response_facts(response))
     else:
-        say_response(response, body, include=include)
+        say_response(response, include=include)
     return 0 if response.cause is None else 1
 
 
@@ -276,16 +309,23 @@ def set_secret(
     say(f"set: {name} {field}")
 
 
-def _scrubbed(here: "Installation", name: str, body: bytes) -> bytes:
-    """Mask the configuration's secrets where the API echoed them."""
+def _scrubbed(here: "Installation", name: str, response: Response) -> Response:
+    """Mask the configuration's secrets where the API echoed them, in body and headers."""
     from outkey.adapters.scrub import scrubbed  # noqa: PLC0415
 
     configuration = here.registry.get(name)
     secrets = []
     for field in configuration.needed_secrets():
         with contextlib.suppress(OutkeyError):  # what does not open was not sent either
-            secrets.append(here.secrets.open(configuration, field))
-    return scrubbed(body, secrets, configuration.username)
+            secret = here.secrets.open(configuration, field)
+            secrets += [secret, secret.derive(tidy_value), secret.derive(tidy_token)]
+    username = configuration.username
+    pairs = tuple(
+        (key, scrubbed(value.encode(), secrets, username).decode(errors="replace"))
+        for key, value in response.headers
+    )
+    body = scrubbed(response.body, secrets, username)
+    return replace(response, headers=ResponseHeaders(pairs), body=body)
 
 
 def _split_header(line: str) -> tuple[str, str]:
@@ -300,8 +340,10 @@ def _read_text(file: str) -> str:
         return sys.stdin.read()
     try:
         return Path(file).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError("there is no such file", field="FILE") from None
     except (OSError, UnicodeDecodeError):
-        raise ConfigError("the document cannot be read", hint="Check path and encoding.") from None
+        raise ConfigError("the document cannot be read as UTF-8 text", field="FILE") from None
 
 
 def _read_data(data: str) -> bytes:

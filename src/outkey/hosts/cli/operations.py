@@ -1,5 +1,6 @@
 """The operator's commands: keys and audit."""
 
+import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from outkey.adapters.key_room import ALIVE_SECONDS
 from outkey.core.audit import Tag
-from outkey.core.errors import KeyStepRefused, OutkeyError
+from outkey.core.errors import ChainBroken, OutkeyError
 from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.output import (
     ask_first,
@@ -23,6 +23,7 @@ from outkey.hosts.cli.output import (
 )
 
 RETENTION_DAYS = 400
+_LAST_MOMENT = 253_402_300_800_000  # the year 10 000
 keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
 audit_app = typer.Typer(help="The record of what was sent.", no_args_is_help=True)
 
@@ -52,25 +53,16 @@ def keys_status(*, as_json: AsJson = False) -> None:
 def keys_add() -> None:
     """Add a key that only opens; promote it when every process has it."""
     here = installation()
-    ring, key = here.keys.ring().add()
-    desk_of(here).note(Tag.KEY_ADDED, key=key.name)
-    here.keys.change(ring)
-    say(key.name)
+    desk = desk_of(here)
+    say(here.rotation.add(lambda key: desk.note(Tag.KEY_ADDED, key=key)))
 
 
 @keys_app.command("promote")
 def keys_promote(key: Annotated[str, typer.Argument(help="the key's id")]) -> None:
     """Seal new secrets with this key; the former one still opens."""
     here = installation()
-    ring = here.keys.ring().promote(key)
-    since = time.time() - ALIVE_SECONDS
-    if lacking := here.processes.lacking(key, since):
-        raise KeyStepRefused(
-            f"{len(lacking)} running processes do not hold the key yet: {', '.join(lacking)}",
-            hint="They read the key file once a minute; where it is a copy, bring it there first.",
-        )
-    desk_of(here).note(Tag.KEY_PROMOTED, key=key)
-    here.keys.change(ring)
+    desk = desk_of(here)
+    here.rotation.promote(key, lambda name: desk.note(Tag.KEY_PROMOTED, key=name))
     say(f"promoted: {key}; bring the stored secrets under it with: outkey keys rewrap")
 
 
@@ -81,20 +73,20 @@ def keys_rewrap() -> None:
     primary = here.keys.ring().primary.name
     desk_of(here).note(Tag.KEY_REWRAPPED, key=primary)
     total = sum(count for key, count in here.registry.key_uses().items() if key != primary)
+    rewrapped = 0
     with progress_bar("rewrapping", total) as advance:
         for done in here.secrets.rewrap():
+            rewrapped += done
             advance(done)
-    say(f"rewrapped: {total}")
+    say(f"rewrapped: {rewrapped}")
 
 
 @keys_app.command("retire")
 def keys_retire(key: Annotated[str, typer.Argument(help="the key's id")]) -> None:
     """Stop opening with a key that no secret needs any more."""
     here = installation()
-    uses = here.registry.key_uses().get(key, 0)
-    ring = here.keys.ring().retire(key, secrets=uses)
-    desk_of(here).note(Tag.KEY_RETIRED, key=key)
-    here.keys.change(ring)
+    desk = desk_of(here)
+    here.rotation.retire(key, lambda name: desk.note(Tag.KEY_RETIRED, key=name))
     say(f"retired: {key}")
 
 
@@ -123,7 +115,9 @@ def audit_verify(*, as_json: AsJson = False) -> int:
     else:
         word = "clean" if verdict.ok else f"broken at {verdict.first_bad}"
         tail = f", {verdict.unprotected_tail} after the last checkpoint"
-        say(f"{word}: {verdict.rows} rows{tail if verdict.unprotected_tail else ''}")
+        say(f"{word}: {verdict.rows} records{tail if verdict.unprotected_tail else ''}")
+        if not verdict.ok:
+            sys.stderr.write(f"hint: {ChainBroken.default_hint}\n")
     return 0 if verdict.ok else 1
 
 
@@ -152,7 +146,7 @@ def audit_export() -> None:
     desk_of(here).note(Tag.AUDIT_EXPORTED)
     with progress_bar("exporting", here.audit_rows.count()) as advance:
         for row in counted(here.audit_rows.read(), advance):
-            say(row.body.decode())
+            say(row.body.decode(errors="replace"))
 
 
 @audit_app.command("prune")
@@ -168,7 +162,7 @@ def audit_prune(
     ask_first(f"Remove all records that are older than {days} days?", yes=yes)
     removed = 0
     pruning = desk_of(here).prune_audit(
-        here.audit_rows, here.keys.audit_key, time.time() - days * 86_400
+        here.audit_rows, here.checkpoints, here.keys.audit_key, time.time() - days * 86_400
     )
     with progress_bar("pruning", None) as advance:
         for count in pruning:
@@ -178,5 +172,7 @@ def audit_prune(
 
 
 def _moment(record: Mapping[str, object]) -> str:
-    moment = datetime.fromtimestamp(int(str(record["at"])) / 1000, UTC)
-    return moment.strftime("%Y-%m-%d %H:%M:%S")
+    at = record.get("at")
+    if not isinstance(at, int) or not 0 <= at < _LAST_MOMENT:
+        return "unknown"  # somebody has spoilt the record
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,6 +1,7 @@
 """How the command line speaks: tables for people, one JSON document for programs, exit codes."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from outkey.core.errors import ConfigError, HostError, OutkeyError, PolicyError,
 from outkey.engine.verify import Report
 
 _STEP = 1000
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Item = TypeVar("Item")
 _COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTICE: "cyan"}
 _EXIT_CODES: tuple[tuple[type[OutkeyError], int], ...] = (
@@ -39,6 +41,11 @@ def say(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def visible(text: str) -> str:
+    """Return a text that cannot steer a terminal: control characters as escapes."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
 def say_json(document: object) -> None:
     """Write the one JSON document of a command."""
     json.dump(document, sys.stdout, ensure_ascii=False, indent=2, default=str)
@@ -50,7 +57,8 @@ def say_error(error: OutkeyError, *, as_json: bool) -> None:
     if as_json:
         say_json({"error": error.facts()})
         return
-    sys.stderr.write(f"error[{error.code}]: {error.message}\n")
+    place = f" ({error.field})" if error.field and error.field not in error.message else ""
+    sys.stderr.write(f"error[{error.code}]: {visible(error.message)}{visible(place)}\n")
     if error.hint:
         sys.stderr.write(f"hint: {error.hint}\n")
 
@@ -60,7 +68,7 @@ def say_findings(findings: Iterable[tuple[str, Finding]]) -> None:
     from rich.console import Console  # noqa: PLC0415 - `outkey --help` does not need it
     from rich.markup import escape  # noqa: PLC0415
 
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True, highlight=False, emoji=False)
     for name, finding in findings:
         colour = _COLOURS[finding.level]
         place = f"{name}.{finding.field}" if finding.field else name
@@ -81,8 +89,8 @@ def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
 
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else escape(str(cell)) for cell in row))
-    Console(highlight=False).print(table)
+        table.add_row(*(c if isinstance(c, Text) else escape(visible(str(c))) for c in row))
+    Console(highlight=False, emoji=False).print(table)
 
 
 def finding_facts(finding: Finding, configuration: str) -> Mapping[str, object]:

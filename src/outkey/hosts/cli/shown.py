@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from outkey.core.config import Configuration
 from outkey.core.message import Response
-from outkey.core.standing import Status
-from outkey.hosts.cli.output import say
+from outkey.core.standing import Status, Summary
+from outkey.hosts.cli.output import say, visible
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -22,16 +22,12 @@ _MARKS = {
 }
 
 
-def summary(
-    configuration: Configuration, verified: float | None, status: Status
-) -> dict[str, object]:
+def summary(listed: Summary, status: Status) -> dict[str, object]:
     """Return a row of the list."""
+    facts = listed._asdict()
+    verified = facts.pop("standing").verified_at
     return {
-        "name": configuration.name,
-        "base_url": configuration.base_url,
-        "authentication_type": str(configuration.authentication_type),
-        "environment": str(configuration.environment),
-        "network": str(configuration.network),
+        **facts,
         "status": str(status),
         "last_verified_at": None if verified is None else moment(verified),
     }
@@ -92,13 +88,13 @@ def plain(value: object) -> str:
     return str(value)
 
 
-def response_facts(response: Response, body: bytes) -> dict[str, object]:
+def response_facts(response: Response) -> dict[str, object]:
     """Return an answer as programs read it; a body that is no text as Base64."""
     text: object
     try:
-        text = body.decode()
+        text = response.body.decode()
     except UnicodeDecodeError:
-        text = {"base64": b64encode(body).decode()}
+        text = {"base64": b64encode(response.body).decode()}
     return {
         "status": response.status,
         "headers": [list(pair) for pair in response.headers],
@@ -109,14 +105,15 @@ def response_facts(response: Response, body: bytes) -> dict[str, object]:
     }
 
 
-def say_response(response: Response, body: bytes, *, include: bool) -> None:
+def say_response(response: Response, *, include: bool) -> None:
     """Print an answer; what was wrong with it goes to stderr."""
     if include:
         say(f"HTTP {response.status}")
         for name, value in response.headers:
-            say(f"{name}: {value}")
+            say(visible(f"{name}: {value}"))
         say("")
     sys.stdout.flush()
+    body = response.body
     sys.stdout.buffer.write(body)
     if body and not body.endswith(b"\n") and sys.stdout.isatty():
         say("")

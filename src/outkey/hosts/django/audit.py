@@ -4,17 +4,16 @@ A send waits for `append`, so it is one statement of fixed SQL: the ORM alone wo
 the whole request.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Max, OuterRef, Subquery
 
-from outkey.core.chain import ChainRow, Label, Mark, key_id_of
+from outkey.core.chain import ChainRow, Label, Mark, facts_of, key_id_of
 from outkey.core.errors import AuditUnavailable
 from outkey.hosts.django.models import AuditRecord, Stream
-from outkey.hosts.django.statements import execute, recover, stored
+from outkey.hosts.django.statements import execute, recover, translated, translated_rows
 
 _BATCH = 2000
 _PER_STATEMENT = 500
@@ -34,8 +33,11 @@ class DjangoAuditRows:
     def append(self, rows: Sequence[ChainRow]) -> None:
         """Keep all rows durably or none, or raise AuditUnavailable."""
         if connection.in_atomic_block:
-            # A record that could be rolled back is none; and the chain would have a gap.
-            raise RuntimeError("a record is written before the change, not inside its transaction")
+            # What can be rolled back is no record, and the chain would have a gap.
+            raise AuditUnavailable(
+                "a record cannot be written inside a transaction that may be rolled back",
+                hint="Send before the transaction begins, or after it has ended.",
+            )
         failed = False
         try:
             if len(rows) <= _PER_STATEMENT:
@@ -51,24 +53,37 @@ class DjangoAuditRows:
             recover()
             raise AuditUnavailable
 
-    def newest(self, limit: int) -> list[dict[str, object]]:
-        """Return the facts of the newest records, newest first."""
-        bodies = AuditRecord.objects.order_by("-id").values_list("body", flat=True)[:limit]
-        return [_facts(body) for body in bodies]
+    @translated
+    def newest(self, limit: int, *, before: int = 0, **columns: str) -> list[dict[str, object]]:
+        """Return the facts of the newest records, newest first, with the row's id.
 
-    @stored
+        Only those before a row, and with these values in their columns, if any are given.
+        """
+        rows = AuditRecord.objects.order_by("-id").filter(**columns)
+        if before:
+            rows = rows.filter(pk__lt=before)
+        found = rows.values_list("id", "body")[:limit]
+        return [{"id": number} | facts_of(_bytes(body)) for number, body in found]
+
+    @translated
     def count(self) -> int:
         """Return how many rows there are."""
         return AuditRecord.objects.count()
 
+    @translated_rows
     def read(self) -> Iterator[ChainRow]:
         """Return all rows, one stream after the other, each ordered by number."""
         ordered = AuditRecord.objects.order_by("stream_id", "number")
         label = "at", "configuration", "outcome"
         columns = ordered.values_list("stream__name", "number", "body", "mac", *label)
-        for stream, number, body, mac, *found in columns.iterator(chunk_size=_BATCH):
-            yield ChainRow(stream, number, _bytes(body), _bytes(mac), Label(*found))
+        for stream, *found in columns.iterator(chunk_size=_BATCH):
+            yield _row(str(stream), *found)
+        # A row of no stream is nobody's, and must not be passed over.
+        orphans = AuditRecord.objects.exclude(stream__in=Stream.objects.values("pk"))
+        for found in orphans.values_list("number", "body", "mac", *label):
+            yield _row("no stream", *found)
 
+    @translated_rows
     def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
         """Return the rows, without bodies, up to which each stream is older, some at a time."""
         young = AuditRecord.objects.filter(stream=OuterRef("pk"), at__gte=moment)
@@ -83,23 +98,28 @@ class DjangoAuditRows:
                 if mac is not None:  # a broken chain is for the verifier to report
                     yield ChainRow(stream.name, number, b"", bytes(mac), Label())
 
-    @stored
+    @translated
     def prune(self, tombstone: Mark) -> int:
         """Remove a stream's rows up to the tombstone, keep that in their place, and count them."""
+        number = tombstone.number
         with transaction.atomic():
-            stream = Stream.objects.get(name=tombstone.stream)
-            stream.pruned_number = tombstone.number
-            stream.pruned_mac, stream.pruned_signature = tombstone.mac, tombstone.signature
-            stream.save()
-            removed, _ = stream.records.filter(number__lte=tombstone.number).delete()
-        return removed
+            stream = Stream.objects.filter(name=tombstone.stream)
+            # Never backwards: somebody else may prune at the same time.
+            kept = stream.filter(pruned_number__lt=number).update(
+                pruned_number=number,
+                pruned_mac=tombstone.mac,
+                pruned_signature=tombstone.signature,
+            )
+            records = AuditRecord.objects.filter(stream__in=stream, number__lte=number)
+            return records.delete()[0] if kept else 0
 
+    @translated_rows
     def tombstones(self) -> Iterator[Mark]:
         """Return the tombstone of every stream that has one."""
         for stream in Stream.objects.exclude(pruned_number=0):
-            mac, signature = bytes(stream.pruned_mac), bytes(stream.pruned_signature)
-            name = stream.name
-            yield Mark(name, stream.pruned_number, mac, key_id_of(name), signature)
+            mac, signature = _bytes(stream.pruned_mac), _bytes(stream.pruned_signature)
+            name, number = str(stream.name), _number(stream.pruned_number)
+            yield Mark(name, number, mac, key_id_of(name), signature)
 
     def _insert(self, rows: Sequence[ChainRow]) -> None:
         values = chain.from_iterable(self._columns(row) for row in rows)
@@ -115,14 +135,18 @@ class DjangoAuditRows:
         return number
 
 
-def _bytes(found: bytes | memoryview | str) -> bytes:
-    """Return what is in a column; SQLite also gives text, if somebody put text there."""
-    return found.encode() if isinstance(found, str) else bytes(found)
+def _row(stream: str, number: object, body: object, mac: object, *label: object) -> ChainRow:
+    found = Label(*label)  # type: ignore[arg-type]  # whatever stands there is compared
+    return ChainRow(stream, _number(number), _bytes(body), _bytes(mac), found)
 
 
-def _facts(body: bytes | memoryview | str) -> dict[str, object]:
-    try:
-        facts = json.loads(_bytes(body))
-    except ValueError:
-        facts = None
-    return facts if isinstance(facts, dict) else {"at": 0, "tag": "unreadable"}
+def _bytes(found: object) -> bytes:
+    """Return what is in a column; SQLite also gives what somebody else put there."""
+    if isinstance(found, bytes | memoryview):
+        return bytes(found)
+    return str(found).encode(errors="replace")
+
+
+def _number(found: object) -> int:
+    """Return what is in a column of numbers; what no chain can hold becomes 0."""
+    return found if isinstance(found, int) and 0 <= found < 2**63 else 0

@@ -14,9 +14,9 @@ from outkey.core import config
 from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, StorageUnavailable, UnknownConfiguration
 from outkey.core.reference import parse_reference
-from outkey.core.standing import Standing, needs_secret, stores_secret
+from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
 from outkey.hosts.django import models
-from outkey.hosts.django.statements import execute, recover, stored
+from outkey.hosts.django.statements import execute, recover, translated
 
 _COLUMNS = ("base_url", "environment", "network", "active", "authentication_type")
 _CONFIGURATION = (
@@ -57,7 +57,7 @@ class DjangoRegistry:
     def __init__(self) -> None:
         self._made: dict[str, _Made] = {}
 
-    @stored
+    @translated
     def get(self, name: str) -> config.Configuration:
         """Return one configuration, or raise UnknownConfiguration.
 
@@ -79,7 +79,7 @@ class DjangoRegistry:
         self._made[name] = _Made(columns, made, {}, now)
         return made
 
-    @stored
+    @translated
     def find(self, names: Iterable[str]) -> dict[str, config.Configuration]:
         """Return those of these configurations that there are."""
         found: dict[str, config.Configuration] = {}
@@ -93,17 +93,14 @@ class DjangoRegistry:
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Keep all of what is changed inside, or none of it."""
-        failed = False
         try:
             with transaction.atomic():
                 yield
         except DatabaseError:
-            failed = True
-        if failed:
             recover()
-            raise StorageUnavailable
+            raise StorageUnavailable from None
 
-    @stored
+    @translated
     def line(self, name: str) -> config.SyncLine:
         """Return one sync line, or raise UnknownConfiguration."""
         line = models.SyncLine.objects.select_related("configuration").filter(name=name).first()
@@ -111,12 +108,12 @@ class DjangoRegistry:
             raise UnknownConfiguration("there is no sync line of that name", field="line")
         return config.SyncLine(line.name, line.configuration.name, line.method, line.path)
 
-    @stored
+    @translated
     def all(self) -> list[config.Configuration]:
         """Return every configuration, by name; opens no secret."""
         return list(_loaded(models.Configuration.objects.order_by("name")))
 
-    @stored
+    @translated
     def add(self, configuration: config.Configuration) -> config.Configuration:
         """Keep a new configuration and return it with its record and version."""
         with transaction.atomic():
@@ -129,9 +126,9 @@ class DjangoRegistry:
                 message = "there is a configuration of that name already"
                 raise ConfigError(message, field="name") from None
             _keep_rows(row, configuration)
-        return replace(configuration, record=row.id.hex, version=row.version)
+        return replace(configuration, record=row.id.hex, version=row.version, revision=row.revision)
 
-    @stored
+    @translated
     def replace(self, configuration: config.Configuration) -> config.Configuration:
         """Keep a changed configuration, or raise EditConflict if its version is not the newest."""
         version = configuration.version + 1
@@ -144,23 +141,26 @@ class DjangoRegistry:
                 raise EditConflict
             row.headers.all().delete()
             _keep_rows(row, configuration)
-            row.secret_values.exclude(field__in=configuration.secrets).delete()
+            # Only of rows that are gone: another secret may have been set since this was read.
+            wanted = [header.secret_field for header in configuration.headers if header.secret]
+            of_rows = row.secret_values.filter(field__startswith="header:")
+            of_rows.exclude(field__in=wanted).delete()
         self._made.pop(configuration.name, None)
         return replace(configuration, version=version)
 
-    @stored
+    @translated
     def remove(self, name: str) -> None:
         """Forget a configuration with its secrets and lines."""
         _row(name).delete()
         self._made.pop(name, None)
 
-    @stored
+    @translated
     def lines(self) -> list[config.SyncLine]:
         """Return every sync line, by name."""
         found = models.SyncLine.objects.select_related("configuration").order_by("name")
         return [config.SyncLine(r.name, r.configuration.name, r.method, r.path) for r in found]
 
-    @stored
+    @translated
     def put_line(self, line: config.SyncLine) -> None:
         """Keep a sync line, new or changed."""
         models.SyncLine.objects.update_or_create(
@@ -172,14 +172,22 @@ class DjangoRegistry:
             },
         )
 
-    @stored
+    @translated
+    def remove_line(self, name: str) -> None:
+        """Forget a sync line."""
+        models.SyncLine.objects.filter(name=self.line(name).name).delete()
+
+    @translated
     def put_secret(
         self, name: str, field: str, state: config.SecretState, sealed: bytes | None
     ) -> None:
         """Keep a pending version; one that was left over from before gives way."""
         with transaction.atomic():
             row = _row(name)
-            row.secret_values.filter(field=field, label=models.SecretLabel.PENDING).delete()
+            versions = row.secret_values.filter(field=field)
+            versions.filter(label=models.SecretLabel.PENDING).delete()
+            if versions.filter(version=state.version).exists():
+                raise EditConflict
             models.SecretValue.objects.create(
                 configuration=row,
                 field=field,
@@ -193,7 +201,7 @@ class DjangoRegistry:
                 set_by=state.set_by,
             )
 
-    @stored
+    @translated
     def activate_secret(self, name: str, field: str, version: int) -> None:
         """Make the pending version the current one, and that the previous one."""
         label = models.SecretLabel
@@ -202,11 +210,13 @@ class DjangoRegistry:
             versions = row.secret_values.filter(field=field)
             versions.filter(label=label.PREVIOUS).delete()
             versions.filter(label=label.CURRENT).update(label=label.PREVIOUS)
-            versions.filter(label=label.PENDING, version=version).update(label=label.CURRENT)
+            pending = versions.filter(label=label.PENDING, version=version)
+            if not pending.update(label=label.CURRENT):
+                raise EditConflict  # somebody else's was put in its place, or is in use already
             _secrets_changed(row)
         self._made.pop(name, None)
 
-    @stored
+    @translated
     def clear_secret(self, name: str, field: str) -> None:
         """Forget all versions of a secret."""
         with transaction.atomic():
@@ -215,63 +225,78 @@ class DjangoRegistry:
             _secrets_changed(row)
         self._made.pop(name, None)
 
-    @stored
+    @translated
     def key_uses(self) -> dict[str, int]:
         """Return how many stored secrets each key seals."""
         values = models.SecretValue.objects.exclude(key_id="").values_list("key_id")
         return dict(values.annotate(Count("id")))
 
-    @stored
+    @translated
     def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
         """Return some of the ciphertexts, all versions, that another key than this one seals."""
         values = models.SecretValue.objects.exclude(key_id__in=["", key]).order_by("id")[:limit]
         return [SealedRow(_place(value), bytes(value.sealed or b"")) for value in values]
 
-    @stored
-    def swap_sealed(self, row: SealedRow, stored: bytes) -> None:
-        """Put new bytes in the place of exactly these; where they are gone, do nothing."""
+    @translated
+    def swap_sealed(self, row: SealedRow, stored: bytes) -> bool:
+        """Put new bytes in the place of exactly these, and tell whether they were there."""
         place = row.place
         where = place.record, place.field, place.version, row.stored
         with transaction.atomic():
-            if execute(_SWAP, (stored, key_name_of(stored), *where)).rowcount:
+            swapped = execute(_SWAP, (stored, key_name_of(stored), *where)).rowcount
+            if swapped:
                 execute(_REWRAPPED, (place.record,))
+        return bool(swapped)
 
-    @stored
+    @translated
     def sealed(self, configuration: config.Configuration, field: str, version: int) -> bytes | None:
         """Return the ciphertext of one version of a stored secret."""
-        kept = self._made.get(configuration.name)
-        if kept is None or kept.configuration is not configuration:
+        kept, state = self._made.get(configuration.name), configuration.secrets.get(field)
+        in_use = state is not None and state.version == version
+        if kept is None or kept.configuration is not configuration or not in_use:
             return _sealed(configuration.record, field, version)
         if (field, version) not in kept.sealed:
             kept.sealed[field, version] = _sealed(configuration.record, field, version)
         return kept.sealed[field, version]
 
-    @stored
+    @translated
     def known_keys(self) -> dict[str, bytes]:
         """Return the keys that were used here, by name, with the check value of each."""
         known = models.KnownKey.objects.values_list("key_id", "check_value")
         return {key_id: bytes(value) for key_id, value in known}
 
-    @stored
+    @translated
     def put_known_keys(self, keys: dict[str, bytes]) -> None:
         """Keep the check values of these keys as well."""
         rows = [models.KnownKey(key_id=name, check_value=value) for name, value in keys.items()]
         models.KnownKey.objects.bulk_create(rows, ignore_conflicts=True)
 
-    @stored
+    @translated
     def put_trial(self, configuration: config.Configuration, at: float, cause: str) -> None:
         """Keep how the last test of this state of a configuration ended; no cause: it works."""
         found = models.Configuration.objects.filter(
-            pk=UUID(configuration.record), version=configuration.version
+            pk=UUID(configuration.record), revision=configuration.revision
         )
+        ended: dict[str, object] = {"tested_at": at, "cause": cause}
         if not cause:
-            found.update(verified_at=at)
-        found.update(tested_revision=F("revision"), tested_at=at, cause=cause)
+            ended["verified_at"] = at
+        found.update(tested_revision=configuration.revision, **ended)
 
-    @stored
-    def standings(self) -> dict[str, Standing]:
-        """Return how each configuration stands, by name."""
-        return {row.name: standing_of(row) for row in models.Configuration.objects.all()}
+    @translated
+    def summaries(self) -> list[Summary]:
+        """Return what lists show of every configuration, by name; reads no row and no secret."""
+        rows = models.Configuration.objects.defer("settings").order_by("name")
+        return [
+            Summary(
+                row.name,
+                row.base_url,
+                row.authentication_type,
+                row.environment,
+                row.network,
+                standing_of(row),
+            )
+            for row in rows
+        ]
 
 
 def standing_of(row: models.Configuration) -> Standing:
@@ -314,7 +339,7 @@ def _split(configuration: config.Configuration) -> dict[str, object]:
     """Return the columns; dates become text, since the other fields are kept as JSON."""
     values = configuration.values()
     columns: dict[str, object] = {name: values.pop(name) for name in _COLUMNS}
-    columns["expires_on"] = configuration.token_expires_on
+    columns["expires_on"] = configuration.expires_on
     columns["needs_secret"] = needs_secret(configuration)
     columns["stores_secret"] = stores_secret(configuration)
     columns["settings"] = {
@@ -350,7 +375,7 @@ def _loaded(rows: Iterable[models.Configuration]) -> Iterator[config.Configurati
         made_of_row = config.build(
             row.name, values, headers=tuple(headers[row.pk]), secrets=secrets[row.pk]
         )
-        yield replace(made_of_row, record=row.pk.hex, version=row.version)
+        yield replace(made_of_row, record=row.pk.hex, version=row.version, revision=row.revision)
 
 
 def _parsed(settings: dict[str, object]) -> dict[str, object]:

@@ -7,13 +7,13 @@ from django.db import transaction
 
 from outkey.core.pace import Pace
 from outkey.hosts.django import models
-from outkey.hosts.django.statements import stored
+from outkey.hosts.django.statements import translated
 
 
 class DjangoPaces:
     """How far the permits of each configuration are given out."""
 
-    @stored
+    @translated
     def advance(self, configuration: str, step: Callable[[Pace], Pace]) -> None:
         """Replace the pace by what the step makes of it, with nobody else in between."""
         with transaction.atomic():
@@ -31,18 +31,18 @@ class DjangoPaces:
 class DjangoProcesses:
     """Which processes are at work, and which keys they hold."""
 
-    @stored
+    @translated
     def seen(self, process: str, keys: Sequence[str], at: float) -> None:
         """Keep that a process works, with these keys."""
         facts = {"host": socket.gethostname(), "keys": list(keys), "seen_at": at}
         models.Process.objects.update_or_create(pk=process, defaults=facts)
 
-    @stored
+    @translated
     def gone(self, process: str) -> None:
         """Forget a process that ended."""
         models.Process.objects.filter(pk=process).delete()
 
-    @stored
+    @translated
     def lacking(self, key: str, since: float) -> list[str]:
         """Return the processes that were seen since then and do not hold this key."""
         alive = models.Process.objects.filter(seen_at__gte=since)

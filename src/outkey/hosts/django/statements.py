@@ -4,7 +4,8 @@ Django's cursor does three times the work of the statement itself. What is kept 
 connection, which is Django's own, and its translation of errors.
 """
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,6 +15,24 @@ from outkey.core.errors import StorageUnavailable
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+
+
+_abandoned: list[object] = []
+
+
+def _abandon_connection() -> None:
+    """Let a forked child make a connection of its own.
+
+    Two processes on one connection lose each other's writes; and closing it here would end the
+    parent's, so it is kept and not used.
+    """
+    for ours in connections.all(initialized_only=True):
+        if ours.alias == DEFAULT_DB_ALIAS and ours.connection is not None:
+            _abandoned.append(ours.connection)
+            ours.connection = None
+
+
+os.register_at_fork(after_in_child=_abandon_connection)
 
 
 def execute(statement: str, values: Sequence[object]) -> Any:  # noqa: ANN401 - the driver's own cursor
@@ -32,7 +51,7 @@ def _with_question_marks(statement: str) -> str:
     return statement.replace("%s", "?")
 
 
-def stored(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+def translated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Turn what the database raises into our own error, without its text and its parameters."""
 
     @wraps(function)
@@ -41,6 +60,25 @@ def stored(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
             return function(*args, **kwargs)
         except DatabaseError:
             pass  # raised below, so that the database's own error is not its context
+        recover()
+        raise StorageUnavailable
+
+    return guarded
+
+
+def translated_rows(
+    function: Callable[Parameters, Iterator[Result]],
+) -> Callable[Parameters, Iterator[Result]]:
+    """Do the same for a function that yields what it reads."""
+
+    @wraps(function)
+    def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Iterator[Result]:
+        try:
+            yield from function(*args, **kwargs)
+        except DatabaseError:
+            pass
+        else:
+            return
         recover()
         raise StorageUnavailable
 

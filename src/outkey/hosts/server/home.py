@@ -1,5 +1,6 @@
 """First use and every use of the embedded home: folders, database and tables."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def prepare() -> Path:
     before = os.umask(0o077)  # the database and its WAL are for their owner only
     try:
         _configure()
-        _migrate()
+        _migrate(folder)
     finally:
         os.umask(before)
     return folder
@@ -40,13 +41,20 @@ def _configure() -> None:
         django.setup()
 
 
-def _migrate() -> None:
+def _migrate(folder: Path) -> None:
     failed = False
     try:
-        executor = MigrationExecutor(connection)
-        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            call_command("migrate", verbosity=0)
+        if _outdated():
+            with (folder / "data" / "migrate.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # two first processes must not both make tables
+                if _outdated():
+                    call_command("migrate", verbosity=0)
     except DatabaseError:
         failed = True
     if failed:
         raise StorageUnavailable
+
+
+def _outdated() -> bool:
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))

@@ -30,16 +30,23 @@ def database(url: str | None, data: Path) -> dict[str, object]:
                 " PRAGMA temp_store=MEMORY; PRAGMA synchronous=FULL;",
             },
         }
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # its text holds a part of the address, and that may be the password
+        port, parts = None, urlsplit("")
     if parts.scheme not in {"postgres", "postgresql"}:
-        raise ConfigError("OUTKEY_DATABASE_URL must start with postgresql://")
+        raise ConfigError(
+            "OUTKEY_DATABASE_URL is not postgresql://user:password@host:port/name",
+            hint="Percent-encode special characters in the password: / is %2F, # is %23, ? is %3F.",
+        )
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
-        "PORT": str(parts.port or ""),
+        "PORT": str(port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         # Waiting for somebody else's lock ends, as it does on SQLite.

@@ -1,7 +1,8 @@
 """The first tables."""
 
-import django.db.models.deletion
 import uuid
+
+import django.db.models.deletion
 from django.db import migrations, models
 
 

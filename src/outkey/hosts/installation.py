@@ -1,0 +1,64 @@
+"""An outkey with storage, key and audit: what every host with a database builds a Gateway from."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from outkey.adapters.audit_keyed import KeyedAudit
+from outkey.adapters.checkpoints_file import CheckpointFile
+from outkey.adapters.clock_system import SystemClock
+from outkey.adapters.key_room import KeyRoom, KeyRotation, Presence
+from outkey.adapters.keyring_file import KeySource
+from outkey.adapters.permits_leased import LeasedPermits
+from outkey.adapters.resolver_system import SystemResolver
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.adapters.secrets_stored import StoredSecrets
+from outkey.adapters.transport_urllib3 import Urllib3Transport
+from outkey.engine.gateway import Gateway, Ports
+from outkey.ports import AuditRows, Paces, Processes, Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Everything that commands and pages work with."""
+
+    registry: Registry
+    secrets: StoredSecrets
+    keys: KeyRoom
+    rotation: KeyRotation
+    audit: KeyedAudit
+    audit_rows: AuditRows
+    checkpoints: CheckpointFile
+    gateway: Gateway
+
+
+def build_installation(
+    registry: Registry,
+    rows: AuditRows,
+    paces: Paces,
+    processes: Processes,
+    home: Path,
+    environment: Mapping[str, str] = os.environ,
+) -> Installation:
+    """Put the adapters around a host's tables."""
+    clock = SystemClock()
+    source = KeySource.from_environment(environment, home / "config" / "key")
+    keys = KeyRoom(source, registry)
+    stored = StoredSecrets(registry, ReferencedSecrets(own=[source.file]), keys, clock)
+    checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
+    audit = KeyedAudit(keys, rows, checkpoints, clock, Presence(processes, keys, clock))
+    gateway = Gateway(
+        Ports(
+            configurations=registry,
+            secrets=stored,
+            transport=Urllib3Transport(),
+            resolver=SystemResolver(),
+            clock=clock,
+            audit=audit,
+            # Unix time, since the machines that share a database share no other.
+            permits=LeasedPermits(paces, clock.now),
+        )
+    )
+    rotation = KeyRotation(keys, registry, processes, clock)
+    return Installation(registry, stored, keys, rotation, audit, rows, checkpoints, gateway)
