@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 # Warnings that only the development mode of Python gives are errors in the tests.
 PYTEST := PYTHONDEVMODE=1 $(BIN)/coverage run -m pytest
 
-.PHONY: help run spar test test-full lint types architecture pytest bench docs changelog clean
+.PHONY: help run tour spar test test-full lint types architecture pytest bench docs changelog clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 
-run: $(VENV)/.server ## a tour: the sparring provider and one request for each method and failure
+run: $(VENV)/.server ## the pages with samples to try, in a home that is thrown away
+	@home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; OUTKEY_HOME="$$home" $(BIN)/outkey serve --demo
+
+tour: $(VENV)/.server ## in the terminal: one request for each method and failure
 	@$(BIN)/python examples/tour.py
 
 spar: $(VENV)/.server ## the sparring provider, to aim a configuration of your own at
@@ -51,7 +54,7 @@ $(VENV)/.server: requirements/server.lock pyproject.toml tools/setup.sh
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock pyproject.toml tools/setup.sh
-	@tools/setup.sh $(PYTHON) $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl pg_ctlcluster=postgresql
+	@tools/setup.sh $(PYTHON) $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl pg_ctlcluster=postgresql chromium=chromium
 	@touch $@ $(VENV)/.server
 
 .venv-bench/.ready: requirements/bench.lock tools/setup.sh

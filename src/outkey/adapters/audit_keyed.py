@@ -46,6 +46,11 @@ class KeyedAudit:
         with contextlib.suppress(OutkeyError):
             self._chain().refuse(refusal)
 
+    def flush(self) -> None:
+        """Write what is queued now; best effort."""
+        with contextlib.suppress(OutkeyError):
+            self._chain().flush()
+
     def close(self) -> None:
         """Write what is queued and say that this process is gone."""
         if self._opened is not None:

@@ -287,6 +287,31 @@ def try_out(name: Name, *, as_json: AsJson = False) -> int:
     return report_exit_code(report)
 
 
+@app.command()
+def serve(
+    *,
+    host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8765,
+    demo: Annotated[bool, typer.Option("--demo", help="with samples to try")] = False,
+) -> None:
+    """Serve the pages: settings, tests, audit and keys in a browser."""
+    from outkey.hosts.server.home import PAGES, prepare  # noqa: PLC0415 - Django starts here
+
+    home = prepare(PAGES)
+    from outkey.hosts.django.wiring import install  # noqa: PLC0415 - after it has started
+    from outkey.hosts.server import demo as samples  # noqa: PLC0415
+    from outkey.hosts.server import serve as server  # noqa: PLC0415
+    from outkey.spar import Spar  # noqa: PLC0415
+
+    password = server.first_administrator()
+    with contextlib.ExitStack() as stack:
+        if demo:
+            spar = stack.enter_context(Spar())
+            samples.add_samples(install(home), spar.url)
+        server.announce(f"http://{host}:{port}", password)
+        server.serve(host, port)
+
+
 @secret_app.command("set")
 def set_secret(
     name: Name,

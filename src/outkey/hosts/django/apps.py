@@ -1,6 +1,7 @@
 """How Django knows the app."""
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
+from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
 
@@ -11,3 +12,10 @@ class OutkeyConfig(AppConfig):
     label = "outkey"
     verbose_name = _("API Sync")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Make the groups once the permissions they hold are there."""
+        if apps.is_installed("django.contrib.auth"):
+            from outkey.hosts.django.groups import make_groups  # noqa: PLC0415 - needs the models
+
+            post_migrate.connect(make_groups, sender=self)

@@ -14,10 +14,11 @@ from django.db.migrations.executor import MigrationExecutor
 from outkey.core.errors import StorageUnavailable
 from outkey.hosts.server.settings import home
 
-_SETTINGS = "outkey.hosts.server.settings"
+COMMANDS = "outkey.hosts.server.settings"
+PAGES = "outkey.hosts.server.settings_pages"
 
 
-def prepare() -> Path:
+def prepare(settings_module: str = COMMANDS) -> Path:
     """Make sure that home and tables are there, and return the home."""
     folder = home()
     try:
@@ -27,16 +28,16 @@ def prepare() -> Path:
         raise StorageUnavailable("the home folder cannot be made") from None
     before = os.umask(0o077)  # the database and its WAL are for their owner only
     try:
-        _configure()
+        _configure(settings_module)
         _migrate(folder)
     finally:
         os.umask(before)
     return folder
 
 
-def _configure() -> None:
+def _configure(settings_module: str) -> None:
     if not settings.configured:
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", _SETTINGS)
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", settings_module)
     if not apps.ready:
         django.setup()
 

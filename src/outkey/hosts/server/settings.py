@@ -54,7 +54,8 @@ def database(url: str | None, data: Path) -> dict[str, object]:
     }
 
 
-SECRET_KEY = "not used: no page is served yet"  # noqa: S105 - replaced by a derived key with the pages
+SECRET_KEY = "not used: commands sign nothing"  # noqa: S105 - the pages have one of their own
 USE_TZ = True
 INSTALLED_APPS = ["outkey.hosts.django"]
 DATABASES = {"default": database(os.environ.get("OUTKEY_DATABASE_URL"), home() / "data")}
+OUTKEY = {"HOME": home()}

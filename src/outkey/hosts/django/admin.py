@@ -1,0 +1,85 @@
+"""API Sync in Django's admin: where each page stands and who sees it in the menu."""
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import URLPattern, path
+
+from outkey.hosts.django import models
+from outkey.hosts.django.pages import configurations, lines, overview
+
+
+@admin.register(models.Configuration)
+class ConfigurationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """API Sync Configurations. The admin gives the place; the pages are our own."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Put our views in the places that the admin links to."""
+        view, pages = self.admin_site.admin_view, configurations
+        return [
+            path("", view(pages.list_page), name="outkey_configuration_changelist"),
+            path("home/", view(overview.home_page), name="outkey_home"),
+            path("add/", view(pages.edit_page), name="outkey_configuration_add"),
+            path("test/", view(pages.try_panel), name="outkey_configuration_try_new"),
+            path("preview/", view(pages.preview_panel), name="outkey_configuration_preview_new"),
+            path("<uuid:record>/", view(pages.edit_page), name="outkey_configuration_change"),
+            path("<uuid:record>/change/", view(pages.edit_page)),
+            path(
+                "<uuid:record>/delete/", view(pages.delete_page), name="outkey_configuration_delete"
+            ),
+            path("<uuid:record>/test/", view(pages.try_panel), name="outkey_configuration_try"),
+            path(
+                "<uuid:record>/preview/",
+                view(pages.preview_panel),
+                name="outkey_configuration_preview",
+            ),
+        ]
+
+
+@admin.register(models.AuditRecord)
+class AuditAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """The audit: read, verified and exported, never changed."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Put our views in the places that the admin links to."""
+        view = self.admin_site.admin_view
+        return [
+            path("", view(overview.audit_page), name="outkey_auditrecord_changelist"),
+            path("verify/", view(overview.audit_verify), name="outkey_audit_verify"),
+            path("export/", view(overview.audit_export), name="outkey_audit_export"),
+        ]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's own
+        """Nobody adds records by hand."""
+        return False
+
+
+@admin.register(models.KnownKey)
+class KeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """The keys that seal secrets: looked at and rotated."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Put our views in the places that the admin links to."""
+        view = self.admin_site.admin_view
+        return [
+            path("", view(overview.keys_page), name="outkey_knownkey_changelist"),
+            path("<str:step>/", view(overview.keys_step), name="outkey_key_step"),
+        ]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's own
+        """Keys are added by a step of a rotation."""
+        return False
+
+
+@admin.register(models.SyncLine)
+class SyncLineAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """Sync lines: one named call of a configuration each."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Put our views in the places that the admin links to."""
+        view = self.admin_site.admin_view
+        return [
+            path("", view(lines.list_page), name="outkey_syncline_changelist"),
+            path("add/", view(lines.edit_page), name="outkey_syncline_add"),
+            path("<int:record>/", view(lines.edit_page), name="outkey_syncline_change"),
+            path("<int:record>/delete/", view(lines.delete_page), name="outkey_syncline_delete"),
+        ]

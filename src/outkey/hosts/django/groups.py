@@ -1,0 +1,36 @@
+"""The groups that come with the app: Administrator, Operator and Auditor."""
+
+from django.contrib.auth.models import Group, Permission
+
+_CONFIGURATIONS = ("view_configuration", "view_syncline")
+_AUDIT = ("view_auditrecord",)
+GROUPS = {
+    "Administrator": (
+        *_CONFIGURATIONS,
+        *_AUDIT,
+        *(
+            f"{verb}_{what}"
+            for verb in ("add", "change", "delete")
+            for what in ("configuration", "syncline")
+        ),
+        "test_configuration",
+        "set_secret",
+        "use_internal_network",
+        "edit_script",
+        "view_knownkey",
+        "rotate_keys",
+    ),
+    "Operator": (*_CONFIGURATIONS, *_AUDIT, "test_configuration"),
+    "Auditor": _AUDIT,
+}
+
+
+def make_groups(**_: object) -> None:
+    """Make the groups that are missing; what an administrator changed stays as it is."""
+    for name, codenames in GROUPS.items():
+        group, made = Group.objects.get_or_create(name=name)
+        if made:
+            wanted = Permission.objects.filter(
+                content_type__app_label="outkey", codename__in=codenames
+            )
+            group.permissions.set(wanted)

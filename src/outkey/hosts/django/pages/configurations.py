@@ -1,0 +1,285 @@
+"""The pages of API Sync Configurations: list, form, test, preview, deletion."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.db.models import F, Q, QuerySet
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from outkey.core.assembly import Call
+from outkey.core.checks import Finding, check
+from outkey.core.config import Configuration, SecretState
+from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.core.fields import BY_PATH, check_method
+from outkey.core.standing import Standing, Status
+from outkey.engine.preview import preview as preview_of
+from outkey.hosts.django import models
+from outkey.hosts.django.pages.forms import ConfigurationForm, DraftSecrets, Entered
+from outkey.hosts.django.pages.installed import (
+    desk_for,
+    installation,
+    may,
+    offered_references,
+    require,
+)
+from outkey.hosts.django.registry import standing_of
+
+PAGE = 50
+_FILTERS = ("environment", "network", "authentication_type")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One line of the list."""
+
+    row: models.Configuration
+    standing: Standing
+    status: Status
+
+
+def list_page(request: HttpRequest) -> HttpResponse:
+    """List configurations, fifty at a time; opens no secret."""
+    require(request, "view_configuration")
+    here, now = installation(), time.time()
+    sealed = here.keys.is_sealed()
+    chosen = {name: request.GET.get(name, "") for name in (*_FILTERS, "status", "q")}
+    found = _filtered(chosen)
+    after, before = request.GET.get("after", ""), request.GET.get("before", "")
+    if before:
+        rows = list(found.filter(name__lt=before).order_by("-name")[: PAGE + 1])[::-1]
+        earlier, later = len(rows) > PAGE, True
+        rows = rows[-PAGE:]
+    else:
+        rows = list(found.filter(name__gt=after).order_by("name")[: PAGE + 1])
+        earlier, later = bool(after), len(rows) > PAGE
+        rows = rows[:PAGE]
+    listed = []
+    for row in rows:
+        standing = standing_of(row)
+        listed.append(Listed(row, standing, standing.status(now=now, sealed=sealed)))
+    context = {
+        "title": _("API Sync Configurations"),
+        "listed": listed,
+        "chosen": chosen,
+        "filters": [BY_PATH[name] for name in _FILTERS],
+        "statuses": [s for s in Status if s is not Status.SEALED],
+        "previous": rows[0].name if rows and earlier else "",
+        "next": rows[-1].name if rows and later else "",
+        "sealed": sealed,
+        "may_add": may(request, "add_configuration"),
+    }
+    return page(request, "outkey/list.html", context)
+
+
+def _filtered(chosen: dict[str, str]) -> QuerySet[models.Configuration]:
+    found = models.Configuration.objects.defer("settings")
+    for name in _FILTERS:
+        if chosen[name]:
+            found = found.filter(**{name: chosen[name]})
+    if chosen["q"]:
+        found = found.filter(Q(name__icontains=chosen["q"]) | Q(base_url__icontains=chosen["q"]))
+    current = Q(tested_revision=F("revision"))
+    conditions = {
+        Status.NEEDS_SECRET: Q(needs_secret=True),
+        Status.EXPIRED: Q(expires_on__lt=time.strftime("%Y-%m-%d", time.gmtime())),
+        Status.EXPIRING_SOON: Q(expires_on__isnull=False),
+        Status.FAILING: current & ~Q(cause=""),
+        Status.NEVER_TESTED: ~current | Q(tested_revision=None),
+        Status.WORKING: current & Q(cause="", needs_secret=False),
+    }
+    wanted = chosen["status"]
+    return found.filter(conditions[Status(wanted)]) if wanted in conditions else found
+
+
+def edit_page(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
+    """Show and save one configuration."""
+    stored = _stored(record)
+    permission = "change_configuration" if stored else "add_configuration"
+    if request.method != "POST":
+        require(request, "view_configuration" if stored else permission)
+        return _form_page(request, ConfigurationForm(stored, offered=offered_references()), stored)
+    require(request, permission)
+    form = ConfigurationForm(stored, request.POST, offered=offered_references())
+    entered = form.entered()
+    if entered is not None and _allowed(request, form, stored, entered):
+        try:
+            _keep(request, stored, entered)
+        except ConfigError as error:
+            form.refuse(error)
+        except OutkeyError as error:
+            form.refuse(ConfigError(error.message, hint=error.hint))
+        else:
+            messages.success(request, _("%s is saved.") % entered.configuration.name)
+            kept = installation().registry.get(entered.configuration.name)
+            return HttpResponseRedirect(_url("change", kept))
+    return _form_page(request, form, stored, status=422)
+
+
+def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
+    """Ask, and delete a configuration with its secrets and lines."""
+    require(request, "delete_configuration")
+    stored = _stored(record)
+    assert stored is not None  # noqa: S101 - a record was given
+    if request.method == "POST":
+        desk_for(request.user).remove(stored.name)
+        messages.success(request, _("%s is deleted.") % stored.name)
+        return HttpResponseRedirect(reverse("admin:outkey_configuration_changelist"))
+    context = {"title": _("Delete %s") % stored.name, "stored": stored, "record": record}
+    return page(request, "outkey/delete.html", context)
+
+
+@require_POST
+def try_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponseBase:
+    """Test what is on the page, saved or not, and send each step when it is done."""
+    require(request, "test_configuration")
+    stored = _stored(record)
+    drafted = _draft(request, stored)
+    if isinstance(drafted, HttpResponse):
+        return drafted
+    pieces = _tested(request, stored, *drafted)
+    return StreamingHttpResponse(pieces, content_type="text/html; charset=utf-8")
+
+
+def _tested(
+    request: HttpRequest, stored: Configuration | None, draft: Configuration, secrets: DraftSecrets
+) -> Iterator[str]:
+    here, desk = installation(), desk_for(request.user)
+    desk.note_test(draft.name)
+    trial = here.gateway.trial(draft, secrets)
+    for step in trial.steps():
+        yield render_to_string("outkey/test_step.html", {"step": step})
+    report = trial.report()
+    here.audit.flush()  # so that the history shows how it ended
+    if draft == stored:
+        desk.keep_trial(stored, report, time.time())
+    yield render_to_string("outkey/test_verdict.html", {"report": report, "draft": draft})
+
+
+@require_POST
+def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
+    """Show the exact request of what is on the page, saved or not, secrets masked."""
+    require(request, "view_configuration")
+    stored = _stored(record)
+    drafted = _draft(request, stored)
+    if isinstance(drafted, HttpResponse):
+        return drafted
+    draft, secrets = drafted
+    verification = draft.verification
+    call = Call(draft, check_method(verification.test_method, field=""), verification.test_path)
+    try:
+        shown = preview_of(replace(installation().gateway.sender, secrets=secrets), call)
+    except OutkeyError as error:
+        return render(request, "outkey/refused.html", {"errors": [error]})
+    return render(request, "outkey/preview.html", {"shown": shown, "curl": shown.curl()})
+
+
+def _draft(
+    request: HttpRequest, stored: Configuration | None
+) -> tuple[Configuration, DraftSecrets] | HttpResponse:
+    """Return the configuration on the page; who may not change it gets the one that is kept."""
+    kept = installation().secrets
+    if not may(request, "change_configuration"):
+        if stored is None:
+            raise Http404
+        return stored, DraftSecrets({}, [], kept)
+    form = ConfigurationForm(stored, request.POST, offered=offered_references())
+    entered = form.entered()
+    if entered is None or not _allowed(request, form, stored, entered):
+        return render(request, "outkey/refused.html", {"errors": form.errors.values()})
+    bound = entered.configuration.base.origin.bound
+    # What was typed now is meant for the address that is on the page now.
+    states = dict(entered.configuration.secrets) | {
+        name: SecretState(bound) for name in entered.secrets
+    }
+    draft = entered.configuration
+    if entered.secrets:
+        draft = replace(draft, secrets=states)
+    return draft, DraftSecrets(entered.secrets, entered.cleared, kept)
+
+
+def _allowed(
+    request: HttpRequest, form: ConfigurationForm, stored: Configuration | None, entered: Entered
+) -> bool:
+    """Refuse what needs a permission of its own."""
+    made = entered.configuration
+    widened = made.network == "internal" and (stored is None or stored.network != made.network)
+    if widened and not may(request, "use_internal_network"):
+        message = _("you may not allow the internal network")
+        form.refuse(ConfigError(message, field="network"))
+    touched = entered.secrets or entered.references or entered.cleared
+    if touched and not may(request, "set_secret"):
+        form.refuse(ConfigError(_("you may not enter or clear secrets")))
+    return not form.errors
+
+
+def _keep(request: HttpRequest, stored: Configuration | None, entered: Entered) -> None:
+    desk, made = desk_for(request.user), entered.configuration
+    if stored != made:
+        desk.keep((stored, made))
+    for field in entered.cleared:
+        desk.clear_secret(made.name, field)
+    for field, secret in entered.secrets.items():
+        desk.set_secret(made.name, field, secret)
+
+
+def _form_page(
+    request: HttpRequest, form: ConfigurationForm, stored: Configuration | None, status: int = 200
+) -> HttpResponse:
+    here = installation()
+    findings: list[Finding] = []
+    records: list[dict[str, object]] = []
+    if stored is not None:
+        findings = check(stored, here.gateway.sender.opener(stored), now=time.time())
+        if may(request, "view_auditrecord"):
+            records = here.audit_rows.newest(20, configuration=stored.name)
+    context = {
+        "title": stored.name if stored else _("New API Sync Configuration"),
+        "form": form,
+        "tabs": form.tabs(findings),
+        "top": form.elsewhere(findings),
+        "stored": stored,
+        "record": UUID(stored.record) if stored else None,
+        "records": records,
+        "editable": may(request, "change_configuration" if stored else "add_configuration"),
+        "may_test": may(request, "test_configuration"),
+        "may_delete": bool(stored) and may(request, "delete_configuration"),
+    }
+    return page(request, "outkey/form.html", context, status=status)
+
+
+def _stored(record: UUID | None) -> Configuration | None:
+    if record is None:
+        return None
+    row = models.Configuration.objects.filter(pk=record).first()
+    if row is None:
+        raise Http404
+    try:
+        return installation().registry.get(row.name)
+    except UnknownConfiguration:
+        raise Http404 from None
+
+
+def _url(view: str, configuration: Configuration) -> str:
+    return reverse(f"admin:outkey_configuration_{view}", args=[UUID(configuration.record)])
+
+
+def page(
+    request: HttpRequest, template: str, context: Mapping[str, object], status: int = 200
+) -> HttpResponse:
+    """Render a page inside the admin site."""
+    return render(request, template, {**admin.site.each_context(request), **context}, status=status)

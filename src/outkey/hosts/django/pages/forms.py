@@ -1,0 +1,263 @@
+"""The form of a configuration, made from the field table. It never gives a secret back.
+
+For each secret the form says keep, set or clear. What was typed is handed to the desk and not to
+the page, so that a failed validation renders an empty input again.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from outkey.core.checks import Finding
+from outkey.core.config import Configuration, HeaderRow, SecretState, build, header_row
+from outkey.core.errors import ConfigError, SecretMissing
+from outkey.core.fields import FIELDS, Field, Kind, Tab
+from outkey.core.headers import MAX_HEADERS
+from outkey.core.reference import Reference
+from outkey.core.secret import Secret
+from outkey.ports import Secrets
+
+_TYPED = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
+_OPTIONAL = "no_auth_reason"
+
+
+@dataclass
+class Shown:
+    """One field as the page shows it."""
+
+    field: Field
+    value: object = ""
+    error: str = ""
+    hint: str = ""
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    state: SecretState | None = None
+    locked: bool = False
+
+    @property
+    def visible_for(self) -> str:
+        """The authentication types that the field belongs to; empty for all."""
+        condition = self.field.visible_when
+        return " ".join(condition.values) if condition else ""
+
+
+@dataclass
+class ShownRow:
+    """One header row as the page shows it."""
+
+    key: str = ""
+    value: str = ""
+    secret: bool = False
+    state: SecretState | None = None
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+
+
+@dataclass
+class Entered:
+    """What a person entered: a configuration, and what to do with its secrets."""
+
+    configuration: Configuration
+    secrets: dict[str, Secret]
+    references: dict[str, Reference]
+    cleared: list[str]
+
+
+class DraftSecrets:
+    """The secrets of a draft: those that were typed, and those that are kept already."""
+
+    def __init__(self, typed: Mapping[str, Secret], cleared: Iterable[str], kept: Secrets) -> None:
+        self._typed, self._cleared, self._kept = typed, set(cleared), kept
+
+    def open(self, configuration: Configuration, secret: str) -> Secret:
+        """Return a secret for immediate use, or raise SecretMissing."""
+        if secret in self._typed:
+            return self._typed[secret]
+        if secret in self._cleared:
+            raise SecretMissing(f"{secret} is not set", field=secret)
+        return self._kept.open(configuration, secret)
+
+
+class ConfigurationForm:
+    """Reads what was posted, says what is wrong with it, and shows the rest again."""
+
+    def __init__(
+        self,
+        stored: Configuration | None,
+        posted: QueryDict | None = None,
+        *,
+        offered: Iterable[Reference] = (),
+    ) -> None:
+        self._stored, self._posted = stored, posted
+        self.offered = {str(reference): reference for reference in offered}
+        self.errors: dict[str, ConfigError] = {}
+        self.rows: list[ShownRow] = [self._stored_row(r) for r in stored.headers] if stored else []
+
+    def entered(self) -> Entered | None:
+        """Return what was entered, or None after noting what is wrong with it."""
+        values = dict(self._values())
+        secrets, references, cleared = self._read_secrets()
+        rows = self._read_rows(secrets)
+        if self.errors:
+            return None
+        name = self._stored.name if self._stored else str(values.pop("name"))
+        values.pop("name", None)
+        kept = dict(self._stored.secrets) if self._stored else {}
+        wanted = {row.secret_field for row in rows if row.secret}
+        states = {n: s for n, s in kept.items() if n in wanted or not n.startswith("header:")}
+        for gone in cleared:
+            states.pop(gone, None)
+        try:
+            made = build(name, values, headers=tuple(rows), references=references, secrets=states)
+        except ConfigError as error:
+            self.refuse(error)
+            return None
+        if self._stored:
+            version = str(self._get("version"))
+            made = replace(
+                made,
+                record=self._stored.record,
+                version=int(version) if version.isdecimal() else self._stored.version,
+            )
+        return Entered(made, secrets, references, cleared)
+
+    def refuse(self, error: ConfigError) -> None:
+        """Note an error at its field, or at the top of the page."""
+        self.errors.setdefault(str(error.field or ""), error)
+
+    def tabs(self, findings: Iterable[Finding] = ()) -> list[tuple[Tab, list[Shown]]]:
+        """Return the fields by tab, with what is to be said about each."""
+        listed = list(findings)
+        for row in self.rows:
+            row.findings = [f for f in listed if f.field == f"header:{row.key}"]
+        return [
+            (tab, [self._shown(f, listed) for f in FIELDS if f.tab is tab and f.path != "headers"])
+            for tab in Tab
+        ]
+
+    def elsewhere(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings that belong to no field of the page."""
+        known = {f.path for f in FIELDS} | {f.secret_name for f in FIELDS if f.secret}
+        known |= {f"header:{row.key}" for row in self.rows}
+        return [finding for finding in findings if finding.field not in known]
+
+    def top_errors(self) -> list[ConfigError]:
+        """Return the errors that belong to no field of the page."""
+        known = {f.path for f in FIELDS}
+        return [error for path, error in self.errors.items() if path not in known]
+
+    def _get(self, name: str) -> str:
+        return "" if self._posted is None else str(self._posted.get(name, ""))
+
+    def _values(self) -> Iterator[tuple[str, object]]:
+        for known in FIELDS:
+            if known.kind in {Kind.SECRET, Kind.ROWS}:
+                continue
+            try:
+                value = self._value(known)
+                if value is not None:
+                    yield known.path, known.parse(value)
+            except ConfigError as error:
+                self.errors[known.path] = ConfigError(
+                    error.message, hint=error.hint, field=known.path
+                )
+
+    def _value(self, known: Field) -> object:
+        """Return a posted value in the type that the table wants; None where nothing was said."""
+        if known.path == "name" and self._stored:
+            return self._stored.name
+        text = self._get(known.path)
+        if known.kind is Kind.FLAG:
+            return bool(text)
+        text = text.replace("\r\n", "\n")
+        text = text if known.kind is Kind.LONG_TEXT else text.strip()
+        if not text and (known.kind in _TYPED or known.path == _OPTIONAL):
+            return None
+        return _typed(known, text)
+
+    def _read_secrets(self) -> tuple[dict[str, Secret], dict[str, Reference], list[str]]:
+        typed: dict[str, Secret] = {}
+        references: dict[str, Reference] = {}
+        cleared: list[str] = []
+        for known in FIELDS:
+            if not known.secret:
+                continue
+            name = known.secret_name
+            text = self._get(f"secret:{known.path}")
+            chosen = self.offered.get(self._get(f"reference:{known.path}"))
+            if text:
+                typed[name] = Secret(text)
+            elif chosen is not None:
+                references[name] = chosen
+            elif self._get(f"clear:{known.path}"):
+                cleared.append(name)
+        return typed, references, cleared
+
+    def _read_rows(self, secrets: dict[str, Secret]) -> list[HeaderRow]:
+        """Read the rows; of a secret one, only whether a new value was typed."""
+        rows: list[HeaderRow] = []
+        states = self._stored.secrets if self._stored else {}
+        self.rows = []
+        for number in range(MAX_HEADERS):
+            key, value = self._get(f"row-key-{number}").strip(), self._get(f"row-value-{number}")
+            if self._get(f"row-gone-{number}") or not (key or value):
+                continue
+            secret = bool(self._get(f"row-secret-{number}"))
+            state = states.get(f"header:{key}") if secret else None
+            self.rows.append(ShownRow(key, "" if secret else value, secret, state))
+            try:
+                row = header_row(key, None if secret else value, secret=secret, place="headers")
+            except ConfigError as error:
+                self.errors["headers"] = ConfigError(
+                    f"{key or _('row')}: {error.message}", hint=error.hint, field="headers"
+                )
+                continue
+            rows.append(row)
+            if secret and value:
+                secrets[row.secret_field] = Secret(value)
+        return rows
+
+    def _stored_row(self, row: HeaderRow) -> ShownRow:
+        assert self._stored is not None  # noqa: S101 - for the type checker
+        return ShownRow(row.key, row.value, row.secret, self._stored.secrets.get(row.secret_field))
+
+    def _shown(self, known: Field, findings: list[Finding]) -> Shown:
+        error = self.errors.get(known.path)
+        path = known.secret_name if known.secret else known.path
+        return Shown(
+            known,
+            value=self._value_to_show(known),
+            error=error.message if error else "",
+            hint=(error.hint or "") if error else "",
+            findings=[finding for finding in findings if finding.field == path],
+            state=self._stored.secrets.get(path) if self._stored and known.secret else None,
+            locked=known.path == "name" and self._stored is not None,
+        )
+
+    def _value_to_show(self, known: Field) -> object:
+        if known.secret:
+            return ""
+        if self._posted is not None and not (known.path == "name" and self._stored):
+            return self._get(known.path)
+        if self._stored is None:
+            return "" if known.default is None else known.default
+        if known.path == "name":
+            return self._stored.name
+        value = self._stored.values().get(known.path, "")
+        return value.isoformat() if isinstance(value, date) else value
+
+
+def _typed(known: Field, text: str) -> object:
+    """Return a number or a date where the text is one; what is none is for the table to refuse."""
+    try:
+        if known.kind is Kind.INTEGER:
+            return int(text)
+        if known.kind is Kind.SECONDS:
+            return float(text)
+        if known.kind is Kind.DATE:
+            return date.fromisoformat(text)
+    except ValueError:
+        return text
+    return text

@@ -1,0 +1,51 @@
+"""The installation behind the pages, and the desk of whoever looks at them."""
+
+import os
+import threading
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+
+from outkey.core.reference import Reference, parse_reference
+from outkey.engine.manage import Desk
+from outkey.hosts.django.wiring import install
+from outkey.hosts.installation import Installation
+
+_lock = threading.Lock()
+_installed: dict[str, Installation] = {}
+
+
+def installation() -> Installation:
+    """Return the installation that the setting OUTKEY names; one for the whole process."""
+    home = str(getattr(settings, "OUTKEY")["HOME"])  # noqa: B009 - a setting that mypy cannot know
+    with _lock:
+        if home not in _installed:
+            _installed[home] = install(Path(home))
+        return _installed[home]
+
+
+def desk_for(user: AbstractBaseUser | AnonymousUser) -> Desk:
+    """Return the desk of a person; what they do is recorded under their name."""
+    here = installation()
+    return Desk(here.registry, here.secrets, here.audit, f"web:{user.get_username()}")
+
+
+def require(request: HttpRequest, *permissions: str) -> None:
+    """Refuse whoever has not all of these permissions of the app."""
+    if not all(may(request, permission) for permission in permissions):
+        raise PermissionDenied
+
+
+def may(request: HttpRequest, permission: str) -> bool:
+    """Tell whether the person has a permission of the app."""
+    user = request.user
+    return isinstance(user, PermissionsMixin) and user.has_perm(f"outkey.{permission}")
+
+
+def offered_references() -> list[Reference]:
+    """Return the references that pages may offer: a reference is a door into the machine."""
+    listed = os.environ.get("OUTKEY_REFERENCES", "").split()
+    return [parse_reference(text, field="OUTKEY_REFERENCES") for text in listed]

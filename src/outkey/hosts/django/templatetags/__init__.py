@@ -1,0 +1,1 @@
+"""What the templates ask for by name."""

@@ -1,0 +1,106 @@
+"""Words of the core in the language of the person, and moments as people read them."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from django import template
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+
+from outkey.core.fields import BY_PATH
+from outkey.hosts.django.pages.forms import Shown
+from outkey.hosts.django.pages.overview import Bar
+
+register = template.Library()
+_LAST_MOMENT = 253_402_300_800_000  # the year 10 000, in milliseconds
+
+
+@register.filter
+def said(text: object) -> str:
+    """Translate a label, help, message or status that the core has in English."""
+    words = str(text or "")
+    return gettext(words) if words else ""
+
+
+@register.filter
+def status_words(status: object) -> str:
+    """Return a status in words."""
+    return gettext(str(status).replace("_", " "))
+
+
+@register.filter
+def moment(seconds: float | None) -> str:
+    """Return a Unix time, in UTC and to the minute."""
+    if seconds is None:
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+@register.filter
+def checked(value: object) -> bool:
+    """Tell whether a posted or stored flag is on."""
+    return value is True or value in {"on", "True", "true"}
+
+
+@register.filter
+def type_words(value: str) -> str:
+    """Return an authentication type as the specification calls it."""
+    return gettext(dict(BY_PATH["authentication_type"].choices).get(value, value))
+
+
+@register.filter
+def get_item(values: Mapping[str, str], name: str) -> str:
+    """Return one value of a mapping."""
+    return values.get(name, "")
+
+
+@register.filter
+def wrong(fields: Iterable[Shown]) -> bool:
+    """Tell whether something is to be said about one of these fields."""
+    return any(shown.error or shown.findings for shown in fields)
+
+
+@register.filter
+def when(record: Mapping[str, object]) -> str:
+    """Return the moment of an audit record."""
+    at = record.get("at")
+    return moment(at / 1000) if isinstance(at, int) and 0 <= at < _LAST_MOMENT else ""
+
+
+@register.simple_tag
+def keep(request: HttpRequest, **changed: object) -> str:
+    """Return the query of the page with some of it changed."""
+    query = request.GET.copy()
+    for name, value in changed.items():
+        if value:
+            query[name] = str(value)
+        else:
+            query.pop(name, None)
+    return query.urlencode()
+
+
+@register.simple_tag
+def bar_shapes(position: int, bar: Bar) -> SafeString:
+    """Draw one hour of the chart: refused on failed on ok, and the hour under every fourth."""
+    left, bottom, shapes = position * 20 + 2, 100.0, []
+    for kind in ("ok", "failed", "refused"):
+        height = getattr(bar, kind) * 0.95
+        if height:
+            bottom -= height
+            shapes.append(
+                format_html(
+                    '<rect x="{}" y="{}" width="16" height="{}" class="ok-fill-{}"><title>{}: {}'
+                    "</title></rect>",
+                    left,
+                    f"{bottom:.1f}",
+                    f"{height:.1f}",
+                    kind,
+                    bar.hour,
+                    bar.total,
+                )
+            )
+    if position % 4 == 0:
+        shapes.append(format_html('<text x="{}" y="115">{}</text>', left, bar.hour))
+    return format_html_join("", "{}", ((shape,) for shape in shapes))

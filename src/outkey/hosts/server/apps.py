@@ -1,0 +1,10 @@
+"""How Django knows the embedded host."""
+
+from django.apps import AppConfig
+
+
+class ServerConfig(AppConfig):
+    """The embedded host; its users are Django's own."""
+
+    name = "outkey.hosts.server"
+    label = "outkey_server"

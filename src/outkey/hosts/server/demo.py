@@ -1,0 +1,59 @@
+"""A demo to try things with: a configuration for each method and for each error of a login."""
+
+from outkey.core.document import parse_document
+from outkey.core.secret import Secret
+from outkey.engine.manage import Desk, apply
+from outkey.hosts.installation import Installation
+
+# Everything is aimed at the sparring provider, whose credentials are made up and public.
+_DOCUMENT = """
+[configuration."demo basic"]
+authentication_type = "basic"
+username = "sparring"
+verification = { test_path = "/basic" }
+[configuration."demo bearer"]
+authentication_type = "bearer"
+verification = { test_path = "/bearer" }
+[configuration."demo none"]
+authentication_type = "none"
+no_auth_reason = "development"
+[configuration."demo api key"]
+authentication_type = "none"
+no_auth_reason = "internal"
+headers = [{ key = "X-API-Key" }]
+verification = { test_path = "/key" }
+[configuration."error 401 invalid credentials"]
+authentication_type = "basic"
+username = "sparring"
+verification = { test_path = "/basic" }
+[configuration."error 403 insufficient permissions"]
+authentication_type = "bearer"
+verification = { test_path = "/forbidden" }
+[configuration."error token expired"]
+authentication_type = "bearer"
+verification = { test_path = "/bearer/expired" }
+[configuration."error header format"]
+authentication_type = "bearer"
+verification = { test_path = "/basic" }
+"""
+_SECRETS = {
+    "demo basic": ("password", "open sesame"),
+    "demo bearer": ("token", "spar-token"),
+    "demo api key": ("header:X-API-Key", "spar-key"),
+    "error 401 invalid credentials": ("password", "wrong"),
+    "error 403 insufficient permissions": ("token", "spar-token"),
+    "error token expired": ("token", "spar-token"),
+    "error header format": ("token", "spar-token"),
+}
+
+
+def add_samples(here: Installation, url: str) -> None:
+    """Create or update the samples, aimed at the sparring provider at this address."""
+    desk = Desk(here.registry, here.secrets, here.audit, "demo")
+    place = f'"]\nbase_url = "{url}"\nenvironment = "test"\nnetwork = "internal"\n'
+    document = parse_document(_DOCUMENT.replace('"]\n', place))
+    apply(desk, here.gateway.sender, document, dry_run=False)
+    for name, (field, value) in _SECRETS.items():
+        desk.set_secret(name, field, Secret(value))
+    for draft in document.drafts:
+        desk.test(here.gateway, draft.name)

@@ -1,0 +1,187 @@
+"""Django settings of the embedded host with its pages: people, sessions and the admin."""
+
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest
+from django.urls import reverse_lazy
+from django.utils.translation import gettext_lazy as _
+
+from outkey.hosts.server import settings
+
+OUTKEY = settings.OUTKEY
+DATABASES = settings.DATABASES
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+
+def signing_key(file: Path) -> str:
+    """Return the key that signs sessions; made once, for its owner only."""
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return file.read_text(encoding="ascii")
+    with os.fdopen(descriptor, "w", encoding="ascii") as opened:
+        opened.write(secrets.token_urlsafe(48))
+    return file.read_text(encoding="ascii")
+
+
+# Where people reach the pages; behind TLS, cookies are for TLS only.
+_PUBLIC = urlsplit(os.environ.get("OUTKEY_PUBLIC_URL", ""))
+_TLS = _PUBLIC.scheme == "https"
+
+SECRET_KEY = signing_key(settings.home() / "config" / "signing-key")
+DEBUG = False
+ALLOWED_HOSTS = [_PUBLIC.hostname] if _PUBLIC.hostname else ["127.0.0.1", "localhost", "[::1]"]
+CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"] if _PUBLIC.hostname else []
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _TLS else None
+SECURE_HSTS_SECONDS = 31_536_000 if _TLS else 0
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _TLS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
+SESSION_COOKIE_AGE = 8 * 3600
+SESSION_EXPIRE_AT_BROWSER_CLOSE = True
+SESSION_COOKIE_NAME = "outkey_session"
+CSRF_COOKIE_NAME = "outkey_csrf"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "axes",
+    "outkey.hosts.django",
+    "outkey.hosts.server",
+]
+MIDDLEWARE = [
+    "outkey.hosts.server.middleware.AddressMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "outkey.hosts.server.middleware.PageMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+ROOT_URLCONF = "outkey.hosts.server.urls"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
+AXES_VERBOSE = False
+LOGIN_URL = "admin:login"
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "root": {"handlers": ["console"], "level": os.environ.get("OUTKEY_LOG_LEVEL", "WARNING")},
+    "loggers": {"django": {"handlers": ["console"], "level": "WARNING", "propagate": False}},
+}
+
+STATIC_URL = "/static/"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+
+
+def _may(permission: str) -> object:
+    def allowed(request: HttpRequest) -> bool:
+        return bool(request.user.has_perm(f"outkey.{permission}"))  # type: ignore[union-attr]
+
+    return allowed
+
+
+def _item(title: object, icon: str, view: str, permission: str) -> dict[str, object]:
+    link = reverse_lazy(f"admin:{view}")
+    return {"title": title, "icon": icon, "link": link, "permission": _may(permission)}
+
+
+UNFOLD = {
+    "SITE_TITLE": "outkey",
+    "SITE_HEADER": "outkey",
+    "SITE_SYMBOL": "key",
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_BACK_BUTTON": False,
+    "SIDEBAR": {
+        "show_search": False,
+        "show_all_applications": False,
+        "navigation": [
+            {
+                "items": [
+                    _item(_("Home"), "home", "outkey_home", "view_configuration"),
+                ]
+            },
+            {
+                "title": _("Settings → Technical"),
+                "separator": True,
+                "items": [
+                    _item(
+                        _("API Sync Configurations"),
+                        "api",
+                        "outkey_configuration_changelist",
+                        "view_configuration",
+                    ),
+                    _item(
+                        _("Sync Lines"), "sync_alt", "outkey_syncline_changelist", "view_syncline"
+                    ),
+                    _item(
+                        _("Audit"), "history", "outkey_auditrecord_changelist", "view_auditrecord"
+                    ),
+                    _item(_("Keys"), "key", "outkey_knownkey_changelist", "view_knownkey"),
+                ],
+            },
+            {
+                "title": _("People"),
+                "separator": True,
+                "items": [
+                    {
+                        "title": _("Users"),
+                        "icon": "person",
+                        "link": reverse_lazy("admin:auth_user_changelist"),
+                        "permission": lambda request: request.user.is_superuser,
+                    },
+                ],
+            },
+        ],
+    },
+}

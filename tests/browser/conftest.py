@@ -1,0 +1,126 @@
+"""The pages as a person sees them: outkey serves, and Debian's Chromium looks."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from database.conftest import free_port
+from outkey.spar import Spar
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server and how to get in."""
+
+    url: str
+    home: Path
+    password: str
+
+    def command(self, *arguments: str, stdin: str = "") -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(self.home)},
+        )
+        return done.stdout
+
+
+@pytest.fixture(scope="session")
+def spar() -> Iterator[Spar]:
+    with Spar() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Start outkey with its samples in a home of its own."""
+    home, port = tmp_path_factory.mktemp("served"), free_port()
+    log = (home / "log").open("w")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "outkey.hosts.cli.main", "serve", "--demo", "--port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+        env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(home / "home")},
+    )
+    assert process.stdout is not None
+    said = "".join(process.stdout.readline() for _ in range(4))
+    password = re.search(r"password  (\S+)", said)
+    assert password, said
+    url = f"http://127.0.0.1:{port}"
+    wait_for(url)
+    yield Served(url, home / "home", password[1])
+    process.terminate()
+    process.wait(20)
+    process.stdout.close()
+    log.close()
+
+
+def wait_for(url: str) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail("the server did not start")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        reason = "missing program: chromium (Debian package chromium)"
+        (pytest.fail if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING") else pytest.skip)(reason)
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Browser, served: Served) -> Iterator[Page]:
+    """A page where the administrator is logged in; errors of its scripts fail the test."""
+    context = browser.new_context(base_url=served.url, viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(10_000)
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    log_in(opened, "admin", served.password)
+    yield opened
+    context.close()
+    assert errors == []
+
+
+def log_in(page: Page, name: str, password: str) -> None:
+    page.goto("/login/")
+    page.fill("[name=username]", name)
+    page.fill("[name=password]", password)
+    page.press("[name=password]", "Enter")
+    page.wait_for_load_state("networkidle")

@@ -1,0 +1,376 @@
+"""What an administrator does in the browser, and what nobody may see or do there."""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from browser.conftest import Served, log_in
+from outkey.spar import Spar
+from outkey.testing.canary import Canaries
+
+LIST = "/outkey/configuration/"
+
+
+def new(page: Page, name: str, url: str, kind: str, path: str) -> None:
+    """Fill in the form of a new configuration as far as all types have it."""
+    page.goto(LIST + "add/")
+    page.fill("#f-name", name)
+    page.fill("#f-base_url", url)
+    page.select_option("#f-environment", "test")
+    page.select_option("#f-network", "internal")
+    tab(page, "Verification")
+    page.locator('[name="verification.test_path"]').fill(path)
+    tab(page, "Authentication")
+    page.select_option("#f-authentication_type", kind)
+
+
+def tab(page: Page, name: str) -> None:
+    page.get_by_role("tab", name=re.compile(f"^{name}")).click()
+
+
+def save(page: Page) -> None:
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_load_state("networkidle")
+
+
+def run_test(page: Page) -> str:
+    page.get_by_role("button", name="Test connection").click()
+    page.locator("#outcome .ok-success, #outcome div.ok-error").first.wait_for()
+    return page.locator("#outcome").inner_text()
+
+
+def visible_fields(page: Page) -> set[str]:
+    fields = page.locator("[data-field]:visible")
+    return {str(field.get_attribute("data-field")) for field in fields.all()}
+
+
+def test_basic_fails_with_the_wrong_password_and_passes_with_the_right_one(
+    page: Page, spar: Spar
+) -> None:
+    new(page, "by basic", spar.url, "basic", "/basic")
+    page.fill("#f-username", "sparring")
+    page.locator('[name="secret:password"]').fill("wrong")
+    save(page)
+    expect(page.get_by_text("by basic is saved.")).to_be_visible()
+    tab(page, "Authentication")
+    told = run_test(page)
+    assert "invalid_credentials" in told
+    assert "Check the username and password, or the token." in told
+    page.get_by_role("button", name="Replace").first.click()
+    page.locator('[name="secret:password"]').fill("open sesame")
+    # The draft works before it is saved, and what is kept is still the wrong one.
+    assert "by basic works." in run_test(page)
+    save(page)
+    assert "by basic works." in run_test(page)
+    page.goto(LIST + "?q=by+basic")
+    expect(page.locator(".ok-chip")).to_have_text("working")
+
+
+def test_bearer_none_and_a_key_row_work_as_entered(page: Page, spar: Spar) -> None:
+    new(page, "by bearer", spar.url, "bearer", "/bearer")
+    page.locator('[name="secret:token"]').fill("spar-token")
+    assert "by bearer works." in run_test(page)
+    save(page)
+    new(page, "by none", spar.url, "none", "/")
+    page.select_option("#f-no_auth_reason", "development")
+    assert "by none works." in run_test(page)
+    save(page)
+    new(page, "by row", spar.url, "none", "/key")
+    page.select_option("#f-no_auth_reason", "internal")
+    tab(page, "Headers")
+    page.get_by_role("button", name="Add row").click()
+    page.get_by_label("Key").first.fill("X-API-Key")
+    page.get_by_label("Key").first.blur()
+    assert page.get_by_label("Secret").first.is_checked()
+    page.get_by_label("Value").first.fill("spar-key")
+    assert "by row works." in run_test(page)
+    save(page)
+    tab(page, "Headers")
+    assert page.get_by_label("Value").first.input_value() == ""
+    assert "by row works." in run_test(page)
+
+
+def test_every_type_shows_exactly_its_fields(page: Page) -> None:
+    page.goto(LIST + "add/")
+    tab(page, "Authentication")
+    always = {"authentication_type"}
+    for kind, own in {
+        "none": {"no_auth_reason"},
+        "basic": {"username", "password"},
+        "bearer": {"token_source", "token", "token_expires_on"},
+    }.items():
+        page.select_option("#f-authentication_type", kind)
+        assert visible_fields(page) == always | own
+
+
+def test_an_untouched_save_keeps_the_secret_and_no_page_holds_it(
+    page: Page, spar: Spar, canary: Canaries
+) -> None:
+    secret, key = canary.token("password"), canary.token("key")
+    new(page, "keeps", spar.url, "basic", "/echo")
+    page.fill("#f-username", "u")
+    page.locator('[name="secret:password"]').fill(secret)
+    tab(page, "Headers")
+    page.get_by_role("button", name="Add row").click()
+    page.get_by_label("Key").first.fill("X-API-Key")
+    page.get_by_label("Key").first.blur()
+    page.get_by_label("Value").first.fill(key)
+    tab(page, "General")
+    page.fill("#f-base_url", "nonsense")
+    save(page)
+    failed = page.content()
+    assert "ok-bad" in failed
+    tab(page, "Authentication")
+    assert page.locator('[name="secret:password"]').input_value() == ""
+    page.locator('[name="secret:password"]').fill(secret)
+    tab(page, "Headers")
+    page.get_by_label("Value").first.fill(key)
+    tab(page, "General")
+    page.fill("#f-base_url", spar.url)
+    save(page)
+    for _ in range(2):
+        save(page)
+    spar.clear()
+    run_test(page)
+    assert spar.journal[-1].values("X-API-Key") == [key]
+    page.get_by_role("button", name="Preview request").click()
+    page.locator("#curl").wait_for()
+    stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+    for where, text in {
+        "the failed form": failed,
+        "the form": page.content(),
+        "the storage": stored,
+    }.items():
+        assert list(canary.leaks(where, text.encode())) == []
+
+
+def test_a_changed_address_asks_for_the_secret_again_and_says_why(page: Page, spar: Spar) -> None:
+    new(page, "moves", spar.url, "bearer", "/bearer")
+    page.locator('[name="secret:token"]').fill("spar-token")
+    save(page)
+    tab(page, "General")
+    page.fill("#f-base_url", spar.elsewhere)
+    spar.clear()
+    told = run_test(page)
+    assert "another address" in told
+    assert spar.journal == []
+    save(page)
+    tab(page, "Authentication")
+    expect(page.locator('[data-field="token"] .ok-note').first).to_contain_text("another address")
+
+
+def test_stored_html_is_inert(page: Page, spar: Spar) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    page.on("dialog", lambda dialog: pytest.fail("a script ran") or dialog.dismiss())
+    new(page, hostile, spar.url, "none", f"/{hostile}")
+    page.select_option("#f-no_auth_reason", "development")
+    tab(page, "Headers")
+    page.get_by_role("button", name="Add row").click()
+    page.get_by_label("Key").first.fill("X-Html")
+    page.get_by_label("Value").first.fill(hostile)
+    save(page)
+    run_test(page)
+    page.get_by_role("button", name="Preview request").click()
+    page.locator("#curl").wait_for()
+    for path in (LIST, "/outkey/configuration/home/", "/outkey/auditrecord/"):
+        page.goto(path)
+        assert page.locator("img[src=x]").count() == 0
+    assert hostile in page.goto(LIST).text().replace("&lt;", "<").replace("&gt;", ">")  # type: ignore[union-attr]
+
+
+def test_two_editors_at_once_the_second_is_told(
+    page: Page, browser: Browser, served: Served, spar: Spar
+) -> None:
+    new(page, "shared", spar.url, "none", "/")
+    page.select_option("#f-no_auth_reason", "development")
+    save(page)
+    context = browser.new_context(base_url=served.url)
+    second = context.new_page()
+    log_in(second, "admin", served.password)
+    second.goto(page.url)
+    for editor, text in ((page, "first"), (second, "second")):
+        tab(editor, "General")
+        editor.fill("#f-notes", text)
+        save(editor)
+    expect(second.get_by_text("somebody else has changed")).to_be_visible()
+    assert 'notes = "first"' in served.command("export", "shared")
+    context.close()
+
+
+def people(served: Served) -> dict[str, str]:
+    """Make one person in each group, and return their passwords."""
+    program = (
+        "from outkey.hosts.server.home import prepare, PAGES\nprepare(PAGES)\n"
+        "from django.contrib.auth.models import Group, User\n"
+        "for name in ('Administrator', 'Operator', 'Auditor'):\n"
+        "    user, made = User.objects.get_or_create(username=name.lower(), is_staff=True)\n"
+        "    user.set_password('a long password ' + name)\n"
+        "    user.save()\n"
+        "    user.groups.set([Group.objects.get(name=name)])\n"
+    )
+    environment = {"OUTKEY_HOME": str(served.home)}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+    names = ("Administrator", "Operator", "Auditor")
+    return {name.lower(): f"a long password {name}" for name in names}
+
+
+def test_each_page_and_action_refuses_the_wrong_group(
+    browser: Browser, served: Served, page: Page
+) -> None:
+    page.goto(LIST + "?q=demo+bearer")
+    page.get_by_role("link", name="demo bearer").click()
+    change = page.url.removeprefix(served.url).partition("#")[0]
+    allowed = {
+        LIST: {"administrator", "operator"},
+        "/outkey/configuration/home/": {"administrator", "operator"},
+        change: {"administrator", "operator"},
+        LIST + "add/": {"administrator"},
+        change + "delete/": {"administrator"},
+        "/outkey/auditrecord/": {"administrator", "operator", "auditor"},
+        "/outkey/knownkey/": {"administrator"},
+        "/outkey/syncline/": {"administrator", "operator"},
+        "/auth/user/": set(),
+    }
+    posts = {
+        change: {"administrator"},
+        change + "test/": {"administrator", "operator"},
+        change + "delete/": {"administrator"},
+        "/outkey/knownkey/add/": {"administrator"},
+        "/outkey/auditrecord/verify/": {"administrator", "operator", "auditor"},
+        "/outkey/syncline/add/": {"administrator"},
+    }
+    for name, password in people(served).items():
+        context = browser.new_context(base_url=served.url)
+        theirs = context.new_page()
+        log_in(theirs, name, password)
+        for path, groups in allowed.items():
+            response = theirs.goto(path)
+            assert response is not None
+            assert (response.status == 200) == (name in groups), (name, path, response.status)
+        if name != "administrator":
+            theirs.goto("/outkey/auditrecord/")
+            token = theirs.locator('[name="csrfmiddlewaretoken"]').first.input_value()
+            for path, groups in posts.items():
+                status = theirs.evaluate(
+                    "async ([path, token]) => (await fetch(path, {method: 'POST', headers:"
+                    " {'X-CSRFToken': token}})).status",
+                    [path, token],
+                )
+                assert (status == 403) == (name not in groups), (name, path, status)
+        context.close()
+
+
+def test_a_post_without_its_token_or_by_get_is_refused(page: Page) -> None:
+    page.goto(LIST + "?q=demo+bearer")
+    page.get_by_role("link", name="demo bearer").click()
+    change = page.url.partition("#")[0]
+    script = "async ([path, method]) => (await fetch(path, {method})).status"
+    for path in (change, change + "test/", change + "delete/", change + "preview/"):
+        assert page.evaluate(script, [path, "POST"]) == 403
+    for path in (change + "test/", change + "preview/", "/outkey/auditrecord/export/"):
+        assert page.evaluate(script, [path, "GET"]) == 405
+
+
+def test_nothing_is_kept_by_the_browser_and_after_logout_nothing_comes_back(
+    page: Page, served: Served
+) -> None:
+    response = page.goto(LIST)
+    assert response is not None
+    headers = response.headers
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-frame-options"] == "DENY"
+    policy = headers["content-security-policy"]
+    assert "'unsafe-inline'" not in policy
+    assert "frame-ancestors 'none'" in policy
+    cookies = {cookie["name"]: cookie for cookie in page.context.cookies()}
+    assert cookies["outkey_session"]["httpOnly"]
+    assert cookies["outkey_session"]["sameSite"] == "Strict"
+    page.context.clear_cookies()
+    page.goto("/login/")
+    page.go_back()
+    assert "demo bearer" not in page.content()
+
+
+def test_a_login_is_locked_after_repeated_wrong_passwords(browser: Browser, served: Served) -> None:
+    context = browser.new_context(base_url=served.url)
+    stranger = context.new_page()
+    for _ in range(6):
+        log_in(stranger, "somebody", "wrong")
+    assert "outkey_session" not in {cookie["name"] for cookie in context.cookies()}
+    response = stranger.goto("/login/")
+    assert response is not None
+    stranger.fill("[name=username]", "somebody")
+    stranger.fill("[name=password]", "wrong")
+    with stranger.expect_response(re.compile("/login/")) as answered:
+        stranger.press("[name=password]", "Enter")
+    assert answered.value.status == 429
+    context.close()
+
+
+def test_the_tabs_are_reached_by_keyboard_and_every_input_has_a_name(page: Page) -> None:
+    page.goto(LIST + "add/")
+    page.get_by_role("tab", name="General").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("tab", name="Authentication").get_attribute("aria-selected") == "true"
+    tab(page, "Headers")
+    page.get_by_role("button", name="Add row").click()
+    nameless = page.evaluate(
+        "[...document.querySelectorAll('.ok-page input:not([type=hidden]), .ok-page select,"
+        " .ok-page textarea')].filter(e => !e.labels?.length && !e.ariaLabel).map(e => e.name)"
+    )
+    assert nameless == []
+
+
+def test_a_phone_shows_the_list_without_scrolling_sideways(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(LIST)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_keys_are_rotated_and_the_chain_verified_in_the_browser(page: Page) -> None:
+    page.goto("/outkey/knownkey/")
+    page.get_by_role("button", name="Add a key").click()
+    page.get_by_role("button", name="Promote").click()
+    page.get_by_role("button", name="Rewrap secrets").click()
+    expect(page.get_by_text("secrets were rewrapped")).to_be_visible()
+    page.goto("/outkey/auditrecord/")
+    page.get_by_role("button", name="Verify the chain").click()
+    expect(page.get_by_text("The chain is clean")).to_be_visible()
+    with page.expect_download() as downloaded:
+        page.get_by_role("button", name="Export").click()
+    lines = Path(str(downloaded.value.path())).read_text().splitlines()
+    assert any("keys:key:promoted" in line for line in lines)
+
+
+def test_a_sync_line_is_made_changed_and_deleted(page: Page) -> None:
+    page.goto("/outkey/syncline/add/")
+    page.fill("#l-name", "orders")
+    page.select_option("#l-configuration", "demo bearer")
+    page.fill("#l-method", "TRACE")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("must not be CONNECT or TRACE")).to_be_visible()
+    page.fill("#l-method", "GET")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("link", name="orders").click()
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("orders is deleted.")).to_be_visible()
+
+
+def test_the_list_renders_when_a_secret_cannot_be_opened(page: Page, served: Served) -> None:
+    key = served.home / "config" / "key"
+    right = key.read_text()
+    key.write_text("damaged")
+    try:
+        assert "demo bearer" in served.command("list")
+    finally:
+        key.write_text(right)
+    started = time.monotonic()
+    page.goto(LIST)
+    assert time.monotonic() - started < 5
+    expect(page.get_by_role("link", name="demo bearer")).to_be_visible()
