@@ -65,7 +65,7 @@ def rows(folder: Path, count: int) -> dict[str, float]:
 
     here = install(home)
     few = _verify()  # what the program needs by itself
-    _fill(here, count)
+    fill(here, count)
     database = home / "data" / "outkey.sqlite3"
     pages = []
     for _ in range(20):
@@ -81,7 +81,8 @@ def rows(folder: Path, count: int) -> dict[str, float]:
     }
 
 
-def _fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Installation, imported late
+def fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Installation, imported late
+    """Write the records of sends, many to a commit, as many threads would."""
     from outkey.core.audit import Change, Intent, Outcome, Tag
 
     names = ("Host", "User-Agent", "Accept", "Accept-Encoding", "Authorization")
@@ -95,7 +96,7 @@ def _fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Installation, imp
             facts = {"attempt": attempt} | {n: getattr(intent, n) for n in intent.__slots__}
             opened._enqueue(opened._entry(facts, awaited=False))  # noqa: SLF001
             chain.conclude(Outcome(attempt, "acme", 200, "ok", 12))
-        opened._locked_flush(force=True)  # noqa: SLF001
+        here.audit.flush()
 
 
 def _verify() -> tuple[float, float]:

@@ -25,7 +25,6 @@ from rich.progress import track
 
 CONFIGURATIONS, SECRETS_EACH = 10_000, 3
 DECRYPT_MICROSECONDS, REWRAP_SECONDS, HELP_SECONDS, PREVIEW_SECONDS = 10.0, 60.0, 0.3, 0.8
-TOKEN = "BENCH_TOKEN"
 
 
 def decrypting() -> float:

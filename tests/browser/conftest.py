@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ class Served:
 
     url: str
     home: Path
-    password: str
+    password: str = field(repr=False)  # a failed test prints its fixtures
 
     def command(self, *arguments: str, stdin: str = "") -> str:
         done = subprocess.run(

@@ -374,3 +374,18 @@ def test_the_list_renders_when_a_secret_cannot_be_opened(page: Page, served: Ser
     page.goto(LIST)
     assert time.monotonic() - started < 5
     expect(page.get_by_role("link", name="demo bearer")).to_be_visible()
+
+
+def test_a_german_browser_gets_german_pages(browser: Browser, served: Served) -> None:
+    context = browser.new_context(base_url=served.url, locale="de-DE")
+    opened = context.new_page()
+    log_in(opened, "admin", served.password)
+    opened.goto(LIST)
+    expect(opened.get_by_role("heading", name="API-Sync-Konfigurationen")).to_be_visible()
+    opened.get_by_role("link", name="error 401 invalid credentials").click()
+    opened.get_by_role("tab", name="Authentifizierung").click()
+    opened.get_by_role("button", name="Verbindung testen").click()
+    expect(opened.locator("#outcome")).to_contain_text(
+        "Benutzername und Passwort oder das Token prüfen."
+    )
+    context.close()

@@ -125,3 +125,11 @@ def test_the_tour_visits_every_stop_and_leaks_nothing() -> None:
         assert cause in done.stdout
     for secret in ("open sesame", "spar-key", "b3BlbiBzZXNhbWU", "spar-token"):
         assert secret not in done.stdout + done.stderr
+
+
+def test_every_text_of_the_pages_has_its_german() -> None:
+    tool = ROOT / "tools" / "messages.py"
+    done = subprocess.run(
+        [sys.executable, tool, "--check"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
