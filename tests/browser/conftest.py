@@ -93,7 +93,7 @@ def wait_for(url: str) -> None:
     pytest.fail("the server did not start")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not longer: it keeps an event loop running in this thread
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         reason = "missing program: chromium (Debian package chromium)"
