@@ -29,13 +29,17 @@ from outkey.core.standing import Status
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"
+CONTEXT = "outkey"
 KEYWORDS = {"_": None, "gettext": None, "gettext_lazy": None}
 
 
-def messages() -> list[str]:
-    """Return every text that the pages may show, once."""
-    found = [*_of_templates(), *_of_hosts(), *_of_core(), *_of_checks()]
-    return sorted({text for text in found if text and not text.isspace()})
+def messages() -> list[tuple[str, str]]:
+    """Return every text that the pages may show, once, with its context.
+
+    The core's words have one of ours, or Django's own German for "None" would be shown.
+    """
+    ours = {(text, CONTEXT) for text in (*_of_core(), *_of_checks(), "History") if text}
+    return sorted(ours | {(text, "") for text in (*_of_templates(), *_of_hosts()) if text})
 
 
 def _of_templates() -> Iterator[str]:
@@ -84,10 +88,11 @@ def catalogue() -> Catalog:
     file = LOCALE / "django.po"
     known = read_po(file.open("rb"), "de") if file.exists() else Catalog("de")
     made = Catalog("de", header_comment="# What the pages say, in German.", fuzzy=False)
-    for text in messages():
+    for text, context in messages():
         flags = ["python-format"] if re.search(r"%\(?\w", text) else []
-        former = known.get(text)
-        made.add(text, former.string if former else "", flags=flags)
+        former = known.get(text, context or None)
+        string = former.string if former else ""
+        made.add(text, string, flags=flags, context=context or None)
     return made
 
 

@@ -57,3 +57,4 @@ def add_samples(here: Installation, url: str) -> None:
         desk.set_secret(name, field, Secret(value))
     for draft in document.drafts:
         desk.test(here.gateway, draft.name)
+    here.audit.flush()

@@ -76,6 +76,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "title": _("API Sync Configurations"),
         "listed": listed,
         "chosen": chosen,
+        "filtered": any(chosen.values()),
         "filters": [BY_PATH[name] for name in _FILTERS],
         "statuses": [s for s in Status if s is not Status.SEALED],
         "previous": rows[0].name if rows and earlier else "",
@@ -124,7 +125,8 @@ def edit_page(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
         except OutkeyError as error:
             form.refuse(ConfigError(error.message, hint=error.hint))
         else:
-            messages.success(request, _("%s is saved.") % entered.configuration.name)
+            name = entered.configuration.name
+            messages.success(request, _("%s is saved. Test it as it is kept now.") % name)
             kept = installation().registry.get(entered.configuration.name)
             return HttpResponseRedirect(_url("change", kept))
     return _form_page(request, form, stored, status=422)
@@ -247,7 +249,12 @@ def _form_page(
         findings = check(stored, here.gateway.sender.opener(stored), now=time.time())
         if may(request, "view_auditrecord"):
             records = here.audit_rows.newest(20, configuration=stored.name)
+    standing = None
+    if stored is not None:
+        row = models.Configuration.objects.get(pk=UUID(stored.record))
+        standing = standing_of(row).status(now=time.time(), sealed=here.keys.is_sealed())
     context = {
+        "status": standing,
         "title": stored.name if stored else _("New API Sync Configuration"),
         "form": form,
         "tabs": form.tabs(findings),

@@ -61,9 +61,8 @@ def home_page(request: HttpRequest) -> HttpResponse:
         if status is not Status.WORKING:
             attention.append((list(Status).index(status), row.name, status, row))
     attention.sort(key=lambda found: found[:2])
-    weak = Configuration.objects.filter(
-        Q(base_url__startswith="http:") & ~Q(authentication_type="none")
-    )
+    sends = ~Q(authentication_type="none") | Q(headers__secret=True)
+    weak = Configuration.objects.filter(sends, base_url__startswith="http:").distinct()
     name = request.GET.get("configuration", "")
     return page(
         request,

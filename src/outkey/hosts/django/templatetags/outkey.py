@@ -7,7 +7,7 @@ from django import template
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import pgettext
 
 from outkey.core.fields import BY_PATH
 from outkey.hosts.django.pages.forms import Shown
@@ -21,13 +21,13 @@ _LAST_MOMENT = 253_402_300_800_000  # the year 10 000, in milliseconds
 def said(text: object) -> str:
     """Translate a label, help, message or status that the core has in English."""
     words = str(text or "")
-    return gettext(words) if words else ""
+    return pgettext("outkey", words) if words else ""
 
 
 @register.filter
 def status_words(status: object) -> str:
     """Return a status in words."""
-    return gettext(str(status).replace("_", " "))
+    return pgettext("outkey", str(status).replace("_", " "))
 
 
 @register.filter
@@ -47,7 +47,7 @@ def checked(value: object) -> bool:
 @register.filter
 def type_words(value: str) -> str:
     """Return an authentication type as the specification calls it."""
-    return gettext(dict(BY_PATH["authentication_type"].choices).get(value, value))
+    return pgettext("outkey", dict(BY_PATH["authentication_type"].choices).get(value, value))
 
 
 @register.filter

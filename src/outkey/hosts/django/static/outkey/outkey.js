@@ -18,8 +18,8 @@ function tabs() {
   list.forEach((tab, at) => {
     tab.addEventListener("click", () => { choose(tab); history.replaceState(null, "", "#" + tab.id); });
     tab.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (step) { event.preventDefault(); choose(list[(at + step + list.length) % list.length], true); }
+      const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + list.length, Home: 0, End: list.length - 1 }[event.key];
+      if (to !== undefined) { event.preventDefault(); choose(list[to % list.length], true); }
     });
   });
   const wrong = document.querySelector(".ok-bad, .ok-panel .ok-error");
@@ -95,21 +95,36 @@ async function ask(button, address) {
     outcome.append(note);
   } finally {
     button.disabled = false;
+    button.focus();
     outcome.removeAttribute("aria-busy");
     outcome.scrollIntoView({ block: "nearest" });
   }
 }
 
-document.addEventListener("click", (event) => {
+document.addEventListener("click", async (event) => {
   const copy = event.target.closest("[data-copy]");
-  if (copy) navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent);
+  if (!copy) return;
+  await navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent);
+  copy.textContent = "✓ " + copy.textContent.replace("✓ ", "");
 });
+
+// What was typed is not lost by leaving, and a verdict does not outlive what it was about.
+function changes() {
+  let unsaved = false;
+  form.addEventListener("input", () => {
+    unsaved = true;
+    document.getElementById("outcome").hidden = true;
+  });
+  form.addEventListener("submit", () => { unsaved = false; });
+  addEventListener("beforeunload", (event) => { if (unsaved) event.preventDefault(); });
+}
 
 if (form) {
   tabs();
   types();
   secrets();
   rows();
+  changes();
   for (const act of ["test", "preview"]) {
     const button = form.querySelector(`[data-act="${act}"]`);
     if (button) button.addEventListener("click", () => ask(button, form.dataset[act]));
