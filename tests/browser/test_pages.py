@@ -350,7 +350,7 @@ def test_keys_are_rotated_and_the_chain_verified_in_the_browser(page: Page) -> N
 def test_a_sync_line_is_made_changed_and_deleted(page: Page) -> None:
     page.goto("/outkey/syncline/add/")
     page.fill("#l-name", "orders")
-    page.select_option("#l-configuration", "demo bearer")
+    page.fill("#l-configuration", "demo bearer")
     page.fill("#l-method", "TRACE")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("must not be CONNECT or TRACE")).to_be_visible()

@@ -13,6 +13,7 @@ from outkey.core.chain import (
     canonical,
     chain_start,
     chained,
+    facts_of,
     label_of,
     sign_checkpoint,
     sign_tombstone,
@@ -177,3 +178,14 @@ def test_a_label_that_does_not_agree_with_its_record_is_found(label: Label) -> N
     rows = rows_of("a", 5)
     rows[2] = dataclasses.replace(rows[2], label=label)
     assert check(rows).first_bad == f"{rows[2].stream}:3"
+
+
+def test_a_stream_whose_key_nobody_has_is_named() -> None:
+    rows = rows_of("a", 2)
+    verdict = verify(rows, lambda _: None, checkpoints=(), tombstones=())
+    assert verdict.first_bad == "k1.a (its key is not in the ring)"
+
+
+@pytest.mark.parametrize("body", [b"no JSON", b"[1]", b"\xff"])
+def test_a_record_that_somebody_has_spoilt_says_only_that(body: bytes) -> None:
+    assert facts_of(body) == {"at": 0, "tag": "unreadable"}

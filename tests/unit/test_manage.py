@@ -211,7 +211,13 @@ def test_a_mask_is_never_stored_as_a_secret(mask: str) -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("token", ""), ("token", "a\nb"), ("token", "t\u00f6k"), ("header:X-API-Key", "a\nb")],
+    [
+        ("token", ""),
+        ("password", "x" * 70_000),
+        ("token", "a\nb"),
+        ("token", "t\u00f6k"),
+        ("header:X-API-Key", "a\nb"),
+    ],
 )
 def test_a_value_that_could_never_be_sent_does_not_replace_one_that_can(
     field: str, value: str

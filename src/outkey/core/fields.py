@@ -19,6 +19,7 @@ _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _STATUSES = re.compile(r"[1-5]\d\d(-[1-5]\d\d)?( *, *[1-5]\d\d(-[1-5]\d\d)?)*")
 _MAX_TEXT = 2000
+_MAX_NAME = 200
 
 
 class Kind(StrEnum):
@@ -105,8 +106,9 @@ def _text(field: Field, value: object) -> object:
         raise field.refuse("must be text")
     if (_STEERING if field.kind is Kind.LONG_TEXT else _CONTROL).search(value):
         raise field.refuse("holds a control character")
-    if len(value) > _MAX_TEXT:
-        raise field.refuse(f"is longer than {_MAX_TEXT} characters")
+    longest = _MAX_NAME if field.path == "name" else _MAX_TEXT
+    if len(value) > longest:
+        raise field.refuse(f"is longer than {longest} characters")
     if field.path == "username" and ":" in value:
         # RFC 7617 §2: the first colon ends the user name.
         raise field.refuse("holds a colon, which Basic authentication cannot send")

@@ -303,12 +303,12 @@ def serve(
     from outkey.hosts.server import serve as server  # noqa: PLC0415
     from outkey.spar import Spar  # noqa: PLC0415
 
-    password = server.first_administrator()
+    # Said at once: a password that is made and then not shown is lost.
+    server.announce(f"http://{host}:{port}", server.first_administrator())
     with contextlib.ExitStack() as stack:
         if demo:
             spar = stack.enter_context(Spar())
             samples.add_samples(install(home), spar.url)
-        server.announce(f"http://{host}:{port}", password)
         server.serve(host, port)
 
 

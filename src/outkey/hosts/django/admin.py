@@ -1,11 +1,21 @@
 """API Sync in Django's admin: where each page stands and who sees it in the menu."""
 
+from collections.abc import Callable
+
 from django.contrib import admin
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
 
 from outkey.hosts.django import models
 from outkey.hosts.django.pages import configurations, lines, overview
+
+View = Callable[..., HttpResponseBase]
+
+
+def _shown(place: admin.ModelAdmin) -> Callable[[View], View]:  # type: ignore[type-arg]
+    """Return what puts a view into the admin: for people who are logged in, errors as pages."""
+    return lambda view: place.admin_site.admin_view(configurations.told(view))
 
 
 @admin.register(models.Configuration)
@@ -14,7 +24,7 @@ class ConfigurationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not gen
 
     def get_urls(self) -> list[URLPattern]:
         """Put our views in the places that the admin links to."""
-        view, pages = self.admin_site.admin_view, configurations
+        view, pages = _shown(self), configurations
         return [
             path("", view(pages.list_page), name="outkey_configuration_changelist"),
             path("home/", view(overview.home_page), name="outkey_home"),
@@ -41,7 +51,7 @@ class AuditAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at 
 
     def get_urls(self) -> list[URLPattern]:
         """Put our views in the places that the admin links to."""
-        view = self.admin_site.admin_view
+        view = _shown(self)
         return [
             path("", view(overview.audit_page), name="outkey_auditrecord_changelist"),
             path("verify/", view(overview.audit_verify), name="outkey_audit_verify"),
@@ -59,7 +69,7 @@ class KeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at ru
 
     def get_urls(self) -> list[URLPattern]:
         """Put our views in the places that the admin links to."""
-        view = self.admin_site.admin_view
+        view = _shown(self)
         return [
             path("", view(overview.keys_page), name="outkey_knownkey_changelist"),
             path("<str:step>/", view(overview.keys_step), name="outkey_key_step"),
@@ -76,7 +86,7 @@ class SyncLineAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
 
     def get_urls(self) -> list[URLPattern]:
         """Put our views in the places that the admin links to."""
-        view = self.admin_site.admin_view
+        view = _shown(self)
         return [
             path("", view(lines.list_page), name="outkey_syncline_changelist"),
             path("add/", view(lines.edit_page), name="outkey_syncline_add"),

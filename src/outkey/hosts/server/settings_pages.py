@@ -1,7 +1,9 @@
 """Django settings of the embedded host with its pages: people, sessions and the admin."""
 
+import contextlib
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -9,8 +11,10 @@ from django.http import HttpRequest
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
+from outkey.core.errors import ConfigError
 from outkey.hosts.server import settings
 
+_SHORTEST_KEY = 48
 OUTKEY = settings.OUTKEY
 DATABASES = settings.DATABASES
 USE_TZ = True
@@ -19,13 +23,19 @@ TIME_ZONE = "UTC"
 
 def signing_key(file: Path) -> str:
     """Return the key that signs sessions; made once, for its owner only."""
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return file.read_text(encoding="ascii")
-    with os.fdopen(descriptor, "w", encoding="ascii") as opened:
-        opened.write(secrets.token_urlsafe(48))
-    return file.read_text(encoding="ascii")
+    if not file.exists():
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=".signing-")  # mode 0600
+        with os.fdopen(handle, "w", encoding="ascii") as opened:
+            opened.write(secrets.token_urlsafe(48))
+        with contextlib.suppress(FileExistsError):
+            os.link(name, file)  # whole or not at all, and the first one's stays
+        Path(name).unlink()
+    key = file.read_text(encoding="ascii")
+    if len(key) < _SHORTEST_KEY:
+        raise ConfigError(
+            "the file config/signing-key is damaged", hint="Delete it; people log in again."
+        )
+    return key
 
 
 # Where people reach the pages; behind TLS, cookies are for TLS only.

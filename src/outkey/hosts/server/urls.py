@@ -1,10 +1,17 @@
-"""Where the pages are: the admin at the root, and its home in front."""
+"""Where the pages are: the admin at the root, and in front what the person may see first."""
 
 from django.contrib import admin
-from django.urls import path, reverse_lazy
-from django.views.generic import RedirectView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path
 
-urlpatterns = [
-    path("", RedirectView.as_view(url=reverse_lazy("admin:outkey_home"))),
-    path("", admin.site.urls),
-]
+from outkey.hosts.django.pages.installed import may
+
+
+def beginning(request: HttpRequest) -> HttpResponse:
+    """Lead to the home page; whoever may read the audit only, to that."""
+    audit_only = may(request, "view_auditrecord") and not may(request, "view_configuration")
+    return redirect("admin:outkey_auditrecord_changelist" if audit_only else "admin:outkey_home")
+
+
+urlpatterns = [path("", beginning), path("", admin.site.urls)]

@@ -1,8 +1,9 @@
 """The pages of API Sync Configurations: list, form, test, preview, deletion."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import wraps
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -24,9 +25,11 @@ from django.views.decorators.http import require_POST
 from outkey.core.assembly import Call
 from outkey.core.checks import Finding, check
 from outkey.core.config import Configuration, SecretState
-from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.core.errors import ConfigError, HostError, OutkeyError, UnknownConfiguration
 from outkey.core.fields import BY_PATH, check_method
+from outkey.core.headers import looks_like_credential
 from outkey.core.standing import Standing, Status
+from outkey.engine.manage import refuse_unusable
 from outkey.engine.preview import preview as preview_of
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.forms import ConfigurationForm, DraftSecrets, Entered
@@ -81,7 +84,6 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "statuses": [s for s in Status if s is not Status.SEALED],
         "previous": rows[0].name if rows and earlier else "",
         "next": rows[-1].name if rows and later else "",
-        "sealed": sealed,
         "may_add": may(request, "add_configuration"),
     }
     return page(request, "outkey/list.html", context)
@@ -162,7 +164,14 @@ def _tested(
 ) -> Iterator[str]:
     here, desk = installation(), desk_for(request.user)
     desk.note_test(draft.name)
-    trial = here.gateway.trial(draft, secrets)
+    tried = draft
+    if draft != stored:
+        # A draft must not use up the permits, nor fill the record, of what is kept; and a marker
+        # that is matched against answers could be used to guess a secret that they echo.
+        marker = stored.verification.expired_marker if stored else ""
+        verification = replace(draft.verification, expired_marker=marker)
+        tried = replace(draft, name=f"{draft.name} (draft)", verification=verification)
+    trial = here.gateway.trial(tried, secrets)
     for step in trial.steps():
         yield render_to_string("outkey/test_step.html", {"step": step})
     report = trial.report()
@@ -201,6 +210,9 @@ def _draft(
         return stored, DraftSecrets({}, [], kept)
     form = ConfigurationForm(stored, request.POST, offered=offered_references())
     entered = form.entered()
+    name = entered.configuration.name if entered else ""
+    if stored is None and models.Configuration.objects.filter(name=name).exists():
+        form.refuse(ConfigError(_("there is a configuration of that name already"), field="name"))
     if entered is None or not _allowed(request, form, stored, entered):
         return render(request, "outkey/refused.html", {"errors": form.errors.values()})
     bound = entered.configuration.base.origin.bound
@@ -219,14 +231,31 @@ def _allowed(
 ) -> bool:
     """Refuse what needs a permission of its own."""
     made = entered.configuration
-    widened = made.network == "internal" and (stored is None or stored.network != made.network)
-    if widened and not may(request, "use_internal_network"):
-        message = _("you may not allow the internal network")
+    moved = stored is None or (stored.network, stored.base.origin) != (
+        made.network,
+        made.base.origin,
+    )
+    if made.network == "internal" and moved and not may(request, "use_internal_network"):
+        message = _("you may not allow the internal network, or another address in it")
         form.refuse(ConfigError(message, field="network"))
-    touched = entered.secrets or entered.references or entered.cleared
-    if touched and not may(request, "set_secret"):
+    if _touches_secrets(stored, entered) and not may(request, "set_secret"):
         form.refuse(ConfigError(_("you may not enter or clear secrets")))
+    for field, secret in entered.secrets.items():
+        try:
+            refuse_unusable(field, secret)
+        except ConfigError as error:
+            form.refuse(error)
     return not form.errors
+
+
+def _touches_secrets(stored: Configuration | None, entered: Entered) -> bool:
+    """Tell whether a secret is entered or taken away, in a plain row that looks like one too."""
+    made = entered.configuration
+    before = stored.headers if stored else ()
+    lost = {row for row in before if row.secret} - set(made.headers)
+    plain = [row for row in made.headers if not row.secret and looks_like_credential(row.key)]
+    changed = any(row not in before for row in plain)
+    return bool(entered.secrets or entered.references or entered.cleared or lost or changed)
 
 
 def _keep(request: HttpRequest, stored: Configuration | None, entered: Entered) -> None:
@@ -289,4 +318,21 @@ def page(
     request: HttpRequest, template: str, context: Mapping[str, object], status: int = 200
 ) -> HttpResponse:
     """Render a page inside the admin site."""
-    return render(request, template, {**admin.site.each_context(request), **context}, status=status)
+    known = {"sealed": installation().keys.is_sealed()}
+    everything = {**admin.site.each_context(request), **known, **context}
+    return render(request, template, everything, status=status)
+
+
+def told(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Show what outkey refuses or cannot do as a page, and not as a failure of the server."""
+
+    @wraps(view)
+    def shown(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        try:
+            return view(request, *args, **kwargs)
+        except OutkeyError as error:
+            status = 503 if isinstance(error, HostError) else 422
+            context = {"title": _("This could not be done"), "errors": [error]}
+            return page(request, "outkey/problem.html", context, status=status)
+
+    return shown

@@ -5,6 +5,7 @@ the page, so that a failed validation renders an empty input again.
 """
 
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -14,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from outkey.core.checks import Finding
 from outkey.core.config import Configuration, HeaderRow, SecretState, build, header_row
-from outkey.core.errors import ConfigError, SecretMissing
+from outkey.core.errors import ConfigError, EditConflict, SecretMissing
 from outkey.core.fields import FIELDS, Field, Kind, Tab
 from outkey.core.headers import MAX_HEADERS
 from outkey.core.reference import Reference
@@ -22,6 +23,7 @@ from outkey.core.secret import Secret
 from outkey.ports import Secrets
 
 _TYPED = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
+_VERSION = re.compile(r"[0-9]{1,9}")
 _OPTIONAL = "no_auth_reason"
 
 
@@ -115,12 +117,11 @@ class ConfigurationForm:
             self.refuse(error)
             return None
         if self._stored:
-            version = str(self._get("version"))
-            made = replace(
-                made,
-                record=self._stored.record,
-                version=int(version) if version.isdecimal() else self._stored.version,
-            )
+            version = self._get("version")
+            if not _VERSION.fullmatch(version):
+                self.refuse(EditConflict())
+                return None
+            made = replace(made, record=self._stored.record, version=int(version))
         return Entered(made, secrets, references, cleared)
 
     def refuse(self, error: ConfigError) -> None:
@@ -200,6 +201,9 @@ class ConfigurationForm:
         rows: list[HeaderRow] = []
         states = self._stored.secrets if self._stored else {}
         self.rows = []
+        if self._get(f"row-key-{MAX_HEADERS}"):
+            message = _("there are more than %s rows") % MAX_HEADERS
+            self.errors["headers"] = ConfigError(message, field="headers")
         for number in range(MAX_HEADERS):
             key, value = self._get(f"row-key-{number}").strip(), self._get(f"row-value-{number}")
             if self._get(f"row-gone-{number}") or not (key or value):

@@ -42,13 +42,15 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
         given = {name: request.POST.get(name, "").strip() for name in _FIELDS}
         values = given | ({"name": row.name} if row else {})
         try:
+            if row is None:
+                _refuse_taken(values["name"])
             desk_for(request.user).keep_line(checked_line(**values))
         except ConfigError as refused:
             error = refused
         else:
             messages.success(request, _("%s is saved.") % values["name"])
             return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
-    require(request, "view_syncline")
+    require(request, "view_syncline" if row else "add_syncline")
     context = {
         "title": row.name if row else _("New sync line"),
         "row": row,
@@ -70,3 +72,8 @@ def delete_page(request: HttpRequest, record: int) -> HttpResponse:
         messages.success(request, _("%s is deleted.") % row.name)
         return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
     return page(request, "outkey/delete.html", {"title": _("Delete %s") % row.name, "stored": row})
+
+
+def _refuse_taken(name: str) -> None:
+    if models.SyncLine.objects.filter(name=name).exists():
+        raise ConfigError(_("there is a sync line of that name already"), field="name")

@@ -76,7 +76,6 @@ def home_page(request: HttpRequest) -> HttpResponse:
             "weak": weak.order_by("name")[:_ATTENTION],
             "bars": list(chart(name)) if may(request, "view_auditrecord") else [],
             "configuration": name,
-            "sealed": sealed,
         },
     )
 
@@ -119,8 +118,6 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     records = installation().audit_rows.newest(
         _PAGE + 1, before=int(before) if before.isdecimal() else 0, **columns
     )
-    for record in records:
-        record["when"] = datetime.fromtimestamp(int(str(record.get("at", 0))) / 1000, UTC)
     shown = records[:_PAGE]
     context = {
         "title": _("Audit"),
