@@ -1,6 +1,7 @@
 """What each command does, prints and returns."""
 
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -229,7 +230,7 @@ def test_the_audit_is_listed_and_exported_without_a_value(
     newest, before = ready("audit", "list", "--json", "--limit", "2").json
     assert (newest["tag"], newest["outcome"]) == ("engine:send:ended", "ok")
     assert (before["path"], before["attempt"]) == ("/echo", newest["attempt"])
-    assert "engine:send:ended" in ready("audit", "list").out
+    assert "send ended" in ready("audit", "list").out
     records = [json.loads(line) for line in ready("audit", "export").out.splitlines()]
     assert {(r["tag"], r.get("actor", "")[:4]) for r in records} == {
         ("api:configuration:created", "cli:"),
@@ -286,3 +287,42 @@ def test_a_database_that_is_no_database_is_storage_unavailable(outkey: Terminal)
     done = outkey("list")
     assert (done.code, "storage_unavailable" in done.err) == (5, True)
     assert "Traceback" not in done.err
+
+
+def test_the_version_is_said_and_a_typing_error_is_answered_by_what_was_meant(
+    outkey: Terminal,
+) -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", outkey("--version").out)
+    for arguments, said in {
+        ("apply",): "FILE is missing",
+        ("lst",): "Did you mean list?",
+        ("list", "--jsn"): "Did you mean --json?",
+        ("audit", "list", "--limit", "abc"): "--limit is not what it should be",
+    }.items():
+        done = outkey(*arguments)
+        assert (done.code, said in done.err) == (2, True), done.err
+    helped = outkey("keys")
+    assert (helped.code, "promote" in helped.out) == (2, True)
+
+
+def test_a_preview_takes_a_path_alone_and_prints_curl(ready: Terminal) -> None:
+    told = ready("preview", "acme", "/bearer", "--curl").out
+    assert told.startswith("curl --request GET")
+    assert '"$AUTHORIZATION"' in told
+
+
+def test_what_steers_a_terminal_is_shown_and_not_obeyed(outkey: Terminal) -> None:
+    text = '[configuration."a\\u001b[31mb"]\nbase_url = "https://a.example"'
+    done = outkey("apply", "-", stdin=text)
+    assert (done.code, "\x1b" in done.err) == (2, False)
+
+
+def test_the_api_cannot_make_a_secret_visible_by_echoing_it_in_a_header(
+    outkey: Terminal, document: str, canary: Canaries
+) -> None:
+    outkey("apply", document)
+    token = canary.token()
+    outkey("secret", "set", "acme", "token", stdin=f"Bearer {token} ")
+    outkey("secret", "set", "acme", "header:X-API-Key", stdin="k")
+    for form in ("--include", "--json"):
+        assert outkey("request", "acme", f"/echo?show={token}", form).code == 0

@@ -592,7 +592,7 @@ def test_a_preview_as_curl_has_a_variable_for_every_secret_and_quotes_the_rest()
 def test_a_preview_as_curl_lets_curl_build_basic_credentials() -> None:
     made = configuration(authentication_type="basic", username="user")
     fake = fake_gateway(made, secrets={"password": "canary"})
-    assert '--user "$USERNAME:$PASSWORD"' in fake.gateway.preview("acme").curl()
+    assert '--user user:"$PASSWORD"' in fake.gateway.preview("acme").curl()
 
 
 def test_a_preview_takes_what_send_takes() -> None:

@@ -33,6 +33,7 @@ class Preview:
     url: str
     headers: tuple[PreviewHeader, ...]
     findings: tuple[Finding, ...]
+    username: str = ""
 
     def curl(self) -> str:
         """Return the request as a curl command, with a shell variable for every secret."""
@@ -45,7 +46,7 @@ class Preview:
             if name.lower() in _CURL_SETS_ITSELF:
                 continue
             if masked and prefix == "Basic ":
-                yield '--user "$USERNAME:$PASSWORD"'
+                yield f'--user {shlex.quote(f"{self.username}:")}"$PASSWORD"'
             elif masked:
                 # Quoted apart: a header's name may hold what a shell reads in double quotes.
                 variable = re.sub(r"[^A-Z0-9]", "_", name.upper())
@@ -59,7 +60,9 @@ def preview(sender: Sender, call: Call) -> Preview:
     secret = sender.opener(call.configuration)
     request = authenticated(call.request(), call.configuration, secret)
     findings = tuple(check(call.configuration, secret, now=sender.clock.now()))
-    return Preview(request.method, request.url, tuple(map(_masked, request.headers)), findings)
+    headers = tuple(map(_masked, request.headers))
+    username = call.configuration.username
+    return Preview(request.method, request.url, headers, findings, username)
 
 
 def _masked(header: Header) -> PreviewHeader:

@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from dataclasses import asdict, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="outkey",
-    help="The right credentials to the right place, or nothing at all.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -105,6 +105,23 @@ def _our_usage_error(error: Exception) -> ConfigError:
     known = [*(getattr(error, "possibilities", None) or ()), *(close.groups() if close else ())]
     hint = f"Did you mean {' or '.join(known)}? {see}" if known else see
     return ConfigError("there is no such command, option or argument", hint=hint)
+
+
+def _say_version(*, wanted: bool) -> None:
+    if wanted:
+        say(version("outkey"))
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    shown: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="show the version"),
+    ] = False,
+) -> None:
+    """Send the right credentials to the right place, or nothing at all."""
 
 
 @app.command()

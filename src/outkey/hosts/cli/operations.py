@@ -132,11 +132,10 @@ def audit_list(
     if as_json:
         say_json(records)
         return
-    columns = ("at", "tag", "configuration", "method", "origin", "path", "status", "outcome")
-    rows = ([_moment(r) if c == "at" else r.get(c, "") for c in columns] for r in records)
-    say_table(
-        ("When", "What", "Configuration", "Method", "Origin", "Path", "Status", "Outcome"), rows
-    )
+    if not records:
+        say("no records yet")
+        return
+    say_table(("When", "What", "Configuration", "Detail", "Outcome"), map(_row, records))
 
 
 @audit_app.command("export")
@@ -169,6 +168,21 @@ def audit_prune(
             removed += count
             advance(count)
     say(f"removed: {removed}")
+
+
+def _row(record: Mapping[str, object]) -> tuple[str, ...]:
+    """Return a record for a person: what it was, about what, and how it ended."""
+    request = " ".join(
+        str(record[name]) for name in ("method", "origin") if record.get(name)
+    ) + str(record.get("path", ""))
+    fields = record.get("fields")
+    names = ", ".join(map(str, fields)) if isinstance(fields, list) else ""
+    actor = f"by {record['actor']}" if record.get("actor") else ""
+    detail = " ".join(filter(None, (request, names, str(record.get("key", "")), actor)))
+    outcome = f"{record.get('status') or ''} {record.get('outcome') or record.get('code') or ''}"
+    what = str(record.get("tag", "")).partition(":")[2].replace(":", " ")
+    name = str(record.get("configuration", ""))
+    return _moment(record), what, name, detail, outcome.strip()
 
 
 def _moment(record: Mapping[str, object]) -> str:

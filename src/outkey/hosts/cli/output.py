@@ -87,7 +87,9 @@ def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")  # rather two lines than a part
     for row in rows:
         table.add_row(*(c if isinstance(c, Text) else escape(visible(str(c))) for c in row))
     Console(highlight=False, emoji=False).print(table)
