@@ -326,10 +326,11 @@ def test_the_tabs_are_reached_by_keyboard_and_every_input_has_a_name(page: Page)
     assert nameless == []
 
 
-def test_a_phone_shows_the_list_without_scrolling_sideways(page: Page) -> None:
+def test_a_phone_shows_the_pages_without_scrolling_sideways(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
-    page.goto(LIST)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for path in (LIST, LIST + "add/#tab-3", "/outkey/auditrecord/", "/outkey/configuration/home/"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 
 
 def test_keys_are_rotated_and_the_chain_verified_in_the_browser(page: Page) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.http import HttpRequest
+from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -123,7 +124,8 @@ LOGGING = {
     "disable_existing_loggers": False,
     "handlers": {"console": {"class": "logging.StreamHandler"}},
     "root": {"handlers": ["console"], "level": os.environ.get("OUTKEY_LOG_LEVEL", "WARNING")},
-    "loggers": {"django": {"handlers": ["console"], "level": "WARNING", "propagate": False}},
+    # Of a request that was refused, the page tells the person; what failed is told here.
+    "loggers": {"django": {"handlers": ["console"], "level": "ERROR", "propagate": False}},
 }
 
 STATIC_URL = "/static/"
@@ -142,13 +144,27 @@ def _may(permission: str) -> object:
 
 def _item(title: object, icon: str, view: str, permission: str) -> dict[str, object]:
     link = reverse_lazy(f"admin:{view}")
-    return {"title": title, "icon": icon, "link": link, "permission": _may(permission)}
+
+    def here(request: HttpRequest) -> bool:
+        at_home = request.path.endswith("/home/")
+        return at_home == (view == "outkey_home") and request.path.startswith(str(link))
+
+    return {
+        "title": title,
+        "icon": icon,
+        "link": link,
+        "permission": _may(permission),
+        "active": here,
+    }
 
 
 UNFOLD = {
     "SITE_TITLE": "outkey",
     "SITE_HEADER": "outkey",
     "SITE_SYMBOL": "key",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("outkey/icon.svg")}
+    ],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,

@@ -250,6 +250,8 @@ class ConfigurationForm:
         if known.path == "name":
             return self._stored.name
         value = self._stored.values().get(known.path, "")
+        if isinstance(value, float):
+            return f"{value:g}"
         return value.isoformat() if isinstance(value, date) else value
 
 

@@ -119,6 +119,11 @@ function changes() {
   addEventListener("beforeunload", (event) => { if (unsaved) event.preventDefault(); });
 }
 
+document.addEventListener("submit", (event) => {
+  const question = event.target.dataset.confirm;
+  if (question && !confirm(question)) event.preventDefault();
+});
+
 if (form) {
   tabs();
   types();
