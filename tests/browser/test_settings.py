@@ -23,6 +23,10 @@ print(answer.status_code)
 cookie = answer.cookies["outkey_session"]
 print(bool(cookie["secure"]), bool(cookie["httponly"]), cookie["samesite"], cookie["max-age"])
 print(answer["Strict-Transport-Security"])
+client.post("/login/", {"username": "my password by mistake", "password": "x"}, **inside)
+from outkey.hosts.django.pages.installed import installation
+for record in installation().audit_rows.newest(2):
+    print(record["tag"], record["actor"])
 """
 
 
@@ -45,4 +49,6 @@ def test_only_listed_addresses_are_answered_and_behind_tls_cookies_are_for_tls(
         "302",
         "True True Strict ",
         "max-age=31536000",
+        "people:session:refused web:",
+        "people:session:began web:boss",
     ], done.stderr

@@ -30,6 +30,9 @@ class Tag(StrEnum):
     KEY_PROMOTED = "keys:key:promoted"
     KEY_REWRAPPED = "keys:key:rewrapped"
     KEY_RETIRED = "keys:key:retired"
+    SESSION_BEGAN = "people:session:began"
+    SESSION_ENDED = "people:session:ended"
+    SESSION_REFUSED = "people:session:refused"
     AUDIT_EXPORTED = "audit:records:exported"
     AUDIT_PRUNED = "audit:records:pruned"
 

@@ -8,3 +8,9 @@ class ServerConfig(AppConfig):
 
     name = "outkey.hosts.server"
     label = "outkey_server"
+
+    def ready(self) -> None:
+        """Record who comes and goes."""
+        from outkey.hosts.server.people import watch  # noqa: PLC0415 - needs the models
+
+        watch()

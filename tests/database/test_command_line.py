@@ -1,0 +1,86 @@
+"""The command line and the pages on PostgreSQL: the same commands, the same answers."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from browser.test_permissions import PROGRAM
+from cli.conftest import Terminal, document_for
+from outkey.spar import Spar
+from outkey.testing.canary import Canaries
+
+
+@pytest.fixture
+def empty(postgresql_url: str) -> str:
+    """A database of its own, without tables."""
+    with psycopg.connect(postgresql_url, autocommit=True) as server:
+        server.execute("DROP DATABASE IF EXISTS commands")
+        server.execute("CREATE DATABASE commands")
+    return postgresql_url.rpartition("/")[0] + "/commands"
+
+
+def test_everything_an_operator_does_works_on_postgresql(
+    empty: str, tmp_path: Path, canary: Canaries
+) -> None:
+    terminal = Terminal(tmp_path / "home", canary)
+
+    def outkey(*arguments: str, stdin: str = "") -> str:
+        done = terminal(*arguments, stdin=stdin, OUTKEY_DATABASE_URL=empty)
+        assert done.code == 0, done.err
+        return done.out
+
+    with Spar() as spar:
+        outkey("apply", "-", stdin=document_for(spar))
+        outkey("secret", "set", "acme", "token", stdin="spar-token")
+        outkey("secret", "set", "acme", "header:X-API-Key", stdin=canary.token())
+        assert "accepted" in outkey("request", "acme", "/bearer")
+        outkey("test", "acme")
+        assert "working" in outkey("list")
+        key = outkey("keys", "add").strip()
+        outkey("keys", "promote", key)
+        assert outkey("keys", "rewrap") == "rewrapped: 2\n"
+        assert "accepted" in outkey("request", "acme", "/bearer")
+        assert outkey("audit", "verify").startswith("clean")
+        outkey("audit", "export")
+        assert outkey("audit", "prune", "--days", "0", "--yes").startswith("removed: ")
+        assert outkey("audit", "verify").startswith("clean: 1 records")
+        assert "acme" in outkey("export")
+        outkey("delete", "acme", "--yes")
+    assert not (tmp_path / "home" / "data" / "outkey.sqlite3").exists()
+
+
+def test_the_pages_hold_on_postgresql(empty: str, tmp_path: Path) -> None:
+    environment = {"OUTKEY_HOME": str(tmp_path / "home"), "OUTKEY_DATABASE_URL": empty}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "everything holds\n", done.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://u:hunter2?x@h/d", "postgresql://u:hun/ter2@h:x/d", "mysql://u:hunter2@h/d"],
+)
+def test_an_address_that_is_none_is_refused_and_not_repeated(
+    url: str, tmp_path: Path, canary: Canaries
+) -> None:
+    done = Terminal(tmp_path / "home", canary)("list", "--json", OUTKEY_DATABASE_URL=url)
+    assert done.code == 2
+    assert done.json["error"]["code"] == "configuration"
+    assert "hun" not in done.out + done.err
+
+
+def test_a_database_that_does_not_answer_is_storage_unavailable(
+    tmp_path: Path, canary: Canaries
+) -> None:
+    url = "postgresql://outkey:hunter2@127.0.0.1:1/outkey"
+    done = Terminal(tmp_path / "home", canary)("list", "--json", OUTKEY_DATABASE_URL=url)
+    assert (done.code, done.json["error"]["code"]) == (5, "storage_unavailable")
+    assert "hunter2" not in done.out + done.err
