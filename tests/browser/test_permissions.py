@@ -93,6 +93,17 @@ assert b"already" in b"".join(taken)
 b"".join(admin.post(place + "test/", form("inner", **{"verification.test_path": "/echo"})))
 assert here.audit_rows.newest(1)[0]["configuration"] == "inner (draft)"
 
+# Tests that wait for slow servers leave threads for everybody else.
+from outkey.hosts.django.pages.configurations import _running
+for _ in range(12):
+    assert _running.acquire(blocking=False)
+busy = admin.post(place + "test/", form("inner"))
+assert b"many tests are running" in b"".join(busy)
+for _ in range(12):
+    _running.release()
+for _ in range(15):
+    assert b"inner works." in b"".join(admin.post(place + "test/", form("inner")))
+
 # Sync lines: adding is not changing.
 lines = person("liner", "view_syncline", "add_syncline")
 line = {"name": "nightly", "configuration": "inner", "method": "GET", "path": "/"}

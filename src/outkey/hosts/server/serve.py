@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group, User
 from django.core.wsgi import get_wsgi_application
 from gunicorn.app.base import BaseApplication
 
-_THREADS = 8
+_THREADS = 32
 
 
 class _Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types

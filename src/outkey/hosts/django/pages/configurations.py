@@ -1,5 +1,6 @@
 """The pages of API Sync Configurations: list, form, test, preview, deletion."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ from outkey.hosts.django.pages.installed import (
 from outkey.hosts.django.registry import standing_of
 
 PAGE = 50
+# Tests wait for other people's servers; they must leave threads for the other pages.
+_running = threading.BoundedSemaphore(12)
 _FILTERS = ("environment", "network", "authentication_type")
 
 
@@ -155,8 +158,18 @@ def try_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponseB
     drafted = _draft(request, stored)
     if isinstance(drafted, HttpResponse):
         return drafted
-    pieces = _tested(request, stored, *drafted)
+    if not _running.acquire(blocking=False):
+        busy = ConfigError(_("many tests are running"), hint=_("Try again when they have ended."))
+        return render(request, "outkey/refused.html", {"errors": [busy]})
+    pieces = _counted(_tested(request, stored, *drafted))
     return StreamingHttpResponse(pieces, content_type="text/html; charset=utf-8")
+
+
+def _counted(pieces: Iterator[str]) -> Iterator[str]:
+    try:
+        yield from pieces
+    finally:
+        _running.release()
 
 
 def _tested(
