@@ -18,7 +18,13 @@ from outkey.adapters.keyring import (
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal
 from outkey.core.envelope import BLOCK, Place, key_name_of, pad, unpack, unpad
-from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, SecretUnreadable
+from outkey.core.errors import (
+    ConfigError,
+    KeyStepRefused,
+    Sealed,
+    SecretUnreadable,
+    StorageUnavailable,
+)
 from outkey.core.secret import Secret
 
 PLACE = Place("secret", "0b7e", "password", 1, "https://api.acme.example:443")
@@ -240,7 +246,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StorageUnavailable, match="cannot be written"):
         source.save(ring.add()[0])
     assert source.load() == ring
     assert [path.name for path in tmp_path.iterdir()] == ["key"]

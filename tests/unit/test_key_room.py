@@ -10,7 +10,7 @@ from outkey.adapters.keyring import new_keyring
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.errors import AuditUnavailable, KeyStepRefused, Sealed
+from outkey.core.errors import AuditUnavailable, KeyStepRefused, Sealed, StorageUnavailable
 from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints, MemoryProcesses
 
 
@@ -174,3 +174,15 @@ def test_a_forked_child_neither_beats_nor_ends_for_its_parent(
     clock.advance(BEAT_SECONDS)
     presence.beat()
     assert len(processes.present) == 2
+
+
+def test_a_key_that_cannot_be_written_is_said_and_not_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    nowhere = KeyRoom(KeySource(tmp_path / "file" / "key", None), MemoryRegistry())
+    with pytest.raises(StorageUnavailable, match="cannot be written"):
+        nowhere.source.create()
+    with pytest.raises(StorageUnavailable, match="cannot be written"):
+        nowhere.change(lambda ring: ring)
+    (tmp_path / "key").mkdir()
+    with pytest.raises(StorageUnavailable, match="cannot be written"):
+        KeySource(tmp_path / "key", None).save(new_keyring())

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.process_lock import ProcessLock
-from outkey.core.errors import ConfigError, KeyStepRefused, Sealed
+from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, StorageUnavailable
 from outkey.ports import Clock, Processes, Registry
 
 BEAT_SECONDS = 60.0
@@ -83,7 +83,10 @@ class KeyRoom:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         file = self.source.file.with_suffix(".lock")
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError:
+            raise StorageUnavailable("the folder of the key file cannot be written") from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from outkey.adapters.keyring import Keyring, agree, new_keyring, parse, serialize
-from outkey.core.errors import ConfigError, Sealed
+from outkey.core.errors import ConfigError, Sealed, StorageUnavailable
 from outkey.core.secret import Secret
 
 
@@ -52,14 +52,21 @@ class KeySource:
                 "the key comes from OUTKEY_KEY, which outkey cannot change",
                 hint="Keep the key in a file (OUTKEY_KEY_FILE) to rotate it.",
             )
-        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".key-")  # mode 0600
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".key-")  # mode 0600
+        except OSError:
+            raise _unwritable() from None
         try:
             with os.fdopen(handle, "w", encoding="ascii") as file:
                 file.write(serialize(ring).reveal())
                 file.flush()
                 os.fsync(file.fileno())
             put(name, self.file)
+        except FileExistsError:
+            raise
+        except OSError:
+            raise _unwritable() from None
         finally:
             with contextlib.suppress(OSError):
                 Path(name).unlink()
@@ -81,3 +88,9 @@ def _refuse_open_to_others(status: os.stat_result) -> None:
         raise Sealed(
             "the key file may be read by others", hint="chmod 600 it, and consider the key known."
         )
+
+
+def _unwritable() -> StorageUnavailable:
+    return StorageUnavailable(
+        "the key file cannot be written", hint="Check its folder: owner, mode and room on the disk."
+    )
