@@ -53,17 +53,19 @@ from outkey.testing import (
 )
 from outkey.testing.contracts import (
     AuditContract,
-    AuditRowsContract,
-    CheckpointsContract,
     ClockContract,
-    PermitsContract,
-    ProcessesContract,
-    RegistryContract,
     ResolverContract,
     Scene,
     SecretsContract,
     TransportContract,
     Trial,
+)
+from outkey.testing.contracts_storage import (
+    AuditRowsContract,
+    CheckpointsContract,
+    PermitsContract,
+    ProcessesContract,
+    RegistryContract,
 )
 
 FLOOD = b"x" * (2 * 1024 * 1024)

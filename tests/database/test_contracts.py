@@ -9,7 +9,7 @@ from django.db import connection
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.core.pace import Pace
 from outkey.ports import AuditRows, Clock, Permits, Processes, Registry
-from outkey.testing.contracts import (
+from outkey.testing.contracts_storage import (
     AuditRowsContract,
     PermitsContract,
     ProcessesContract,

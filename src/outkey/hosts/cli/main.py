@@ -7,7 +7,6 @@ import sys
 import time
 from dataclasses import asdict, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +15,7 @@ from outkey.core.audit import Change, Tag
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.headers import tidy_token, tidy_value
 from outkey.core.message import Response, ResponseHeaders
+from outkey.hosts.cli.given import read_data, read_secret, read_text, split_header
 from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import (
@@ -136,7 +136,7 @@ def apply(
     from outkey.engine.manage import apply as apply_document  # noqa: PLC0415
 
     here = installation()
-    document = parse_document(_read_text(file))
+    document = parse_document(read_text(file))
     with progress_bar("applying", len(document.drafts)) as advance:
         done = apply_document(
             desk_of(here), here.gateway.sender, document, dry_run=dry_run, progress=advance
@@ -269,8 +269,8 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
         name,
         target[0] if len(target) == 2 else "GET",
         target[-1],
-        data=None if data is None else _read_data(data),
-        headers=dict(_split_header(line) for line in header or []),
+        data=None if data is None else read_data(data),
+        headers=dict(split_header(line) for line in header or []),
     )
     if not raw:
         response = _scrubbed(here, name, response)
@@ -347,7 +347,7 @@ def set_secret(
         desk.set_reference(name, field, parse_reference(reference, field=field))
     else:
         check_secret_field(here.registry.get(name), field)
-        desk.set_secret(name, field, Secret(_read_secret(field)))
+        desk.set_secret(name, field, Secret(read_secret(field)))
     say(f"set: {name} {field}")
 
 
@@ -368,41 +368,6 @@ def _scrubbed(here: "Installation", name: str, response: Response) -> Response:
     )
     body = scrubbed(response.body, secrets, username)
     return replace(response, headers=ResponseHeaders(pairs), body=body)
-
-
-def _split_header(line: str) -> tuple[str, str]:
-    name, colon, value = line.partition(":")
-    if not colon:
-        raise ConfigError("a header is KEY:VALUE", field="header")
-    return name.strip(), value.strip()
-
-
-def _read_text(file: str) -> str:
-    if file == "-":
-        return sys.stdin.read()
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ConfigError("there is no such file", field="FILE") from None
-    except (OSError, UnicodeDecodeError):
-        raise ConfigError("the document cannot be read as UTF-8 text", field="FILE") from None
-
-
-def _read_data(data: str) -> bytes:
-    if data == "-":
-        return sys.stdin.buffer.read()
-    if data.startswith("@"):
-        try:
-            return Path(data[1:]).read_bytes()
-        except OSError:
-            raise ConfigError("the file of the body cannot be read", field="data") from None
-    return data.encode()
-
-
-def _read_secret(field: str) -> str:
-    if sys.stdin.isatty():
-        return str(typer.prompt(f"New value for {field}", hide_input=True))
-    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
 
 
 if __name__ == "__main__":

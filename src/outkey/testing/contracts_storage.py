@@ -1,0 +1,471 @@
+"""Contract suites of what is stored and shared: registry, audit, permits and processes.
+
+They are used like those of `contracts`.
+"""
+
+import threading
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from datetime import date
+from itertools import groupby
+
+import pytest
+
+from outkey.core.chain import (
+    ChainRow,
+    canonical,
+    chain_start,
+    chained,
+    label_of,
+    sign_checkpoint,
+    sign_tombstone,
+    verify,
+)
+from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
+from outkey.core.envelope import Envelope, Place
+from outkey.core.errors import (
+    ConfigError,
+    EditConflict,
+    UnknownConfiguration,
+)
+from outkey.core.reference import parse_reference
+from outkey.core.standing import Standing
+from outkey.ports import (
+    AuditRows,
+    Checkpoints,
+    Clock,
+    Permits,
+    Processes,
+    Registry,
+)
+
+_KEY = b"k" * 32
+
+
+def _rows(stream: str, count: int) -> list[ChainRow]:
+    return _rows_at(stream, *range(count))
+
+
+def _rows_at(stream: str, *moments: int) -> list[ChainRow]:
+    facts = [{"at": at, "configuration": "acme", "outcome": "ok"} for at in moments]
+    records = [(canonical(fact), label_of(fact)) for fact in facts]
+    return list(chained(_KEY, stream, chain_start(_KEY, stream), 0, records))
+
+
+class AuditRowsContract(ABC):
+    """What every table of audit rows promises."""
+
+    @abstractmethod
+    def make(self) -> AuditRows:
+        """Return an empty table."""
+
+    def test_rows_come_back_one_stream_after_the_other_and_each_in_order(self) -> None:
+        table = self.make()
+        one, two = _rows("k.b", 3), _rows("k.a", 12)
+        table.append(one)
+        table.append(two[:5])
+        table.append(two[5:])
+        read = list(table.read())
+        assert sorted(read, key=lambda row: row.stream) == two + one
+        assert len([stream for stream, _ in groupby(read, key=lambda row: row.stream)]) == 2
+
+    def test_the_newest_rows_are_found_by_label_and_page(self) -> None:
+        table = self.make()
+        table.append(_rows_at("k.a", 1, 2, 3, 4))
+        assert table.count() == 4
+        first, second = table.newest(2)
+        assert (first["at"], second["at"]) == (4, 3)
+        assert [r["at"] for r in table.newest(9, before=int(str(second["id"])))] == [2, 1]
+        assert len(table.newest(9, configuration="acme", outcome="ok")) == 4
+        assert table.newest(9, configuration="other") == []
+
+    def test_old_rows_are_pruned_up_to_a_tombstone_some_at_a_time(self) -> None:
+        table = self.make()
+        ages = {"k.a": (1, 2, 30, 4), "k.b": (1, 2, 3), "k.c": (50,)}
+        for stream, moments in ages.items():
+            table.append(_rows_at(stream, *moments))
+        removed = []
+        for row in table.expired(10, 2):
+            removed.append((row.stream, row.number))
+            table.prune(sign_tombstone(_KEY, row))
+        # Row 4 of the first stream is old, but follows one that is not.
+        assert sorted(removed) == [("k.a", 2), ("k.b", 2), ("k.b", 3)]
+        left = sorted((row.stream, row.number) for row in table.read())
+        assert left == [("k.a", 3), ("k.a", 4), ("k.c", 1)]
+        assert {mark.stream: mark.number for mark in table.tombstones()} == {"k.a": 2, "k.b": 3}
+        verdict = verify(
+            table.read(), lambda _: _KEY, checkpoints=(), tombstones=table.tombstones()
+        )
+        assert (verdict.ok, verdict.rows) == (True, 3)
+        assert list(table.expired(10, 2)) == []
+
+
+class CheckpointsContract(ABC):
+    """What every place for checkpoints promises."""
+
+    @abstractmethod
+    def make(self) -> Checkpoints:
+        """Return an empty place."""
+
+    def test_checkpoints_come_back_as_they_were(self) -> None:
+        place = self.make()
+        assert list(place.read()) == []
+        marks = [sign_checkpoint(_KEY, row) for row in _rows("k.a", 3)]
+        for mark in marks:
+            place.append(mark)
+        assert list(place.read()) == marks
+
+
+class RegistryContract(ABC):
+    """What every registry of configurations promises."""
+
+    @abstractmethod
+    def make(self) -> Registry:
+        """Return an empty registry."""
+
+    def test_what_was_added_comes_back_as_it_was(self) -> None:
+        registry = self.make()
+        kept = registry.add(_configuration())
+        assert kept.record
+        assert registry.get("contract") == kept
+        assert replace(kept, record="", version=0) == _configuration()
+
+    def test_every_field_comes_back(self) -> None:
+        registry = self.make()
+        values = {
+            "base_url": "https://contract.example/v2",
+            "environment": "test",
+            "network": "internal",
+            "active": False,
+            "notes": "two\nlines",
+            "authentication_type": "bearer",
+            "no_auth_reason": "internal",
+            "username": "jürgen",
+            "token_expires_on": date(2027, 1, 31),
+            "tls.minimum_version": "1.3",
+            "tls.ca_file": "/ca.pem",
+            "tls.client_certificate": "/client.pem",
+            "limits.connect_timeout": 1.5,
+            "limits.requests_per_minute": 7,
+            "verification.test_path": "/me",
+            "verification.forbidden_means_expired": True,
+        }
+        rows = (HeaderRow("X-Tenant", "7", secret=False), HeaderRow("X-API-Key", "", secret=True))
+        made = build("contract", values, headers=rows)
+        registry.add(made)
+        assert replace(registry.get("contract"), record="", version=0) == made
+
+    def test_a_second_one_of_the_same_name_is_refused(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        with pytest.raises(ConfigError) as caught:
+            registry.add(_configuration())
+        assert caught.value.field == "name"
+
+    def test_a_change_needs_the_newest_version(self) -> None:
+        registry = self.make()
+        first = registry.add(_configuration())
+        second = registry.replace(replace(first, notes="one"))
+        assert (second.record, registry.get("contract").notes) == (first.record, "one")
+        with pytest.raises(EditConflict):
+            registry.replace(replace(first, notes="two"))
+        assert registry.get("contract").notes == "one"
+
+    def test_what_was_removed_is_unknown_and_its_record_is_not_used_again(self) -> None:
+        registry = self.make()
+        first = registry.add(_configuration())
+        registry.put_line(SyncLine("line", "contract", "GET", "/"))
+        put(registry, "token", SecretState("https://a:443"), _sealed("k1"))
+        registry.remove("contract")
+        for missing in (registry.get, registry.remove):
+            with pytest.raises(UnknownConfiguration):
+                missing("contract")
+        with pytest.raises(UnknownConfiguration):
+            registry.line("line")
+        again = registry.add(_configuration())
+        assert again.record != first.record
+        assert registry.sealed(again, "token", 1) is None
+        assert registry.get("contract").secrets == {}
+
+    def test_all_are_listed_by_name(self) -> None:
+        registry = self.make()
+        for name in ("b", "c", "a"):
+            registry.add(build(name, {"base_url": "https://contract.example"}))
+        assert [configuration.name for configuration in registry.all()] == ["a", "b", "c"]
+
+    def test_a_line_is_kept_and_changed(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        for path in ("/one", "/two"):
+            registry.put_line(SyncLine("line", "contract", "GET", path))
+        assert registry.line("line") == SyncLine("line", "contract", "GET", "/two")
+        assert registry.lines() == [SyncLine("line", "contract", "GET", "/two")]
+        with pytest.raises(UnknownConfiguration):
+            registry.line("another")
+
+    def test_a_sealed_secret_is_replaced_by_a_reference_and_back(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        stored = SecretState("https://contract.example:443", version=3, set_at=1_800_000_000.5)
+        put(registry, "token", stored, _sealed("k1"))
+        found = registry.get("contract")
+        assert found.secrets == {"token": stored}
+        assert registry.sealed(found, "token", 3) == _sealed("k1")
+        reference = parse_reference("env:TOKEN", field="token")
+        elsewhere = SecretState("https://contract.example:443", reference, 4)
+        put(registry, "token", elsewhere, None)
+        found = registry.get("contract")
+        assert found.secrets == {"token": elsewhere}
+        assert registry.sealed(found, "token", 4) is None
+
+    def test_a_pending_secret_is_not_in_use_and_two_versions_before_are_gone(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        states = [SecretState("https://contract.example:443", version=n) for n in (1, 2, 3)]
+        for state in states[:2]:
+            put(registry, "token", state, _sealed(f"k{state.version}"))
+        for _ in range(2):  # the second time one is pending already, as after a kill
+            registry.put_secret("contract", "token", states[2], _sealed("k3"))
+        found = registry.get("contract")
+        assert found.secrets == {"token": states[1]}
+        assert registry.sealed(found, "token", 3) == _sealed("k3")
+        registry.activate_secret("contract", "token", 3)
+        assert registry.get("contract").secrets == {"token": states[2]}
+        kept = [registry.sealed(found, "token", n) for n in (1, 2, 3)]
+        assert kept == [None, _sealed("k2"), _sealed("k3")]
+
+    def test_two_who_set_one_secret_at_once_leave_one_in_use(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        state = SecretState("https://contract.example:443", version=1)
+        for key in ("mine", "theirs"):
+            registry.put_secret("contract", "token", state, _sealed(key))
+        registry.activate_secret("contract", "token", 1)
+        with pytest.raises(EditConflict):
+            registry.activate_secret("contract", "token", 1)
+        with pytest.raises(EditConflict):
+            registry.put_secret("contract", "token", state, _sealed("late"))
+        found = registry.get("contract")
+        assert found.secrets == {"token": state}
+        assert registry.sealed(found, "token", 1) == _sealed("theirs")
+
+    def test_a_row_that_is_gone_takes_its_secret_along_and_no_other(self) -> None:
+        registry = self.make()
+        row = HeaderRow("X-Key", "", secret=True)
+        made = registry.add(replace(_configuration(), headers=(row,)))
+        for field in ("token", "header:X-Key"):  # set after the configuration was read
+            put(registry, field, SecretState("https://contract.example:443"), _sealed("k1"))
+        registry.replace(replace(made, headers=()))
+        assert set(registry.get("contract").secrets) == {"token"}
+        assert registry.key_uses() == {_name("k1"): 1}
+
+    def test_a_removed_line_is_unknown(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        registry.put_line(SyncLine("line", "contract", "GET", "/"))
+        registry.remove_line("line")
+        assert registry.lines() == []
+        with pytest.raises(UnknownConfiguration):
+            registry.remove_line("line")
+
+    def test_some_are_found_by_name_and_what_is_not_there_is_left_out(self) -> None:
+        registry = self.make()
+        made = [registry.add(build(n, {"base_url": "https://a.example"})) for n in ("a", "b")]
+        found = registry.find(["b", "nobody", "a"])
+        assert found == {"a": made[0], "b": made[1]}
+
+    def test_a_batch_is_kept_whole_or_not_at_all(self) -> None:
+        registry = self.make()
+        first = registry.add(_configuration())
+        with pytest.raises(EditConflict), registry.batch():  # noqa: PT012 - the last one fails
+            registry.add(build("another", {"base_url": "https://a.example"}))
+            put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+            registry.replace(replace(first, version=7))
+        assert [c.name for c in registry.all()] == ["contract"]
+        assert registry.get("contract").secrets == {}
+        with registry.batch():
+            registry.add(build("another", {"base_url": "https://a.example"}))
+        assert [c.name for c in registry.all()] == ["another", "contract"]
+
+    def test_check_values_of_keys_are_kept_once(self) -> None:
+        registry = self.make()
+        assert registry.known_keys() == {}
+        registry.put_known_keys({"k1": b"1"})
+        registry.put_known_keys({"k1": b"changed", "k2": b"2"})
+        assert registry.known_keys() == {"k1": b"1", "k2": b"2"}
+
+    def test_a_cleared_secret_is_gone_in_all_versions(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        for version in (1, 2):
+            state = SecretState("https://contract.example:443", version=version)
+            put(registry, "token", state, _sealed("k1"))
+        registry.clear_secret("contract", "token")
+        found = registry.get("contract")
+        assert found.secrets == {}
+        assert [registry.sealed(found, "token", version) for version in (1, 2)] == [None, None]
+        assert registry.key_uses() == {}
+
+    def test_a_standing_says_what_is_missing_stored_and_about_to_expire(self) -> None:
+        registry = self.make()
+        day = date(2027, 1, 31)
+        values = {"base_url": "https://contract.example", "authentication_type": "bearer"}
+        registry.add(build("contract", values | {"token_expires_on": day}))
+        known = standing(registry)
+        assert (known.needs_secret, known.stores_secret, known.expires_on) == (True, False, day)
+        put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+        (found,) = registry.summaries()
+        assert (found.standing.needs_secret, found.standing.stores_secret) == (False, True)
+        registry.clear_secret("contract", "token")
+        assert standing(registry).needs_secret
+
+    def test_how_a_test_ended_holds_until_something_changes(self) -> None:
+        registry = self.make()
+        made = registry.add(_configuration())
+        assert standing(registry) == Standing()
+        registry.put_trial(made, 10.0, "")
+        assert standing(registry) == Standing(10.0, 10.0, "", current=True)
+        registry.put_trial(made, 20.0, "timeout")
+        failing = Standing(20.0, 10.0, "timeout", current=True)
+        assert standing(registry) == failing
+        put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+        assert standing(registry) == replace(failing, current=False)
+        registry.put_trial(made, 30.0, "")  # of the state before the secret was set
+        assert standing(registry) == replace(failing, current=False)
+        registry.put_trial(registry.get("contract"), 40.0, "")
+        assert standing(registry).current
+        registry.replace(made)
+        assert not standing(registry).current
+
+    def test_ciphertexts_are_counted_found_and_swapped_by_their_key(self) -> None:
+        registry = self.make()
+        record = registry.add(_configuration()).record
+        origin = "https://contract.example:443"
+        for number in range(3):
+            state = SecretState(origin, version=number + 4)
+            put(registry, f"header:X-{number}", state, _sealed("old"))
+        assert registry.key_uses() == {_name("old"): 3}
+        rows = registry.sealed_by_others(_name("new"), 2)
+        assert len(rows) == 2
+        assert rows[0].place == Place("secret", record, "header:X-0", 4, origin)
+        for row in registry.sealed_by_others(_name("new"), 10):
+            assert registry.swap_sealed(row, _sealed("new"))
+        assert registry.key_uses() == {_name("new"): 3}
+        assert registry.sealed_by_others(_name("new"), 10) == []
+        assert not registry.swap_sealed(rows[0], _sealed("old"))
+        assert registry.key_uses() == {_name("new"): 3}
+
+
+def standing(registry: Registry) -> Standing:
+    """Return how the contract's configuration stands, apart from its secrets."""
+    (found,) = registry.summaries()
+    assert found[:2] == ("contract", "https://contract.example")
+    return replace(found.standing, stores_secret=False)
+
+
+def put(registry: Registry, field: str, state: SecretState, sealed: bytes | None) -> None:
+    """Keep a secret of the contract's configuration and use it at once."""
+    registry.put_secret("contract", field, state, sealed)
+    registry.activate_secret("contract", field, state.version)
+
+
+def _sealed(key: str) -> bytes:
+    """Return bytes in the form of an envelope that no key opens."""
+    return Envelope(key.encode().ljust(8), b"n" * 12, b"w" * 48, b"n" * 12, b"c" * 80).pack()
+
+
+def _name(key: str) -> str:
+    return key.encode().ljust(8).hex()
+
+
+def _configuration() -> Configuration:
+    return build("contract", {"base_url": "https://contract.example"})
+
+
+class PermitsContract(ABC):
+    """What every issuer of permits promises."""
+
+    @abstractmethod
+    def make(self, clock: Clock) -> Permits:
+        """Return an issuer that reads this clock; issuers of one test share their paces."""
+
+    @abstractmethod
+    def clock(self) -> Clock:
+        """Return a clock for it."""
+
+    def test_without_a_limit_nobody_waits(self) -> None:
+        permits = self.make(self.clock())
+        assert {permits.reserve("a", None, 1.0) for _ in range(100)} == {0.0}
+
+    def test_never_more_than_the_limit_in_any_minute(self) -> None:
+        clock = self.clock()
+        permits = self.make(clock)
+        sent = []
+        for _ in range(200):
+            wait = permits.reserve("a", 60, 600.0)
+            assert wait is not None
+            sent.append(clock.monotonic() + wait)
+        busiest = max(sum(start <= t < start + 60 for t in sent) for start in sent)
+        assert busiest <= 60
+
+    def test_a_wait_beyond_the_patience_takes_no_permit(self) -> None:
+        permits = self.make(self.clock())
+        assert permits.reserve("a", 1, 1.0) == 0.0
+        assert permits.reserve("a", 1, 1.0) is None
+        wait = permits.reserve("a", 1, 120.0)
+        assert wait is not None
+        assert 0 < wait <= 60
+
+    def test_a_hold_stops_one_configuration_only(self) -> None:
+        permits = self.make(self.clock())
+        permits.hold("a", 10)
+        assert permits.reserve("a", None, 1.0) is None
+        assert permits.reserve("b", None, 1.0) == 0.0
+
+    def test_two_issuers_share_one_limit_and_one_hold(self) -> None:
+        clock = self.clock()
+        one, two = self.make(clock), self.make(clock)
+        sent = []
+        for number in range(150):
+            wait = (two if number % 3 else one).reserve("a", 60, 600.0)
+            assert wait is not None
+            sent.append(clock.monotonic() + wait)
+        assert max(sum(start <= t < start + 60 for t in sent) for start in sent) <= 60
+        one.hold("b", 10)
+        assert two.reserve("b", 60, 5.0) is None
+        wait = two.reserve("b", 60, 20.0)
+        assert wait is not None
+        assert 9 < wait <= 10
+
+    def test_concurrent_callers_share_one_limit(self) -> None:
+        permits = self.make(self.clock())
+        waits: list[float | None] = []
+        threads = [
+            threading.Thread(target=lambda: waits.append(permits.reserve("a", 20, 0.0)))
+            for _ in range(20)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert waits.count(0.0) == 1
+
+
+class ProcessesContract(ABC):
+    """What every list of processes promises."""
+
+    @abstractmethod
+    def make(self) -> Processes:
+        """Return an empty list."""
+
+    def test_only_processes_that_are_alive_and_lack_a_key_are_named(self) -> None:
+        processes = self.make()
+        processes.seen("old", ["k1"], 50.0)
+        processes.seen("both", ["k1", "k2"], 100.0)
+        processes.seen("late", ["k1"], 90.0)
+        processes.seen("late", ["k1"], 110.0)
+        processes.seen("ended", ["k1"], 110.0)
+        processes.gone("ended")
+        (named,) = processes.lacking("k2", since=95.0)
+        assert named.endswith("late")
+        assert processes.lacking("k1", since=0.0) == []
