@@ -104,6 +104,28 @@ for _ in range(12):
 for _ in range(15):
     assert b"inner works." in b"".join(admin.post(place + "test/", form("inner")))
 
+# The list's filter shows exactly those whose status it is.
+from datetime import date, timedelta
+today = date.today()
+samples = {
+    "f-working": {"tested_revision": 1},
+    "f-failing": {"tested_revision": 1, "cause": "timeout"},
+    "f-never_tested": {},
+    "f-expired": {"tested_revision": 1, "cause": "tls", "expires_on": today - timedelta(days=3)},
+    "f-expiring_soon": {"tested_revision": 1, "expires_on": today + timedelta(days=3)},
+    "f-needs_secret": {"needs_secret": True, "tested_revision": 1, "cause": "tls"},
+}
+for name, columns in samples.items():
+    Configuration.objects.create(name=name, base_url="https://a.example", **columns)
+for name in samples:
+    status = name.removeprefix("f-")
+    listed = admin.get(f"/outkey/configuration/?q=f-&status={status}").content.decode()
+    assert [other for other in samples if f">{other}<" in listed] == [name], name
+assert all(f">{name}<" in admin.get("/outkey/configuration/?q=f-").content.decode()
+           for name in samples)
+Configuration.objects.filter(name__startswith="f-").delete()
+assert admin.get("/outkey/auditrecord/?before=" + "9" * 5000).status_code == 200
+
 # Sync lines: adding is not changing.
 lines = person("liner", "view_syncline", "add_syncline")
 line = {"name": "nightly", "configuration": "inner", "method": "GET", "path": "/"}

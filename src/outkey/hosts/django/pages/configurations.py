@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from uuid import UUID
 
@@ -24,7 +25,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.assembly import Call
-from outkey.core.checks import Finding, check
+from outkey.core.checks import WARN_DAYS, Finding, check
 from outkey.core.config import Configuration, SecretState
 from outkey.core.errors import ConfigError, HostError, OutkeyError, UnknownConfiguration
 from outkey.core.fields import BY_PATH, check_method
@@ -99,17 +100,23 @@ def _filtered(chosen: dict[str, str]) -> QuerySet[models.Configuration]:
             found = found.filter(**{name: chosen[name]})
     if chosen["q"]:
         found = found.filter(Q(name__icontains=chosen["q"]) | Q(base_url__icontains=chosen["q"]))
+    today = datetime.now(UTC).date()
     current = Q(tested_revision=F("revision"))
+    # In the order of what needs attention first, as a status is chosen.
     conditions = {
         Status.NEEDS_SECRET: Q(needs_secret=True),
-        Status.EXPIRED: Q(expires_on__lt=time.strftime("%Y-%m-%d", time.gmtime())),
-        Status.EXPIRING_SOON: Q(expires_on__isnull=False),
+        Status.EXPIRED: Q(expires_on__lt=today),
         Status.FAILING: current & ~Q(cause=""),
-        Status.NEVER_TESTED: ~current | Q(tested_revision=None),
-        Status.WORKING: current & Q(cause="", needs_secret=False),
+        Status.EXPIRING_SOON: Q(expires_on__lte=today + timedelta(days=WARN_DAYS)),
+        Status.NEVER_TESTED: ~current,
     }
-    wanted = chosen["status"]
-    return found.filter(conditions[Status(wanted)]) if wanted in conditions else found
+    if chosen["status"] not in {*conditions, Status.WORKING}:
+        return found
+    for status, condition in conditions.items():
+        if status == chosen["status"]:
+            return found.filter(condition)
+        found = found.exclude(condition)
+    return found
 
 
 def edit_page(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
@@ -158,14 +165,16 @@ def try_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponseB
     drafted = _draft(request, stored)
     if isinstance(drafted, HttpResponse):
         return drafted
-    if not _running.acquire(blocking=False):
-        busy = ConfigError(_("many tests are running"), hint=_("Try again when they have ended."))
-        return render(request, "outkey/refused.html", {"errors": [busy]})
     pieces = _counted(_tested(request, stored, *drafted))
     return StreamingHttpResponse(pieces, content_type="text/html; charset=utf-8")
 
 
 def _counted(pieces: Iterator[str]) -> Iterator[str]:
+    # Here and not before: what never begins to be read would never be given back.
+    if not _running.acquire(blocking=False):
+        busy = ConfigError(_("many tests are running"), hint=_("Try again when they have ended."))
+        yield render_to_string("outkey/refused.html", {"errors": [busy]})
+        return
     try:
         yield from pieces
     finally:

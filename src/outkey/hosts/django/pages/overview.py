@@ -1,5 +1,6 @@
 """Home, audit and keys: what needs attention, what was sent, and what seals it."""
 
+import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -35,6 +36,12 @@ _HOURS = 24
 _CHARTED = 100_000  # records; a chart of more would take longer than a page may
 _ATTENTION = 12
 _PAGE = 50
+_ROW = re.compile(r"[0-9]{1,18}")
+# Outcomes of what outkey itself did not send, or did not follow.
+_REFUSALS = frozenset(
+    {"egress_denied", "redirect_blocked", "rate_limited", "secret_missing", "configuration"}
+    | {"sealed", "secret_rebind_required", "inactive", "header_conflict", "audit_unavailable"}
+)
 
 
 @dataclass(frozen=True)
@@ -103,12 +110,6 @@ def chart(configuration: str = "") -> Iterator[Bar]:
         yield Bar(label, ok, failed, refused, sum(found.values()))
 
 
-_REFUSALS = frozenset(
-    {"egress_denied", "redirect_blocked", "rate_limited", "secret_missing", "configuration"}
-    | {"sealed", "secret_rebind_required", "inactive", "header_conflict", "audit_unavailable"}
-)
-
-
 def audit_page(request: HttpRequest) -> HttpResponse:
     """List the audit, newest first, with filters and keyset paging."""
     require(request, "view_auditrecord")
@@ -116,7 +117,7 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     before = request.GET.get("before", "")
     columns = {name: value for name, value in chosen.items() if value}
     records = installation().audit_rows.newest(
-        _PAGE + 1, before=int(before) if before.isdecimal() else 0, **columns
+        _PAGE + 1, before=int(before) if _ROW.fullmatch(before) else 0, **columns
     )
     shown = records[:_PAGE]
     context = {
