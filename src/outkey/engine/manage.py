@@ -1,4 +1,4 @@
-"""Changing what an installation keeps: documents are applied and references set."""
+"""Changing what an installation keeps: configurations, secrets, lines, tests and the audit."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
