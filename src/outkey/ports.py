@@ -41,7 +41,7 @@ class Registry(Configurations, Protocol):
         """Keep all of what is changed inside, or none of it."""
 
     def add(self, configuration: Configuration) -> Configuration:
-        """Keep a new configuration and return it with its record and version."""
+        """Keep a new configuration with its references; return it with record and version."""
 
     def replace(self, configuration: Configuration) -> Configuration:
         """Keep a changed configuration, or raise EditConflict if its version is not the newest."""

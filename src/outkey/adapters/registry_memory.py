@@ -63,12 +63,15 @@ class MemoryRegistry:
             raise
 
     def add(self, configuration: Configuration) -> Configuration:
-        """Keep a new configuration and return it with its record and version."""
+        """Keep a new configuration with its references; return it with record and version."""
         with self._lock:
             if configuration.name in self._configurations:
                 raise ConfigError("there is a configuration of that name already", field="name")
-            # Secrets come by `put_secret`, as they do everywhere.
-            kept = replace(configuration, record=uuid4().hex, version=1, revision=1, secrets={})
+            known = configuration.secrets.items()
+            references = {name: state for name, state in known if state.reference is not None}
+            kept = replace(
+                configuration, record=uuid4().hex, version=1, revision=1, secrets=references
+            )
             self._configurations[kept.name] = kept
             return kept
 

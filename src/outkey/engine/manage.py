@@ -82,11 +82,13 @@ class Desk:
         self.audit.note(*(self._described(stored, made) for stored, made in changes))
         with self.registry.batch():
             for stored, made in changes:
-                kept = self.registry.add(made) if stored is None else self.registry.replace(made)
-                before = stored.secrets if stored else {}
+                if stored is None:
+                    self.registry.add(made)
+                    continue
+                self.registry.replace(made)
                 for field, state in made.secrets.items():
-                    if before.get(field) != state:
-                        self._put_reference(kept.name, field, state)
+                    if stored.secrets.get(field) != state:
+                        self._put_reference(made.name, field, state)
 
     def test(self, gateway: Gateway, name: str) -> Report:
         """Test a configuration and keep how that ended."""

@@ -155,6 +155,16 @@ class RegistryContract(ABC):
         registry.add(made)
         assert replace(registry.get("contract"), record="", version=0) == made
 
+    def test_a_new_one_is_kept_with_its_references(self) -> None:
+        registry = self.make()
+        reference = parse_reference("env:TOKEN", field="token")
+        values = {"base_url": "https://contract.example", "authentication_type": "bearer"}
+        made = build("contract", values, references={"token": reference})
+        registry.add(made)
+        assert registry.get("contract").secrets == made.secrets
+        (found,) = registry.summaries()
+        assert not found.standing.needs_secret
+
     def test_a_second_one_of_the_same_name_is_refused(self) -> None:
         registry = self.make()
         registry.add(_configuration())

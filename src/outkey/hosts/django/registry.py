@@ -115,7 +115,7 @@ class DjangoRegistry:
 
     @translated
     def add(self, configuration: config.Configuration) -> config.Configuration:
-        """Keep a new configuration and return it with its record and version."""
+        """Keep a new configuration with its references; return it with record and version."""
         with transaction.atomic():
             try:
                 with transaction.atomic():
@@ -126,6 +126,12 @@ class DjangoRegistry:
                 message = "there is a configuration of that name already"
                 raise ConfigError(message, field="name") from None
             _keep_rows(row, configuration)
+            # A reference needs no proof that it opens, and a new configuration had nothing before.
+            models.SecretValue.objects.bulk_create(
+                _value(row, field, state, models.SecretLabel.CURRENT, None)
+                for field, state in configuration.secrets.items()
+                if state.reference is not None
+            )
         return replace(configuration, record=row.id.hex, version=row.version, revision=row.revision)
 
     @translated
@@ -188,18 +194,7 @@ class DjangoRegistry:
             versions.filter(label=models.SecretLabel.PENDING).delete()
             if versions.filter(version=state.version).exists():
                 raise EditConflict
-            models.SecretValue.objects.create(
-                configuration=row,
-                field=field,
-                version=state.version,
-                label=models.SecretLabel.PENDING,
-                origin=state.origin,
-                reference=str(state.reference or ""),
-                sealed=sealed,
-                key_id="" if sealed is None else key_name_of(sealed),
-                set_at=state.set_at,
-                set_by=state.set_by,
-            )
+            _value(row, field, state, models.SecretLabel.PENDING, sealed).save(force_insert=True)
 
     @translated
     def activate_secret(self, name: str, field: str, version: int) -> None:
@@ -353,6 +348,27 @@ def _keep_rows(row: models.Configuration, configuration: config.Configuration) -
     models.HeaderRow.objects.bulk_create(
         models.HeaderRow(configuration=row, position=n, key=h.key, value=h.value, secret=h.secret)
         for n, h in enumerate(configuration.headers)
+    )
+
+
+def _value(
+    row: models.Configuration,
+    field: str,
+    state: config.SecretState,
+    label: models.SecretLabel,
+    sealed: bytes | None,
+) -> models.SecretValue:
+    return models.SecretValue(
+        configuration=row,
+        field=field,
+        version=state.version,
+        label=label,
+        origin=state.origin,
+        reference=str(state.reference or ""),
+        sealed=sealed,
+        key_id="" if sealed is None else key_name_of(sealed),
+        set_at=state.set_at,
+        set_by=state.set_by,
     )
 
 
