@@ -93,16 +93,12 @@ def keys_retire(key: Annotated[str, typer.Argument(help="the key's id")]) -> Non
 @audit_app.command("verify")
 def audit_verify(*, as_json: AsJson = False) -> int:
     """Check that no record was changed, removed, inserted or cut off."""
-    from outkey.core.chain import verify  # noqa: PLC0415
+    from outkey.engine.manage import verify_audit  # noqa: PLC0415
 
     here = installation()
-    with progress_bar("verifying", here.audit_rows.count()) as advance:
-        verdict = verify(
-            counted(here.audit_rows.read(), advance),
-            here.keys.audit_key,
-            checkpoints=here.checkpoints.read(),
-            tombstones=here.audit_rows.tombstones(),
-        )
+    rows, keys = here.audit_rows, here.keys.audit_key
+    with progress_bar("verifying", rows.count()) as advance:
+        verdict = verify_audit(rows, here.checkpoints, keys, lambda all_: counted(all_, advance))
     if as_json:
         say_json(
             {

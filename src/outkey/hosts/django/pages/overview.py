@@ -23,9 +23,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.audit import Tag
-from outkey.core.chain import verify
 from outkey.core.errors import OutkeyError
 from outkey.core.standing import Status
+from outkey.engine.manage import verify_audit
 from outkey.hosts.django.models import AuditRecord, Configuration
 from outkey.hosts.django.pages.configurations import page
 from outkey.hosts.django.pages.installed import desk_for, installation, may, require
@@ -136,12 +136,7 @@ def audit_verify(request: HttpRequest) -> HttpResponse:
     require(request, "view_auditrecord")
     here = installation()
     try:
-        found = verify(
-            here.audit_rows.read(),
-            here.keys.audit_key,
-            checkpoints=here.checkpoints.read(),
-            tombstones=here.audit_rows.tombstones(),
-        )
+        found = verify_audit(here.audit_rows, here.checkpoints, here.keys.audit_key)
     except OutkeyError as error:
         messages.error(request, f"{error.message} {error.hint or ''}")
     else:
