@@ -119,7 +119,9 @@ def test_it_runs_from_the_command_line_and_lists_its_scenes() -> None:
         first = process.stdout.readline()
         second = process.stdout.readline()
         third = process.stdout.readline()
+        fourth = process.stdout.readline()
         process.terminate()
     assert first.startswith("sparring provider on http://127.0.0.1:")
     assert second.startswith("with TLS on https://localhost:")
-    assert "List the scenes." in third
+    assert third.startswith("authorization server http://127.0.0.1:")
+    assert "List the scenes." in fourth

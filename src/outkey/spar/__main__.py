@@ -4,6 +4,9 @@ import argparse
 import contextlib
 import sys
 
+from outkey.spar.approval import ISSUER_PATH
+from outkey.spar.authority import CLIENT, CLIENT_SECRET
+from outkey.spar.authorization import WELL_KNOWN
 from outkey.spar.scenes import index
 from outkey.spar.server import Spar
 
@@ -30,6 +33,10 @@ def _introduction(spar: Spar) -> list[str]:
     lines = [f"sparring provider on {spar.url}, another origin on {spar.elsewhere}"]
     if spar.secure:
         lines.append(f"with TLS on {spar.secure}, CA certificates in {spar.ca_file}")
+    lines.append(
+        f"authorization server {spar.issuer}: client {CLIENT} with secret {CLIENT_SECRET}, "
+        f"metadata at {spar.url}/{WELL_KNOWN}{ISSUER_PATH}"
+    )
     return lines + [f"  {path:<16} {purpose}" for path, purpose in index().items()]
 
 

@@ -1,113 +1,42 @@
-"""What the sparring provider plays: one function a scene, found by the first part of the path.
+"""What the sparring provider plays: one function a scene, found by the first parts of the path.
 
 Credentials are made up and public: user `sparring` with password `open sesame`, token
-`spar-token`, key `spar-key` in X-API-Key.
+`spar-token`, key `spar-key` in X-API-Key. The authorization server is in `authorization.py`.
 """
 
 import hmac
-import json
-import socket
-import struct
-import time
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from email.utils import formatdate
-from http import HTTPStatus
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+
+from outkey.spar.authorization import AUTHORIZATION
+from outkey.spar.stage import Stage
 
 USERNAME, PASSWORD = "sparring", "open sesame"
 TOKEN, API_KEY = "spar-token", "spar-key"
 _BASIC = "Basic " + b64encode(f"{USERNAME}:{PASSWORD}".encode()).decode()
 _BLOCK = b"\0" * 65536
-_MAX_SLEEP = 300.0
-
-
-class Arrived(Protocol):
-    """One request in the journal."""
-
-    def facts(self) -> dict[str, object]:
-        """Return what may be shown."""
-
-
-class Neighbours(NamedTuple):
-    """The addresses of the provider's servers."""
-
-    main: str
-    elsewhere: str
-    secure: str
-
-
-@dataclass(slots=True)
-class Stage:
-    """One request and the means to answer it, politely or not."""
-
-    method: str
-    path: str
-    query: dict[str, str]
-    headers: dict[str, str]
-    body: bytes
-    neighbours: Neighbours
-    journal: Iterable[Arrived]
-    connection: socket.socket
-    write: Callable[[bytes], object]
-    hang_up: bool = field(default=False)
-
-    @property
-    def rest(self) -> str:
-        """The path behind the scene's name."""
-        return self.path.strip("/").partition("/")[2]
-
-    def number(self, name: str, default: float) -> float:
-        """Read a number from the query."""
-        try:
-            return float(self.query.get(name, default))
-        except ValueError:
-            return default
-
-    def answer(
-        self,
-        status: int,
-        body: object = None,
-        *headers: tuple[str, str],
-        kind: str = "application/json",
-    ) -> None:
-        """Send a whole, correct answer."""
-        if not isinstance(body, bytes):
-            body = json.dumps({"status": status} if body is None else body).encode()
-        self.head(status, ("Content-Type", kind), ("Content-Length", str(len(body))), *headers)
-        if self.method != "HEAD":
-            self.write(body)
-
-    def head(self, status: int, *headers: tuple[str, str]) -> None:
-        """Send status line and headers only."""
-        try:
-            phrase = HTTPStatus(status).phrase
-        except ValueError:
-            phrase = "Unknown"
-        lines = [f"HTTP/1.1 {status} {phrase}", f"Date: {formatdate(usegmt=True)}"]
-        lines += [f"{name}: {value}" for name, value in headers]
-        self.write(("\r\n".join(lines) + "\r\n\r\n").encode())
-
-    def sleep(self, default: float) -> None:
-        """Wait as long as the query says."""
-        time.sleep(min(_MAX_SLEEP, self.number("seconds", default)))
 
 
 def play(stage: Stage) -> None:
     """Play the scene that a path names."""
-    name = stage.path.strip("/").partition("/")[0]
-    scene = SCENES.get(name)
-    if scene is None:
+    name = scene_of(stage.path)
+    if name is None:
         stage.answer(404, {"error": "no such scene", "scenes": index()})
     else:
-        scene(stage)
+        SCENES[name](stage)
+
+
+def scene_of(path: str) -> str | None:
+    """Find the scene's name: the first two parts of the path, or else the first."""
+    first, _, rest = path.strip("/").partition("/")
+    pair = f"{first}/{rest.partition('/')[0]}"
+    return next((name for name in (pair, first) if name in SCENES), None)
 
 
 def index() -> dict[str, str]:
     """Return the scenes and what they do."""
-    return {f"/{name}": (scene.__doc__ or "").strip() for name, scene in SCENES.items()}
+    return {f"/{name}": " ".join((scene.__doc__ or "").split()) for name, scene in SCENES.items()}
 
 
 def _welcome(stage: Stage) -> None:
@@ -226,18 +155,9 @@ def _redirect(stage: Stage) -> None:
 def _slow(stage: Stage) -> None:
     """Trickle the `headers` or the `body`, a byte at a time, or stay `silent`, for `?seconds=`."""
     if stage.rest == "silent":
-        stage.sleep(30)
-        stage.answer(200)
-        return
-    if stage.rest == "headers":
-        stage.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        stage.silence()
     else:
-        stage.head(200, ("Content-Length", "100000"))
-    ends = time.monotonic() + min(_MAX_SLEEP, stage.number("seconds", 30))
-    stage.hang_up = True
-    while time.monotonic() < ends:
-        stage.write(b"a")
-        time.sleep(0.1)
+        stage.trickle(stage.rest)
 
 
 def _reset(stage: Stage) -> None:
@@ -245,10 +165,7 @@ def _reset(stage: Stage) -> None:
     if stage.rest == "body":
         stage.head(200, ("Content-Length", "100000"))
         stage.write(b"half of it")
-    # Linger 0 makes close() send RST instead of FIN.
-    stage.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    stage.connection.close()
-    stage.hang_up = True
+    stage.reset()
 
 
 def _truncated(stage: Stage) -> None:
@@ -331,4 +248,5 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "headers": _headers,
     "impatient": _impatient,
     "hints": _hints,
+    **AUTHORIZATION,
 }

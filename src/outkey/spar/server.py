@@ -13,10 +13,15 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
 
-from outkey.spar.scenes import Neighbours, Stage, play
+from outkey.spar.approval import ISSUER_PATH
+from outkey.spar.authority import Authority
+from outkey.spar.scenes import play, scene_of
+from outkey.spar.stage import Neighbours, Stage
 
 _JOURNAL_LENGTH = 10_000
 _MAX_BODY = 64 * 1024 * 1024
+_SEARCHED_BODY = 1024 * 1024
+_UNJOURNALED = frozenset({"/journal", "/oauth/journal"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +49,33 @@ class Arrival:
             "body_bytes": len(self.body),
         }
 
+    def parts(self) -> dict[str, str]:
+        """Return where a credential might be."""
+        others = (value for name, value in self.headers if name.lower() != "authorization")
+        return {
+            "path": self.path,
+            "query": self.query,
+            "authorization": "\n".join(self.values("authorization")),
+            "headers": "\n".join(others),
+            "body": self.body[:_SEARCHED_BODY].decode(errors="replace"),
+        }
+
 
 class Spar:
-    """Loopback servers: `url`, `elsewhere` (another origin) and, if asked, `secure`."""
+    """Loopback servers: `url`, `elsewhere` (another origin) and, if asked, `secure`.
+
+    `authorization` is the memory of the authorization server, whose identifier is `issuer`.
+    """
 
     def __init__(self, *, port: int = 0, tls: bool = False) -> None:
         self._journal: deque[Arrival] = deque(maxlen=_JOURNAL_LENGTH)
         self._closing = contextlib.ExitStack()
+        self.authorization = Authority()
         self._main = self._server("main", port)
         self._elsewhere = self._server("elsewhere", 0)
         self.url = f"http://127.0.0.1:{self._main.server_port}"
         self.elsewhere = f"http://127.0.0.1:{self._elsewhere.server_port}"
+        self.issuer = self.url + ISSUER_PATH
         self.secure, self.ca_file = "", ""
         if tls:
             self._serve_tls()
@@ -102,7 +123,7 @@ class Spar:
             yield self._secure_server
 
     def _server(self, name: str, port: int) -> "_Server":
-        server = _Server(name, port, self._journal)
+        server = _Server(name, port, self._journal, self.authorization)
         self._closing.callback(server.server_close)
         return server
 
@@ -126,9 +147,10 @@ class _Server(ThreadingHTTPServer):
     context: ssl.SSLContext | None = None
     neighbours: Neighbours
 
-    def __init__(self, name: str, port: int, journal: deque[Arrival]) -> None:
+    def __init__(self, name: str, port: int, journal: deque[Arrival], authority: Authority) -> None:
         self.name = name
         self.journal = journal
+        self.authority = authority
         super().__init__(("127.0.0.1", port), _Handler)
 
     def finish_request(self, request: object, client_address: object) -> None:
@@ -164,15 +186,19 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         headers = tuple(self.headers.items())
         arrival = Arrival(self.server.name, self.command, parts.path, parts.query, headers, body)
-        if parts.path != "/journal":
+        if parts.path not in _UNJOURNALED:
             self.server.journal.append(arrival)
+        scene = scene_of(parts.path) or "none"
+        self.server.authority.notice(self.server.name, scene, arrival.parts())
         stage = Stage(
             method=self.command,
             path=parts.path,
             query=dict(parse_qsl(parts.query)),
             headers={name.lower(): value for name, value in headers},
             body=body,
+            server=self.server.name,
             neighbours=self.server.neighbours,
+            authority=self.server.authority,
             journal=self.server.journal,
             connection=self.connection,
             write=self.wfile.write,

@@ -1,0 +1,74 @@
+"""Who asks the authorization server, and how a request for tokens is read or refused."""
+
+import binascii
+import json
+from base64 import b64decode
+from urllib.parse import parse_qsl, unquote_plus
+
+from outkey.spar.records import Refused
+from outkey.spar.stage import Stage
+
+# RFC 6749 §5.1: nothing on the way may keep an answer that holds a token.
+NO_STORE = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
+_JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
+
+
+def read_pairs(stage: Stage) -> list[tuple[str, str]]:
+    """Return the parameters of the body as far as they can be read."""
+    text = stage.body.decode(errors="replace")
+    if stage.query.get("format") != "json":
+        return parse_qsl(text, keep_blank_values=True)
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return [(k, v) for k, v in read.items() if isinstance(v, str)] if isinstance(read, dict) else []
+
+
+def read_form(stage: Stage) -> dict[str, str]:
+    """Return the parameters of the body, or refuse it."""
+    wanted = _JSON if stage.query.get("format") == "json" else _FORM
+    if stage.headers.get("content-type", "").partition(";")[0].strip().lower() != wanted:
+        raise Refused("invalid_request", f"The body must be {wanted}")
+    pairs = read_pairs(stage)
+    form = dict(pairs)
+    if len(form) != len(pairs):
+        raise Refused("invalid_request", "A parameter came twice")  # RFC 6749 §3.2
+    # RFC 6749 §3.2: a parameter without a value counts as omitted.
+    return {name: value for name, value in form.items() if value}
+
+
+def authenticated(stage: Stage, form: dict[str, str]) -> str:
+    """Return the client that authenticated in the header or in the body (RFC 6749 §2.3.1)."""
+    style = "basic" if "authorization" in stage.headers else "body"
+    client, secret = claimed(stage, form)
+    if style == "basic" and ("client_secret" in form or form.get("client_id", client) != client):
+        raise Refused("invalid_request", "The client came in two ways")  # RFC 6749 §2.3
+    if stage.query.get("auth", style) != style:
+        raise Refused("invalid_client", f"Not by {style}", 401)
+    stage.authority.authenticate(client, secret)
+    return client
+
+
+def claimed(stage: Stage, form: dict[str, str]) -> tuple[str, str]:
+    """Return the client and the secret that a request claims to have."""
+    if "authorization" not in stage.headers:
+        return form.get("client_id", ""), form.get("client_secret", "")
+    scheme, _, encoded = stage.headers["authorization"].partition(" ")
+    try:
+        pair = b64decode(encoded, validate=True).decode() if scheme.lower() == "basic" else ""
+    except (binascii.Error, UnicodeDecodeError):
+        return "", ""
+    client, _, secret = pair.partition(":")
+    if stage.query.get("basic") == "raw":
+        return client, secret
+    # RFC 6749 §2.3.1: both were form-encoded before they went into Basic.
+    return unquote_plus(client), unquote_plus(secret)
+
+
+def refuse(stage: Stage, refused: Refused) -> None:
+    """Answer with an error (RFC 6749 §5.2)."""
+    stage.authority.ledger.refused(refused.code)
+    body = {"error": refused.code, "error_description": refused.description}
+    challenge = [("WWW-Authenticate", 'Basic realm="spar"')] if refused.status == 401 else []
+    stage.answer(refused.status, body, *NO_STORE, *challenge)

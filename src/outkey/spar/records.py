@@ -1,0 +1,114 @@
+"""What the authorization server keeps about codes and tokens, and the checks that need no state."""
+
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import NamedTuple
+
+SCOPE = "orders:read"
+REFUSED_SCOPE = "nobody"
+# RFC 7636 §4.1
+_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+
+
+class Refused(Exception):
+    """An error answer (RFC 6749 §5.2)."""
+
+    def __init__(self, code: str, description: str, status: int = 400) -> None:
+        super().__init__(code, description)
+        self.code, self.description, self.status = code, description, status
+
+
+class Terms(NamedTuple):
+    """How tokens are issued; `claim` is the lifetime that the answer states."""
+
+    lifetime: float = 3600.0
+    claim: float | None = None
+    grace: float = 0.0
+    rotate: bool = True
+    single: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Family:
+    """All tokens that come from one approval; they die together (RFC 9700 §4.14.2)."""
+
+    client: str
+    scope: str
+    live: bool = True
+
+
+@dataclass(slots=True)
+class Refresh:
+    """A refresh token, without its value; `used` says when it was exchanged."""
+
+    family: Family
+    used: float | None = None
+
+
+@dataclass(slots=True)
+class Access:
+    """An access token, without its value."""
+
+    client: str
+    scope: str
+    issued: float
+    expires: float
+    family: Family | None
+    live: bool = True
+
+    def usable(self, now: float) -> bool:
+        """Say whether an API takes it."""
+        return self.live and now < self.expires and (self.family is None or self.family.live)
+
+
+@dataclass(slots=True)
+class Code:
+    """An authorization code; the family is there once it was exchanged."""
+
+    client: str
+    redirect_uri: str
+    challenge: str
+    scope: str
+    expires: float
+    family: Family | None = None
+
+
+@dataclass(slots=True)
+class Device:
+    """A device that waits for somebody to decide (RFC 8628)."""
+
+    client: str
+    scope: str
+    expires: float
+    interval: float
+    decision: str = "pending"
+    polled: float | None = None
+
+
+def needed(form: Mapping[str, str], name: str) -> str:
+    """Return a parameter that the grant cannot do without."""
+    if name not in form:
+        raise Refused("invalid_request", f"{name} is missing")
+    return form[name]
+
+
+def check_scope(scope: str) -> None:
+    """Refuse the one scope that nobody gets."""
+    if REFUSED_SCOPE in scope.split():
+        raise Refused("invalid_scope", f"Nobody gets the scope {REFUSED_SCOPE}")
+
+
+def check_verifier(verifier: str, challenge: str) -> None:
+    """Refuse a verifier that does not fit its challenge, S256 (RFC 7636 §4.6)."""
+    digest = sha256(verifier.encode()).digest()
+    computed = urlsafe_b64encode(digest).rstrip(b"=").decode()
+    if not _VERIFIER.fullmatch(verifier) or computed != challenge:
+        raise Refused("invalid_grant", "code_verifier does not fit code_challenge")
+
+
+def whole(seconds: float) -> float:
+    """Write whole seconds without a fraction (RFC 6749 §A.14)."""
+    return int(seconds) if seconds.is_integer() else seconds
