@@ -53,8 +53,9 @@ $(VENV)/.server: requirements/server.lock pyproject.toml tools/setup.sh
 	@tools/setup.sh $(PYTHON) $(VENV) requirements/server.lock
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.lock pyproject.toml tools/setup.sh
-	@tools/setup.sh $(PYTHON) $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl pg_ctlcluster=postgresql chromium=chromium
+$(VENV)/.dev: requirements/dev.lock requirements/peers/package-lock.json pyproject.toml tools/setup.sh tools/peers.sh
+	@tools/setup.sh $(PYTHON) $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl pg_ctlcluster=postgresql chromium=chromium node=nodejs npm=npm
+	@tools/peers.sh $(VENV)/peers
 	@touch $@ $(VENV)/.server
 
 .venv-bench/.ready: requirements/bench.lock tools/setup.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Write the lock files anew: names, versions and hashes, no download address.
-# Needs `uv` on the PATH; nobody else does.
+# Needs `uv` and `npm` on the PATH; nobody else needs the first.
 set -eu
 cd "$(dirname "$0")/.."
 overrides=$(mktemp)
@@ -15,7 +15,21 @@ compile pyproject.toml --extra server --group build --output-file requirements/s
 compile pyproject.toml --extra server --group build --group dev --constraint requirements/server.lock \
   --output-file requirements/dev.lock
 compile --group bench --constraint requirements/dev.lock --output-file requirements/bench.lock
-if grep -n ':[/][/]' requirements/*.lock; then
+(
+  cd requirements/peers
+  npm install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund --ignore-scripts
+)
+# npm writes down licences and addresses for donations too.
+python3 - requirements/peers/package-lock.json << 'END'
+import json, pathlib, sys
+path = pathlib.Path(sys.argv[1])
+lock = json.loads(path.read_text())
+for package in lock["packages"].values():
+    for fact in ("resolved", "license", "funding", "engines"):
+        package.pop(fact, None)
+path.write_text(json.dumps(lock, indent=2) + "\n")
+END
+if grep -n ':[/][/]' requirements/*.lock requirements/peers/package-lock.json; then
   echo "a lock file holds a download address" >&2
   exit 1
 fi
