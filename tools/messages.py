@@ -23,7 +23,8 @@ from outkey.adapters.keyring import KeyState
 from outkey.core import errors
 from outkey.core.diagnosis import REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
-from outkey.core.fields import FIELDS, Tab
+from outkey.core.field_kinds import Tab
+from outkey.core.fields import FIELDS
 from outkey.core.message import Source
 from outkey.core.standing import Status
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from outkey.core import errors
 from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
 from outkey.core.diagnosis import REMEDIES
-from outkey.core.fields import FIELDS, Field, Kind, Tab
+from outkey.core.field_kinds import Field, Kind, Tab
+from outkey.core.fields import FIELDS, described
 from outkey.spar.scenes import index
 
+_NOTHING = (None, "", (), {})
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 
 
@@ -40,10 +42,10 @@ def _fields() -> Iterator[str]:
 
 
 def _field_row(field: Field) -> str:
-    default = "" if field.default in {None, ""} or field.kind is Kind.ROWS else f"`{field.default}`"
+    default = f"`{field.default}`" if field.default not in _NOTHING else ""
     if field.kind is Kind.FLAG:
         default = default.lower()
-    applies = str(field.visible_when) if field.visible_when else "always"
+    applies = described(field.visible_when) if field.visible_when else "always"
     if field.required:
         default = "required"
     takes = ", ".join(f"`{key}` ({label})" for key, label in field.choices) or str(field.kind)

@@ -21,6 +21,7 @@ from outkey.core.errors import (
     OutkeyError,
     PolicyError,
     RateLimited,
+    ReauthorizationNeeded,
     RedirectBlocked,
     RemoteError,
     ResponseTooLarge,
@@ -32,6 +33,7 @@ from outkey.core.errors import (
     TimedOut,
     TlsBelowFloor,
     TlsFailed,
+    TokenEndpointFailed,
     UnknownConfiguration,
 )
 
@@ -56,6 +58,7 @@ __all__ = [
     "OutkeyError",
     "PolicyError",
     "RateLimited",
+    "ReauthorizationNeeded",
     "RedirectBlocked",
     "RemoteError",
     "ResponseTooLarge",
@@ -67,5 +70,6 @@ __all__ = [
     "TimedOut",
     "TlsBelowFloor",
     "TlsFailed",
+    "TokenEndpointFailed",
     "UnknownConfiguration",
 ]

@@ -4,15 +4,16 @@ Each blocking port has a stand-in and a contract suite in `outkey.testing`, whic
 passes too; the asynchronous ones have the same promises.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from outkey.core.audit import Change, Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, Mark
 from outkey.core.config import Configuration, SecretState, SyncLine
-from outkey.core.envelope import SealedRow
+from outkey.core.envelope import SealedRow, TokenRow
 from outkey.core.message import Request, Response, Route
+from outkey.core.oauth2.token import TokenState
 from outkey.core.pace import Pace
 from outkey.core.secret import Secret
 from outkey.core.standing import Summary
@@ -109,6 +110,60 @@ class SecretStore(Secrets, Protocol):
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
     ) -> SecretState:
         """Keep a new value, for the origin that the configuration has now."""
+
+
+class Tokens(Protocol):
+    """Where the tokens of configurations are kept, for all who share them."""
+
+    def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
+        """Return what is kept of a configuration's token; an empty state if nothing is.
+
+        Not opened it has no content, and can be replaced also where it would not open.
+        """
+
+    def swap(
+        self, configuration: Configuration, before: TokenState, after: TokenState
+    ) -> TokenState | None:
+        """Put a state durably in the place of exactly that one; None if it was not there any more.
+
+        The one that is returned has the next generation. The content is written when the serial
+        is another.
+        """
+
+    def now(self) -> float:
+        """Return Unix time by a clock that all who share the tokens read alike."""
+
+
+class TokenRows(Protocol):
+    """The table that sealed tokens are kept in."""
+
+    def read(self, configuration: Configuration) -> TokenRow | None:
+        """Return the row of a configuration."""
+
+    def swap(self, configuration: Configuration, generation: int, row: TokenRow) -> bool:
+        """Write a row in the place of the one of this generation (0: none), and tell whether.
+
+        Sealed bytes of the same serial are left as they are: a rewrap may have changed them.
+        """
+
+    def now(self) -> float:
+        """Return Unix time by a clock that all who share the rows read alike."""
+
+
+class Signer(Protocol):
+    """What signs JSON Web Tokens and makes random numbers and keys."""
+
+    def assertion(self, claims: Mapping[str, object], key: Secret, shared: bool) -> Secret:  # noqa: FBT001 - called by position through a function type
+        """Sign a client assertion with a shared secret (HMAC) or a private key (PEM or JWK)."""
+
+    def proof(self, claims: Mapping[str, object], key: Secret, token: Secret | None) -> Secret:
+        """Sign a DPoP proof with a key that `new_key` made, over a token if there is one."""
+
+    def new_key(self) -> Secret:
+        """Make a key pair to bind tokens to."""
+
+    def fresh(self) -> str:
+        """Return a random text that nobody can guess and that does not repeat."""
 
 
 class Transport(Protocol):

@@ -32,7 +32,7 @@ def person(name, *permissions):
 
 def form(name, **changed):
     stored = here.registry.get(name)
-    values = {path: str(value) for path, value in stored.values().items() if value is not False}
+    values = {path: str(value) for path, value in stored.values().items() if value}
     values["version"] = str(stored.version)
     for number, row in enumerate(stored.headers):
         values |= {f"row-key-{number}": row.key, f"row-value-{number}": row.value}

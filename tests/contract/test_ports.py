@@ -21,6 +21,7 @@ from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
+from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.config import Configuration, build
 from outkey.core.errors import ConnectionFailed, OutkeyError
@@ -38,6 +39,7 @@ from outkey.ports import (
     Registry,
     Resolver,
     Secrets,
+    Tokens,
 )
 from outkey.testing import (
     AsyncFake,
@@ -50,6 +52,7 @@ from outkey.testing import (
     MemoryCheckpoints,
     MemoryProcesses,
     MemorySecrets,
+    configuration,
 )
 from outkey.testing.contracts import (
     AuditContract,
@@ -67,6 +70,7 @@ from outkey.testing.contracts_storage import (
     ProcessesContract,
     RegistryContract,
 )
+from outkey.testing.contracts_tokens import TokensContract
 
 FLOOD = b"x" * (2 * 1024 * 1024)
 
@@ -256,3 +260,8 @@ class TestLeasedPermits(PermitsContract):
 class TestMemoryProcesses(ProcessesContract):
     def make(self) -> Processes:
         return MemoryProcesses()
+
+
+class TestMemoryTokens(TokensContract):
+    def make(self) -> tuple[Tokens, Configuration]:
+        return MemoryTokens(FakeClock().now), configuration()

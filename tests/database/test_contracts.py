@@ -6,15 +6,20 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
+from outkey.adapters.keyring import new_keyring
 from outkey.adapters.permits_leased import LeasedPermits
+from outkey.adapters.tokens_stored import StoredTokens
+from outkey.core.config import Configuration
 from outkey.core.pace import Pace
-from outkey.ports import AuditRows, Clock, Permits, Processes, Registry
+from outkey.ports import AuditRows, Clock, Permits, Processes, Registry, Tokens
+from outkey.testing import FixedRing, configuration
 from outkey.testing.contracts_storage import (
     AuditRowsContract,
     PermitsContract,
     ProcessesContract,
     RegistryContract,
 )
+from outkey.testing.contracts_tokens import TokensContract
 from outkey.testing.fakes import FakeClock
 
 
@@ -51,6 +56,19 @@ class TestPermitsLeasedFromDjango(PermitsContract):
                     connection.close()
 
         return LeasedPermits(Paces(), clock.monotonic)
+
+
+@pytest.mark.usefixtures("database")
+class TestTokensSealedInDjango(TokensContract):
+    def make(self) -> tuple[Tokens, Configuration]:
+        from outkey.hosts.django.registry import DjangoRegistry
+        from outkey.hosts.django.tokens import DjangoTokenRows
+
+        kept = DjangoRegistry().add(configuration())
+        return StoredTokens(DjangoTokenRows(), FixedRing(new_keyring())), kept
+
+    def finished(self) -> None:
+        connection.close()
 
 
 @pytest.mark.usefixtures("database")

@@ -3,10 +3,18 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config import Configuration, HeaderRow, Limits, Verification, build
+from outkey.core.config import (
+    Configuration,
+    HeaderRow,
+    Limits,
+    OAuth2Settings,
+    Verification,
+    build,
+)
 from outkey.core.document import parse_document
 from outkey.core.errors import ConfigError, OutkeyError, SecretRebindRequired
-from outkey.core.fields import BY_PATH, FIELDS, Kind
+from outkey.core.field_kinds import Kind
+from outkey.core.fields import BY_PATH, FIELDS, described
 from outkey.core.message import TlsSettings
 from outkey.hosts.file import from_text
 
@@ -234,7 +242,12 @@ def test_a_key_like_no_other_comes_with_the_known_ones() -> None:
 
 def test_the_table_and_the_configuration_name_the_same_fields() -> None:
     from_table = {f.path for f in FIELDS if f.kind is not Kind.SECRET}
-    sections = {"tls": TlsSettings, "limits": Limits, "verification": Verification}
+    sections = {
+        "oauth2": OAuth2Settings,
+        "tls": TlsSettings,
+        "limits": Limits,
+        "verification": Verification,
+    }
     nested = {f"{name}.{f.name}" for name, section in sections.items() for f in fields(section)}
     top = (
         {f.name for f in fields(Configuration)}
@@ -253,7 +266,7 @@ def test_the_table_is_consistent_in_itself() -> None:
         for condition in (field.visible_when, field.required_when):
             if condition and condition.values:
                 assert set(condition.values) <= {key for key, _ in BY_PATH[condition.path].choices}
-        if field.default not in {None, "", ()} and field.kind is not Kind.ROWS:
+        if field.default not in (None, "", ()) and field.kind is not Kind.ROWS:
             assert field.parse(field.default) == field.default
 
 
@@ -274,7 +287,7 @@ def test_a_date_with_a_time_counts_as_its_day() -> None:
 
 def test_secret_fields_are_known_as_such() -> None:
     secret = {f.secret_name for f in FIELDS if f.secret}
-    assert secret == {"password", "token", "client_key"}
+    assert secret == {"password", "token", "client_key", "client_secret", "refresh_token"}
 
 
 def test_values_and_build_are_each_others_inverse() -> None:
@@ -330,7 +343,11 @@ def test_a_merge_that_is_wrong_names_the_configuration() -> None:
 
 
 def test_a_condition_reads_as_a_sentence() -> None:
-    assert str(BY_PATH["username"].visible_when) == "Authentication Type is basic"
+    condition = BY_PATH["oauth2.device_url"].visible_when
+    assert condition is not None
+    assert described(condition) == (
+        "Authentication Type is bearer, Token Source is oauth2, Grant is device_code"
+    )
 
 
 def test_values_of_unknown_fields_are_refused_by_the_builder_too() -> None:

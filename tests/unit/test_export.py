@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
 from outkey.core.document import parse_document
 from outkey.core.export import render
-from outkey.core.fields import _STEERING
+from outkey.core.field_kinds import _STEERING
 from outkey.core.reference import parse_reference
 from unit.test_document import WHOLE
 

@@ -9,6 +9,8 @@ from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
+from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.audit import Change, Tag
 from outkey.core.chain import verify
 from outkey.core.config import Configuration, SecretState, SyncLine
@@ -27,9 +29,9 @@ from outkey.core.message import Response, ResponseHeaders
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
 from outkey.core.standing import Standing
+from outkey.engine.carry import Sender
 from outkey.engine.egress import Egress
 from outkey.engine.manage import Applied, Desk, apply, check_secret_field
-from outkey.engine.send import Sender
 from outkey.testing import (
     FakeClock,
     FixedRing,
@@ -65,7 +67,15 @@ class Office:
         self.audit = MemoryAudit()
         self.desk = Desk(self.registry, self.secrets, self.audit, "tester")
         permits = LeasedPermits(MemoryPaces(), self.clock.monotonic)
-        self.sender = Sender(self.secrets, self.clock, permits, Egress(), lambda: 0.5)
+        self.sender = Sender(
+            self.secrets,
+            self.clock,
+            permits,
+            Egress(),
+            lambda: 0.5,
+            MemoryTokens(self.clock.now),
+            JoseSigner(),
+        )
 
     def apply(self, text: str, *, dry_run: bool = False) -> Applied:
         return apply(self.desk, self.sender, parse_document(text), dry_run=dry_run)

@@ -31,8 +31,7 @@ from outkey.core.errors import (
 from outkey.core.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
 from outkey.engine.drive import AsyncWorld, Wait, adrive, drive
-from outkey.engine.egress import Egress
-from outkey.engine.send import Sender
+from outkey.engine.send import exchange
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 
@@ -487,7 +486,7 @@ def by_gateway(fake: FakeWorld) -> Response:
 
 def by_event_loop(fake: FakeWorld) -> Response:
     ports = fake.ports
-    sender = Sender(ports.secrets, ports.clock, ports.permits, Egress(), ports.jitter)
+    sender = fake.gateway.sender
     both = AsyncFake(fake.transport, fake.resolver)
 
     async def sleep(seconds: float) -> None:
@@ -495,7 +494,7 @@ def by_event_loop(fake: FakeWorld) -> Response:
 
     async_world = AsyncWorld(both, both, sleep, fake.audit)
     call = Call(ports.configurations.get("acme"), "GET", "/")
-    return asyncio.run(adrive(sender.exchange(call), async_world))
+    return asyncio.run(adrive(exchange(sender, call), async_world))
 
 
 @pytest.mark.parametrize("send", [by_gateway, by_event_loop])

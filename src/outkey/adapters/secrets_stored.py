@@ -49,7 +49,7 @@ class StoredSecrets:
         It stays pending until it was read back and opened, so that a value which cannot be opened
         never takes the place of one that can.
         """
-        before, origin = configuration.secrets.get(field), configuration.base.origin.bound
+        before, origin = configuration.secrets.get(field), configuration.binding_of(field)
         state = successor(before, origin, set_at=self._clock.now(), set_by=by)
         sealed = seal(secret, place_of(configuration, field, state), self._keys.fresh())
         self._registry.put_secret(configuration.name, field, state, sealed)

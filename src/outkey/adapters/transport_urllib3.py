@@ -234,7 +234,8 @@ def _wire_form(request: Request) -> bytes:
     lines = [f"{request.method} {request.target} HTTP/1.1"]
     for name, value, _ in request.headers:
         lines.append(f"{name}: {value.reveal() if isinstance(value, Secret) else value}")
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + request.body
+    body = request.body.reveal().encode() if isinstance(request.body, Secret) else request.body
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + body
 
 
 def _receive_head(wire: _Wire, method: str) -> http.client.HTTPResponse:

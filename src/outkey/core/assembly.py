@@ -8,13 +8,16 @@ from urllib.parse import urlencode
 
 from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError, RedirectBlocked
+from outkey.core.flow import NeedToken, Send
 from outkey.core.headers import check_name, check_value, compose, tidy_value
 from outkey.core.message import Header, Request, Response, Source
+from outkey.core.oauth2.token import AccessToken
 from outkey.core.origin import Origin, Params, build_target, parse_redirect, query_pairs
 from outkey.core.schemes import scheme_of
 from outkey.core.secret import Secret
 
 SecretOpener = Callable[[str], Secret]
+_PLACEHOLDER = AccessToken(Secret("a-token-that-is-not-fetched-yet"))
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # Identity of the client and what it can read; a header row or the caller may override these.
@@ -95,14 +98,25 @@ def with_rows(request: Request, configuration: Configuration, secret: SecretOpen
     return request.with_headers((*request.headers, *rows))
 
 
-def authenticated(request: Request, configuration: Configuration, secret: SecretOpener) -> Request:
-    """Return the first request that the configuration's scheme would send, without sending it."""
+def authenticated(
+    request: Request,
+    configuration: Configuration,
+    secret: SecretOpener,
+    token: AccessToken = _PLACEHOLDER,
+    proof: Callable[[Request, AccessToken], Secret] = lambda _request, token: token.value,
+) -> Request:
+    """Return the first request that the configuration's scheme would send, without sending it.
+
+    With a token of OAuth 2.0, if there is one; else something stands in its place.
+    """
     flow = scheme_of(configuration, secret).flow(with_rows(request, configuration, secret))
     try:
-        request = next(flow).request
+        step = next(flow)
+        while not isinstance(step, Send):
+            step = flow.send(token if isinstance(step, NeedToken) else proof(*step))
     finally:
         flow.close()
-    return request.with_headers(compose(request.headers))
+    return step.request.with_headers(compose(step.request.headers))
 
 
 def redirected(request: Request, response: Response) -> Request | None:
@@ -120,7 +134,7 @@ def redirected(request: Request, response: Response) -> Request | None:
         raise RedirectBlocked(f"the server redirected, but {error.message}") from None
     if location.origin != request.origin:
         raise RedirectBlocked(f"the server redirected to another origin, {location.origin}")
-    method, body = request.method, request.body
+    method, body = request.method, request.body if isinstance(request.body, bytes) else b""
     # RFC 9110 §15.4.2-4: 303 asks for GET; for 301 and 302 after POST every client does the same.
     if response.status == 303 or (response.status in {301, 302} and method == "POST"):
         method, body = ("HEAD" if method == "HEAD" else "GET"), b""

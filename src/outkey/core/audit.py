@@ -17,6 +17,8 @@ class Tag(StrEnum):
     SEND_INTENT = "engine:send:intended"
     SEND_OUTCOME = "engine:send:ended"
     SEND_REFUSED = "engine:send:refused"
+    TOKEN_INTENT = "engine:token:intended"  # noqa: S105 - the name of an event
+    TOKEN_OUTCOME = "engine:token:ended"  # noqa: S105 - the name of an event
     CONFIGURATION_CREATED = "api:configuration:created"
     CONFIGURATION_UPDATED = "api:configuration:updated"
     CONFIGURATION_REMOVED = "api:configuration:removed"
@@ -26,6 +28,10 @@ class Tag(StrEnum):
     LINE_REMOVED = "api:line:removed"
     SECRET_SET = "api:secret:set"  # noqa: S105 - the name of an event
     SECRET_CLEARED = "api:secret:cleared"  # noqa: S105 - the name of an event
+    TOKEN_RENEWED = "api:token:renewed"  # noqa: S105 - the name of an event
+    TOKEN_REVOKED = "api:token:revoked"  # noqa: S105 - the name of an event
+    TOKEN_FORGOTTEN = "api:token:forgotten"  # noqa: S105 - the name of an event
+    TOKEN_AUTHORIZED = "api:token:authorized"  # noqa: S105 - the name of an event
     KEY_ADDED = "keys:key:added"
     KEY_PROMOTED = "keys:key:promoted"
     KEY_REWRAPPED = "keys:key:rewrapped"
@@ -96,7 +102,9 @@ def path_template(target: str) -> str:
     return "/".join(s if _WORD.fullmatch(s) else "{}" for s in segments)
 
 
-def intent_of(configuration: Configuration, line: str, request: Request, retry: int) -> Intent:
+def intent_of(
+    configuration: Configuration, line: str, request: Request, retry: int, tag: Tag
+) -> Intent:
     """Describe a request that is about to leave, without its query and its values."""
     return Intent(
         configuration=configuration.name,
@@ -107,4 +115,5 @@ def intent_of(configuration: Configuration, line: str, request: Request, retry: 
         path=path_template(request.target),
         header_names=tuple(header.name for header in request.headers),
         retry=retry,
+        tag=tag,
     )

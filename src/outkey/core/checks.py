@@ -6,12 +6,19 @@ is the part of it that stops a request.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from functools import partial
 
 from outkey.core.assembly import SecretOpener, authenticated
-from outkey.core.config import AuthenticationType, Configuration, Environment, Network, NoAuthReason
+from outkey.core.config import (
+    AuthenticationType,
+    ClientAuth,
+    Configuration,
+    Environment,
+    Network,
+    NoAuthReason,
+)
 from outkey.core.errors import (
     AuthenticationRequired,
     EgressDenied,
@@ -19,9 +26,11 @@ from outkey.core.errors import (
     OutkeyError,
 )
 from outkey.core.headers import tidy_token, tidy_value
+from outkey.core.jwt import expiry_of
 from outkey.core.message import Request
 
 _LONG = 4 * 1024
+_SENT = frozenset({"client_secret", "refresh_token"})
 WARN_DAYS = 30
 
 
@@ -55,10 +64,17 @@ def refuse_unsendable(configuration: Configuration) -> None:
         and configuration.no_auth_reason is not NoAuthReason.PUBLIC_API
     ):
         raise AuthenticationRequired(field="authentication_type")
-    if configuration.network is Network.PUBLIC and configuration.base.origin.scheme != "https":
+    if configuration.network is Network.PUBLIC:
+        _refuse_plain_http(configuration)
+
+
+def _refuse_plain_http(configuration: Configuration) -> None:
+    origins = configuration.origins() if configuration.uses_oauth2 else {configuration.base.origin}
+    if any(origin.scheme != "https" for origin in origins):
+        base = configuration.base.origin.scheme != "https"
         raise EgressDenied(
             "plain http is not allowed on the public internet",
-            field="base_url",
+            field="base_url" if base else "oauth2.token_url",
             hint="Use https, or set Network to Internal trusted network (internal) if it is one.",
         )
 
@@ -68,7 +84,7 @@ def check(configuration: Configuration, secret: SecretOpener, *, now: float) -> 
     findings = [
         *_refusals(configuration, secret),
         *_warnings(configuration),
-        *_about_expiry(configuration, now),
+        *_about_expiry(configuration, secret, now),
         *_about_secrets(configuration, secret),
     ]
     return sorted(findings, key=lambda finding: list(Level).index(finding.level))
@@ -134,8 +150,10 @@ def _sends_credentials(configuration: Configuration) -> bool:
     return typed or any(row.secret for row in configuration.headers)
 
 
-def _about_expiry(configuration: Configuration, now: float) -> Iterator[Finding]:
-    last_day = configuration.expires_on
+def _about_expiry(
+    configuration: Configuration, secret: SecretOpener, now: float
+) -> Iterator[Finding]:
+    last_day = configuration.expires_on or _last_day_inside(configuration, secret)
     if last_day is None:
         return
     days_left = (last_day - datetime.fromtimestamp(now, UTC).date()).days
@@ -148,9 +166,24 @@ def _about_expiry(configuration: Configuration, now: float) -> Iterator[Finding]
     yield Finding("W005", Level.WARNING, message, hint, "token_expires_on")
 
 
+def _last_day_inside(configuration: Configuration, secret: SecretOpener) -> date | None:
+    """Return the last day that an entered token itself names; nobody else vouches for it."""
+    if not configuration.sends_token or configuration.uses_oauth2:
+        return None
+    try:
+        moment = expiry_of(secret("token"))
+    except OutkeyError:
+        return None  # said as an error already
+    return None if moment is None else datetime.fromtimestamp(moment, UTC).date()
+
+
 def _about_secrets(configuration: Configuration, secret: SecretOpener) -> Iterator[Finding]:
-    if configuration.authentication_type is AuthenticationType.BEARER:
+    if configuration.sends_token and not configuration.uses_oauth2:
         yield from _about(secret, "token", tidy_token, "surrounding blanks or a Bearer prefix were")
+    for name in configuration.needed_secrets():
+        # A private key is text of several lines, with one more break at its end.
+        if name in _SENT and configuration.oauth2.client_auth is not ClientAuth.PRIVATE_KEY_JWT:
+            yield from _about(secret, name, tidy_value, "surrounding blanks were")
     for row in configuration.headers:
         if row.secret:
             yield from _about(secret, row.secret_field, tidy_value, "surrounding blanks were")

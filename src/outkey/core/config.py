@@ -10,10 +10,11 @@ from datetime import date
 from enum import StrEnum
 
 from outkey.core.errors import ConfigError, SecretRebindRequired
-from outkey.core.fields import BY_PATH, FIELDS, Kind
+from outkey.core.field_kinds import Kind
+from outkey.core.fields import BY_PATH, FIELDS
 from outkey.core.headers import check_name, check_value, looks_like_credential, tidy_value
 from outkey.core.message import TlsSettings
-from outkey.core.origin import Location, parse_base_url
+from outkey.core.origin import Location, Origin, parse_base_url, parse_endpoint
 from outkey.core.reference import Reference, is_reference
 
 
@@ -89,6 +90,50 @@ def successor(
     return SecretState(origin, reference, before.version + 1 if before else 1, set_at, set_by)
 
 
+class Grant(StrEnum):
+    """How tokens are got."""
+
+    CLIENT_CREDENTIALS = "client_credentials"
+    REFRESH_TOKEN = "refresh_token"  # noqa: S105 - the name of a grant
+    AUTHORIZATION_CODE = "authorization_code"
+    DEVICE_CODE = "device_code"
+
+
+class ClientAuth(StrEnum):
+    """How the application proves itself at the Token URL."""
+
+    BODY = "body"
+    BASIC = "basic"
+    BASIC_RAW = "basic_raw"
+    CLIENT_SECRET_JWT = "client_secret_jwt"  # noqa: S105 - the name of a method
+    PRIVATE_KEY_JWT = "private_key_jwt"
+    MTLS = "mtls"
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth2Settings:
+    """The OAuth 2.0 tab."""
+
+    grant: Grant
+    token_url: str
+    client_id: str
+    client_auth: ClientAuth
+    scope: str
+    audience: str
+    resource: str
+    extra: Mapping[str, str]
+    authorization_url: str
+    device_url: str
+    revocation_url: str
+    introspection_url: str
+    issuer: str
+    body_format: str
+    token_header: str
+    dpop: bool
+    leeway_seconds: float
+    default_lifetime_seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The Limits tab."""
@@ -127,6 +172,7 @@ class Configuration:
     username: str
     token_source: str
     token_expires_on: date | None
+    oauth2: OAuth2Settings
     tls: TlsSettings
     limits: Limits
     verification: Verification
@@ -140,21 +186,62 @@ class Configuration:
     @property
     def expires_on(self) -> date | None:
         """The last day that the token is valid, where there is one and it is known."""
-        bearer = self.authentication_type is AuthenticationType.BEARER
-        return self.token_expires_on if bearer else None
+        entered = self.sends_token and not self.uses_oauth2
+        return self.token_expires_on if entered else None
+
+    @property
+    def sends_token(self) -> bool:
+        """Whether requests carry a token, entered or got."""
+        return self.authentication_type is AuthenticationType.BEARER
+
+    @property
+    def uses_oauth2(self) -> bool:
+        """Whether tokens are got from a Token URL."""
+        return self.sends_token and self.token_source == "oauth2"  # noqa: S105 - a choice
 
     def needed_secrets(self) -> list[str]:
         """Return the names of the secrets that sending with this configuration opens."""
-        known = {"authentication_type": self.authentication_type}
-        needed = [f.secret_name for f in FIELDS if f.secret and f.applies(f.required_when, known)]
+        known = {
+            "authentication_type": self.authentication_type,
+            "token_source": self.token_source,
+            "oauth2.grant": self.oauth2.grant,
+        }
+        needed = [f.secret_name for f in FIELDS if f.secret and f.is_required(known)]
+        if self.uses_oauth2 and self._proves_itself_by_secret():
+            needed.append("client_secret")
         if self.tls.client_certificate:
             needed.append("client_key")
         return needed + [row.secret_field for row in self.headers if row.secret]
 
+    def _proves_itself_by_secret(self) -> bool:
+        """Tell whether there is a client secret; an application on its own may have none."""
+        if self.oauth2.client_auth is ClientAuth.MTLS:
+            return False
+        public = self.oauth2.client_auth is ClientAuth.BODY and self.oauth2.grant is not (
+            Grant.CLIENT_CREDENTIALS
+        )
+        return not public or "client_secret" in self.secrets
+
+    def binding_of(self, secret: str) -> str:
+        """Return where a secret may go, in the form that it is bound to.
+
+        What is sent to the Token URL is bound to both origins: whoever could change the Base URL
+        alone would be sent the tokens that it is exchanged for.
+        """
+        base = self.base.origin.bound
+        if secret not in _SENT_TO_TOKEN_URL or not self.oauth2.token_url:
+            return base
+        return f"{parse_endpoint(self.oauth2.token_url, secret).origin.bound} {base}"
+
+    def origins(self) -> set[Origin]:
+        """Return every origin that requests of this configuration go to."""
+        urls = (self.oauth2.token_url, self.oauth2.authorization_url)
+        return {self.base.origin} | {parse_endpoint(url, "").origin for url in urls if url}
+
     def refuse_unbound(self, secret: str) -> None:
         """Raise where a secret was entered for another origin than requests go to now."""
         state = self.secrets.get(secret)
-        if state is not None and state.origin != self.base.origin.bound:
+        if state is not None and state.origin != self.binding_of(secret):
             raise SecretRebindRequired(field=secret)
 
     def values(self) -> dict[str, object]:
@@ -181,12 +268,21 @@ class SyncLine:
     path: str
 
 
-_SECTIONS = {"tls": TlsSettings, "limits": Limits, "verification": Verification}
+_SECTIONS = {
+    "oauth2": OAuth2Settings,
+    "tls": TlsSettings,
+    "limits": Limits,
+    "verification": Verification,
+}
+_AT_TOKEN_ORIGIN = ("oauth2.device_url", "oauth2.revocation_url", "oauth2.introspection_url")
+_SENT_TO_TOKEN_URL = frozenset(f.secret_name for f in FIELDS if f.sent_to_token_url)
 _CHOICES: dict[str, type[StrEnum]] = {
     "environment": Environment,
     "network": Network,
     "authentication_type": AuthenticationType,
     "no_auth_reason": NoAuthReason,
+    "oauth2.grant": Grant,
+    "oauth2.client_auth": ClientAuth,
 }
 
 
@@ -211,27 +307,43 @@ def build(
             value = known.parse(values.get(known.path, ""))
         else:
             value = known.default
+        if known.path in _CHOICES and value:
+            value = _CHOICES[known.path](str(value))
         section, dot, key = known.path.partition(".")
-        if dot:
-            sections[section][key] = value
-        else:
-            top[section] = _CHOICES[section](str(value)) if section in _CHOICES and value else value
+        (sections[section] if dot else top)[key or section] = value
     for path in values:
         if path not in BY_PATH:
             raise ConfigError("there is no such field", field=path)
+    _refuse_incomplete(top, sections["oauth2"])
     top |= {section: _SECTIONS[section](**content) for section, content in sections.items()}
     for row in headers:
         check_name(row.key, field="headers")
         check_value(row.value, field=row.secret_field)
     base = parse_base_url(str(top["base_url"]))
     states = dict(secrets or {})
-    for secret, reference in (references or {}).items():
-        before = states.get(secret)
-        named = before is not None and before.reference == reference
-        if before is None or not named or before.origin != base.origin.bound:
-            states[secret] = successor(before, base.origin.bound, reference)
     top |= {"headers": headers, "secrets": states}
-    return Configuration(**top, base=base)  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
+    made = Configuration(**top, base=base)  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
+    for secret, reference in (references or {}).items():
+        before, binding = states.get(secret), made.binding_of(secret)
+        named = before is not None and before.reference == reference
+        if before is None or not named or before.origin != binding:
+            states[secret] = successor(before, binding, reference)
+    return made
+
+
+def _refuse_incomplete(top: Mapping[str, object], oauth2: Mapping[str, object]) -> None:
+    """Refuse a way of getting tokens that lacks an address, or would give a secret to two hosts."""
+    known = dict(top) | {f"oauth2.{key}": value for key, value in oauth2.items()}
+    for entry in FIELDS:
+        if not entry.secret and entry.is_required(known) and not known[entry.path]:
+            raise entry.refuse("must not be empty")
+    check_name(str(oauth2["token_header"]), field="oauth2.token_header")
+    for path in _AT_TOKEN_ORIGIN:
+        if known[path] and known["oauth2.token_url"]:
+            token = parse_endpoint(str(known["oauth2.token_url"]), "oauth2.token_url").origin
+            if parse_endpoint(str(known[path]), path).origin != token:
+                reason = "must be at the Token URL's origin, since the Client Secret goes there"
+                raise BY_PATH[path].refuse(reason)
 
 
 def header_row(key: str, value: str | None, *, secret: bool | None, place: str) -> HeaderRow:

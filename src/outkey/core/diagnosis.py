@@ -35,6 +35,7 @@ _EXPIRED = re.compile(
     r"|(?:credentials?|token|session)[ _-]?(?:(?:has|have|is|are)[ _-])?expired",
     re.IGNORECASE,
 )
+_OF_TOKENS = frozenset({Cause.TOKEN_EXPIRED, Cause.INVALID_CREDENTIALS})
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
 _NOT_EXPIRY = re.compile(
     r"malformed|signature|audience|issuer|unknown|revoked|not found", re.IGNORECASE
@@ -69,6 +70,10 @@ def diagnose(response: Response, configuration: Configuration, *, now: float) ->
     evidence = _Evidence(response, configuration, now)
     cause = evidence.cause()
     remedy = REMEDIES[cause]
+    if configuration.uses_oauth2 and cause in _OF_TOKENS:
+        remedy = (
+            "Check Scope, Audience and Resource: outkey got a new token, and it is refused too."
+        )
     if cause is Cause.HEADER_FORMAT and evidence.wrong_scheme:
         asked = {challenge.scheme for challenge in evidence.challenges}
         wanted = [scheme for scheme in _SCHEMES if scheme.lower() in asked]
@@ -148,10 +153,12 @@ class _Evidence:
         ours = self.configuration.authentication_type
         if ours is AuthenticationType.NONE or not self.challenges:
             return False
+        if self.configuration.uses_oauth2 and self.configuration.oauth2.dpop:
+            return False  # the token's own type decides between Bearer and DPoP
         return ours not in {challenge.scheme for challenge in self.challenges}
 
     def _sends_token(self) -> bool:
-        return self.configuration.authentication_type is AuthenticationType.BEARER
+        return self.configuration.sends_token
 
     def _errors(self) -> set[str]:
         return {challenge.parameters.get("error", "") for challenge in self.challenges}

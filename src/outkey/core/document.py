@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from outkey.core.config import Configuration, HeaderRow, SyncLine, build, header_row
 from outkey.core.errors import ConfigError
-from outkey.core.fields import BY_PATH, FIELDS, Kind, check_method
+from outkey.core.field_kinds import Kind, check_method
+from outkey.core.fields import BY_PATH, FIELDS
 from outkey.core.headers import MAX_HEADERS
 from outkey.core.reference import Reference, parse_reference
 

@@ -9,6 +9,7 @@ was written: in its table, record, field and version, and for its origin.
 """
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from outkey.core.errors import SecretUnreadable
@@ -48,6 +49,11 @@ def secret_place(record: str, field: str, version: int, origin: str) -> Place:
     return Place("secret", record, field, version, origin)
 
 
+def token_place(record: str, serial: int, origin: str) -> Place:
+    """Return the place of a configuration's token."""
+    return Place("token", record, "token", serial, origin)
+
+
 @dataclass(frozen=True, slots=True)
 class Envelope:
     """A sealed secret, taken apart."""
@@ -72,6 +78,17 @@ class SealedRow:
 
     place: Place
     stored: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """What is stored of a token: sealed bytes, and facts that are no secret."""
+
+    generation: int
+    serial: int
+    origin: str
+    sealed: bytes | None
+    facts: Mapping[str, object]
 
 
 def key_name_of(stored: bytes) -> str:

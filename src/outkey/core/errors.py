@@ -7,6 +7,7 @@
     │   ├── SecretMissing          a secret is not entered or its reference finds nothing
     │   ├── KeyStepRefused         a step of a key rotation that would lose secrets
     │   ├── SecretRebindRequired   a secret was entered for another origin
+    │   ├── ReauthorizationNeeded  a person must allow the access again
     │   ├── EditConflict           a second editor was quicker
     │   ├── UnknownConfiguration   no configuration of that name
     │   └── InactiveConfiguration  it is switched off
@@ -14,6 +15,7 @@
     │   ├── ConnectionFailed       no answer; AnswerBroken: only a part of one
     │   ├── TimedOut               too late; ConnectTimedOut: before anything was sent
     │   ├── DnsFailed  ├── TlsFailed  ├── ResponseTooLarge
+    │   ├── TokenEndpointFailed    no token: the provider refused, or did not answer
     │   └── BadAnswer              one whose cause is known (Response.raise_for_cause)
     ├── PolicyError            we refused
     │   ├── EgressDenied       ├── RedirectBlocked
@@ -54,6 +56,8 @@ class Cause(StrEnum):
     REDIRECT_BLOCKED = "redirect_blocked"
     EGRESS_DENIED = "egress_denied"
     RATE_LIMITED = "rate_limited"
+    TOKEN_ENDPOINT = "token_endpoint"  # noqa: S105 - the name of a cause
+    REAUTHORIZATION_NEEDED = "reauthorization_needed"
     SECRET_MISSING = "secret_missing"  # noqa: S105 - the name of a cause
     CONFIGURATION = "configuration"
     SEALED = "sealed"
@@ -167,6 +171,16 @@ class SecretRebindRequired(ConfigError):
     default_hint = "Enter the secret again, if the new address is meant to get it."
 
 
+class ReauthorizationNeeded(ConfigError):
+    """The provider wants a person to allow the access, for the first time or again."""
+
+    code = cause = Cause.REAUTHORIZATION_NEEDED
+    default_hint = (
+        "Press Connect on the configuration's page, run outkey token authorize NAME,"
+        " or enter a new refresh token."
+    )
+
+
 class EditConflict(ConfigError):
     """Somebody else has changed the configuration meanwhile."""
 
@@ -247,6 +261,19 @@ class ResponseTooLarge(RemoteError):
 
     code = cause = Cause.RESPONSE_TOO_LARGE
     default_hint = "Ask for less at a time, or raise Response size (limits.response_mebibytes)."
+
+
+class TokenEndpointFailed(RemoteError):
+    """No token could be got from the Token URL."""
+
+    code = cause = Cause.TOKEN_ENDPOINT
+    default_hint = "Check the Token URL."
+
+    def __init__(
+        self, message: str | None = None, *, hint: str | None = None, reason: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint, field="oauth2.token_url")
+        self.reason = reason  # a word of ours or of RFC 6749, never the provider's own text
 
 
 class BadAnswer(RemoteError):

@@ -6,7 +6,7 @@ so that the output can be kept, compared and applied elsewhere.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 
 from outkey.core.config import Configuration, SecretState, SyncLine
@@ -20,6 +20,11 @@ def render(configurations: Iterable[Configuration], lines: Iterable[SyncLine]) -
     parts = [_configuration(configuration) for configuration in configurations]
     parts += [_line(line) for line in lines]
     return "\n".join("\n".join(part) + "\n" for part in parts)
+
+
+def render_table(name: str, values: Mapping[str, object]) -> str:
+    """Return one table with its values."""
+    return "\n".join([f"[{name}]", *(f"{key} = {_value(value)}" for key, value in values.items())])
 
 
 def _configuration(configuration: Configuration) -> Iterator[str]:
@@ -83,5 +88,7 @@ def _key(name: str) -> str:
 def _value(value: object) -> str:
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
     # JSON's strings, numbers and booleans are TOML's as well, but for DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -4,195 +4,16 @@ Forms, command line, TOML, documentation and every later host derive from it or 
 against it. A field says what it is called, where it stands, what it takes and when it applies.
 """
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import date, datetime
-from enum import StrEnum
-
-from outkey.core.errors import ConfigError
-from outkey.core.origin import parse_base_url
-
-# Also what steers a terminal (C1) or turns the direction of a text.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_METHOD = re.compile(r"[A-Z]{1,20}")
-_STATUSES = re.compile(r"[1-5]\d\d(-[1-5]\d\d)?( *, *[1-5]\d\d(-[1-5]\d\d)?)*")
-_MAX_TEXT = 2000
-_MAX_NAME = 200
-
-
-class Kind(StrEnum):
-    """What a field takes."""
-
-    TEXT = "text"
-    LONG_TEXT = "long text"
-    URL = "URL"
-    CHOICE = "choice"
-    FLAG = "flag"
-    SECONDS = "seconds"
-    INTEGER = "integer"
-    DATE = "date"
-    METHOD = "HTTP method"
-    STATUSES = "statuses"
-    SECRET = "secret"  # noqa: S105 - the name of a kind
-    ROWS = "rows"
-
-
-class Tab(StrEnum):
-    """Where a field stands in the form."""
-
-    GENERAL = "General"
-    AUTHENTICATION = "Authentication"
-    HEADERS = "Headers"
-    TLS = "TLS"
-    LIMITS = "Limits"
-    VERIFICATION = "Verification"
-
-
-@dataclass(frozen=True, slots=True)
-class When:
-    """A condition on another field: it has one of these values."""
-
-    path: str
-    values: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{BY_PATH[self.path].label} is {' or '.join(self.values)}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One field of the configuration."""
-
-    path: str
-    label: str
-    tab: Tab
-    kind: Kind
-    help: str
-    default: object = None
-    choices: tuple[tuple[str, str], ...] = ()
-    visible_when: When | None = None
-    required: bool = False
-    required_when: When | None = None
-    minimum: float = 0
-    maximum: float = 0
-
-    @property
-    def secret(self) -> bool:
-        """Whether the field's value must never be shown."""
-        return self.kind is Kind.SECRET
-
-    @property
-    def secret_name(self) -> str:
-        """What the secret of this field is called where secrets are kept and set."""
-        return self.path.rpartition(".")[2]
-
-    def parse(self, value: object) -> object:
-        """Return the value as this field keeps it, or say what it takes; never repeat it."""
-        return _PARSERS[self.kind](self, value)
-
-    def applies(self, condition: "When | None", values: Mapping[str, object]) -> bool:
-        """Tell whether a condition holds for these values of the other fields."""
-        return condition is not None and values.get(condition.path) in condition.values
-
-    def refuse(self, reason: str, hint: str | None = None) -> ConfigError:
-        """Make the error for a value that this field does not take."""
-        return ConfigError(f"{self.label} {reason}", field=self.path, hint=hint)
-
-
-def _text(field: Field, value: object) -> object:
-    if not isinstance(value, str):
-        raise field.refuse("must be text")
-    if (_STEERING if field.kind is Kind.LONG_TEXT else _CONTROL).search(value):
-        raise field.refuse("holds a control character")
-    longest = _MAX_NAME if field.path == "name" else _MAX_TEXT
-    if len(value) > longest:
-        raise field.refuse(f"is longer than {longest} characters")
-    if field.path == "username" and ":" in value:
-        # RFC 7617 §2: the first colon ends the user name.
-        raise field.refuse("holds a colon, which Basic authentication cannot send")
-    if field.required and not value:
-        raise field.refuse("must not be empty")
-    return value
-
-
-def _url(field: Field, value: object) -> object:
-    text = _text(field, value)
-    parse_base_url(str(text), field.path)
-    return text
-
-
-def _choice(field: Field, value: object) -> object:
-    allowed = [key for key, _ in field.choices]
-    if value not in allowed:
-        raise field.refuse(f"must be one of: {', '.join(allowed)}")
-    return value
-
-
-def _flag(field: Field, value: object) -> object:
-    if not isinstance(value, bool):
-        raise field.refuse("must be true or false")
-    return value
-
-
-def _number(field: Field, value: object) -> object:
-    wanted = (int, float) if field.kind is Kind.SECONDS else int
-    # Written this way round because every comparison with NaN is false.
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, wanted)
-        or not field.minimum <= value <= field.maximum
-    ):
-        noun = "a number" if field.kind is Kind.SECONDS else "a whole number"
-        raise field.refuse(f"must be {noun} from {field.minimum:g} to {field.maximum:g}")
-    return value
-
-
-def _date(field: Field, value: object) -> object:
-    if isinstance(value, datetime):
-        return value.date()
-    if not isinstance(value, date):
-        raise field.refuse("must be a date such as 2027-01-31, without quotes")
-    return value
-
-
-def check_method(value: object, *, field: str) -> str:
-    """Return an HTTP method in upper case, or say that it is none."""
-    if not isinstance(value, str) or not _METHOD.fullmatch(value.upper()):
-        raise ConfigError("must be an HTTP method such as GET", field=field)
-    # CONNECT opens a tunnel, and TRACE sends credentials back in a body.
-    if value.upper() in {"CONNECT", "TRACE"}:
-        raise ConfigError("must not be CONNECT or TRACE", field=field)
-    return value.upper()
-
-
-def _method(field: Field, value: object) -> object:
-    return check_method(value, field=field.path)
-
-
-def _statuses(field: Field, value: object) -> object:
-    if not isinstance(value, str) or not _STATUSES.fullmatch(value):
-        raise field.refuse("must be statuses such as 200-299 or 200, 404")
-    return value
-
-
-_PARSERS: dict[Kind, Callable[[Field, object], object]] = {
-    Kind.TEXT: _text,
-    Kind.LONG_TEXT: _text,
-    Kind.URL: _url,
-    Kind.CHOICE: _choice,
-    Kind.FLAG: _flag,
-    Kind.SECONDS: _number,
-    Kind.INTEGER: _number,
-    Kind.DATE: _date,
-    Kind.METHOD: _method,
-    Kind.STATUSES: _statuses,
-}
+from outkey.core.field_kinds import Field, Kind, Tab, When
 
 _BASIC = When("authentication_type", ("basic",))
 _BEARER = When("authentication_type", ("bearer",))
 _NONE = When("authentication_type", ("none",))
+_ENTERED = When("token_source", ("entered",), also=_BEARER)
+_OAUTH2 = When("token_source", ("oauth2",), also=_BEARER)
+_AUTHORIZED = When("oauth2.grant", ("authorization_code",), also=_OAUTH2)
+_BY_DEVICE = When("oauth2.grant", ("device_code",), also=_OAUTH2)
+_BY_REFRESH = When("oauth2.grant", ("refresh_token",), also=_OAUTH2)
 
 FIELDS: tuple[Field, ...] = (
     Field(
@@ -297,7 +118,7 @@ FIELDS: tuple[Field, ...] = (
         tab=Tab.AUTHENTICATION,
         kind=Kind.CHOICE,
         default="entered",
-        choices=(("entered", "Entered token"),),
+        choices=(("entered", "Entered token"), ("oauth2", "OAuth 2.0")),
         visible_when=_BEARER,
         help="Where the token comes from.",
     ),
@@ -306,8 +127,8 @@ FIELDS: tuple[Field, ...] = (
         label="Token",
         tab=Tab.AUTHENTICATION,
         kind=Kind.SECRET,
-        visible_when=_BEARER,
-        required_when=_BEARER,
+        visible_when=_ENTERED,
+        required_when=_ENTERED,
         help="The token without the word Bearer.",
     ),
     Field(
@@ -315,8 +136,212 @@ FIELDS: tuple[Field, ...] = (
         label="Token Expires On",
         tab=Tab.AUTHENTICATION,
         kind=Kind.DATE,
-        visible_when=_BEARER,
+        visible_when=_ENTERED,
         help="The last day the token is valid, if you know it.",
+    ),
+    Field(
+        path="oauth2.grant",
+        label="Grant",
+        tab=Tab.OAUTH2,
+        kind=Kind.CHOICE,
+        default="client_credentials",
+        choices=(
+            ("client_credentials", "Client credentials"),
+            ("refresh_token", "Refresh token"),
+            ("authorization_code", "Authorization code, in the browser"),
+            ("device_code", "Device code, in the terminal"),
+        ),
+        visible_when=_OAUTH2,
+        help="How tokens are got: as this application alone, or for a person who agreed to it.",
+    ),
+    Field(
+        path="oauth2.token_url",
+        label="Token URL",
+        tab=Tab.OAUTH2,
+        kind=Kind.ENDPOINT,
+        default="",
+        visible_when=_OAUTH2,
+        required_when=_OAUTH2,
+        help="Where tokens are asked for, for example https://auth.acme.example/token.",
+    ),
+    Field(
+        path="oauth2.client_id",
+        label="Client ID",
+        tab=Tab.OAUTH2,
+        kind=Kind.TEXT,
+        default="",
+        visible_when=_OAUTH2,
+        required_when=_OAUTH2,
+        help="What the provider calls this application.",
+    ),
+    Field(
+        path="oauth2.client_secret",
+        label="Client Secret",
+        tab=Tab.OAUTH2,
+        kind=Kind.SECRET,
+        visible_when=_OAUTH2,
+        sent_to_token_url=True,
+        help="The application's secret; for private key JWT its private key, as PEM or JWK.",
+    ),
+    Field(
+        path="oauth2.client_auth",
+        label="Client Authentication",
+        tab=Tab.OAUTH2,
+        kind=Kind.CHOICE,
+        default="body",
+        choices=(
+            ("body", "in the body"),
+            ("basic", "HTTP Basic"),
+            ("basic_raw", "HTTP Basic, not percent-encoded"),
+            ("client_secret_jwt", "client secret JWT"),
+            ("private_key_jwt", "private key JWT"),
+            ("mtls", "mTLS, with the client certificate"),
+        ),
+        visible_when=_OAUTH2,
+        help="How the application proves itself at the Token URL.",
+    ),
+    Field(
+        path="oauth2.scope",
+        label="Scope",
+        tab=Tab.OAUTH2,
+        kind=Kind.TEXT,
+        default="",
+        visible_when=_OAUTH2,
+        help="The permissions to ask for, with blanks between them.",
+    ),
+    Field(
+        path="oauth2.audience",
+        label="Audience",
+        tab=Tab.OAUTH2,
+        kind=Kind.TEXT,
+        default="",
+        visible_when=_OAUTH2,
+        help="The API that the token is for, where the provider wants it named so.",
+    ),
+    Field(
+        path="oauth2.resource",
+        label="Resource",
+        tab=Tab.OAUTH2,
+        kind=Kind.TEXT,
+        default="",
+        visible_when=_OAUTH2,
+        help="The API that the token is for, as an address (RFC 8707).",
+    ),
+    Field(
+        path="oauth2.extra",
+        label="Extra parameters",
+        tab=Tab.OAUTH2,
+        kind=Kind.PAIRS,
+        default={},
+        visible_when=_OAUTH2,
+        help="More parameters of the token request, one name = value a line. No secrets.",
+    ),
+    Field(
+        path="oauth2.refresh_token",
+        label="Refresh token",
+        tab=Tab.OAUTH2,
+        kind=Kind.SECRET,
+        visible_when=_BY_REFRESH,
+        required_when=_BY_REFRESH,
+        sent_to_token_url=True,
+        help="An existing one to start from; its successors are kept by outkey.",
+    ),
+    Field(
+        path="oauth2.authorization_url",
+        label="Authorization URL",
+        tab=Tab.OAUTH2,
+        kind=Kind.ENDPOINT,
+        default="",
+        visible_when=_AUTHORIZED,
+        required_when=_AUTHORIZED,
+        help="Where a person agrees in the browser.",
+    ),
+    Field(
+        path="oauth2.device_url",
+        label="Device URL",
+        tab=Tab.OAUTH2,
+        kind=Kind.ENDPOINT,
+        default="",
+        visible_when=_BY_DEVICE,
+        required_when=_BY_DEVICE,
+        help="Where a device code is asked for; at the Token URL's origin.",
+    ),
+    Field(
+        path="oauth2.revocation_url",
+        label="Revocation URL",
+        tab=Tab.OAUTH2,
+        kind=Kind.ENDPOINT,
+        default="",
+        visible_when=_OAUTH2,
+        help="Where tokens are given back; at the Token URL's origin.",
+    ),
+    Field(
+        path="oauth2.introspection_url",
+        label="Introspection URL",
+        tab=Tab.OAUTH2,
+        kind=Kind.ENDPOINT,
+        default="",
+        visible_when=_OAUTH2,
+        help="Where the provider says what it thinks of a token; at the Token URL's origin.",
+    ),
+    Field(
+        path="oauth2.issuer",
+        label="Issuer",
+        tab=Tab.OAUTH2,
+        kind=Kind.ENDPOINT,
+        default="",
+        visible_when=_OAUTH2,
+        help="The authorization server's own name: whom signed assertions are for.",
+    ),
+    Field(
+        path="oauth2.body_format",
+        label="Body format",
+        tab=Tab.OAUTH2,
+        kind=Kind.CHOICE,
+        default="form",
+        choices=(("form", "form"), ("json", "JSON")),
+        visible_when=_OAUTH2,
+        help="How the token request is written; the standard is a form.",
+    ),
+    Field(
+        path="oauth2.token_header",
+        label="Token header",
+        tab=Tab.OAUTH2,
+        kind=Kind.TEXT,
+        default="Authorization",
+        visible_when=_OAUTH2,
+        help="Which header carries the token; any but Authorization gets it without Bearer.",
+    ),
+    Field(
+        path="oauth2.dpop",
+        label="DPoP",
+        tab=Tab.OAUTH2,
+        kind=Kind.FLAG,
+        default=False,
+        visible_when=_OAUTH2,
+        help="Bind tokens to a key of our own, and prove it with each request (RFC 9449).",
+    ),
+    Field(
+        path="oauth2.leeway_seconds",
+        label="Refresh leeway",
+        tab=Tab.OAUTH2,
+        kind=Kind.SECONDS,
+        default=60,
+        minimum=0,
+        maximum=3600,
+        visible_when=_OAUTH2,
+        help="Seconds before its end that a token is renewed; at most a tenth of its life.",
+    ),
+    Field(
+        path="oauth2.default_lifetime_seconds",
+        label="Default lifetime",
+        tab=Tab.OAUTH2,
+        kind=Kind.SECONDS,
+        default=3300,
+        minimum=1,
+        maximum=31_536_000,
+        visible_when=_OAUTH2,
+        help="Seconds that a token is taken to live where the provider does not say.",
     ),
     Field(
         path="headers",
@@ -461,3 +486,9 @@ FIELDS: tuple[Field, ...] = (
 )
 
 BY_PATH: dict[str, Field] = {field.path: field for field in FIELDS}
+
+
+def described(condition: When) -> str:
+    """Return a condition as a person reads it."""
+    parts = (f"{BY_PATH[one.path].label} is {' or '.join(one.values)}" for one in condition.each())
+    return ", ".join(parts)

@@ -8,6 +8,8 @@ from collections.abc import Generator
 from typing import Any, NamedTuple, Protocol
 
 from outkey.core.message import Request, Response
+from outkey.core.oauth2.token import AccessToken
+from outkey.core.secret import Secret
 
 
 class Send(NamedTuple):
@@ -16,7 +18,21 @@ class Send(NamedTuple):
     request: Request
 
 
-Flow = Generator[Send, Any, Response]
+class NeedToken(NamedTuple):
+    """Give me a token; another one than this, if it was refused."""
+
+    rejected: AccessToken | None = None
+
+
+class NeedProof(NamedTuple):
+    """Prove for this request that we have the key of the token (RFC 9449)."""
+
+    request: Request
+    token: AccessToken
+
+
+Step = Send | NeedToken | NeedProof
+Flow = Generator[Step, Any, Response]
 
 
 class Scheme(Protocol):
@@ -26,6 +42,18 @@ class Scheme(Protocol):
         """Authenticate one request; called anew for each attempt, retry and redirect."""
 
 
-def send(request: Request) -> Generator[Send, Response, Response]:
+def send(request: Request) -> Generator[Step, Response, Response]:
     """Ask for a request to be sent."""
     return (yield Send(request))
+
+
+def need_token(
+    rejected: AccessToken | None = None,
+) -> Generator[Step, AccessToken, AccessToken]:
+    """Ask for a token."""
+    return (yield NeedToken(rejected))
+
+
+def need_proof(request: Request, token: AccessToken) -> Generator[Step, Secret, Secret]:
+    """Ask for a proof."""
+    return (yield NeedProof(request, token))

@@ -41,7 +41,7 @@ class Request(NamedTuple):
     origin: Origin
     target: str
     headers: tuple[Header, ...] = ()
-    body: bytes = b""
+    body: bytes | Secret = b""
 
     @property
     def url(self) -> str:

@@ -75,6 +75,11 @@ def parse_base_url(text: str, field: str = "base_url") -> Location:
     return Location(location.origin, location.target.rstrip("/"))
 
 
+def parse_endpoint(text: str, field: str) -> Location:
+    """Read an address that is used exactly as it is, with its query and its last slash."""
+    return _parse(text, field)
+
+
 def parse_redirect(current: Origin, target: str, reference: str) -> Location:
     """Read a Location header against the address that sent it (RFC 9110 §10.2.2)."""
     if _UNSAFE.search(reference):

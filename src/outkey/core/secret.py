@@ -41,6 +41,12 @@ class Secret:
             failure = ConfigError("a secret cannot be used: it is not what it should be")
         raise bare(failure)
 
+    @staticmethod
+    def joined(*parts: "str | Secret") -> "Secret":
+        """Put texts and secrets together; the result is secret too."""
+        texts = (part.reveal() if isinstance(part, Secret) else part for part in parts)
+        return Secret("".join(texts))
+
     def known_prefix(self, words: Iterable[str]) -> str:
         """Return which of the caller's own words the text starts with, or nothing."""
         return next((word for word in words if self.__text.startswith(word)), "")
@@ -48,6 +54,15 @@ class Secret:
     def is_mask(self) -> bool:
         """Tell whether the text is a mask, as somebody gets it who copies what a page shows."""
         return bool(self.__text.strip()) and not self.__text.split()[-1].strip("*•●")
+
+    def occurs_in(self, text: str) -> bool:
+        """Tell whether somebody else's text gives the secret away."""
+        return bool(self.__text) and self.__text in text
+
+    @property
+    def wire_length(self) -> int:
+        """The number of bytes on the wire, which everybody on the way sees as well."""
+        return len(self.__text.encode(errors="surrogatepass"))
 
     def longer_than(self, length: int) -> bool:
         """Tell whether the text has more characters than that."""

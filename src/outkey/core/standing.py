@@ -13,6 +13,7 @@ class Status(StrEnum):
     """One word for a list; what needs attention first comes first."""
 
     NEEDS_SECRET = "needs_secret"  # noqa: S105 - the name of a status
+    REAUTHORIZATION_NEEDED = "reauthorization_needed"
     SEALED = "sealed"
     EXPIRED = "expired"
     FAILING = "failing"
@@ -34,6 +35,7 @@ class Standing:
     current: bool = False
     needs_secret: bool = False
     stores_secret: bool = False
+    needs_person: bool = False
     expires_on: date | None = None
 
     def status(self, *, now: float, sealed: bool) -> Status:
@@ -43,6 +45,7 @@ class Standing:
         soon = today + timedelta(days=WARN_DAYS)
         found = {
             Status.NEEDS_SECRET: self.needs_secret,
+            Status.REAUTHORIZATION_NEEDED: self.needs_person,
             Status.SEALED: sealed and self.stores_secret,
             Status.EXPIRED: ends < today,
             Status.FAILING: self.current and bool(self.cause),
@@ -65,9 +68,11 @@ class Summary(NamedTuple):
 
 def needs_secret(configuration: Configuration) -> bool:
     """Tell whether a secret is missing, or was entered for another origin."""
-    bound = configuration.base.origin.bound
-    states = [configuration.secrets.get(name) for name in configuration.needed_secrets()]
-    return any(state is None or state.origin != bound for state in states)
+    states = {name: configuration.secrets.get(name) for name in configuration.needed_secrets()}
+    return any(
+        state is None or state.origin != configuration.binding_of(name)
+        for name, state in states.items()
+    )
 
 
 def stores_secret(configuration: Configuration) -> bool:

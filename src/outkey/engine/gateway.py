@@ -3,23 +3,39 @@
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 from outkey.core.assembly import Call, encode_body
 from outkey.core.checks import Finding, check
-from outkey.core.config import Configuration
+from outkey.core.config import Configuration, Grant, Network
 from outkey.core.errors import ConfigError
-from outkey.core.fields import check_method
-from outkey.core.message import Response
+from outkey.core.field_kinds import check_method
+from outkey.core.message import Response, ResponseHeaders
+from outkey.core.oauth2.token import AccessToken
 from outkey.core.origin import Params
+from outkey.core.schemes.oauth2 import is_rejected
 from outkey.core.secret import Secret
+from outkey.engine.carry import Sender
+from outkey.engine.discover import discover
 from outkey.engine.drive import World, drive
 from outkey.engine.egress import Egress
+from outkey.engine.held_tokens import HeldTokens
 from outkey.engine.lend import Loan, lend
 from outkey.engine.preview import Preview, preview
-from outkey.engine.send import Sender
+from outkey.engine.send import exchange
+from outkey.engine.token_desk import TokenDesk
 from outkey.engine.verify import Report, Trial
-from outkey.ports import Audit, Clock, Configurations, Permits, Resolver, Secrets, Transport
+from outkey.ports import (
+    Audit,
+    Clock,
+    Configurations,
+    Permits,
+    Resolver,
+    Secrets,
+    Signer,
+    Tokens,
+    Transport,
+)
 
 Data = bytes | str | Mapping[str, object] | None
 
@@ -35,8 +51,17 @@ class Ports:
     clock: Clock
     audit: Audit
     permits: Permits
+    tokens: Tokens
+    signer: Signer
     own: frozenset[tuple[str, int]] = frozenset()
     jitter: Callable[[], float] = random.random
+
+
+class Draft(NamedTuple):
+    """What a configuration that is not kept is tested with."""
+
+    secrets: Secrets
+    tokens: Tokens
 
 
 class Gateway:
@@ -47,7 +72,13 @@ class Gateway:
         self._transport = ports.transport
         self._world = World(ports.transport, ports.resolver, ports.clock, ports.audit)
         self.sender = Sender(
-            ports.secrets, ports.clock, ports.permits, Egress(ports.own), ports.jitter
+            ports.secrets,
+            ports.clock,
+            ports.permits,
+            Egress(ports.own),
+            ports.jitter,
+            ports.tokens,
+            ports.signer,
         )
 
     def send(  # noqa: PLR0913 - the parts of a request, all by keyword
@@ -79,7 +110,7 @@ class Gateway:
             headers=headers,
             line=line,
         )
-        return drive(self.sender.exchange(call), self._world)
+        return drive(exchange(self.sender, call), self._world)
 
     def preview(  # noqa: PLR0913 - the parts of a request, all by keyword
         self,
@@ -105,19 +136,50 @@ class Gateway:
         """Test a configuration step by step; at most one request is sent."""
         return self.trial(self._configurations.get(configuration)).run()
 
-    def trial(self, draft: Configuration, secrets: Secrets | None = None) -> Trial:
-        """Return a test of a configuration that may not be kept yet, with secrets of its own."""
-        sender = self.sender if secrets is None else replace(self.sender, secrets=secrets)
-        once = replace(draft, limits=replace(draft.limits, retries=0))
-        return Trial(sender, once, lambda call: drive(sender.exchange(call), self._world))
+    def trial(self, configuration: Configuration, draft: Draft | None = None) -> Trial:
+        """Return a test of a configuration; one that is not kept yet has secrets of its own."""
+        sender = self.sender
+        if draft is not None:
+            sender = replace(sender, secrets=draft.secrets, tokens=draft.tokens, held=HeldTokens())
+        once = replace(configuration, limits=replace(configuration.limits, retries=0))
+        ready = self._token_desk(sender, once).ready
+        if draft is not None and once.oauth2.grant is not Grant.CLIENT_CREDENTIALS:
+            ready = _refuse_unkept
+        return Trial(sender, once, lambda call: drive(exchange(sender, call), self._world), ready)
 
-    def lend(self, configuration: str, method: str, url: str, present: Iterable[str]) -> Loan:
+    def token(self, configuration: str) -> TokenDesk:
+        """Return the desk where people look after a configuration's token."""
+        return self._token_desk(self.sender, self._configurations.get(configuration))
+
+    def _token_desk(self, sender: Sender, configuration: Configuration) -> TokenDesk:
+        return TokenDesk(sender, configuration, lambda steps: drive(steps, self._world))
+
+    def discover(self, issuer: str, network: Network) -> dict[str, str]:
+        """Return the addresses that an authorization server names in its metadata."""
+        return drive(discover(self.sender, issuer, network), self._world)
+
+    def lend(
+        self,
+        configuration: str,
+        method: str,
+        url: str,
+        present: Iterable[str],
+        rejected: Loan | None = None,
+    ) -> Loan:
         """Return the credentials for a request that another HTTP client will carry.
 
-        `present` are the names of the headers it has already. Report its end to `settle`.
+        `present` are the names of the headers it has already. Report its end to `settle`. Where
+        the API refused a loan's token, name that loan, and the token of the next one is another.
         """
         found = self._configurations.get(configuration)
-        return drive(lend(self.sender, found, method, url, present), self._world)
+        token = rejected.token if rejected else None
+        return drive(lend(self.sender, found, method, url, present, token), self._world)
+
+    def is_rejected(self, loan: Loan, status: int, headers: Iterable[tuple[str, str]]) -> bool:
+        """Tell whether an answer refuses the token of a loan, so that another is worth a try."""
+        found = self._configurations.get(loan.configuration)
+        answer = Response(status, ResponseHeaders(tuple(headers)))
+        return loan.token is not None and is_rejected(answer, found)
 
     def settle(self, loan: Loan, status: int) -> None:
         """Record how a request with lent credentials ended; status 0 means without an answer."""
@@ -162,3 +224,12 @@ class Gateway:
             content_type=content_type,
             line=line,
         )
+
+
+def _refuse_unkept() -> AccessToken:
+    """Refuse to use a consent that is not kept: what a refresh token gives would be lost."""
+    raise ConfigError(
+        "a token that a person agreed to can only be tested as it is kept",
+        hint="Save the configuration first.",
+        field="oauth2.grant",
+    )

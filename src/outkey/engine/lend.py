@@ -8,15 +8,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from outkey.core.assembly import authenticated
-from outkey.core.audit import Outcome, Refusal, intent_of
+from outkey.core.audit import Outcome, Refusal, Tag, intent_of
 from outkey.core.checks import refuse_unsendable
 from outkey.core.config import Configuration
 from outkey.core.errors import EgressDenied, OutkeyError
 from outkey.core.message import Header, Request, Source
+from outkey.core.oauth2.token import AccessToken
 from outkey.core.origin import parse_url
+from outkey.engine.carry import Sender
 from outkey.engine.drive import Refuse, Steps, intend
 from outkey.engine.egress import is_address
-from outkey.engine.send import Sender
+from outkey.engine.tokens import TokenKeeper
 
 # What HTTP clients set by themselves; everything else in a request is the caller's own.
 _CLIENT_DEFAULTS = frozenset(
@@ -33,6 +35,7 @@ class Loan:
     configuration: str
     attempt: str
     started: float
+    token: AccessToken | None = None  # of OAuth 2.0, to be renewed where the API refuses it
 
     def outcome(self, status: int, now: float) -> Outcome:
         """Describe how the request ended; status 0 means without an answer."""
@@ -42,22 +45,34 @@ class Loan:
 
 
 def lend(
-    sender: Sender, configuration: Configuration, method: str, url: str, present: Iterable[str]
+    sender: Sender,
+    configuration: Configuration,
+    method: str,
+    url: str,
+    present: Iterable[str],
+    rejected: AccessToken | None = None,
 ) -> Steps[Loan]:
     """Return the credentials for a request to the configuration's own origin."""
+    secret, keeper = sender.opener(configuration), TokenKeeper(sender, configuration)
+    token = None
     try:
         refuse_unsendable(configuration)
-        request = _authenticated(sender, configuration, method, url, present)
+        request = _checked(sender, configuration, method, url, present)
+        if configuration.uses_oauth2:
+            token = yield from keeper.get(rejected)
+            request = authenticated(request, configuration, secret, token, keeper.proof)
+        else:
+            request = authenticated(request, configuration, secret)
         sender.permit(configuration, patience=0.0)
     except OutkeyError as error:
         yield Refuse(Refusal("", configuration.name, "", str(error.code)))
         raise
-    attempt = yield from intend(intent_of(configuration, "", request, 0))
+    attempt = yield from intend(intent_of(configuration, "", request, 0, Tag.SEND_INTENT))
     ours = tuple(header for header in request.headers if header.source in _OURS)
-    return Loan(ours, configuration.name, attempt, sender.clock.monotonic())
+    return Loan(ours, configuration.name, attempt, sender.clock.monotonic(), token)
 
 
-def _authenticated(
+def _checked(
     sender: Sender, configuration: Configuration, method: str, url: str, present: Iterable[str]
 ) -> Request:
     location = parse_url(url)
@@ -69,8 +84,7 @@ def _authenticated(
     if is_address(location.origin.host):
         sender.egress.vet(configuration.network, location.origin, (location.origin.host,))
     theirs = tuple(Header(name, "", _source(name)) for name in present)
-    request = Request(method, location.origin, location.target, theirs)
-    return authenticated(request, configuration, sender.opener(configuration))
+    return Request(method, location.origin, location.target, theirs)
 
 
 def _source(name: str) -> Source:

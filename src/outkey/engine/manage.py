@@ -14,8 +14,9 @@ from outkey.core.fields import FIELDS
 from outkey.core.headers import check_token, check_value, tidy_token, tidy_value
 from outkey.core.reference import Reference
 from outkey.core.secret import Secret
+from outkey.engine.carry import Sender
 from outkey.engine.gateway import Gateway
-from outkey.engine.send import Sender
+from outkey.engine.token_desk import TokenDesk, TokenStatus
 from outkey.engine.verify import Report
 from outkey.ports import Audit, AuditRows, Checkpoints, Registry, SecretStore
 
@@ -66,7 +67,7 @@ class Desk:
         configuration = self.registry.get(name)
         check_secret_field(configuration, field)
         self.note(Tag.SECRET_SET, name, field)
-        before, origin = configuration.secrets.get(field), configuration.base.origin.bound
+        before, origin = configuration.secrets.get(field), configuration.binding_of(field)
         state = successor(before, origin, reference)
         with self.registry.batch():
             self._put_reference(name, field, state)
@@ -107,6 +108,29 @@ class Desk:
         """Keep how a test ended; a storage that fails must not cost the report."""
         with suppress(HostError):
             self.registry.put_trial(configuration, now, report.cause or "")
+
+    def renew_token(self, gateway: Gateway, name: str) -> TokenStatus:
+        """Get a new token now."""
+        token = gateway.token(name)
+        self.note(Tag.TOKEN_RENEWED, name)
+        return token.renew()
+
+    def revoke_token(self, gateway: Gateway, name: str) -> None:
+        """Give the token back to the provider and forget it."""
+        token = gateway.token(name)
+        self.note(Tag.TOKEN_REVOKED, name)
+        token.revoke()
+
+    def forget_token(self, gateway: Gateway, name: str) -> None:
+        """Forget the token here."""
+        token = gateway.token(name)
+        self.note(Tag.TOKEN_FORGOTTEN, name)
+        token.forget()
+
+    def authorize(self, gateway: Gateway, name: str) -> TokenDesk:
+        """Record that a person is about to agree, and return where the consent goes."""
+        self.note(Tag.TOKEN_AUTHORIZED, name)
+        return gateway.token(name)
 
     def prune_audit(
         self, rows: AuditRows, checkpoints: Checkpoints, keys: AuditKeys, moment: float

@@ -10,7 +10,7 @@ from outkey.core.assembly import Call, authenticated
 from outkey.core.checks import Finding, check
 from outkey.core.message import Header, Source
 from outkey.core.secret import MASK, Secret
-from outkey.engine.send import Sender
+from outkey.engine.carry import Sender
 
 _CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
 # Scheme words that are no secret when a credential starts with them.

@@ -9,7 +9,8 @@ from outkey.core.config import Configuration
 from outkey.core.diagnosis import REMEDIES
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.message import Response
-from outkey.engine.send import Sender
+from outkey.core.oauth2.token import AccessToken
+from outkey.engine.carry import Sender
 
 # What fails before an answer comes is the connection's fault; anything else is the request's.
 _OF_CONNECTING = frozenset(
@@ -45,9 +46,14 @@ class Trial:
     """One test of one configuration. It sends at most one request, and never a retry."""
 
     def __init__(
-        self, sender: Sender, configuration: Configuration, send: Callable[[Call], Response]
+        self,
+        sender: Sender,
+        configuration: Configuration,
+        send: Callable[[Call], Response],
+        ready: Callable[[], AccessToken],
     ) -> None:
         self._sender, self._configuration, self._send = sender, configuration, send
+        self._ready = ready
         self._steps: list[Step] = []
         self._status: int | None = None
         self._error: OutkeyError | None = None
@@ -70,6 +76,9 @@ class Trial:
             step = "secrets"
             self._open_secrets(call)
             yield self._done(step, "all there")
+            if self._configuration.uses_oauth2:
+                step = "token"
+                yield self._done(step, f"{self._ready().kind} token there")
             step = "request"
             response = self._send(call)
         except OutkeyError as error:

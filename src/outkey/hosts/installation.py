@@ -14,9 +14,11 @@ from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
+from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.tokens_stored import StoredTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.engine.gateway import Gateway, Ports
-from outkey.ports import AuditRows, Paces, Processes, Registry
+from outkey.ports import AuditRows, Paces, Processes, Registry, TokenRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +35,27 @@ class Installation:
     gateway: Gateway
 
 
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a host with a database implements."""
+
+    registry: Registry
+    audit: AuditRows
+    paces: Paces
+    processes: Processes
+    tokens: TokenRows
+
+
 def build_installation(
-    registry: Registry,
-    rows: AuditRows,
-    paces: Paces,
-    processes: Processes,
-    home: Path,
-    environment: Mapping[str, str] = os.environ,
+    tables: Tables, home: Path, environment: Mapping[str, str] = os.environ
 ) -> Installation:
     """Put the adapters around a host's tables."""
-    clock = SystemClock()
+    clock, registry, rows = SystemClock(), tables.registry, tables.audit
     source = KeySource.from_environment(environment, home / "config" / "key")
     keys = KeyRoom(source, registry)
     stored = StoredSecrets(registry, ReferencedSecrets(own=[source.file]), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
-    audit = KeyedAudit(keys, rows, checkpoints, clock, Presence(processes, keys, clock))
+    audit = KeyedAudit(keys, rows, checkpoints, clock, Presence(tables.processes, keys, clock))
     gateway = Gateway(
         Ports(
             configurations=registry,
@@ -57,8 +65,10 @@ def build_installation(
             clock=clock,
             audit=audit,
             # Unix time, since the machines that share a database share no other.
-            permits=LeasedPermits(paces, clock.now),
+            permits=LeasedPermits(tables.paces, clock.now),
+            tokens=StoredTokens(tables.tokens, keys),
+            signer=JoseSigner(),
         )
     )
-    rotation = KeyRotation(keys, registry, processes, clock)
+    rotation = KeyRotation(keys, registry, tables.processes, clock)
     return Installation(registry, stored, keys, rotation, audit, rows, checkpoints, gateway)

@@ -13,6 +13,7 @@ from outkey.core.message import Header
 from outkey.core.origin import parse_url
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway
+from outkey.engine.lend import Loan
 
 
 class OneHopFlow:
@@ -23,10 +24,22 @@ class OneHopFlow:
         self._configuration = configuration
 
     def auth_flow(self, request: Any) -> Generator[Any, Any, None]:  # noqa: ANN401 - httpx's or httpx2's
-        """Add the credentials, let the client send, record the end."""
-        loan = self._gateway.lend(
-            self._configuration, request.method, str(request.url), list(request.headers)
-        )
+        """Add the credentials, let the client send; renew a refused token and send once more."""
+        loan = self._lend(request)
+        response = yield from self._sent(request, loan)
+        rejected = self._gateway.is_rejected(loan, response.status_code, response.headers.items())
+        if not rejected or not _is_replayable(request):
+            return
+        renewed = self._lend(request, rejected=loan)
+        if renewed.token != loan.token:
+            yield from self._sent(request, renewed)
+
+    def _lend(self, request: Any, rejected: Loan | None = None) -> Loan:  # noqa: ANN401 - the same
+        names = list(request.headers)
+        url = str(request.url)
+        return self._gateway.lend(self._configuration, request.method, url, names, rejected)
+
+    def _sent(self, request: Any, loan: Loan) -> Generator[Any, Any, Any]:  # noqa: ANN401 - the same
         plain = request.headers
         request.headers = _one_hop(request, loan.headers)
         status = 0
@@ -42,6 +55,7 @@ class OneHopFlow:
                 "the client followed a redirect, which lost the credentials on purpose",
                 hint="Send with follow_redirects=False; gateway.send follows what is safe.",
             )
+        return response
 
 
 def _one_hop(request: Any, credentials: tuple[Header, ...]) -> Any:  # noqa: ANN401 - httpx's or httpx2's
@@ -61,6 +75,14 @@ def _one_hop(request: Any, credentials: tuple[Header, ...]) -> Any:  # noqa: ANN
             return kept + [(h.name.encode(), _wire(h.value)) for h in credentials]
 
     return OneHopHeaders(request.headers)
+
+
+def _is_replayable(request: Any) -> bool:  # noqa: ANN401 - httpx's or httpx2's
+    """Tell whether the body is at hand; one that came from a stream is gone."""
+    try:
+        return isinstance(request.content, bytes)
+    except RuntimeError:  # RequestNotRead, of either library
+        return False
 
 
 def _wire(value: str | Secret) -> bytes:

@@ -24,11 +24,16 @@ class OutkeyAuth(AuthBase):
     def __init__(self, gateway: Gateway, configuration: str) -> None:
         self._gateway = gateway
         self._configuration = configuration
+        self._rejected: Loan | None = None
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         """Add the credentials to one prepared request."""
         loan = self._gateway.lend(
-            self._configuration, request.method or "GET", request.url or "", list(request.headers)
+            self._configuration,
+            request.method or "GET",
+            request.url or "",
+            list(request.headers),
+            self._rejected,
         )
         for name, value, _ in loan.headers:
             request.headers[name] = _Masked(value.reveal()) if isinstance(value, Secret) else value
@@ -41,6 +46,9 @@ class OutkeyAuth(AuthBase):
 
     def _ended(self, loan: Loan, response: Response) -> Response:
         self._gateway.settle(loan, response.status_code)
+        # requests cannot be told to send once more; the next request gets another token.
+        refused = self._gateway.is_rejected(loan, response.status_code, response.headers.items())
+        self._rejected = loan if refused else None
         # Called before requests follows. It would copy every header but Authorization to another
         # origin, and put a .netrc entry in the place of ours at the same one.
         if response.is_redirect:

@@ -7,6 +7,8 @@ from itertools import groupby, takewhile
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
+from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.audit import Change, Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, Mark, facts_of
 from outkey.core.config import Configuration, HeaderRow, SyncLine, build
@@ -308,6 +310,8 @@ def fake_gateway(
         clock=clock,
         audit=audit,
         permits=LeasedPermits(MemoryPaces(), clock.monotonic),
+        tokens=MemoryTokens(clock.now),
+        signer=JoseSigner(),
         jitter=lambda: 0.5,
     )
     return FakeWorld(Gateway(ports), ports, transport, resolver, clock, audit, store)

@@ -8,6 +8,7 @@ from outkey.core.flow import Scheme
 from outkey.core.schemes.basic import Basic
 from outkey.core.schemes.bearer import Bearer
 from outkey.core.schemes.none import NoAuthentication
+from outkey.core.schemes.oauth2 import OAuth2
 from outkey.core.secret import Secret
 
 
@@ -19,6 +20,6 @@ def scheme_of(configuration: Configuration, secret: Callable[[str], Secret]) -> 
         case AuthenticationType.BASIC:
             return Basic(configuration.username, secret("password"))
         case AuthenticationType.BEARER:
-            return Bearer(secret("token"))
+            return OAuth2(configuration) if configuration.uses_oauth2 else Bearer(secret("token"))
         case other:
             assert_never(other)

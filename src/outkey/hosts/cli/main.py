@@ -31,6 +31,7 @@ from outkey.hosts.cli.output import (
     say_table,
 )
 from outkey.hosts.cli.shown import facts_of, mark_of, plain, response_facts, say_response, summary
+from outkey.hosts.cli.tokens import tokens_app
 
 if TYPE_CHECKING:
     from outkey.hosts.installation import Installation
@@ -47,6 +48,7 @@ secret_app = typer.Typer(
 app.add_typer(secret_app, name="secret")
 app.add_typer(keys_app, name="keys")
 app.add_typer(audit_app, name="audit")
+app.add_typer(tokens_app, name="token")
 
 # Typer carries its own copy of Click, and this is where its base class is public.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -332,7 +334,12 @@ def serve(
 @secret_app.command("set")
 def set_secret(
     name: Name,
-    field: Annotated[str, typer.Argument(help="password, token, client_key, header:KEY")],
+    field: Annotated[
+        str,
+        typer.Argument(
+            help="password, token, client_secret, client_key, refresh_token, header:KEY"
+        ),
+    ],
     *,
     reference: Annotated[str | None, typer.Option("--from", help="env:NAME or file:PATH")] = None,
 ) -> None:
@@ -361,6 +368,7 @@ def _scrubbed(here: "Installation", name: str, response: Response) -> Response:
         with contextlib.suppress(OutkeyError):  # what does not open was not sent either
             secret = here.secrets.open(configuration, field)
             secrets += [secret, secret.derive(tidy_value), secret.derive(tidy_token)]
+    secrets += here.gateway.token(name).secrets() if configuration.uses_oauth2 else []
     username = configuration.username
     pairs = tuple(
         (key, scrubbed(value.encode(), secrets, username).decode(errors="replace"))

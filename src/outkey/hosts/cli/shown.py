@@ -81,6 +81,8 @@ def _secret_facts(configuration: Configuration, field: str) -> dict[str, object]
 
 def plain(value: object) -> str:
     """Return one value of a configuration for a person."""
+    if isinstance(value, dict) and "set" not in value:
+        return ", ".join(f"{key} = {text}" for key, text in value.items())
     if isinstance(value, dict):
         return (value["reference"] or "set") if value["set"] else "not set"
     if isinstance(value, list):

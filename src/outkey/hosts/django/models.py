@@ -25,6 +25,7 @@ class Configuration(models.Model):
     # What lists show without reading header rows or secrets.
     needs_secret = models.BooleanField(default=False)
     stores_secret = models.BooleanField(default=False)
+    needs_person = models.BooleanField(default=False)
     expires_on = models.DateField(null=True)
     tested_revision = models.PositiveIntegerField(null=True)
     tested_at = models.FloatField(null=True)
@@ -87,7 +88,7 @@ class SecretValue(models.Model):
     set_by = models.CharField(max_length=150, blank=True)
     version = models.PositiveIntegerField()
     label = models.CharField(max_length=10, choices=SecretLabel.choices)
-    origin = models.CharField(max_length=300)
+    origin = models.CharField(max_length=700)  # of the Base URL, or of Token URL and Base URL
     reference = models.CharField(max_length=1000, blank=True)
     sealed = models.BinaryField(null=True)
     key_id = models.CharField(max_length=16, blank=True, db_index=True)
@@ -109,6 +110,23 @@ class SecretValue(models.Model):
 
     def __str__(self) -> str:
         return f"{self.field} ({self.label})"
+
+
+class Token(models.Model):
+    """The OAuth 2.0 token of a configuration: sealed, with facts that are no secret."""
+
+    configuration = models.OneToOneField(
+        Configuration, models.CASCADE, primary_key=True, related_name="token"
+    )
+    generation = models.PositiveIntegerField()  # every write has the next one
+    serial = models.PositiveIntegerField()  # every token has the next one
+    origin = models.CharField(max_length=700)
+    sealed = models.BinaryField(null=True)
+    key_id = models.CharField(max_length=16, blank=True, db_index=True)
+    facts = models.JSONField()
+
+    def __str__(self) -> str:
+        return str(self.pk)
 
 
 class SyncLine(models.Model):

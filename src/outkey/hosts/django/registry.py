@@ -1,5 +1,6 @@
 """The registry of configurations in Django's tables."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Count, F
 
 from outkey.core import config
-from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place
+from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place, token_place
 from outkey.core.errors import ConfigError, EditConflict, StorageUnavailable, UnknownConfiguration
 from outkey.core.reference import parse_reference
 from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
@@ -223,19 +224,30 @@ class DjangoRegistry:
     @translated
     def key_uses(self) -> dict[str, int]:
         """Return how many stored secrets each key seals."""
-        values = models.SecretValue.objects.exclude(key_id="").values_list("key_id")
-        return dict(values.annotate(Count("id")))
+        uses: Counter[str] = Counter()
+        for table in (models.SecretValue, models.Token):
+            sealed = table.objects.exclude(key_id="").values_list("key_id")
+            uses.update(dict(sealed.annotate(Count("pk"))))
+        return dict(uses)
 
     @translated
     def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
         """Return some of the ciphertexts, all versions, that another key than this one seals."""
         values = models.SecretValue.objects.exclude(key_id__in=["", key]).order_by("id")[:limit]
-        return [SealedRow(_place(value), bytes(value.sealed or b"")) for value in values]
+        rows = [SealedRow(_place(value), bytes(value.sealed or b"")) for value in values]
+        tokens = models.Token.objects.exclude(key_id__in=["", key]).order_by("pk")
+        for token in tokens[: limit - len(rows)]:
+            place = token_place(token.configuration_id.hex, token.serial, token.origin)
+            rows.append(SealedRow(place, bytes(token.sealed or b"")))
+        return rows
 
     @translated
     def swap_sealed(self, row: SealedRow, stored: bytes) -> bool:
         """Put new bytes in the place of exactly these, and tell whether they were there."""
         place = row.place
+        if place.table == "token":
+            found = models.Token.objects.filter(pk=UUID(place.record), sealed=row.stored)
+            return bool(found.update(sealed=stored, key_id=key_name_of(stored)))
         where = place.record, place.field, place.version, row.stored
         with transaction.atomic():
             swapped = execute(_SWAP, (stored, key_name_of(stored), *where)).rowcount
@@ -303,6 +315,7 @@ def standing_of(row: models.Configuration) -> Standing:
         current=row.tested_revision == row.revision,
         needs_secret=row.needs_secret,
         stores_secret=row.stores_secret,
+        needs_person=row.needs_person,
         expires_on=row.expires_on,
     )
 
@@ -314,6 +327,7 @@ def _secrets_changed(row: models.Configuration) -> None:
         revision=F("revision") + 1,
         needs_secret=needs_secret(made),
         stores_secret=stores_secret(made),
+        needs_person=False,
     )
 
 
@@ -337,6 +351,7 @@ def _split(configuration: config.Configuration) -> dict[str, object]:
     columns["expires_on"] = configuration.expires_on
     columns["needs_secret"] = needs_secret(configuration)
     columns["stores_secret"] = stores_secret(configuration)
+    columns["needs_person"] = False  # until the next use of the token says so again
     columns["settings"] = {
         path: value.isoformat() if isinstance(value, date) else value
         for path, value in values.items()

@@ -8,6 +8,8 @@ from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.document import parse_document
 from outkey.core.errors import ConfigError
@@ -51,5 +53,7 @@ def from_text(text: str) -> Gateway:
             clock=clock,
             audit=LoggingAudit(),
             permits=LeasedPermits(MemoryPaces(), clock.monotonic),
+            tokens=MemoryTokens(clock.now),
+            signer=JoseSigner(),
         )
     )

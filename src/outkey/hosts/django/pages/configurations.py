@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -24,17 +25,25 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.assembly import Call
 from outkey.core.checks import WARN_DAYS, Finding, check
 from outkey.core.config import Configuration, SecretState
 from outkey.core.errors import ConfigError, HostError, OutkeyError, UnknownConfiguration
-from outkey.core.fields import BY_PATH, check_method
+from outkey.core.field_kinds import check_method
+from outkey.core.fields import BY_PATH
 from outkey.core.headers import looks_like_credential
 from outkey.core.standing import Standing, Status
+from outkey.engine.gateway import Draft
 from outkey.engine.manage import refuse_unusable
 from outkey.engine.preview import preview as preview_of
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.forms import ConfigurationForm, DraftSecrets, Entered
+from outkey.hosts.django.pages.forms import (
+    ConfigurationForm,
+    DraftSecrets,
+    Entered,
+    conditions_of,
+)
 from outkey.hosts.django.pages.installed import (
     desk_for,
     installation,
@@ -42,6 +51,7 @@ from outkey.hosts.django.pages.installed import (
     offered_references,
     require,
 )
+from outkey.hosts.django.pages.token_panel import panel_for, redirect_url
 from outkey.hosts.django.registry import standing_of
 
 PAGE = 50
@@ -105,6 +115,7 @@ def _filtered(chosen: dict[str, str]) -> QuerySet[models.Configuration]:
     # In the order of what needs attention first, as a status is chosen.
     conditions = {
         Status.NEEDS_SECRET: Q(needs_secret=True),
+        Status.REAUTHORIZATION_NEEDED: Q(needs_person=True),
         Status.EXPIRED: Q(expires_on__lt=today),
         Status.FAILING: current & ~Q(cause=""),
         Status.EXPIRING_SOON: Q(expires_on__lte=today + timedelta(days=WARN_DAYS)),
@@ -121,7 +132,7 @@ def _filtered(chosen: dict[str, str]) -> QuerySet[models.Configuration]:
 
 def edit_page(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
     """Show and save one configuration."""
-    stored = _stored(record)
+    stored = stored_at(record)
     permission = "change_configuration" if stored else "add_configuration"
     if request.method != "POST":
         require(request, "view_configuration" if stored else permission)
@@ -140,14 +151,14 @@ def edit_page(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
             name = entered.configuration.name
             messages.success(request, _("%s is saved. Test it as it is kept now.") % name)
             kept = installation().registry.get(entered.configuration.name)
-            return HttpResponseRedirect(_url("change", kept))
+            return HttpResponseRedirect(url_of("change", kept))
     return _form_page(request, form, stored, status=422)
 
 
 def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
     """Ask, and delete a configuration with its secrets and lines."""
     require(request, "delete_configuration")
-    stored = _stored(record)
+    stored = stored_at(record)
     assert stored is not None  # noqa: S101 - a record was given
     if request.method == "POST":
         desk_for(request.user).remove(stored.name)
@@ -161,7 +172,7 @@ def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
 def try_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponseBase:
     """Test what is on the page, saved or not, and send each step when it is done."""
     require(request, "test_configuration")
-    stored = _stored(record)
+    stored = stored_at(record)
     drafted = _draft(request, stored)
     if isinstance(drafted, HttpResponse):
         return drafted
@@ -171,12 +182,20 @@ def try_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponseB
 
 def _counted(pieces: Iterator[str]) -> Iterator[str]:
     # Here and not before: what never begins to be read would never be given back.
-    if not _running.acquire(blocking=False):
-        busy = ConfigError(_("many tests are running"), hint=_("Try again when they have ended."))
-        yield render_to_string("outkey/refused.html", {"errors": [busy]})
-        return
     try:
-        yield from pieces
+        with waiting():
+            yield from pieces
+    except ConfigError as busy:
+        yield render_to_string("outkey/refused.html", {"errors": [busy]})
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Wait for somebody else's server, unless too many do so already."""
+    if not _running.acquire(blocking=False):
+        raise ConfigError(_("many tests are running"), hint=_("Try again when they have ended."))
+    try:
+        yield
     finally:
         _running.release()
 
@@ -193,7 +212,8 @@ def _tested(
         marker = stored.verification.expired_marker if stored else ""
         verification = replace(draft.verification, expired_marker=marker)
         tried = replace(draft, name=f"{draft.name} (draft)", verification=verification)
-    trial = here.gateway.trial(tried, secrets)
+    drafted = None if draft == stored else Draft(secrets, MemoryTokens(time.time))
+    trial = here.gateway.trial(tried, drafted)
     for step in trial.steps():
         yield render_to_string("outkey/test_step.html", {"step": step})
     report = trial.report()
@@ -207,7 +227,7 @@ def _tested(
 def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
     """Show the exact request of what is on the page, saved or not, secrets masked."""
     require(request, "view_configuration")
-    stored = _stored(record)
+    stored = stored_at(record)
     drafted = _draft(request, stored)
     if isinstance(drafted, HttpResponse):
         return drafted
@@ -237,10 +257,9 @@ def _draft(
         form.refuse(ConfigError(_("there is a configuration of that name already"), field="name"))
     if entered is None or not _allowed(request, form, stored, entered):
         return render(request, "outkey/refused.html", {"errors": form.errors.values()})
-    bound = entered.configuration.base.origin.bound
     # What was typed now is meant for the address that is on the page now.
     states = dict(entered.configuration.secrets) | {
-        name: SecretState(bound) for name in entered.secrets
+        name: SecretState(entered.configuration.binding_of(name)) for name in entered.secrets
     }
     draft = entered.configuration
     if entered.secrets:
@@ -253,10 +272,7 @@ def _allowed(
 ) -> bool:
     """Refuse what needs a permission of its own."""
     made = entered.configuration
-    moved = stored is None or (stored.network, stored.base.origin) != (
-        made.network,
-        made.base.origin,
-    )
+    moved = stored is None or (stored.network, stored.origins()) != (made.network, made.origins())
     if made.network == "internal" and moved and not may(request, "use_internal_network"):
         message = _("you may not allow the internal network, or another address in it")
         form.refuse(ConfigError(message, field="network"))
@@ -311,6 +327,9 @@ def _form_page(
         "tabs": form.tabs(findings),
         "top": form.elsewhere(findings),
         "stored": stored,
+        "token": panel_for(request, stored),
+        "redirect_url": redirect_url(request),
+        "redirect_when": conditions_of(BY_PATH["oauth2.authorization_url"]),
         "record": UUID(stored.record) if stored else None,
         "records": records,
         "editable": may(request, "change_configuration" if stored else "add_configuration"),
@@ -320,7 +339,8 @@ def _form_page(
     return page(request, "outkey/form.html", context, status=status)
 
 
-def _stored(record: UUID | None) -> Configuration | None:
+def stored_at(record: UUID | None) -> Configuration | None:
+    """Return the configuration of a page; a new one has none yet."""
     if record is None:
         return None
     row = models.Configuration.objects.filter(pk=record).first()
@@ -332,7 +352,8 @@ def _stored(record: UUID | None) -> Configuration | None:
         raise Http404 from None
 
 
-def _url(view: str, configuration: Configuration) -> str:
+def url_of(view: str, configuration: Configuration) -> str:
+    """Return where a page of a configuration is."""
     return reverse(f"admin:outkey_configuration_{view}", args=[UUID(configuration.record)])
 
 

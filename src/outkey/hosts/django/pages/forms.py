@@ -5,6 +5,7 @@ the page, so that a failed validation renders an empty input again.
 """
 
 import dataclasses
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +17,8 @@ from django.utils.translation import gettext as _
 from outkey.core.checks import Finding
 from outkey.core.config import Configuration, HeaderRow, SecretState, build, header_row
 from outkey.core.errors import ConfigError, EditConflict, SecretMissing
-from outkey.core.fields import FIELDS, Field, Kind, Tab
+from outkey.core.field_kinds import Field, Kind, Tab
+from outkey.core.fields import FIELDS
 from outkey.core.headers import MAX_HEADERS
 from outkey.core.reference import Reference
 from outkey.core.secret import Secret
@@ -25,6 +27,24 @@ from outkey.ports import Secrets
 _TYPED = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
 _VERSION = re.compile(r"[0-9]{1,9}")
 _OPTIONAL = "no_auth_reason"
+_OF_LINES = frozenset({"tls.client_key", "oauth2.client_secret"})  # PEM or JWK
+_RARE = frozenset(
+    f"oauth2.{name}"
+    for name in (
+        "audience",
+        "resource",
+        "extra",
+        "revocation_url",
+        "introspection_url",
+        "issuer",
+        "body_format",
+        "token_header",
+        "dpop",
+        "leeway_seconds",
+        "default_lifetime_seconds",
+    )
+)
+_PLACES = {f.secret_name: f.path for f in FIELDS if f.secret}
 
 
 @dataclass
@@ -40,10 +60,25 @@ class Shown:
     locked: bool = False
 
     @property
-    def visible_for(self) -> str:
-        """The authentication types that the field belongs to; empty for all."""
-        condition = self.field.visible_when
-        return " ".join(condition.values) if condition else ""
+    def when(self) -> str:
+        """What other fields must say for this one to be shown; empty for nothing."""
+        return conditions_of(self.field)
+
+    @property
+    def rare(self) -> bool:
+        """Whether most people leave the field as it is."""
+        return self.field.path in _RARE
+
+    @property
+    def lines(self) -> bool:
+        """Whether a secret may have several lines."""
+        return self.field.path in _OF_LINES
+
+    @property
+    def touched(self) -> bool:
+        """Whether the field says something else than by default, or something is said about it."""
+        default = str(_written(self.field.default) or "")
+        return bool(self.error or self.findings) or str(self.value or "") != default
 
 
 @dataclass
@@ -80,6 +115,12 @@ class DraftSecrets:
         if secret in self._cleared:
             raise SecretMissing(f"{secret} is not set", field=secret)
         return self._kept.open(configuration, secret)
+
+
+def conditions_of(known: Field) -> str:
+    """Return when a field is shown, as the page's script reads it."""
+    condition = known.visible_when
+    return json.dumps([(one.path, one.values) for one in condition.each()]) if condition else ""
 
 
 class ConfigurationForm:
@@ -126,7 +167,8 @@ class ConfigurationForm:
 
     def refuse(self, error: ConfigError) -> None:
         """Note an error at its field, or at the top of the page."""
-        self.errors.setdefault(str(error.field or ""), error)
+        place = str(error.field or "")
+        self.errors.setdefault(_PLACES.get(place, place), error)
 
     def tabs(self, findings: Iterable[Finding] = ()) -> list[tuple[Tab, list[Shown]]]:
         """Return the fields by tab, with what is to be said about each."""
@@ -172,6 +214,8 @@ class ConfigurationForm:
         text = self._get(known.path)
         if known.kind is Kind.FLAG:
             return bool(text)
+        if self._posted is None or known.path not in self._posted:
+            return self._stored.values().get(known.path) if self._stored else None
         text = text.replace("\r\n", "\n")
         text = text if known.kind is Kind.LONG_TEXT else text.strip()
         if not text and (known.kind in _TYPED or known.path == _OPTIONAL):
@@ -187,6 +231,8 @@ class ConfigurationForm:
                 continue
             name = known.secret_name
             text = self._get(f"secret:{known.path}")
+            if known.path in _OF_LINES:
+                text = text.replace("\r\n", "\n").strip("\n")
             chosen = self.offered.get(self._get(f"reference:{known.path}"))
             if text:
                 typed[name] = Secret(text)
@@ -246,13 +292,19 @@ class ConfigurationForm:
         if self._posted is not None and not (known.path == "name" and self._stored):
             return self._get(known.path)
         if self._stored is None:
-            return "" if known.default is None else known.default
+            return "" if known.default is None else _written(known.default)
         if known.path == "name":
             return self._stored.name
-        value = self._stored.values().get(known.path, "")
-        if isinstance(value, float):
-            return f"{value:g}"
-        return value.isoformat() if isinstance(value, date) else value
+        return _written(self._stored.values().get(known.path, ""))
+
+
+def _written(value: object) -> object:
+    """Return a stored value as a person types it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, dict):
+        return "\n".join(f"{name} = {text}" for name, text in value.items())
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _typed(known: Field, text: str) -> object:
@@ -264,6 +316,16 @@ def _typed(known: Field, text: str) -> object:
             return float(text)
         if known.kind is Kind.DATE:
             return date.fromisoformat(text)
+        if known.kind is Kind.PAIRS:
+            return dict(_pair(line) for line in text.splitlines() if line.strip())
     except ValueError:
         return text
     return text
+
+
+def _pair(line: str) -> tuple[str, str]:
+    """Return name and text of a line; one without a sign is for the table to refuse."""
+    name, sign, text = line.partition("=")
+    if not sign:
+        raise ValueError
+    return name.strip(), text.strip()

@@ -1,0 +1,126 @@
+"""JSON Web Tokens by joserfc: client assertions (RFC 7523) and DPoP proofs (RFC 9449)."""
+
+import hashlib
+import json
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from outkey.core.errors import ConfigError, frameless
+from outkey.core.secret import Secret
+
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey, RSAKey
+
+# What of a private JWK belongs into the header, so that the provider finds the public one.
+_NAMED = ("kid", "x5t", "x5t#S256")
+_BY_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
+_ALGORITHMS = (
+    "HS256",
+    "RS256",
+    "PS256",
+    "ES256",
+    "ES384",
+    "ES512",
+    "PS384",
+    "PS512",
+    "RS384",
+    "RS512",
+)
+
+
+class JoseSigner:
+    """Signs. The library is loaded when something is to be signed, and not before."""
+
+    @frameless
+    def assertion(self, claims: Mapping[str, object], key: Secret, shared: bool) -> Secret:  # noqa: FBT001 - the port's signature
+        """Sign a client assertion with a shared secret (HMAC) or a private key (PEM or JWK)."""
+        return key.derive(
+            lambda text: _with_shared(claims, text) if shared else _with_private(claims, text)
+        )
+
+    @frameless
+    def proof(self, claims: Mapping[str, object], key: Secret, token: Secret | None) -> Secret:
+        """Sign a DPoP proof with a key that `new_key` made, over a token if there is one."""
+        claims = dict(claims)
+        if token is not None:
+            digest = hashlib.sha256(token.reveal().encode("ascii")).digest()
+            claims["ath"] = urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+        return key.derive(lambda text: _proof(claims, text))
+
+    def new_key(self) -> Secret:
+        """Make a key pair to bind tokens to."""
+        jwk = _library("jwk")
+        return Secret(json.dumps(jwk.ECKey.generate_key("P-256").as_dict(private=True)))
+
+    def fresh(self) -> str:
+        """Return a random text that nobody can guess and that does not repeat."""
+        return secrets.token_urlsafe(32)
+
+
+def _library(part: str) -> Any:  # noqa: ANN401 - a module
+    import importlib  # noqa: PLC0415
+
+    try:
+        return importlib.import_module(f"joserfc.{part}")
+    except ModuleNotFoundError:
+        raise ConfigError(
+            "signing needs the package joserfc", hint="Install outkey[oauth2] or outkey[server]."
+        ) from None
+
+
+def _signed(header: dict[str, object], claims: Mapping[str, object], key: object) -> str:
+    encoded = _library("jwt").encode(header, dict(claims), key, algorithms=list(_ALGORITHMS))
+    return str(encoded)
+
+
+def _with_shared(claims: Mapping[str, object], text: str) -> str:
+    return _signed({"alg": "HS256"}, claims, _library("jwk").OctKey.import_key(text))
+
+
+def _with_private(claims: Mapping[str, object], text: str) -> str:
+    key = _private_key(text.strip())
+    known = key.as_dict(private=True)
+    header: dict[str, object] = {"alg": known.get("alg") or _usual(known)}
+    header |= {name: known[name] for name in _NAMED if name in known}
+    return _signed(header, claims, key)
+
+
+def _usual(known: Mapping[str, Any]) -> str:
+    return "RS256" if known["kty"] == "RSA" else _BY_CURVE.get(known["crv"], "ES256")
+
+
+def _private_key(text: str) -> "ECKey | RSAKey":
+    jwk = _library("jwk")
+    try:
+        if text.startswith("{"):
+            key = jwk.import_key(json.loads(text))
+        else:
+            kind = jwk.RSAKey if "RSA" in _kind_of(text) else jwk.ECKey
+            key = kind.import_key(text)
+        usable = key.is_private and key.key_type in {"RSA", "EC"}
+    except Exception:  # noqa: BLE001 - whatever it is, it may hold the key
+        usable = False
+    if not usable:
+        raise ConfigError(
+            "Client Secret is no private key, which private key JWT needs",
+            field="client_secret",
+            hint="Enter an RSA or EC key as unencrypted PEM, or as a JWK.",
+        )
+    made: ECKey | RSAKey = key
+    return made
+
+
+def _kind_of(pem: str) -> str:
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+
+    return type(load_pem_private_key(pem.encode(), None)).__name__
+
+
+def _proof(claims: Mapping[str, object], text: str) -> str:
+    jwk = _library("jwk")
+    key = jwk.ECKey.import_key(json.loads(text))
+    header: dict[str, object] = {"typ": "dpop+jwt", "alg": "ES256"}
+    header["jwk"] = key.as_dict(private=False)
+    return _signed(header, claims, key)

@@ -1,0 +1,34 @@
+"""Tokens in the memory of one process: for a gateway without a database, and for drafts."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from outkey.core.config import Configuration
+from outkey.core.oauth2.token import TokenState
+
+
+class MemoryTokens:
+    """Keeps states in a dictionary. Tokens that rotate are lost with the process."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._states: dict[str, TokenState] = {}
+        self.now = now
+
+    def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
+        """Return what is kept of a configuration's token."""
+        state = self._states.get(configuration.name, TokenState())
+        return state if opened else replace(state, content=None)
+
+    def swap(
+        self, configuration: Configuration, before: TokenState, after: TokenState
+    ) -> TokenState | None:
+        """Put a state in the place of exactly that one; None if it was not there any more."""
+        new = replace(after, generation=before.generation + 1)
+        if before.generation == 0:
+            found = self._states.setdefault(configuration.name, new)
+            return new if found is new else None
+        kept = self._states.get(configuration.name, TokenState())
+        if kept.generation != before.generation:
+            return None
+        self._states[configuration.name] = new
+        return new

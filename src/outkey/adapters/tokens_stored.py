@@ -1,0 +1,49 @@
+"""Tokens as an installation keeps them: sealed, and bound to their configuration and origins."""
+
+from dataclasses import replace
+
+from outkey.adapters.secrets_envelope import seal, unseal
+from outkey.adapters.secrets_stored import Rings
+from outkey.core.config import Configuration
+from outkey.core.envelope import TokenRow, key_name_of, token_place
+from outkey.core.oauth2.token import TokenContent, TokenState
+from outkey.ports import TokenRows
+
+
+class StoredTokens:
+    """Seals what is secret of a token before it is written."""
+
+    def __init__(self, rows: TokenRows, keys: Rings) -> None:
+        self._rows, self._keys = rows, keys
+
+    def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
+        """Return what is kept of a configuration's token.
+
+        Bound to other origins than those of now, it is not opened, and not used.
+        """
+        row = self._rows.read(configuration)
+        if row is None:
+            return TokenState()
+        content, origin = None, configuration.binding_of("client_secret")
+        if opened and row.sealed is not None and row.origin == origin:
+            ring = self._keys.ring(key_name_of(row.sealed))
+            place = token_place(configuration.record, row.serial, origin)
+            content = TokenContent.unpacked(unseal(row.sealed, place, ring))
+        return TokenState.from_facts(row.facts, row.generation, row.serial, content)
+
+    def swap(
+        self, configuration: Configuration, before: TokenState, after: TokenState
+    ) -> TokenState | None:
+        """Put a state durably in the place of exactly that one; None if it was not there."""
+        origin = configuration.binding_of("client_secret")
+        sealed = None
+        if after.content is not None and after.serial != before.serial:
+            place = token_place(configuration.record, after.serial, origin)
+            sealed = seal(after.content.packed(), place, self._keys.fresh())
+        new = replace(after, generation=before.generation + 1)
+        row = TokenRow(new.generation, new.serial, origin, sealed, new.facts())
+        return new if self._rows.swap(configuration, before.generation, row) else None
+
+    def now(self) -> float:
+        """Return Unix time by the clock of the rows."""
+        return self._rows.now()

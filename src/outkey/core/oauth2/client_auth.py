@@ -1,0 +1,77 @@
+"""How an application proves itself at the Token URL (RFC 6749 §2.3, RFC 7523, RFC 8705)."""
+
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, assert_never
+from urllib.parse import quote
+
+from outkey.core.config import ClientAuth, Configuration
+from outkey.core.headers import tidy_value
+from outkey.core.message import Header, Source
+from outkey.core.secret import Secret
+
+Parameters = list[tuple[str, str | Secret]]
+# Signs claims with a key: shared for an HMAC, else a private one.
+Assertion = Callable[[Mapping[str, object], Secret, bool], Secret]
+_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_ASSERTION_SECONDS = 60
+
+
+class Proof(NamedTuple):
+    """What a token request carries to show who asks."""
+
+    headers: tuple[Header, ...] = ()
+    parameters: tuple[tuple[str, str | Secret], ...] = ()
+
+
+def prove(
+    configuration: Configuration,
+    secret: Callable[[str], Secret],
+    sign: Assertion,
+    *,
+    now: float,
+    number: str,
+) -> Proof:
+    """Return the proof that the configuration asks for; `number` must not repeat (jti)."""
+    settings = configuration.oauth2
+    identity = ("client_id", settings.client_id)
+
+    def client_secret() -> Secret:
+        return secret("client_secret").derive(tidy_value)
+
+    match settings.client_auth:
+        case ClientAuth.BODY:
+            if "client_secret" not in configuration.needed_secrets():
+                return Proof(parameters=(identity,))
+            return Proof(parameters=(identity, ("client_secret", client_secret())))
+        case ClientAuth.BASIC | ClientAuth.BASIC_RAW as way:
+            encoded = _encoded if way is ClientAuth.BASIC else str
+            value = _basic(settings.client_id, client_secret(), encoded)
+            return Proof(headers=(Header("Authorization", value, Source.AUTHENTICATION),))
+        case ClientAuth.MTLS:
+            return Proof(parameters=(identity,))  # RFC 8705 §2: the certificate is the proof
+        case ClientAuth.CLIENT_SECRET_JWT | ClientAuth.PRIVATE_KEY_JWT as way:
+            claims: dict[str, object] = {
+                "iss": settings.client_id,
+                "sub": settings.client_id,
+                "aud": settings.issuer or settings.token_url,
+                "iat": int(now),
+                "exp": int(now) + _ASSERTION_SECONDS,
+                "jti": number,
+            }
+            shared = way is ClientAuth.CLIENT_SECRET_JWT
+            signed = sign(claims, client_secret(), shared)
+            named = ("client_assertion_type", _ASSERTION_TYPE)
+            return Proof(parameters=(identity, named, ("client_assertion", signed)))
+        case other:
+            assert_never(other)
+
+
+def _basic(client_id: str, secret: Secret, encoded: Callable[[str], str]) -> Secret:
+    pair = Secret.joined(encoded(client_id), ":", secret.derive(encoded))
+    return pair.derive(lambda text: "Basic " + b64encode(text.encode()).decode("ascii"))
+
+
+def _encoded(text: str) -> str:
+    """Encode as RFC 6749 §2.3.1 asks. A blank as %20, which servers read that refuse a plus."""
+    return quote(text, safe="")

@@ -1,0 +1,230 @@
+"""What is asked of an authorization server: token, revocation, introspection and consent."""
+
+import hashlib
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+from urllib.parse import quote, quote_plus, urlencode
+
+from outkey.core.config import Configuration, Grant
+from outkey.core.errors import ConfigError
+from outkey.core.message import Header, Request, Source
+from outkey.core.oauth2.answers import failure
+from outkey.core.oauth2.client_auth import Parameters, Proof
+from outkey.core.origin import Location, parse_endpoint
+from outkey.core.secret import Secret
+
+_DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_WELL_KNOWN = "/.well-known/"
+_METADATA = {
+    "token_url": "token_endpoint",
+    "authorization_url": "authorization_endpoint",
+    "device_url": "device_authorization_endpoint",
+    "revocation_url": "revocation_endpoint",
+    "introspection_url": "introspection_endpoint",
+}
+
+
+def client_credentials(configuration: Configuration) -> Parameters:
+    """Ask as the application itself (RFC 6749 §4.4)."""
+    # Zoom has a grant_type of its own, with everything else as it is here.
+    grant = configuration.oauth2.extra.get("grant_type", "client_credentials")
+    return [("grant_type", grant), *_wanted(configuration)]
+
+
+def refresh(configuration: Configuration, token: Secret) -> Parameters:
+    """Ask with a refresh token (RFC 6749 §6); the scope stays as it was granted."""
+    asked: Parameters = [("grant_type", "refresh_token"), ("refresh_token", token)]
+    kept = configuration.oauth2.grant is Grant.REFRESH_TOKEN
+    return asked + [pair for pair in _wanted(configuration) if kept or pair[0] != "scope"]
+
+
+def authorization_code(
+    configuration: Configuration, code: Secret, consent: "Consent"
+) -> Parameters:
+    """Ask with the code that a person's consent gave (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
+    return [
+        ("grant_type", "authorization_code"),
+        ("code", code),
+        ("redirect_uri", consent.redirect_url),
+        ("code_verifier", consent.verifier),
+        *_extra(configuration),
+    ]
+
+
+def device_code(configuration: Configuration, code: Secret) -> Parameters:
+    """Ask whether a person has agreed meanwhile (RFC 8628 §3.4)."""
+    return [("grant_type", _DEVICE_GRANT), ("device_code", code), *_extra(configuration)]
+
+
+def device_start(configuration: Configuration) -> Parameters:
+    """Ask for a device code (RFC 8628 §3.1)."""
+    return _wanted(configuration)
+
+
+def about_token(token: Secret, hint: str) -> Parameters:
+    """Ask something about a token: to revoke it (RFC 7009) or what it is (RFC 7662)."""
+    return [("token", token), ("token_type_hint", hint)]
+
+
+def _wanted(configuration: Configuration) -> Parameters:
+    settings = configuration.oauth2
+    named = {
+        "scope": settings.scope,
+        "audience": settings.audience,
+        "resource": settings.resource,
+    }
+    wanted: Parameters = [(name, text) for name, text in named.items() if text]
+    return wanted + _extra(configuration)
+
+
+def _extra(configuration: Configuration) -> Parameters:
+    extra = configuration.oauth2.extra.items()
+    return [(name, text) for name, text in extra if name != "grant_type"]
+
+
+def post(
+    configuration: Configuration,
+    url: str,
+    parameters: Parameters,
+    proof: Proof,
+    headers: Iterable[Header] = (),
+) -> Request:
+    """Build a request to the authorization server; its body is secret."""
+    fields = dict((*parameters, *proof.parameters))
+    as_json = configuration.oauth2.body_format == "json"
+    body = _json(fields) if as_json else _form(fields)
+    kind = "application/json" if as_json else "application/x-www-form-urlencoded"
+    location = parse_endpoint(url, "oauth2.token_url")
+    own = {
+        "Host": location.origin.authority,
+        "Content-Length": str(body.wire_length),
+        "User-Agent": "outkey",
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+        "Content-Type": kind,
+    }
+    framing = tuple(Header(name, text, Source.DEFAULT) for name, text in own.items())
+    all_headers = (*framing, *proof.headers, *headers)
+    return Request("POST", location.origin, location.target, all_headers, body)
+
+
+def _form(fields: Mapping[str, str | Secret]) -> Secret:
+    return _joined(fields, quote_plus, "", "=", "&", "")
+
+
+def _json(fields: Mapping[str, str | Secret]) -> Secret:
+    return _joined(fields, json.dumps, "{", ": ", ", ", "}")
+
+
+def _joined(
+    fields: Mapping[str, str | Secret],
+    encoded: Callable[[str], str],
+    first: str,
+    between: str,
+    after: str,
+    last: str,
+) -> Secret:
+    parts: list[str | Secret] = [first]
+    for number, (name, value) in enumerate(fields.items()):
+        text = value.derive(encoded) if isinstance(value, Secret) else encoded(value)
+        parts += [after if number else "", encoded(name), between, text]
+    return Secret.joined(*parts, last)
+
+
+class Consent(NamedTuple):
+    """What the browser is sent away with, and what is checked when it comes back."""
+
+    state: str
+    verifier: Secret
+    challenge: str  # of the verifier, which anybody may see
+    redirect_url: str
+
+
+def consent_for(state: str, verifier: str, redirect_url: str) -> Consent:
+    """Prepare a consent with a random verifier (RFC 7636 §4.2, S256)."""
+    digest = hashlib.sha256(verifier.encode("ascii")).digest()
+    challenge = urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+    return Consent(state, Secret(verifier), challenge, redirect_url)
+
+
+def consent_url(configuration: Configuration, consent: Consent) -> str:
+    """Return the address where a person agrees (RFC 6749 §4.1.1 with PKCE, RFC 7636)."""
+    settings = configuration.oauth2
+    parameters: dict[str, str] = {
+        **{name: str(text) for name, text in _wanted(configuration)},
+        "response_type": "code",
+        "client_id": settings.client_id,
+        "redirect_uri": consent.redirect_url,
+        "state": consent.state,
+        "code_challenge": consent.challenge,
+        "code_challenge_method": "S256",
+    }
+    query = urlencode(parameters, quote_via=quote)
+    mark = "&" if "?" in settings.authorization_url else "?"
+    return f"{settings.authorization_url}{mark}{query}"
+
+
+class DeviceCode(NamedTuple):
+    """What a person needs to agree on another device (RFC 8628 §3.2)."""
+
+    code: Secret
+    user_code: str
+    address: str
+    interval: float
+    lifetime: float
+
+
+def read_device_code(document: Mapping[str, object]) -> DeviceCode:
+    """Read the answer to `device_start`."""
+    address = document.get("verification_uri") or document.get("verification_url")
+    code, user_code = document.get("device_code"), document.get("user_code")
+    if not all(isinstance(text, str) and text.isprintable() for text in (code, user_code, address)):
+        raise failure("not_a_token_endpoint")
+    try:
+        parse_endpoint(str(address), "")
+    except ConfigError:
+        raise failure("not_a_token_endpoint") from None
+    interval, lifetime = document.get("interval"), document.get("expires_in")
+    return DeviceCode(
+        Secret(str(code)),
+        str(user_code)[:40],
+        str(address),
+        max(1.0, min(float(interval), 60.0)) if isinstance(interval, int | float) else 5.0,
+        max(1.0, min(float(lifetime), 1800.0)) if isinstance(lifetime, int | float) else 600.0,
+    )
+
+
+def metadata_request(location: Location, name: str) -> Request:
+    """Ask for a metadata document: the well-known path stands before the issuer's own.
+
+    RFC 8414 §3.1; OpenID Connect Discovery §4 puts it behind.
+    """
+    path = location.target.rstrip("/")
+    before = name == "oauth-authorization-server"
+    target = f"{_WELL_KNOWN}{name}{path}" if before else f"{path}{_WELL_KNOWN}{name}"
+    own = {
+        "Host": location.origin.authority,
+        "User-Agent": "outkey",
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+    }
+    headers = tuple(Header(key, text, Source.DEFAULT) for key, text in own.items())
+    return Request("GET", location.origin, target, headers)
+
+
+def read_metadata(document: Mapping[str, object], issuer: str) -> dict[str, str]:
+    """Return the addresses that an authorization server names, by field; it must be the issuer."""
+    # RFC 8414 §3.3: another issuer's metadata must not be used.
+    if str(document.get("issuer", "")).rstrip("/") != issuer.rstrip("/"):
+        raise ConfigError(
+            "the metadata is of another issuer", hint="Write the issuer as the provider does."
+        )
+    found = {"issuer": str(document["issuer"])}
+    for field, key in _METADATA.items():
+        url = document.get(key)
+        if isinstance(url, str):
+            parse_endpoint(url, field)
+            found[field] = url
+    return found

@@ -1,0 +1,82 @@
+"""Authentication Type Bearer Token with tokens from OAuth 2.0 (RFC 6750, DPoP: RFC 9449)."""
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+from outkey.core.challenge import parse_challenges
+from outkey.core.config import Configuration
+from outkey.core.flow import Flow, need_proof, need_token, send
+from outkey.core.headers import check_token
+from outkey.core.message import Header, Request, Response, Source
+from outkey.core.oauth2.token import AccessToken
+from outkey.core.secret import Secret
+
+_BODY_READ = 16 * 1024
+
+
+class OAuth2(NamedTuple):
+    """Send a token that is got and renewed by itself."""
+
+    configuration: Configuration
+
+    def flow(self, request: Request) -> Flow:
+        """Add the token and send; if it is refused, renew it once and send once more."""
+        token = yield from need_token()
+        response = yield from self._sent(request, token)
+        if not is_rejected(response, self.configuration):
+            return response
+        renewed = yield from need_token(rejected=token)
+        if renewed.value == token.value:
+            return response
+        return (yield from self._sent(request, renewed))
+
+    def _sent(self, request: Request, token: AccessToken) -> Generator[Any, Any, Response]:
+        """Send with the token; a server may first hand out a nonce for the proof (RFC 9449 §9)."""
+        response = yield from send(request.with_headers((yield from self._headers(request, token))))
+        if token.kind == "DPoP" and "use_dpop_nonce" in _errors(response):
+            headers = yield from self._headers(request, token)
+            response = yield from send(request.with_headers(headers))
+        return response
+
+    def _headers(
+        self, request: Request, token: AccessToken
+    ) -> Generator[Any, Any, tuple[Header, ...]]:
+        name = self.configuration.oauth2.token_header
+        scheme = f"{token.kind} " if name.lower() == "authorization" else ""
+        value = Secret.joined(scheme, token.value.derive(_checked))
+        headers = (*request.headers, Header(name, value, Source.AUTHENTICATION))
+        if token.kind != "DPoP":
+            return headers
+        proof = yield from need_proof(request, token)
+        return (*headers, Header("DPoP", proof, Source.AUTHENTICATION))
+
+
+def is_rejected(response: Response, configuration: Configuration) -> bool:
+    """Tell whether an answer refuses the token itself, and not what it may do.
+
+    A 403 usually means the latter: only the provider's own word or the configuration's switch
+    makes it a refusal of the token (django-oauth-toolkit answers so to an expired one).
+    """
+    errors = _errors(response)
+    if "insufficient_scope" in errors:
+        return False
+    if response.status == 401:
+        return True
+    verification = configuration.verification
+    marker = verification.expired_marker
+    return response.status == 403 and (
+        "invalid_token" in errors
+        or verification.forbidden_means_expired
+        or (bool(marker) and marker.encode() in response.body[:_BODY_READ])
+    )
+
+
+def _errors(response: Response) -> set[str]:
+    if response.status < 400:
+        return set()
+    challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
+    return {challenge.parameters.get("error", "") for challenge in challenges}
+
+
+def _checked(token: str) -> str:
+    return check_token(token, field="token")

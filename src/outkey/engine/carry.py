@@ -1,0 +1,135 @@
+"""Carrying one request: vet the address, record the intent, transmit, diagnose, record the end.
+
+Requests to APIs and to authorization servers go the same way.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from outkey.core.assembly import SecretOpener
+from outkey.core.audit import Outcome, Tag, intent_of
+from outkey.core.config import Configuration
+from outkey.core.diagnosis import Diagnosis, diagnose
+from outkey.core.errors import Cause, OutkeyError, RateLimited, TimedOut
+from outkey.core.headers import compose
+from outkey.core.message import Request, Response, Route
+from outkey.core.secret import Secret
+from outkey.engine.drive import Conclude, Steps, intend, resolve, transmit
+from outkey.engine.egress import Egress, is_address
+from outkey.engine.held_tokens import HeldTokens
+from outkey.ports import Clock, Permits, Secrets, Signer, Tokens
+
+DNS_SECONDS = 5.0
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(slots=True)
+class Trip:
+    """The bounds of a request on its way, and what became of it."""
+
+    deadline: float  # by the monotonic clock
+    response_bytes: int
+    line: str = ""
+    retry: int = 0
+    for_token: bool = False
+    attempt: str = ""
+    concluded: OutkeyError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """What every exchange needs of its host."""
+
+    secrets: Secrets
+    clock: Clock
+    permits: Permits
+    egress: Egress
+    jitter: Callable[[], float]
+    tokens: Tokens
+    signer: Signer
+    held: HeldTokens = field(default_factory=HeldTokens)
+
+    def opener(self, configuration: Configuration) -> SecretOpener:
+        """Return what opens this configuration's secrets, if they belong to its origin."""
+        return partial(self.open, configuration)
+
+    def open(self, configuration: Configuration, secret: str) -> Secret:
+        """Open a secret that was entered for the origin that requests go to."""
+        configuration.refuse_unbound(secret)
+        return self.secrets.open(configuration, secret)
+
+    def permit(self, configuration: Configuration, patience: float) -> float:
+        """Take a permit and return the seconds to wait for it, or refuse."""
+        per_minute = configuration.limits.requests_per_minute
+        wait = self.permits.reserve(configuration.name, per_minute, patience)
+        if wait is not None:
+            return wait
+        if per_minute is None:
+            raise RateLimited(
+                "the API asked for a pause that outlasts the total time-out", hint="Send later."
+            )
+        raise RateLimited(field="limits.requests_per_minute")
+
+    def carry(self, configuration: Configuration, request: Request, trip: Trip) -> Steps[Response]:
+        """Carry a request to its destination and return the diagnosed answer."""
+        request = request.with_headers(compose(request.headers))
+        route = yield from self._route(configuration, request, trip)
+        tag = Tag.TOKEN_INTENT if trip.for_token else Tag.SEND_INTENT
+        intent = intent_of(configuration, trip.line, request, trip.retry, tag)
+        trip.attempt = yield from intend(intent)
+        started = self.clock.monotonic()
+        try:
+            response = yield from transmit(request, route)
+        except OutkeyError as error:
+            trip.concluded = error
+            yield Conclude(self._outcome(configuration, trip, 0, str(error.code), started))
+            raise
+        found = self._diagnosis(configuration, response, trip)
+        cause, remedy = (found.cause, found.remedy) if found else (None, None)
+        outcome = self._outcome(configuration, trip, response.status, cause or "ok", started)
+        yield Conclude(outcome)
+        return Response(
+            response.status, response.headers, response.body, cause, remedy, trip.attempt
+        )
+
+    def _diagnosis(
+        self, configuration: Configuration, response: Response, trip: Trip
+    ) -> Diagnosis | None:
+        if trip.for_token:  # read by the rules of RFC 6749, and not as an API's answer
+            return None if response.status < 300 else Diagnosis(Cause.TOKEN_ENDPOINT, "")
+        return diagnose(response, configuration, now=self.clock.now())
+
+    def _route(self, configuration: Configuration, request: Request, trip: Trip) -> Steps[Route]:
+        """Vet every address of the destination; the transport may connect to these only."""
+        origin, clock = request.origin, self.clock
+        if is_address(origin.host):
+            addresses: tuple[str, ...] = (origin.host,)
+        else:
+            patience = min(DNS_SECONDS, trip.deadline - clock.monotonic())
+            addresses = yield from resolve(origin.host, origin.port, patience)
+        time_left = trip.deadline - clock.monotonic()
+        if time_left <= 0:
+            raise TimedOut
+        return Route(
+            addresses=self.egress.vet(configuration.network, origin, addresses),
+            partition=configuration.name,
+            tls=configuration.tls,
+            connect_timeout=configuration.limits.connect_timeout,
+            read_timeout=configuration.limits.read_timeout,
+            time_left=time_left,
+            response_bytes=trip.response_bytes,
+            client_key=self._client_key(configuration),
+        )
+
+    def _client_key(self, configuration: Configuration) -> Secret | None:
+        if not configuration.tls.client_certificate:
+            return None
+        return self.open(configuration, "client_key")
+
+    def _outcome(
+        self, configuration: Configuration, trip: Trip, status: int, outcome: str, started: float
+    ) -> Outcome:
+        duration = round((self.clock.monotonic() - started) * 1000)
+        tag = Tag.TOKEN_OUTCOME if trip.for_token else Tag.SEND_OUTCOME
+        return Outcome(trip.attempt, configuration.name, status, outcome, duration, tag)

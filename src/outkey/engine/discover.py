@@ -1,0 +1,39 @@
+"""Discovery: what an authorization server says of itself (RFC 8414, OpenID Connect Discovery).
+
+For a person who sets up a configuration, and never at the moment of use: whoever answers for the
+issuer would decide then where the client secret goes.
+"""
+
+from outkey.core.config import Configuration, Network, build
+from outkey.core.errors import OutkeyError, TokenEndpointFailed
+from outkey.core.oauth2 import grants
+from outkey.core.oauth2.answers import MAX_ANSWER, failure, read_document
+from outkey.core.origin import parse_endpoint
+from outkey.engine.carry import Sender, Trip
+from outkey.engine.drive import Steps
+from outkey.engine.tokens import TOKEN_SECONDS
+
+_NAMES = ("oauth-authorization-server", "openid-configuration")
+
+
+def discover(sender: Sender, issuer: str, network: Network) -> Steps[dict[str, str]]:
+    """Return the addresses of an authorization server by field, with the issuer's own spelling."""
+    location = parse_endpoint(issuer, "oauth2.issuer")
+    asking = _asking(issuer, network)
+    problem: OutkeyError = failure("not_found")
+    for name in _NAMES:
+        trip = Trip(sender.clock.monotonic() + TOKEN_SECONDS, MAX_ANSWER, for_token=True)
+        request = grants.metadata_request(location, name)
+        response = yield from sender.carry(asking, request, trip)
+        try:
+            return grants.read_metadata(read_document(response), issuer)
+        except TokenEndpointFailed as error:
+            problem = error
+    raise problem
+
+
+def _asking(issuer: str, network: Network) -> Configuration:
+    """Return a configuration to ask with: it has no credentials."""
+    origin = str(parse_endpoint(issuer, "oauth2.issuer").origin)
+    values = {"base_url": origin, "network": str(network), "no_auth_reason": "public_api"}
+    return build("(discovery)", values)

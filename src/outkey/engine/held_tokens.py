@@ -1,0 +1,75 @@
+"""The tokens that a process has at hand, so that a send asks the database once a second at most.
+
+Nothing here is locked: every step is one operation on a dictionary, so that a fork in the middle
+leaves nothing locked either.
+"""
+
+import os
+from typing import NamedTuple
+
+from outkey.core.oauth2.token import TokenState
+from outkey.core.origin import Origin
+
+_LOOK_AGAIN = 1.0
+_MOST_HELD = 2000
+
+
+class Held(NamedTuple):
+    """A token with its moments by the monotonic clock, which nobody sets."""
+
+    basis: object
+    state: TokenState
+    fresh_until: float
+    ends: float
+    look_again: float
+
+
+class HeldTokens:
+    """What this process knows of tokens, and who in it is getting one."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Held] = {}
+        self._busy: dict[str, tuple[int, object]] = {}
+        self._nonces: dict[tuple[str, Origin], str] = {}
+
+    def find(self, name: str, basis: object, now: float) -> Held | None:
+        """Return what is held for these settings, if it was looked at a moment ago."""
+        held = self._held.get(name)
+        if held is None or now >= held.look_again or held.basis is not basis:
+            return None
+        return held
+
+    def hold(
+        self, name: str, basis: object, state: TokenState, *, leeway: float, wall: float, now: float
+    ) -> Held:
+        """Keep a state at hand. A clock that was set back does not make a token live longer."""
+        before = self._held.get(name)
+        if before is not None and before.state.serial == state.serial and before.state.lifetime:
+            ends = min(before.ends, now + state.lifetime)
+        else:
+            ends = now + min(state.expires_at - wall, state.lifetime)
+        held = Held(basis, state, ends - leeway, ends, now + _LOOK_AGAIN)
+        if len(self._held) >= _MOST_HELD:
+            self._held.clear()
+        self._held[name] = held
+        return held
+
+    def begin(self, name: str) -> object | None:
+        """Become the one in this process that gets a token, or return None."""
+        mine = (os.getpid(), object())
+        found = self._busy.setdefault(name, mine)
+        if found[0] != mine[0]:  # left behind by the process that this one was forked from
+            self._busy[name] = found = mine
+        return mine if found is mine else None
+
+    def end(self, name: str) -> None:
+        """Let the next one."""
+        self._busy.pop(name, None)
+
+    def nonce(self, name: str, origin: Origin) -> str:
+        """Return the nonce that a server gave last (RFC 9449 §8)."""
+        return self._nonces.get((name, origin), "")
+
+    def put_nonce(self, name: str, origin: Origin, nonce: str) -> None:
+        """Remember a server's newest nonce."""
+        self._nonces[name, origin] = nonce

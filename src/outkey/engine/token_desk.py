@@ -1,0 +1,185 @@
+"""What a person does with a configuration's token: look, renew, revoke, forget, and agree to it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from outkey.core.checks import refuse_unsendable
+from outkey.core.config import Configuration, Grant
+from outkey.core.errors import ConfigError, ReauthorizationNeeded, TokenEndpointFailed
+from outkey.core.oauth2 import grants
+from outkey.core.oauth2.answers import failure, read_document
+from outkey.core.oauth2.client_auth import Parameters
+from outkey.core.oauth2.grants import Consent, DeviceCode
+from outkey.core.oauth2.token import AccessToken, State, TokenContent
+from outkey.core.secret import Secret
+from outkey.engine.carry import Sender
+from outkey.engine.drive import Steps, Wait
+from outkey.engine.tokens import TokenKeeper
+
+_SLOWER = 5.0  # RFC 8628 §3.5: what slow_down asks for
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStatus:
+    """How a token stands, as every interface shows it. Moments are Unix times."""
+
+    state: State
+    expires_at: float | None = None
+    expires_in: int | None = None
+    scope: str = ""
+    last_renewed_at: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDesk:
+    """The token of one configuration, for people; `run` performs the steps."""
+
+    sender: Sender
+    configuration: Configuration
+    run: Callable[[Steps[Any]], Any]
+
+    def status(self) -> TokenStatus:
+        """Say how the token stands; asks nobody."""
+        state, standing = self._keeper.state()
+        if state.content is None:
+            return TokenStatus(standing, error=state.error or None)
+        left = state.expires_at - self.sender.clock.now()
+        return TokenStatus(
+            state=standing,
+            expires_at=state.expires_at,
+            expires_in=max(0, int(left)),
+            scope=state.scope,
+            last_renewed_at=state.obtained_at,
+            error=state.error or None,
+        )
+
+    def secrets(self) -> list[Secret]:
+        """Return the tokens themselves, for whoever has to keep them out of an output."""
+        state, _ = self._keeper.state()
+        content = state.content
+        found = (content.access, content.refresh) if content else ()
+        return [secret for secret in found if secret is not None]
+
+    def ready(self) -> AccessToken:
+        """Make sure that there is a valid token, whatever the provider did a moment ago."""
+        token: AccessToken = self.run(self._keeper.get(impatient=True))
+        return token
+
+    def renew(self) -> TokenStatus:
+        """Get a new token now, in the place of the one that is kept."""
+        refuse_unsendable(self.configuration)
+        state, _ = self._keeper.state()
+        self.run(self._keeper.get(rejected=state.access, impatient=True))
+        return self.status()
+
+    def forget(self) -> None:
+        """Drop the token here; the provider is not told."""
+        self._keeper.put(None)
+
+    def revoke(self) -> None:
+        """Give the tokens back to the provider (RFC 7009), then forget them."""
+        url = self._url("revocation_url")
+        content = self._content("there is no token to revoke")
+        named = {"refresh_token": content.refresh, "access_token": content.access}
+        for hint, token in named.items():
+            if token is not None:
+                try:
+                    self._asked(url, token, hint, content.proof_key)
+                except TokenEndpointFailed as error:
+                    # A refresh token takes its access tokens along; some revoke nothing else.
+                    if error.reason != "unsupported_token_type" or not content.refresh:
+                        raise
+        self.forget()
+
+    def introspect(self) -> bool:
+        """Ask the provider whether the token is active (RFC 7662)."""
+        url = self._url("introspection_url")
+        content = self._content("there is no token to ask about")
+        answer = self._asked(url, content.access, "access_token", content.proof_key)
+        return answer.get("active") is True
+
+    # ── a person agrees ──────────────────────────────────────────────────────────────────────
+
+    def consent_url(self, consent: Consent) -> str:
+        """Return where to send the browser."""
+        self._refuse_grant(Grant.AUTHORIZATION_CODE, "is not got in the browser")
+        refuse_unsendable(self.configuration)
+        return grants.consent_url(self.configuration, consent)
+
+    def redeem(self, code: Secret, consent: Consent) -> None:
+        """Exchange the code that the browser came back with for tokens, and keep them."""
+        self._refuse_grant(Grant.AUTHORIZATION_CODE, "is not got in the browser")
+        self._redeem(grants.authorization_code(self.configuration, code, consent))
+
+    def device_code(self) -> DeviceCode:
+        """Ask for a code that a person enters on another device (RFC 8628)."""
+        self._refuse_grant(Grant.DEVICE_CODE, "is not got by a device code")
+        refuse_unsendable(self.configuration)
+        url = self.configuration.oauth2.device_url
+        asked = self._keeper.ask(url, grants.device_start(self.configuration), None)
+        return grants.read_device_code(read_document(self.run(asked)))
+
+    def wait_for(self, device: DeviceCode, passing: Callable[[float], None]) -> None:
+        """Ask until the person has agreed, refused or waited too long; `passing` sees time go."""
+        clock, interval = self.sender.clock, device.interval
+        ends = clock.monotonic() + device.lifetime
+        while clock.monotonic() < ends:
+            self.run(_wait(interval))
+            passing(interval)
+            try:
+                self._redeem(grants.device_code(self.configuration, device.code))
+            except TokenEndpointFailed as error:
+                if error.reason == "slow_down":
+                    interval += _SLOWER
+                elif error.reason not in {"authorization_pending", "timeout", "connection"}:
+                    raise
+            else:
+                return
+        raise failure("expired_token")
+
+    # ── helpers ──────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _keeper(self) -> TokenKeeper:
+        if not self.configuration.uses_oauth2:
+            raise ConfigError(
+                "this configuration does not get its tokens by OAuth 2.0", field="token_source"
+            )
+        return TokenKeeper(self.sender, self.configuration)
+
+    def _redeem(self, parameters: Parameters) -> None:
+        keeper = self._keeper
+        key = keeper.new_proof_key()
+        at = self.sender.clock.now()
+        answer = self.run(keeper.ask(self.configuration.oauth2.token_url, parameters, key))
+        keeper.put(answer, at=at, proof_key=key)
+
+    def _asked(self, url: str, token: Secret, hint: str, key: Secret | None) -> dict[str, object]:
+        """Ask about a token; an empty 200 is how a revocation ends (RFC 7009 §2.2)."""
+        response = self.run(self._keeper.ask(url, grants.about_token(token, hint), key))
+        if 200 <= response.status < 300 and not response.body.strip():
+            return {}
+        return dict(read_document(response, may_be_empty=True))
+
+    def _content(self, otherwise: str) -> TokenContent:
+        state, _ = self._keeper.state()
+        if state.content is None:
+            raise ReauthorizationNeeded(otherwise, hint="Get one first: outkey token renew NAME.")
+        return state.content
+
+    def _url(self, name: str) -> str:
+        _ = self._keeper
+        url = str(getattr(self.configuration.oauth2, name))
+        if not url:
+            raise ConfigError("the address is not set", field=f"oauth2.{name}")
+        return url
+
+    def _refuse_grant(self, wanted: Grant, message: str) -> None:
+        if not self.configuration.uses_oauth2 or self.configuration.oauth2.grant is not wanted:
+            raise ConfigError(f"the token {message}", field="oauth2.grant")
+
+
+def _wait(seconds: float) -> Steps[None]:
+    yield Wait(seconds)

@@ -1,0 +1,116 @@
+"""The commands about tokens of OAuth 2.0."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from outkey.core.config import Grant, Network
+from outkey.core.errors import ConfigError
+from outkey.hosts.cli.home import AsJson, desk_of, installation
+from outkey.hosts.cli.output import progress_bar, say, say_json, say_table
+from outkey.hosts.cli.shown import moment
+
+if TYPE_CHECKING:
+    from outkey.engine.token_desk import TokenStatus
+
+tokens_app = typer.Typer(help="Tokens of OAuth 2.0: look, renew, give back.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="the configuration's name")]
+
+
+@tokens_app.command("status")
+def status(
+    name: Name,
+    *,
+    introspect: Annotated[bool, typer.Option("--introspect", help="ask the provider too")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a token stands; never the token."""
+    desk = installation().gateway.token(name)
+    active = desk.introspect() if introspect else None
+    _say_status(desk.status(), as_json=as_json, active=active)
+
+
+@tokens_app.command("renew")
+def renew(name: Name, *, as_json: AsJson = False) -> None:
+    """Get a new token now."""
+    here = installation()
+    _say_status(desk_of(here).renew_token(here.gateway, name), as_json=as_json)
+
+
+@tokens_app.command("revoke")
+def revoke(name: Name, *, as_json: AsJson = False) -> None:
+    """Give the token back to the provider, and forget it."""
+    here = installation()
+    desk_of(here).revoke_token(here.gateway, name)
+    _say_status(here.gateway.token(name).status(), as_json=as_json)
+
+
+@tokens_app.command("forget")
+def forget(name: Name, *, as_json: AsJson = False) -> None:
+    """Forget the token here; the provider is not told."""
+    here = installation()
+    desk_of(here).forget_token(here.gateway, name)
+    _say_status(here.gateway.token(name).status(), as_json=as_json)
+
+
+@tokens_app.command("authorize")
+def authorize(name: Name, *, as_json: AsJson = False) -> None:
+    """Let a person agree on another device, and wait for that."""
+    here = installation()
+    if here.registry.get(name).oauth2.grant is Grant.AUTHORIZATION_CODE:
+        raise ConfigError(
+            "this configuration is authorized in the browser",
+            hint="Run outkey serve, open the configuration, and press Connect.",
+            field="oauth2.grant",
+        )
+    desk = desk_of(here).authorize(here.gateway, name)
+    device = desk.device_code()
+    if not as_json:
+        say(f"Open {device.address}\nand enter the code {device.user_code}")
+    with progress_bar("waiting for consent", round(device.lifetime)) as advance:
+        desk.wait_for(device, lambda seconds: advance(round(seconds)))
+    _say_status(desk.status(), as_json=as_json)
+
+
+@tokens_app.command("discover")
+def discover(
+    issuer: Annotated[str, typer.Argument(help="the authorization server's own address")],
+    *,
+    internal: Annotated[bool, typer.Option("--internal", help="in your own network")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the addresses that an authorization server names, as TOML to paste."""
+    network = Network.INTERNAL if internal else Network.PUBLIC
+    found = installation().gateway.discover(issuer, network)
+    if as_json:
+        say_json(found)
+        return
+    from outkey.core.export import render_table  # noqa: PLC0415
+
+    say("# put this below [configuration.NAME]")
+    say(render_table("configuration.NAME.oauth2", found))
+
+
+def _say_status(status: "TokenStatus", *, as_json: bool, active: bool | None = None) -> None:
+    facts: dict[str, object] = asdict(status)
+    for name in ("expires_at", "last_renewed_at"):
+        at = facts[name]
+        facts[name] = moment(at) if isinstance(at, float) else None
+    if active is not None:
+        facts["active"] = active
+    if as_json:
+        say_json(facts)
+        return
+    words = {name.replace("_", " "): value for name, value in facts.items()}
+    say_table(("Token", ""), ((name, _plain(value)) for name, value in words.items()))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        minutes, seconds = divmod(value, 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours}:{minutes:02}:{seconds:02}"
+    return "" if value is None else str(value)

@@ -1,0 +1,259 @@
+"""Tokens shared by processes: races, kills and a stopped holder, with rotation at the provider."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.conftest import Terminal
+from outkey.spar import Spar
+from outkey.spar.authority import CLIENT, CLIENT_SECRET
+from outkey.testing.canary import Canaries
+
+PROCESSES, THREADS = 8, 5
+# Sends from so many threads at one moment, and prints how each ended.
+SENDER = """
+import json, sys, threading, time
+import outkey
+gateway, begins, threads = outkey.open(), float(sys.argv[1]), int(sys.argv[2])
+ends = []
+def one():
+    time.sleep(max(0, begins - time.time()))
+    try:
+        ends.append(gateway.send("acme", "GET", "/oauth/api").status)
+    except outkey.errors.OutkeyError as error:
+        ends.append(str(error.code))
+running = [threading.Thread(target=one) for _ in range(threads)]
+[thread.start() for thread in running]
+[thread.join() for thread in running]
+print(json.dumps(ends))
+"""
+# The same once, but ends itself by SIGKILL (or SIGSTOP) at a named point of the renewal.
+DOOMED = """
+import os, signal, sys
+import outkey
+from dataclasses import replace
+from outkey.core.oauth2 import token
+token.LEASE_SECONDS = float(sys.argv[3])
+gateway, point, how = outkey.open(), sys.argv[1], getattr(signal, sys.argv[2])
+def at(name):
+    if name == point:
+        os.kill(os.getpid(), how)
+class Tokens:
+    def __init__(self, kept):
+        self.read, self.now, self._swap = kept.read, kept.now, kept.swap
+    def swap(self, configuration, before, after):
+        kind = "claim" if after.serial == before.serial else "keep"
+        at(f"before {kind}")
+        done = self._swap(configuration, before, after)
+        at(f"after {kind}")
+        return done
+class Transport:
+    def __init__(self, carrier):
+        self._send, self.close = carrier.send, carrier.close
+    def send(self, request, route):
+        kind = "asking" if request.method == "POST" else "sending"
+        at(f"before {kind}")
+        response = self._send(request, route)
+        at(f"after {kind}")
+        return response
+gateway.sender = replace(gateway.sender, tokens=Tokens(gateway.sender.tokens))
+gateway._world = replace(gateway._world, transport=Transport(gateway._world.transport))
+try:
+    print(gateway.send("acme", "GET", "/oauth/api").status)
+except outkey.errors.OutkeyError as error:
+    print(error.code)
+"""
+POINTS = (
+    "before claim",
+    "after claim",
+    "before asking",
+    "after asking",
+    "before keep",
+    "after keep",
+    "before sending",
+    "after sending",
+)
+
+
+@pytest.fixture
+def spar() -> Iterator[Spar]:
+    """A provider of its own for each test, since what it has issued is counted."""
+    with Spar() as server:
+        yield server
+
+
+def document(spar: Spar, grant: str, query: str = "") -> str:
+    return f"""
+[configuration.acme]
+base_url = "{spar.url}"
+network = "internal"
+authentication_type = "bearer"
+token_source = "oauth2"
+limits = {{ retries = 0 }}
+verification = {{ test_path = "/oauth/api" }}
+[configuration.acme.oauth2]
+token_url = "{spar.url}/oauth/token{query}"
+client_id = "{CLIENT}"
+grant = "{grant}"
+"""
+
+
+def prepare(outkey: Terminal, spar: Spar, grant: str, query: str = "") -> None:
+    assert outkey("apply", "-", stdin=document(spar, grant, query)).code == 0
+    assert outkey("secret", "set", "acme", "client_secret", stdin=CLIENT_SECRET).code == 0
+    if grant == "refresh_token":
+        seed = spar.authorization.seed_refresh()
+        assert outkey("secret", "set", "acme", "refresh_token", stdin=seed).code == 0
+
+
+def started(home: Path, program: str, *arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: "subprocess.Popen[str]", canary: Canaries) -> str:
+    out, err = process.communicate(timeout=90)
+    assert list(canary.leaks("what a process printed", (out + err).encode())) == []
+    assert "Traceback" not in err, err[-2000:]
+    return out.strip()
+
+
+def race(outkey: Terminal, processes: int = PROCESSES, threads: int = THREADS) -> Counter[Any]:
+    begins = time.time() + 3
+    running = [started(outkey.home, SENDER, str(begins), str(threads)) for _ in range(processes)]
+    ends: Counter[Any] = Counter()
+    for process in running:
+        ends.update(json.loads(ended(process, outkey.canary)))
+    return ends
+
+
+def test_many_processes_without_a_token_ask_for_exactly_one(outkey: Terminal, spar: Spar) -> None:
+    prepare(outkey, spar, "client_credentials", "?before=0.3")
+    assert race(outkey) == {200: PROCESSES * THREADS}
+    assert spar.authorization.counts().token_requests == 1
+
+
+def test_many_processes_with_an_expired_token_ask_for_exactly_one(
+    outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar, "client_credentials", "?lifetime=1&before=0.3")
+    assert outkey("request", "acme", "/oauth/api").code == 0
+    spar.authorization.expire_all()
+    time.sleep(1.1)
+    update = document(spar, "client_credentials", "?lifetime=600&before=0.3")
+    assert outkey("apply", "-", stdin=update).code == 0
+    assert outkey("secret", "set", "acme", "client_secret", stdin=CLIENT_SECRET).code == 0
+    spar.clear()
+    assert race(outkey) == {200: PROCESSES * THREADS}
+    assert spar.authorization.counts().token_requests == 2
+    sent = [arrived for arrived in spar.journal if arrived.path.startswith("/oauth/api")]
+    assert all(arrived.values("Authorization") for arrived in sent)
+
+
+def test_racing_processes_keep_a_rotating_family_alive(outkey: Terminal, spar: Spar) -> None:
+    prepare(outkey, spar, "refresh_token", "?lifetime=2&before=0.2")
+    for _ in range(2):
+        assert race(outkey, threads=2) == {200: PROCESSES * 2}
+        time.sleep(2.1)
+    counts = spar.authorization.counts()
+    assert (counts.reuses, counts.dead_families) == (0, 0)
+
+
+def test_a_rotated_refresh_token_outlives_the_process_that_got_it(
+    outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar, "refresh_token")
+    for _ in range(3):
+        assert outkey("token", "renew", "acme", "--json").json["state"] == "fresh"
+    assert outkey("request", "acme", "/oauth/api").code == 0
+    assert spar.authorization.counts().token_requests == 3
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_kill_at_any_point_is_recovered_or_a_person_is_asked(
+    point: str, outkey: Terminal, pytestconfig: pytest.Config
+) -> None:
+    for _ in range(20 if pytestconfig.getoption("--full") else 1):
+        with Spar() as spar:
+            prepare(outkey, spar, "refresh_token")
+            assert ended(started(outkey.home, DOOMED, point, "SIGKILL", "1"), outkey.canary) == ""
+            asked = spar.authorization.counts().token_requests
+            last = [ended(started(outkey.home, DOOMED, "", "SIGKILL", "1"), outkey.canary)]
+            last += [ended(started(outkey.home, DOOMED, "", "SIGKILL", "1"), outkey.canary)]
+            counts = spar.authorization.counts()
+            assert last[0] == last[1]
+            if last[0] == "200":
+                assert counts.dead_families == 0
+            else:
+                # The provider has replaced the token, and its answer died with the process.
+                assert last[0] == "reauthorization_needed"
+                assert point in {"after asking", "before keep"}
+                assert outkey("token", "status", "acme", "--json").json["state"] == last[0]
+            assert counts.token_requests <= asked + 1 <= 2 + (point == "after keep")
+            assert outkey("audit", "verify").code == 0
+            outkey("delete", "acme", "--yes")
+
+
+def test_with_a_provider_that_allows_a_repetition_every_kill_is_recovered(
+    outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar, "refresh_token", "?grace=30")
+    ended(started(outkey.home, DOOMED, "after asking", "SIGKILL", "1"), outkey.canary)
+    assert ended(started(outkey.home, DOOMED, "", "SIGKILL", "1"), outkey.canary) == "200"
+    assert spar.authorization.counts().token_requests == 2
+
+
+def test_two_kills_in_a_row_ask_a_person_and_not_the_provider(outkey: Terminal, spar: Spar) -> None:
+    prepare(outkey, spar, "refresh_token")
+    for _ in range(2):
+        ended(started(outkey.home, DOOMED, "before asking", "SIGKILL", "0.3"), outkey.canary)
+        time.sleep(0.4)
+    done = outkey("request", "acme", "/oauth/api", "--json")
+    assert (done.code, done.json["error"]["code"]) == (2, "reauthorization_needed")
+    assert spar.authorization.counts().token_requests == 0
+    assert outkey("list", "--json").json[0]["status"] == "reauthorization_needed"
+
+
+@pytest.mark.parametrize("point", ["after claim", "after asking", "before keep"])
+def test_a_holder_that_is_stopped_past_its_lease_is_taken_over(
+    point: str, outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar, "refresh_token", "?grace=30")
+    stopped = started(outkey.home, DOOMED, point, "SIGSTOP", "1")
+    os.waitpid(stopped.pid, os.WUNTRACED)
+    try:
+        time.sleep(1.1)
+        assert ended(started(outkey.home, DOOMED, "", "SIGKILL", "1"), outkey.canary) == "200"
+    finally:
+        os.kill(stopped.pid, signal.SIGCONT)
+    # It finds that its answer is not wanted any more, and uses the token that is kept.
+    assert ended(stopped, outkey.canary) == "200"
+    assert outkey("request", "acme", "/oauth/api").code == 0
+    assert spar.authorization.counts().dead_families == 0
+
+
+def test_different_configurations_renew_at_the_same_time(outkey: Terminal, spar: Spar) -> None:
+    text = document(spar, "client_credentials", "?before=2")
+    other = text.replace("configuration.acme", "configuration.other")
+    assert outkey("apply", "-", stdin=text + other).code == 0
+    for name in ("acme", "other"):
+        assert outkey("secret", "set", name, "client_secret", stdin=CLIENT_SECRET).code == 0
+    program = SENDER.replace('"acme"', "sys.argv[3]")
+    begins = time.time() + 2
+    running = [started(outkey.home, program, str(begins), "1", n) for n in ("acme", "other")]
+    assert [json.loads(ended(process, outkey.canary)) for process in running] == [[200], [200]]
+    assert time.time() - begins < 3.9

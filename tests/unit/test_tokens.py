@@ -1,0 +1,1015 @@
+"""The keeper of tokens with fakes behind it: who renews when, and what a failure leaves."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import parse_qs
+
+import pytest
+
+from outkey.adapters.tokens_memory import MemoryTokens
+from outkey.core.audit import Intent, Outcome, Refusal, Tag
+from outkey.core.config import Configuration
+from outkey.core.errors import (
+    AuditUnavailable,
+    ConfigError,
+    ConnectionFailed,
+    EgressDenied,
+    OutkeyError,
+    ReauthorizationNeeded,
+    RedirectBlocked,
+    SecretMissing,
+    StorageUnavailable,
+    TimedOut,
+    TokenEndpointFailed,
+)
+from outkey.core.message import Request, Response, ResponseHeaders
+from outkey.core.oauth2.grants import consent_for
+from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, basis_of
+from outkey.core.secret import Secret
+from outkey.engine.drive import drive
+from outkey.engine.gateway import Draft
+from outkey.engine.tokens import TokenKeeper
+from outkey.testing import configuration, fake_gateway
+from outkey.testing.fakes import FakeClock, FakeWorld, MemorySecrets
+
+OAUTH = {
+    "authentication_type": "bearer",
+    "token_source": "oauth2",
+    "oauth2__token_url": "https://auth.acme.example/token",
+    "oauth2__client_id": "erp",
+}
+NAMES = {"api.acme.example": ("93.184.215.14",), "auth.acme.example": ("93.184.215.15",)}
+SECRETS = {"client_secret": "client-secret-1", "refresh_token": "first-refresh-token"}
+
+
+class Provider:
+    """An API and its authorization server, played by a function."""
+
+    def __init__(self, **extra: object) -> None:
+        self.extra: dict[str, object] = {"expires_in": 3600} | extra
+        self.asked: list[dict[str, str]] = []
+        self.seen: list[str] = []
+        self.live: set[str] = set()
+        self.token_answers: list[Response | OutkeyError | Callable[[], Response]] = []
+        self.api_answers: list[Response] = []
+
+    def __call__(self, request: Request) -> Response | OutkeyError:
+        if request.origin.host.startswith("auth."):
+            return self._token(request)
+        header = next((h.value for h in request.headers if h.name == "Authorization"), Secret(""))
+        assert isinstance(header, Secret)
+        token = header.reveal().rpartition(" ")[2]
+        self.seen.append(token)
+        if self.api_answers:
+            return self.api_answers.pop(0)
+        return Response(200) if token in self.live else Response(401)
+
+    def _token(self, request: Request) -> Response | OutkeyError:
+        assert isinstance(request.body, Secret)
+        form = parse_qs(request.body.reveal())
+        self.asked.append({name: values[0] for name, values in form.items()})
+        if self.token_answers:
+            answer = self.token_answers.pop(0)
+            return answer() if callable(answer) else answer
+        return self.granted()
+
+    def granted(self, **changed: object) -> Response:
+        token = f"access-token-{len(self.asked)}"
+        self.live.add(token)
+        document = {"access_token": token, "token_type": "Bearer"} | self.extra | changed
+        return Response(200, body=json.dumps(document).encode())
+
+    def refuse(self, error: str, status: int = 400, *headers: tuple[str, str]) -> None:
+        body = json.dumps({"error": error}).encode()
+        self.token_answers.append(Response(status, ResponseHeaders(headers), body))
+
+
+def world(provider: Provider, **values: object) -> FakeWorld:
+    made = configuration(**(OAUTH | values))
+    return fake_gateway(made, answers=provider, secrets=SECRETS, names=NAMES)
+
+
+def send(fake: FakeWorld) -> Response:
+    return fake.gateway.send("acme", "GET", "/")
+
+
+def keeper(fake: FakeWorld) -> TokenKeeper:
+    return TokenKeeper(fake.gateway.sender, fake.ports.configurations.get("acme"))
+
+
+def kept(fake: FakeWorld) -> TokenState:
+    return fake.ports.tokens.read(fake.ports.configurations.get("acme"))
+
+
+def put(fake: FakeWorld, **changed: object) -> TokenState:
+    """Put a state in the place of the kept one, as another process would."""
+    made, before = fake.ports.configurations.get("acme"), kept(fake)
+    state = replace(before, basis=basis_of(made), **changed)  # type: ignore[arg-type]
+    after = fake.ports.tokens.swap(made, before, state)
+    assert after is not None
+    fake.gateway.sender.held.__init__()  # type: ignore[misc]  # nothing at hand, as in another process
+    return after
+
+
+# ── one token for many sends ─────────────────────────────────────────────────────────────────
+
+
+def test_the_first_send_gets_a_token_and_the_next_ones_use_it() -> None:
+    provider = Provider()
+    fake = world(provider)
+    assert [send(fake).status for _ in range(5)] == [200] * 5
+    assert provider.asked == [
+        {"grant_type": "client_credentials", "client_id": "erp", "client_secret": "client-secret-1"}
+    ]
+    assert set(provider.seen) == {"access-token-1"}
+
+
+def test_getting_a_token_is_recorded_before_and_after_without_a_value() -> None:
+    provider = Provider()
+    fake = world(provider)
+    send(fake)
+    tags = [event.tag for event in fake.audit.events]
+    assert tags == [Tag.TOKEN_INTENT, Tag.TOKEN_OUTCOME, Tag.SEND_INTENT, Tag.SEND_OUTCOME]
+    intent = fake.audit.events[0]
+    assert isinstance(intent, Intent)
+    assert (intent.origin, intent.path) == ("https://auth.acme.example", "/token")
+
+
+def test_a_token_is_renewed_before_it_ends_and_never_sent_after() -> None:
+    provider = Provider(expires_in=100)
+    fake = world(provider)
+    send(fake)
+    fake.clock.advance(89)
+    send(fake)
+    assert len(provider.asked) == 1
+    fake.clock.advance(2)  # a tenth of its life is left
+    send(fake)
+    assert len(provider.asked) == 2
+    fake.clock.advance(1000)
+    send(fake)
+    assert provider.seen[-1] == "access-token-3"
+
+
+def test_its_life_is_counted_from_before_the_request() -> None:
+    provider = Provider(expires_in=100)
+    fake = world(provider)
+    fake.transport.delay = 5.0
+    send(fake)
+    state = kept(fake)
+    assert fake.clock.now() - state.obtained_at == 10  # the token's delay and the API's
+
+
+def test_a_token_that_is_good_for_nothing_is_used_once() -> None:
+    provider = Provider(expires_in=0)
+    fake = world(provider)
+    send(fake)
+    send(fake)
+    assert provider.seen == ["access-token-1", "access-token-2"]
+
+
+def test_an_unknown_lifetime_gets_the_configured_default() -> None:
+    provider = Provider(expires_in="soon")
+    fake = world(provider, oauth2__default_lifetime_seconds=200)
+    send(fake)
+    assert kept(fake).lifetime == 200
+
+
+def test_preview_gets_no_token() -> None:
+    provider = Provider()
+    fake = world(provider)
+    shown = {header.name: header.value for header in fake.gateway.preview("acme").headers}
+    assert shown["Authorization"] == "Bearer ***"
+    assert provider.asked == []
+
+
+# ── who renews ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_while_one_renews_the_others_use_the_token_that_still_lives() -> None:
+    provider = Provider(expires_in=100)
+    fake = world(provider)
+    send(fake)
+    fake.clock.advance(95)
+    put(fake, holder="somebody", leased_until=fake.clock.now() + LEASE_SECONDS)
+    assert send(fake).status == 200
+    assert provider.seen[-1] == "access-token-1"
+    assert len(provider.asked) == 1
+
+
+def test_whoever_needs_a_token_waits_for_the_one_who_gets_it() -> None:
+    provider = Provider()
+    fake = world(provider)
+    other = put(fake, holder="somebody", leased_until=fake.clock.now() + LEASE_SECONDS)
+    made = fake.ports.configurations.get("acme")
+    passed: list[float] = []
+
+    def others_turn(seconds: float) -> None:
+        passed.append(seconds)
+        fake.clock.advance(seconds)
+        if len(passed) == 3:
+            provider.live.add("theirs-token")
+            body = json.dumps({"access_token": "theirs-token", "expires_in": 60}).encode()
+            granted = TokenKeeper(fake.gateway.sender, made)._granted(
+                other, Response(200, body=body), at=fake.clock.now(), proof_key=None
+            )
+            assert fake.ports.tokens.swap(made, other, granted)
+
+    fake.clock.sleep = others_turn  # type: ignore[method-assign]
+    assert send(fake).status == 200
+    assert provider.seen == ["theirs-token"]
+    assert provider.asked == []
+
+
+def test_a_lease_that_ended_is_taken_over_and_the_late_answer_discarded() -> None:
+    provider = Provider()
+    fake = world(provider)
+    made = fake.ports.configurations.get("acme")
+
+    def overtaken() -> Response:
+        # While this one is stopped, its lease ends and another process gets a token.
+        provider.live.add("theirs-token")
+        put(fake, content=None)
+        claimed = kept(fake)
+        body = json.dumps({"access_token": "theirs-token", "expires_in": 900}).encode()
+        granted = keeper(fake)._granted(
+            claimed, Response(200, body=body), at=fake.clock.now(), proof_key=None
+        )
+        assert fake.ports.tokens.swap(made, claimed, granted)
+        return provider.granted()
+
+    provider.token_answers.append(overtaken)
+    assert send(fake).status == 200
+    assert provider.seen == ["theirs-token"]
+    assert len(provider.asked) == 1
+
+
+def test_waiting_for_another_process_has_an_end() -> None:
+    provider = Provider()
+    fake = world(provider)
+    made = fake.ports.configurations.get("acme")
+
+    class Busy(MemoryTokens):
+        def swap(
+            self, configuration: Configuration, before: TokenState, after: TokenState
+        ) -> TokenState | None:
+            return None
+
+    sender = replace(fake.gateway.sender, tokens=Busy(fake.clock.now))
+    with pytest.raises(TokenEndpointFailed) as caught:
+        drive(TokenKeeper(sender, made).get(), fake.gateway._world)
+    assert caught.value.reason == "waiting"
+    with pytest.raises(TokenEndpointFailed):
+        TokenKeeper(sender, made).put(None)
+
+
+def test_a_lease_of_a_clock_that_was_set_back_binds_nobody() -> None:
+    provider = Provider()
+    fake = world(provider)
+    put(fake, holder="somebody", leased_until=fake.clock.now() + 7200)
+    assert send(fake).status == 200
+
+
+def test_threads_of_one_process_get_one_token() -> None:
+    provider = Provider()
+    fake = world(provider)
+    started = threading.Barrier(20)
+    statuses: list[int] = []
+
+    def one() -> None:
+        started.wait(10)
+        statuses.append(send(fake).status)
+
+    threads = [threading.Thread(target=one) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert statuses == [200] * 20
+    assert len(provider.asked) == 1
+
+
+def test_a_fork_in_the_middle_of_a_renewal_leaves_nobody_waiting() -> None:
+    provider = Provider()
+    fake = world(provider)
+    held = fake.gateway.sender.held
+    held._busy["acme"] = (-1, object())  # by a thread of the process that this was forked from
+    assert send(fake).status == 200
+
+
+def test_many_configurations_do_not_fill_the_memory() -> None:
+    provider = Provider()
+    fake = world(provider)
+    held = fake.gateway.sender.held
+    for number in range(2001):
+        held.hold(str(number), None, TokenState(), leeway=0, wall=0, now=0)
+    assert len(held._held) < 2001
+
+
+# ── the clock ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("hours", [2, -2])
+def test_a_clock_that_is_set_does_not_cause_a_storm(hours: int) -> None:
+    provider = Provider()
+    fake = world(provider)
+    send(fake)
+    fake.clock._started += hours * 3600
+    for _ in range(20):
+        fake.clock.advance(10)
+        assert send(fake).status == 200
+    assert len(provider.asked) <= 2
+
+
+def test_a_provider_whose_clock_is_ahead_gives_tokens_that_live() -> None:
+    provider = Provider(expires_in=None, expires_at=0)
+    fake = world(provider)
+    theirs = fake.clock.now() - 7200
+    provider.extra["expires_at"] = theirs + 600
+    date = "Fri, 15 Jan 2027 06:00:00 GMT"
+    assert theirs == 1_799_992_800
+
+    def dated() -> Response:
+        answer = provider.granted()
+        return replace(answer, headers=ResponseHeaders((("Date", date),)))
+
+    provider.token_answers.append(dated)
+    send(fake)
+    assert kept(fake).lifetime == 600
+
+
+# ── refused by the API ───────────────────────────────────────────────────────────────────────
+
+
+def test_a_refused_token_is_renewed_once_and_the_request_sent_once_more() -> None:
+    provider = Provider()
+    fake = world(provider)
+    send(fake)
+    provider.live.clear()
+    assert fake.gateway.send("acme", "POST", "/", data=b"body").status == 200
+    assert provider.seen == ["access-token-1", "access-token-1", "access-token-2"]
+
+
+def test_a_token_that_somebody_renewed_meanwhile_is_used_and_none_is_asked_for() -> None:
+    provider = Provider()
+    fake = world(provider)
+    send(fake)
+    provider.live = {"newer-token"}
+    body = json.dumps({"access_token": "newer-token", "expires_in": 900}).encode()
+    state, made = kept(fake), fake.ports.configurations.get("acme")
+    granted = keeper(fake)._granted(
+        state, Response(200, body=body), at=fake.clock.now(), proof_key=None
+    )
+    fake.ports.tokens.swap(made, state, granted)
+    assert send(fake).status == 200
+    assert len(provider.asked) == 1
+
+
+def test_an_api_that_refuses_every_token_does_not_cause_a_storm_at_the_provider() -> None:
+    provider = Provider()
+    fake = world(provider)
+    send(fake)
+    provider.api_answers = [Response(401)] * 11
+    for _ in range(10):
+        assert send(fake).status == 401
+    assert (len(provider.asked), provider.api_answers) == (2, [])
+    fake.clock.advance(61)
+    provider.live.clear()
+    assert send(fake).status == 200
+
+
+def test_where_the_renewal_after_a_refusal_fails_that_is_what_is_said() -> None:
+    provider = Provider()
+    fake = world(provider)
+    send(fake)
+    provider.live.clear()
+    provider.refuse("invalid_client", 401)
+    with pytest.raises(TokenEndpointFailed) as caught:
+        send(fake)
+    assert caught.value.reason == "invalid_client"
+
+
+def test_a_second_refusal_names_the_settings_that_may_be_wrong() -> None:
+    provider = Provider()
+    fake = world(provider)
+    challenge = ResponseHeaders((("WWW-Authenticate", 'Bearer error="invalid_token"'),))
+    provider.api_answers = [Response(401, challenge), Response(401, challenge)]
+    response = send(fake)
+    assert response.status == 401
+    assert "Audience" in (response.remedy or "")
+
+
+# ── failures of the Token URL ────────────────────────────────────────────────────────────────
+
+
+def failing(reason: str, **values: object) -> tuple[Provider, FakeWorld]:
+    provider = Provider()
+    fake = world(provider, **values)
+    provider.refuse(reason)
+    with pytest.raises(TokenEndpointFailed):
+        send(fake)
+    return provider, fake
+
+
+def test_nothing_is_sent_to_the_api_when_there_is_no_token() -> None:
+    provider, fake = failing("invalid_client")
+    assert provider.seen == []
+    refusal = fake.audit.events[-1]
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "token_endpoint"
+
+
+def test_waits_grow_with_failures_and_end_in_an_open_circuit() -> None:
+    provider, fake = failing("server_error")
+    waits = []
+    for _ in range(6):
+        state = kept(fake)
+        waits.append(state.retry_at - fake.clock.now())
+        with pytest.raises(TokenEndpointFailed):
+            send(fake)  # at once: nobody is asked
+        asked = len(provider.asked)
+        fake.clock.advance(waits[-1] + 0.001)
+        provider.refuse("server_error", 500)
+        with pytest.raises(TokenEndpointFailed):
+            send(fake)
+        assert len(provider.asked) == asked + 1
+    assert [round(wait) for wait in waits] == [1, 2, 4, 8, 60, 60]
+
+
+def test_after_the_wait_it_works_again_and_the_failures_are_forgotten() -> None:
+    _, fake = failing("server_error")
+    fake.clock.advance(1.1)
+    assert send(fake).status == 200
+    assert kept(fake).failures == 0
+
+
+def test_the_provider_s_own_wish_to_wait_is_kept_up_to_five_minutes() -> None:
+    provider = Provider()
+    fake = world(provider)
+    provider.refuse("slow_down", 429, ("Retry-After", "9999"))
+    with pytest.raises(TokenEndpointFailed):
+        send(fake)
+    assert kept(fake).retry_at - fake.clock.now() == 300
+
+
+def test_a_token_that_still_lives_is_used_while_the_provider_fails() -> None:
+    provider = Provider(expires_in=100)
+    fake = world(provider)
+    send(fake)
+    fake.clock.advance(95)
+    provider.refuse("server_error", 500)
+    assert send(fake).status == 200
+    assert send(fake).status == 200
+    assert provider.seen == ["access-token-1"] * 3
+    assert len(provider.asked) == 2
+
+
+def test_a_person_s_test_asks_the_provider_although_it_has_just_failed() -> None:
+    _, fake = failing("server_error")
+    report = fake.gateway.test("acme")
+    assert report.ok
+    assert [step.step for step in report.steps] == [
+        "configuration",
+        "secrets",
+        "token",
+        "connect",
+        "request",
+    ]
+
+
+def test_a_test_names_the_token_endpoint_as_the_cause() -> None:
+    provider = Provider()
+    fake = world(provider)
+    provider.refuse("invalid_scope")
+    report = fake.gateway.test("acme")
+    assert (report.ok, report.cause) == (False, "token_endpoint")
+    assert report.steps[-1].step == "token"
+    assert "Scope" in (report.remedy or "")
+
+
+def test_a_broken_connection_is_tried_once_more_with_the_same_refresh_token() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__grant="refresh_token")
+    provider.token_answers.append(ConnectionFailed())
+    assert send(fake).status == 200
+    assert [form["refresh_token"] for form in provider.asked] == ["first-refresh-token"] * 2
+
+
+def test_a_connection_that_stays_broken_is_a_failure_of_the_token_endpoint() -> None:
+    provider = Provider()
+    fake = world(provider)
+    provider.token_answers += [ConnectionFailed(), ConnectionFailed()]
+    with pytest.raises(TokenEndpointFailed) as caught:
+        send(fake)
+    assert caught.value.reason == "connection"
+    assert len(provider.asked) == 2
+
+
+def test_a_provider_that_hangs_ends_in_time_and_the_lease_is_free() -> None:
+    provider = Provider()
+    fake = world(provider)
+    provider.token_answers.append(TimedOut())
+    with pytest.raises(TokenEndpointFailed) as caught:
+        send(fake)
+    assert caught.value.reason == "timeout"
+    assert kept(fake).holder == ""
+
+
+def test_a_token_endpoint_that_redirects_is_refused_also_to_those_who_come_later() -> None:
+    provider = Provider()
+    fake = world(provider)
+    headers = ResponseHeaders((("Location", "https://evil.example/token"),))
+    provider.token_answers.append(Response(307, headers))
+    for _ in range(2):
+        with pytest.raises(RedirectBlocked):
+            send(fake)
+    assert len(provider.asked) == 1
+
+
+def test_who_was_stopped_before_asking_does_not_ask_when_it_is_too_late() -> None:
+    provider = Provider()
+    fake = world(provider)
+    signer = fake.gateway.sender.signer
+
+    class Stopped:
+        def __getattr__(self, name: str) -> object:
+            return getattr(signer, name)
+
+        def fresh(self) -> str:
+            fake.clock.advance(LEASE_SECONDS + 1)
+            return signer.fresh()
+
+    sender = replace(fake.gateway.sender, signer=Stopped())  # type: ignore[arg-type]
+    made = fake.ports.configurations.get("acme")
+    with pytest.raises(TokenEndpointFailed):
+        drive(TokenKeeper(sender, made).get(), fake.gateway._world)
+    assert provider.asked == []
+
+
+# ── what is ours ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_where_the_record_cannot_be_written_the_provider_is_not_asked() -> None:
+    provider = Provider()
+    fake = world(provider)
+    fake.audit.broken = True
+    with pytest.raises(AuditUnavailable):
+        send(fake)
+    assert provider.asked == []
+    assert kept(fake).holder == ""
+    fake.audit.broken = False
+    assert send(fake).status == 200
+
+
+def test_a_missing_client_secret_is_said_and_nothing_is_asked() -> None:
+    provider = Provider()
+    fake = world(provider)
+    del fake.secrets.values["client_secret"]
+    with pytest.raises(SecretMissing):
+        send(fake)
+    assert provider.asked == []
+
+
+def test_a_token_url_inside_the_network_is_refused_for_a_public_configuration() -> None:
+    provider = Provider()
+    fake = world(provider)
+    fake.resolver.names["auth.acme.example"] = ("10.0.0.1",)
+    with pytest.raises(EgressDenied):
+        send(fake)
+    assert provider.asked == []
+
+
+def test_a_token_url_without_https_is_refused_on_the_public_internet() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__token_url="http://auth.acme.example/token")
+    with pytest.raises(EgressDenied) as caught:
+        send(fake)
+    assert caught.value.field == "oauth2.token_url"
+
+
+class FailingTokens(MemoryTokens):
+    """Storage that fails so many times when a token is to be kept."""
+
+    def __init__(self, clock: FakeClock, failures: int, *, always: bool = False) -> None:
+        super().__init__(clock.now)
+        self.failures, self.always = failures, always
+
+    def swap(
+        self, configuration: Configuration, before: TokenState, after: TokenState
+    ) -> TokenState | None:
+        if self.failures and (self.always or after.serial != before.serial):
+            self.failures -= 1
+            raise StorageUnavailable
+        return super().swap(configuration, before, after)
+
+
+def with_storage(fake: FakeWorld, tokens: MemoryTokens) -> TokenKeeper:
+    sender = replace(fake.gateway.sender, tokens=tokens)
+    return TokenKeeper(sender, fake.ports.configurations.get("acme"))
+
+
+def test_a_new_token_is_kept_when_storage_comes_back_and_only_then_used() -> None:
+    provider = Provider()
+    fake = world(provider)
+    tokens = FailingTokens(fake.clock, 3)
+    token = drive(with_storage(fake, tokens).get(), fake.gateway._world)
+    assert token.value == Secret("access-token-1")
+    assert tokens.read(fake.ports.configurations.get("acme")).content is not None
+
+
+def test_a_token_that_cannot_be_kept_is_not_used() -> None:
+    provider = Provider()
+    fake = world(provider)
+    keeping = with_storage(fake, FailingTokens(fake.clock, 1000))
+    with pytest.raises(StorageUnavailable):
+        drive(keeping.get(), fake.gateway._world)
+    assert fake.clock.monotonic() < LEASE_SECONDS
+
+
+def test_a_failure_that_cannot_be_kept_is_still_said() -> None:
+    provider = Provider()
+    fake = world(provider)
+    tokens = FailingTokens(fake.clock, 0, always=True)
+
+    def broken_from_now_on() -> Response:
+        tokens.failures = 1000
+        return Response(500)
+
+    provider.token_answers.append(broken_from_now_on)
+    with pytest.raises(TokenEndpointFailed):
+        drive(with_storage(fake, tokens).get(), fake.gateway._world)
+
+
+# ── refresh tokens ───────────────────────────────────────────────────────────────────────────
+
+
+def test_a_rotated_refresh_token_is_used_the_next_time() -> None:
+    provider = Provider(refresh_token="second-refresh-token", expires_in=10)
+    fake = world(provider, oauth2__grant="refresh_token")
+    send(fake)
+    fake.clock.advance(20)
+    del provider.extra["refresh_token"]  # this one is not replaced, so it stays
+    send(fake)
+    fake.clock.advance(20)
+    send(fake)
+    used = [form["refresh_token"] for form in provider.asked]
+    assert used == ["first-refresh-token", "second-refresh-token", "second-refresh-token"]
+
+
+def test_a_dead_refresh_token_ends_in_one_call_and_a_person_is_asked() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__grant="refresh_token")
+    provider.refuse("invalid_grant")
+    for _ in range(5):
+        with pytest.raises(ReauthorizationNeeded):
+            send(fake)
+        fake.clock.advance(100)
+    assert len(provider.asked) == 1
+    assert fake.gateway.token("acme").status().state is State.REAUTHORIZATION_NEEDED
+
+
+def test_a_crash_during_a_renewal_is_recovered_by_one_more_try() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__grant="refresh_token")
+    put(fake, holder="crashed", leased_until=fake.clock.now() - 1, tries=1)
+    assert send(fake).status == 200
+    assert kept(fake).tries == 0
+
+
+def test_a_second_crash_needs_a_person_and_asks_nobody() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__grant="refresh_token")
+    put(fake, holder="crashed", leased_until=fake.clock.now() - 1, tries=2)
+    with pytest.raises(ReauthorizationNeeded):
+        send(fake)
+    assert provider.asked == []
+    assert kept(fake).dead
+
+
+def test_crashes_of_client_credentials_are_no_reason_to_give_up() -> None:
+    provider = Provider()
+    fake = world(provider)
+    put(fake, holder="crashed", leased_until=fake.clock.now() - 1, tries=7)
+    assert send(fake).status == 200
+
+
+def test_a_token_that_a_person_must_agree_to_is_asked_for_by_nobody_else() -> None:
+    provider = Provider()
+    fake = world(
+        provider,
+        oauth2__grant="authorization_code",
+        oauth2__authorization_url="https://auth.acme.example/authorize",
+    )
+    with pytest.raises(ReauthorizationNeeded):
+        send(fake)
+    assert provider.asked == []
+    assert kept(fake).tries == 0
+
+
+def test_new_settings_drop_the_token() -> None:
+    provider = Provider()
+    fake = world(provider)
+    send(fake)
+    other = configuration(**(OAUTH | {"oauth2__scope": "orders:read"}))
+    registry = fake.ports.configurations
+    registry._configurations["acme"] = other  # type: ignore[attr-defined]
+    assert fake.gateway.token("acme").status().state is State.NONE
+    send(fake)
+    assert provider.asked[-1]["scope"] == "orders:read"
+    assert provider.seen == ["access-token-1", "access-token-2"]
+
+
+# ── what people do ───────────────────────────────────────────────────────────────────────────
+
+
+def test_the_status_says_how_a_token_stands() -> None:
+    provider = Provider(scope="orders:read", expires_in=100)
+    fake = world(provider)
+    desk = fake.gateway.token("acme")
+    assert desk.status().state is State.NONE
+    send(fake)
+    status = desk.status()
+    assert (status.state, status.expires_in, status.scope) == (State.FRESH, 100, "orders:read")
+    fake.clock.advance(95)
+    assert desk.status().state is State.STALE
+    fake.clock.advance(10)
+    assert (desk.status().state, desk.status().expires_in) == (State.EXPIRED, 0)
+
+
+def test_renewing_asks_also_while_the_token_is_fresh() -> None:
+    provider = Provider()
+    fake = world(provider)
+    send(fake)
+    assert fake.gateway.token("acme").renew().state is State.FRESH
+    send(fake)
+    assert provider.seen == ["access-token-1", "access-token-2"]
+
+
+def test_forgetting_a_token_asks_nobody_and_the_next_send_gets_another() -> None:
+    provider = Provider()
+    fake = world(provider)
+    send(fake)
+    desk = fake.gateway.token("acme")
+    desk.forget()
+    assert desk.status().state is State.NONE
+    send(fake)
+    assert len(provider.asked) == 2
+
+
+REVOKING = {"oauth2__revocation_url": "https://auth.acme.example/revoke"}
+
+
+def test_revoking_gives_back_both_tokens_and_forgets_them() -> None:
+    provider = Provider(refresh_token="second-refresh-token")
+    fake = world(provider, oauth2__grant="refresh_token", **REVOKING)
+    send(fake)
+    provider.token_answers += [Response(200), Response(200, body=b"{}")]
+    fake.gateway.token("acme").revoke()
+    assert [form.get("token_type_hint") for form in provider.asked[1:]] == [
+        "refresh_token",
+        "access_token",
+    ]
+    assert fake.gateway.token("acme").status().state is State.NONE
+
+
+def test_a_provider_that_revokes_refresh_tokens_only_is_enough() -> None:
+    provider = Provider(refresh_token="second-refresh-token")
+    fake = world(provider, oauth2__grant="refresh_token", **REVOKING)
+    send(fake)
+    provider.token_answers.append(Response(200))
+    provider.refuse("unsupported_token_type")
+    fake.gateway.token("acme").revoke()
+    assert fake.gateway.token("acme").status().state is State.NONE
+
+
+def test_a_revocation_that_fails_keeps_the_token() -> None:
+    provider = Provider()
+    fake = world(provider, **REVOKING)
+    send(fake)
+    provider.refuse("unsupported_token_type")
+    with pytest.raises(TokenEndpointFailed):
+        fake.gateway.token("acme").revoke()
+    assert fake.gateway.token("acme").status().state is State.FRESH
+
+
+def test_revoking_needs_a_token_and_an_address() -> None:
+    provider = Provider()
+    with pytest.raises(ReauthorizationNeeded):
+        world(provider, **REVOKING).gateway.token("acme").revoke()
+    with pytest.raises(ConfigError) as caught:
+        world(provider).gateway.token("acme").revoke()
+    assert caught.value.field == "oauth2.revocation_url"
+
+
+def test_the_provider_is_asked_what_it_thinks_of_the_token() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__introspection_url="https://auth.acme.example/introspect")
+    send(fake)
+    provider.token_answers += [
+        Response(200, body=b'{"active": true}'),
+        Response(200, body=b'{"active": false}'),
+    ]
+    desk = fake.gateway.token("acme")
+    assert [desk.introspect(), desk.introspect()] == [True, False]
+
+
+CODE = {
+    "oauth2__grant": "authorization_code",
+    "oauth2__authorization_url": "https://auth.acme.example/authorize?tenant=7",
+}
+
+
+def test_a_code_is_exchanged_for_tokens_that_are_kept() -> None:
+    provider = Provider(refresh_token="second-refresh-token")
+    fake = world(provider, **CODE)
+    consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
+    desk = fake.gateway.token("acme")
+    assert desk.consent_url(consent).startswith("https://auth.acme.example/authorize?tenant=7&")
+    desk.redeem(Secret("the-code-of-the-consent"), consent)
+    assert send(fake).status == 200
+    assert provider.asked[0] == {
+        "grant_type": "authorization_code",
+        "code": "the-code-of-the-consent",
+        "redirect_uri": "https://erp.example/callback",
+        "code_verifier": "v" * 43,
+        "client_id": "erp",
+    }
+
+
+def test_consent_is_only_for_the_grants_that_need_it() -> None:
+    fake = world(Provider())
+    consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
+    for act in (
+        lambda desk: desk.consent_url(consent),
+        lambda desk: desk.redeem(Secret("the-code-of-the-consent"), consent),
+        lambda desk: desk.device_code(),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            act(fake.gateway.token("acme"))
+        assert caught.value.field == "oauth2.grant"
+
+
+def test_a_configuration_without_oauth_has_no_token_to_look_after() -> None:
+    fake = fake_gateway(configuration(authentication_type="basic"))
+    with pytest.raises(ConfigError) as caught:
+        fake.gateway.token("acme").status()
+    assert caught.value.field == "token_source"
+
+
+DEVICE = {
+    "oauth2__grant": "device_code",
+    "oauth2__device_url": "https://auth.acme.example/device",
+}
+DEVICE_ANSWER = Response(
+    200,
+    body=json.dumps(
+        {
+            "device_code": "the-device-code",
+            "user_code": "ABCD-EFGH",
+            "verification_uri": "https://auth.acme.example/activate",
+            "interval": 2,
+            "expires_in": 60,
+        }
+    ).encode(),
+)
+
+
+def device_world(*answers: str) -> tuple[Provider, FakeWorld]:
+    provider = Provider()
+    fake = world(provider, **DEVICE)
+    provider.token_answers.append(DEVICE_ANSWER)
+    for answer in answers:
+        provider.refuse(answer)
+    return provider, fake
+
+
+def test_a_device_code_is_waited_for_as_slowly_as_the_provider_wants() -> None:
+    provider, fake = device_world("authorization_pending", "slow_down")
+    desk = fake.gateway.token("acme")
+    device = desk.device_code()
+    passed: list[float] = []
+    desk.wait_for(device, passed.append)
+    assert (device.user_code, passed) == ("ABCD-EFGH", [2, 2, 7])
+    assert send(fake).status == 200
+    assert len(provider.asked) == 4
+
+
+@pytest.mark.parametrize("reason", ["access_denied", "expired_token"])
+def test_a_person_who_refuses_or_is_late_ends_the_waiting(reason: str) -> None:
+    _, fake = device_world(reason)
+    desk = fake.gateway.token("acme")
+    with pytest.raises(TokenEndpointFailed) as caught:
+        desk.wait_for(desk.device_code(), lambda _: None)
+    assert caught.value.reason == reason
+
+
+def test_waiting_for_a_person_has_an_end() -> None:
+    _, fake = device_world(*["authorization_pending"] * 100)
+    desk = fake.gateway.token("acme")
+    with pytest.raises(TokenEndpointFailed) as caught:
+        desk.wait_for(desk.device_code(), lambda _: None)
+    assert caught.value.reason == "expired_token"
+    assert fake.clock.monotonic() <= 62
+
+
+def test_a_draft_is_tested_without_touching_what_is_kept() -> None:
+    provider = Provider()
+    fake = world(provider)
+    draft = Draft(MemorySecrets(SECRETS), MemoryTokens(fake.clock.now))
+    made = fake.ports.configurations.get("acme")
+    assert fake.gateway.trial(made, draft).run().ok
+    assert kept(fake).content is None
+
+
+def test_a_draft_with_a_refresh_token_does_not_use_it_up() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__grant="refresh_token")
+    draft = Draft(MemorySecrets(SECRETS), MemoryTokens(fake.clock.now))
+    report = fake.gateway.trial(fake.ports.configurations.get("acme"), draft).run()
+    assert (report.ok, report.cause) == (False, "configuration")
+    assert provider.asked == []
+
+
+# ── DPoP ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_proof_goes_with_token_and_api_requests_and_a_nonce_is_taken_up() -> None:
+    provider = Provider(token_type="DPoP")
+    fake = world(provider, oauth2__dpop=True)
+    nonce = ("DPoP-Nonce", "nonce-of-the-provider")
+    provider.refuse("use_dpop_nonce", 400, nonce)
+    wanted = ("WWW-Authenticate", 'DPoP error="use_dpop_nonce"')
+    provider.api_answers = [
+        Response(401, ResponseHeaders((wanted, ("DPoP-Nonce", "nonce-of-the-api")))),
+        Response(200),
+    ]
+    assert send(fake).status == 200
+    assert len(provider.asked) == 2
+    proofs = [h for request, _ in fake.transport.sent for h in request.headers if h.name == "DPoP"]
+    assert len(proofs) == 4
+
+
+def test_a_proof_without_its_key_is_refused() -> None:
+    provider = Provider(token_type="DPoP")
+    fake = world(provider)
+    with pytest.raises(ReauthorizationNeeded):
+        send(fake)
+
+
+def test_a_redirect_is_no_wish_for_a_nonce() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__dpop=True)
+    provider.token_answers.append(Response(302))
+    with pytest.raises(RedirectBlocked):
+        send(fake)
+
+
+# ── discovery ────────────────────────────────────────────────────────────────────────────────
+
+
+def metadata(request: Request) -> Response:
+    assert request.method == "GET"
+    if "openid" not in request.target:
+        return Response(404)
+    names = {
+        "issuer": "https://auth.acme.example/tenant",
+        "token_endpoint": "https://auth.acme.example/tenant/token",
+        "jwks_uri": "https://auth.acme.example/keys",
+    }
+    return Response(200, body=json.dumps(names).encode())
+
+
+def test_discovery_asks_at_both_places_and_returns_addresses_by_field() -> None:
+    fake = fake_gateway(answers=metadata, names=NAMES)
+    found = fake.gateway.discover("https://auth.acme.example/tenant", "public")  # type: ignore[arg-type]
+    assert found == {
+        "issuer": "https://auth.acme.example/tenant",
+        "token_url": "https://auth.acme.example/tenant/token",
+    }
+    assert [request.target for request, _ in fake.transport.sent] == [
+        "/.well-known/oauth-authorization-server/tenant",
+        "/tenant/.well-known/openid-configuration",
+    ]
+
+
+def test_a_server_without_metadata_says_so() -> None:
+    fake = fake_gateway(answers=lambda _: Response(404), names=NAMES)
+    with pytest.raises(TokenEndpointFailed):
+        fake.gateway.discover("https://auth.acme.example", "public")  # type: ignore[arg-type]
+
+
+# ── lending ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_loan_carries_the_token_and_another_after_it_was_refused() -> None:
+    provider = Provider()
+    fake = world(provider)
+    url = "https://api.acme.example/orders"
+    loan = fake.gateway.lend("acme", "GET", url, [])
+    again = fake.gateway.lend("acme", "GET", url, [])
+    assert loan.token == again.token
+    other = fake.gateway.lend("acme", "GET", url, [], rejected=loan)
+    assert other.token != loan.token
+    assert len(provider.asked) == 2
+    assert isinstance(fake.audit.events[-1], Intent | Outcome)
