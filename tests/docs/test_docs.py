@@ -3,12 +3,14 @@
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import outkey
+from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.spar import Spar
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +60,7 @@ def test_the_toml_of_a_page_is_accepted(page: Path, tmp_path: Path) -> None:
         whole = '[configuration.acme]\nbase_url = "https://api.acme.example"\n' + whole
     file = tmp_path / "a.toml"
     file.write_text(whole, encoding="utf-8")
-    with outkey.load(file) as gateway:
+    with outkey.load(file, tokens=MemoryTokens(time.time)) as gateway:
         assert gateway.findings("acme")[0].id == "E-secret_missing"
 
 

@@ -1,19 +1,33 @@
 """Fixtures: the servers, run once; and gateways, closed after each test."""
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey import Gateway
+from outkey import Gateway, Response, Secret
+from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.hosts.file import from_text
+from peers.authorization_servers import (
+    Asker,
+    Glewlwyd,
+    Oidc,
+    Toolkit,
+    basic_header,
+    glewlwyd_running,
+    oidc_running,
+    toolkit_running,
+)
 from peers.certificates import Pki, make_pki
-from peers.documents import GatewayFor, Table, document
+from peers.documents import GatewayFor, Given, Table, document
 from peers.servers import Nginx, Wire, httpbin_running, nginx_running
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+AuthorizationServer = Oidc | Toolkit | Glewlwyd
 TRUST = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
@@ -42,6 +56,31 @@ def httpbin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def oidc(tmp_path_factory: pytest.TempPathFactory, pki: Pki) -> Iterator[Oidc]:
+    with oidc_running(tmp_path_factory.mktemp("oidc"), pki) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def oidc_with_nonce(tmp_path_factory: pytest.TempPathFactory, pki: Pki) -> Iterator[Oidc]:
+    """Run oidc-provider so that every proof of DPoP needs a nonce."""
+    with oidc_running(tmp_path_factory.mktemp("nonce"), pki, dpop_nonce=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def toolkit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toolkit]:
+    with toolkit_running(tmp_path_factory.mktemp("toolkit")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def glewlwyd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Glewlwyd]:
+    with glewlwyd_running(tmp_path_factory.mktemp("glewlwyd")) as running:
+        yield running
+
+
 @pytest.fixture
 def wire(nginx: Nginx) -> Wire:
     """What arrives at nginx from here on."""
@@ -61,6 +100,74 @@ def gateway_for(monkeypatch: pytest.MonkeyPatch) -> Iterator[GatewayFor]:
     with ExitStack() as closing:
 
         def make(**configurations: Table) -> Gateway:
-            return closing.enter_context(from_text(document(configurations, keep)))
+            tokens = MemoryTokens(time.time)
+            text = document(configurations, keep)
+            return closing.enter_context(from_text(text, tokens=tokens))
 
         yield make
+
+
+# ── configurations with tokens of the authorization servers ──────────────────────────────────
+
+
+def oauth2(server: AuthorizationServer, client: str, **settings: object) -> Table:
+    """Get tokens of a server for one of its clients, and use them at that server's API."""
+    asked: Table = {
+        "client_id": client,
+        "client_auth": "basic",
+        "token_url": server.endpoint("token"),
+        "revocation_url": server.endpoint("revoke"),
+        "introspection_url": server.endpoint("introspect"),
+    }
+    if secret := server.clients.get(client):
+        asked["client_secret"] = Given(secret)
+    return {
+        "base_url": server.url,
+        "authentication_type": "bearer",
+        "token_source": "oauth2",
+        "oauth2": asked | settings,
+        "verification": {"test_path": api_path(server)},
+    }
+
+
+def api_path(server: AuthorizationServer) -> str:
+    return urlsplit(server.endpoint("api")).path
+
+
+def call(gateway: Gateway, server: AuthorizationServer, query: str = "") -> Response:
+    """Call the API of an authorization server by the configuration `peer`."""
+    return gateway.send("peer", "GET", api_path(server) + query)
+
+
+def code_in(callback: str) -> Secret:
+    """Return the code that a browser came back with."""
+    return Secret(parse_qs(urlsplit(callback).query)["code"][0])
+
+
+def revoke_behind_our_back(gateway: Gateway, server: AuthorizationServer, client: str) -> None:
+    """Revoke the access token that the gateway has, as the provider's administrator could."""
+    form = {"token": gateway.token("peer").ready().value.reveal()}
+    header = basic_header(client, str(server.clients[client]))
+    assert Asker().ask(server.endpoint("revoke"), form, headers=header).status == 200
+
+
+class Arrived:
+    """What has arrived at a server since this was made."""
+
+    def __init__(self, server: Oidc | Toolkit) -> None:
+        self._server, self._before = server, server.calls()
+
+    @property
+    def token_calls(self) -> int:
+        return self._server.calls().token - self._before.token
+
+    @property
+    def refused(self) -> int:
+        """Count the requests for tokens that were answered with anything but 200."""
+        now, before = self._server.calls().statuses, self._before.statuses
+        return sum(now.values()) - sum(before.values()) - (now.get("200", 0) - before.get("200", 0))
+
+    @property
+    def api_calls(self) -> int:
+        path = api_path(self._server)
+        return self._server.calls().paths.get(path, 0) - self._before.paths.get(path, 0)

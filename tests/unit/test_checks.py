@@ -1,3 +1,5 @@
+import json
+from base64 import urlsafe_b64encode
 from datetime import date
 
 import pytest
@@ -136,3 +138,54 @@ def test_what_is_removed_from_a_pasted_secret_is_a_notice() -> None:
     secrets = {"token": "Bearer abc", "header:X-API-Key": "k\n"}
     found = ids(authentication_type="bearer", secrets=secrets, headers=(row,))
     assert found == ["N001", "N001"]
+
+
+def jwt(claims: object) -> str:
+    payload = urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    return f"e30.{payload}.c2ln"
+
+
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        ({"exp": 1_800_000_000 + 86_400 * 10}, ["W005"]),
+        ({"exp": 1_800_000_000 - 86_400}, ["W005"]),
+        ({"exp": 1_800_000_000 + 86_400 * 90}, []),
+        ({"exp": "soon"}, []),
+        ({"exp": True}, []),
+        ({"exp": -1}, []),
+        ({"exp": 10**18}, []),
+        ({}, []),
+        (["exp"], []),
+    ],
+)
+def test_an_entered_token_that_names_its_end_is_watched(
+    claims: object, expected: list[str]
+) -> None:
+    assert ids(authentication_type="bearer", secrets={"token": jwt(claims)}) == expected
+
+
+@pytest.mark.parametrize("token", ["opaque", "a.b", "a.!!!.c", "e30.YQ.c2ln"])
+def test_a_token_that_is_no_jwt_names_no_end(token: str) -> None:
+    assert ids(authentication_type="bearer", secrets={"token": token}) == []
+
+
+def test_the_date_that_a_person_entered_counts_before_the_token_s_own() -> None:
+    token = jwt({"exp": 1_800_000_000})
+    found = ids(
+        authentication_type="bearer", token_expires_on=date(2030, 1, 1), secrets={"token": token}
+    )
+    assert found == []
+
+
+def test_blanks_around_a_client_secret_are_removed_with_a_notice() -> None:
+    values = {
+        "authentication_type": "bearer",
+        "token_source": "oauth2",
+        "oauth2__token_url": "https://auth.acme.example/token",
+        "oauth2__client_id": "erp",
+    }
+    assert ids(**values, secrets={"client_secret": " padded-secret\n"}) == ["N001"]
+    assert ids(**values, secrets={"client_secret": "clean-secret"}) == []
+    values["oauth2__client_auth"] = "private_key_jwt"
+    assert ids(**values, secrets={"client_secret": "a-key\n"}) == []

@@ -2,14 +2,16 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
 
+from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit import Intent, Outcome, Refusal, Tag
+from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
 from outkey.core.config import Configuration
 from outkey.core.errors import (
     AuditUnavailable,
@@ -30,7 +32,9 @@ from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, basis_of
 from outkey.core.secret import Secret
 from outkey.engine.drive import drive
 from outkey.engine.gateway import Draft
+from outkey.engine.manage import Desk
 from outkey.engine.tokens import TokenKeeper
+from outkey.hosts.file import from_text
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeClock, FakeWorld, MemorySecrets
 
@@ -261,7 +265,7 @@ def test_waiting_for_another_process_has_an_end() -> None:
         drive(TokenKeeper(sender, made).get(), fake.gateway._world)
     assert caught.value.reason == "waiting"
     with pytest.raises(TokenEndpointFailed):
-        TokenKeeper(sender, made).put(None)
+        TokenKeeper(sender, made).forget()
 
 
 def test_a_lease_of_a_clock_that_was_set_back_binds_nobody() -> None:
@@ -274,6 +278,7 @@ def test_a_lease_of_a_clock_that_was_set_back_binds_nobody() -> None:
 def test_threads_of_one_process_get_one_token() -> None:
     provider = Provider()
     fake = world(provider)
+    fake.clock.sleep = lambda _: time.sleep(0.001)  # type: ignore[method-assign]  # else all of them wind the clock
     started = threading.Barrier(20)
     statuses: list[int] = []
 
@@ -373,6 +378,7 @@ def test_an_api_that_refuses_every_token_does_not_cause_a_storm_at_the_provider(
     provider.api_answers = [Response(401)] * 11
     for _ in range(10):
         assert send(fake).status == 401
+    assert len(provider.seen) == 12
     assert (len(provider.asked), provider.api_answers) == (2, [])
     fake.clock.advance(61)
     provider.live.clear()
@@ -771,6 +777,10 @@ def test_revoking_gives_back_both_tokens_and_forgets_them() -> None:
         "access_token",
     ]
     assert fake.gateway.token("acme").status().state is State.NONE
+    # The entered one was replaced, and using it again would be taken for theft.
+    with pytest.raises(ReauthorizationNeeded):
+        send(fake)
+    assert len(provider.asked) == 3
 
 
 def test_a_provider_that_revokes_refresh_tokens_only_is_enough() -> None:
@@ -957,14 +967,6 @@ def test_a_proof_without_its_key_is_refused() -> None:
         send(fake)
 
 
-def test_a_redirect_is_no_wish_for_a_nonce() -> None:
-    provider = Provider()
-    fake = world(provider, oauth2__dpop=True)
-    provider.token_answers.append(Response(302))
-    with pytest.raises(RedirectBlocked):
-        send(fake)
-
-
 # ── discovery ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -1013,3 +1015,123 @@ def test_a_loan_carries_the_token_and_another_after_it_was_refused() -> None:
     assert other.token != loan.token
     assert len(provider.asked) == 2
     assert isinstance(fake.audit.events[-1], Intent | Outcome)
+
+
+def test_only_a_refusal_of_the_token_is_worth_another_loan() -> None:
+    fake = world(Provider())
+    loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/", [])
+    assert fake.gateway.is_rejected(loan, 401, [])
+    assert not fake.gateway.is_rejected(loan, 403, [])
+    assert not fake.gateway.is_rejected(replace(loan, token=None), 401, [])
+
+
+def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
+    fake = world(Provider(refresh_token="second-refresh-token"))
+    assert fake.gateway.token("acme").secrets() == []
+    send(fake)
+    assert len(fake.gateway.token("acme").secrets()) == 2
+
+
+def test_what_people_do_with_a_token_is_recorded_first() -> None:
+    fake = world(Provider(), **REVOKING)
+    desk = Desk(MemoryRegistry(), fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
+    assert desk.renew_token(fake.gateway, "acme").state is State.FRESH
+    desk.revoke_token(fake.gateway, "acme")
+    desk.forget_token(fake.gateway, "acme")
+    assert desk.authorize(fake.gateway, "acme").status().state is State.NONE
+    tags = [event.tag for event in fake.audit.events if isinstance(event, Change)]
+    assert tags == [
+        Tag.TOKEN_RENEWED,
+        Tag.TOKEN_REVOKED,
+        Tag.TOKEN_FORGOTTEN,
+        Tag.TOKEN_AUTHORIZED,
+    ]
+
+
+def test_a_failure_that_came_too_late_is_not_kept() -> None:
+    provider = Provider()
+    fake = world(provider)
+
+    def overtaken() -> Response:
+        put(fake, holder="somebody else", leased_until=fake.clock.now() + 1)
+        return Response(500)
+
+    provider.token_answers.append(overtaken)
+    with pytest.raises(TokenEndpointFailed):
+        send(fake)
+    assert kept(fake).holder == "somebody else"
+
+
+def test_a_document_without_storage_refuses_tokens_that_may_be_replaced() -> None:
+    text = """
+[configuration.acme]
+base_url = "https://api.acme.example"
+authentication_type = "bearer"
+token_source = "oauth2"
+[configuration.acme.oauth2]
+token_url = "https://auth.acme.example/token"
+client_id = "erp"
+grant = "refresh_token"
+"""
+    with pytest.raises(ConfigError) as caught:
+        from_text(text)
+    assert caught.value.field == "oauth2.grant"
+    from_text(text, tokens=MemoryTokens(FakeClock().now)).close()
+    from_text(text.replace("refresh_token", "client_credentials")).close()
+
+
+def test_a_token_that_was_taken_before_is_renewed_again_when_it_is_refused() -> None:
+    provider = Provider()
+    fake = world(provider)
+    for _ in range(3):  # somebody revokes it behind our back, three times within a minute
+        assert send(fake).status == 200
+        provider.live.clear()
+    assert send(fake).status == 200
+    assert len(provider.asked) == 4
+
+
+def test_a_forbidden_call_between_others_does_not_cost_a_token_each() -> None:
+    provider = Provider()
+    fake = world(provider, verification__forbidden_means_expired=True)
+    for _ in range(5):
+        provider.api_answers = [Response(403), Response(403), Response(200)]
+        send(fake)
+        provider.api_answers = []
+        send(fake)
+    assert len(provider.asked) == 2
+
+
+def test_a_wordless_400_is_the_end_of_a_refresh_token() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__grant="refresh_token")
+    provider.token_answers.append(Response(400))
+    with pytest.raises(ReauthorizationNeeded):
+        send(fake)
+
+
+def test_an_entered_refresh_token_that_was_not_replaced_is_good_after_forgetting() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__grant="refresh_token")
+    send(fake)
+    fake.gateway.token("acme").forget()
+    assert send(fake).status == 200
+
+
+def test_forgetting_what_cannot_be_compared_does_not_risk_the_connection() -> None:
+    provider = Provider(refresh_token="second-refresh-token")
+    fake = world(provider, oauth2__grant="refresh_token")
+    send(fake)
+    del fake.secrets.values["refresh_token"]
+    fake.gateway.token("acme").forget()
+    fake.secrets.values["refresh_token"] = "first-refresh-token"
+    with pytest.raises(ReauthorizationNeeded):
+        send(fake)
+
+
+def test_a_redirected_token_request_wants_no_nonce() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__dpop=True)
+    provider.token_answers.append(Response(307))
+    with pytest.raises(RedirectBlocked):
+        send(fake)
+    assert len(provider.asked) == 1

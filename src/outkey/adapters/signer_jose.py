@@ -5,6 +5,7 @@ import json
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from outkey.core.errors import ConfigError, frameless
@@ -45,8 +46,7 @@ class JoseSigner:
         """Sign a DPoP proof with a key that `new_key` made, over a token if there is one."""
         claims = dict(claims)
         if token is not None:
-            digest = hashlib.sha256(token.reveal().encode("ascii")).digest()
-            claims["ath"] = urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+            claims["ath"] = token.derive(_hash).reveal()
         return key.derive(lambda text: _proof(claims, text))
 
     def new_key(self) -> Secret:
@@ -71,8 +71,14 @@ def _library(part: str) -> Any:  # noqa: ANN401 - a module
 
 
 def _signed(header: dict[str, object], claims: Mapping[str, object], key: object) -> str:
-    encoded = _library("jwt").encode(header, dict(claims), key, algorithms=list(_ALGORITHMS))
-    return str(encoded)
+    jwt = _library("jwt")
+    with suppress(Exception):  # whatever it is, it may hold the key
+        return str(jwt.encode(header, dict(claims), key, algorithms=list(_ALGORITHMS)))
+    raise ConfigError(
+        "Client Secret cannot be used for signing",
+        field="client_secret",
+        hint="Check the kind of key and the alg, use and key_ops of a JWK.",
+    )
 
 
 def _with_shared(claims: Mapping[str, object], text: str) -> str:
@@ -116,6 +122,11 @@ def _kind_of(pem: str) -> str:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
     return type(load_pem_private_key(pem.encode(), None)).__name__
+
+
+def _hash(token: str) -> str:
+    digest = hashlib.sha256(token.encode("ascii")).digest()
+    return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 
 def _proof(claims: Mapping[str, object], text: str) -> str:

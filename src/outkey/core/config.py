@@ -306,7 +306,7 @@ def build(
         if known.path in values or known.required:
             value = known.parse(values.get(known.path, ""))
         else:
-            value = known.default
+            value = dict(known.default) if isinstance(known.default, dict) else known.default
         if known.path in _CHOICES and value:
             value = _CHOICES[known.path](str(value))
         section, dot, key = known.path.partition(".")

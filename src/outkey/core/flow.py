@@ -19,9 +19,13 @@ class Send(NamedTuple):
 
 
 class NeedToken(NamedTuple):
-    """Give me a token; another one than this, if it was refused."""
+    """Give me a token; another one than this, if it was refused.
+
+    `sure` says that the token itself was refused, and not perhaps what it may do.
+    """
 
     rejected: AccessToken | None = None
+    sure: bool = False
 
 
 class NeedProof(NamedTuple):
@@ -48,10 +52,10 @@ def send(request: Request) -> Generator[Step, Response, Response]:
 
 
 def need_token(
-    rejected: AccessToken | None = None,
+    rejected: AccessToken | None = None, *, sure: bool = False
 ) -> Generator[Step, AccessToken, AccessToken]:
     """Ask for a token."""
-    return (yield NeedToken(rejected))
+    return (yield NeedToken(rejected, sure))
 
 
 def need_proof(request: Request, token: AccessToken) -> Generator[Step, Secret, Secret]:

@@ -16,10 +16,10 @@ from outkey.engine.tokens import TOKEN_SECONDS
 _NAMES = ("oauth-authorization-server", "openid-configuration")
 
 
-def discover(sender: Sender, issuer: str, network: Network) -> Steps[dict[str, str]]:
+def discover(sender: Sender, issuer: str, network: Network, ca_file: str) -> Steps[dict[str, str]]:
     """Return the addresses of an authorization server by field, with the issuer's own spelling."""
     location = parse_endpoint(issuer, "oauth2.issuer")
-    asking = _asking(issuer, network)
+    asking = _asking(issuer, network, ca_file)
     problem: OutkeyError = failure("not_found")
     for name in _NAMES:
         trip = Trip(sender.clock.monotonic() + TOKEN_SECONDS, MAX_ANSWER, for_token=True)
@@ -32,8 +32,8 @@ def discover(sender: Sender, issuer: str, network: Network) -> Steps[dict[str, s
     raise problem
 
 
-def _asking(issuer: str, network: Network) -> Configuration:
+def _asking(issuer: str, network: Network, ca_file: str) -> Configuration:
     """Return a configuration to ask with: it has no credentials."""
     origin = str(parse_endpoint(issuer, "oauth2.issuer").origin)
-    values = {"base_url": origin, "network": str(network), "no_auth_reason": "public_api"}
+    values = {"base_url": origin, "network": str(network), "tls.ca_file": ca_file}
     return build("(discovery)", values)

@@ -154,9 +154,9 @@ class Gateway:
     def _token_desk(self, sender: Sender, configuration: Configuration) -> TokenDesk:
         return TokenDesk(sender, configuration, lambda steps: drive(steps, self._world))
 
-    def discover(self, issuer: str, network: Network) -> dict[str, str]:
+    def discover(self, issuer: str, network: Network, ca_file: str = "") -> dict[str, str]:
         """Return the addresses that an authorization server names in its metadata."""
-        return drive(discover(self.sender, issuer, network), self._world)
+        return drive(discover(self.sender, issuer, network, ca_file), self._world)
 
     def lend(
         self,

@@ -30,6 +30,7 @@ class HeldTokens:
     def __init__(self) -> None:
         self._held: dict[str, Held] = {}
         self._busy: dict[str, tuple[int, object]] = {}
+        self._accepted: dict[str, int] = {}
         self._nonces: dict[tuple[str, Origin], str] = {}
 
     def find(self, name: str, basis: object, now: float) -> Held | None:
@@ -65,6 +66,16 @@ class HeldTokens:
     def end(self, name: str) -> None:
         """Let the next one."""
         self._busy.pop(name, None)
+
+    def accept(self, name: str) -> None:
+        """Note that an API took the token that is held."""
+        held = self._held.get(name)
+        if held is not None:
+            self._accepted[name] = held.state.serial
+
+    def was_accepted(self, name: str, serial: int) -> bool:
+        """Tell whether an API took this very token before."""
+        return self._accepted.get(name) == serial
 
     def nonce(self, name: str, origin: Origin) -> str:
         """Return the nonce that a server gave last (RFC 9449 §8)."""

@@ -118,11 +118,10 @@ class _Exchange:
         match step:
             case Send(request):
                 response = yield from self._sender.carry(self._configuration, request, self.trip)
-                if self._configuration.oauth2.dpop:
-                    self._keeper.keep_nonce(request, response)
+                self._keeper.learn(request, response)
                 return response
-            case NeedToken(rejected):
-                return (yield from self._keeper.get(rejected))
+            case NeedToken(rejected, sure):
+                return (yield from self._keeper.get(rejected, sure=sure))
             case NeedProof(request, token):
                 return self._keeper.proof(request, token)
             case _:

@@ -76,7 +76,7 @@ class TokenDesk:
 
     def forget(self) -> None:
         """Drop the token here; the provider is not told."""
-        self._keeper.put(None)
+        self._keeper.forget()
 
     def revoke(self) -> None:
         """Give the tokens back to the provider (RFC 7009), then forget them."""
@@ -154,7 +154,7 @@ class TokenDesk:
         key = keeper.new_proof_key()
         at = self.sender.clock.now()
         answer = self.run(keeper.ask(self.configuration.oauth2.token_url, parameters, key))
-        keeper.put(answer, at=at, proof_key=key)
+        keeper.take(answer, at=at, proof_key=key)
 
     def _asked(self, url: str, token: Secret, hint: str, key: Secret | None) -> dict[str, object]:
         """Ask about a token; an empty 200 is how a revocation ends (RFC 7009 §2.2)."""

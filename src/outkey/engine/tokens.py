@@ -8,6 +8,8 @@
 The state and its rules are `core/oauth2/token.py`.
 """
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from outkey.core.config import Configuration, Grant
@@ -20,7 +22,6 @@ from outkey.core.errors import (
     RedirectBlocked,
     RemoteError,
     TimedOut,
-    TokenEndpointFailed,
 )
 from outkey.core.headers import tidy_value
 from outkey.core.message import Header, Request, Response, Source
@@ -57,7 +58,7 @@ class TokenKeeper:
     configuration: Configuration
 
     def get(
-        self, rejected: AccessToken | None = None, *, impatient: bool = False
+        self, rejected: AccessToken | None = None, *, sure: bool = False, impatient: bool = False
     ) -> Steps[AccessToken]:
         """Return a token that is valid, and is not the one that was rejected.
 
@@ -68,24 +69,22 @@ class TokenKeeper:
         ends = clock.monotonic() + _PATIENCE
         while True:
             held = self._look()
-            token, now = held.state.access, clock.monotonic()
-            usable = token is not None and now < held.ends and token != rejected
-            if token is not None and usable and now < held.fresh_until:
+            token = self._usable(held, rejected)
+            if token is not None and clock.monotonic() < held.fresh_until:
                 return token
-            quarrel = token is not None and token == rejected and not impatient
-            if token is not None and quarrel and held.state.was_for_nothing(clock.now()):
-                return token
+            if rejected is not None and not impatient and self._is_vain(held, rejected, sure=sure):
+                return rejected
             try:
                 renewed = yield from self._renewed(rejected, impatient=impatient)
             except OutkeyError:
-                if token is None or not usable:
+                if token is None:
                     raise
                 return token
             if renewed is not None:
                 return renewed
-            if token is not None and usable:
+            if token is not None:
                 return token
-            if now > ends:
+            if clock.monotonic() > ends:
                 raise failure("waiting")
             yield Wait(_POLL * (1 + self.sender.jitter()))
 
@@ -94,18 +93,32 @@ class TokenKeeper:
         state = self.sender.tokens.read(self.configuration).for_basis(basis_of(self.configuration))
         return state, state.standing(self.configuration, self.sender.clock.now())
 
-    def put(
-        self, answer: Response | None, *, at: float = 0.0, proof_key: Secret | None = None
-    ) -> None:
-        """Take the token of an answer, or forget what there is, whoever was getting another."""
+    def take(self, answer: Response, *, at: float, proof_key: Secret | None) -> None:
+        """Take the token that a person's consent gave, whoever was getting another."""
+        self._replace(lambda empty: self._granted(empty, answer, at=at, proof_key=proof_key))
+
+    def forget(self) -> None:
+        """Forget the token.
+
+        An entered refresh token that was replaced since must not be used again: a provider takes
+        that for theft. So a new one is needed then.
+        """
+        used = self.configuration.oauth2.grant is Grant.REFRESH_TOKEN and self._is_replaced()
+        self._replace(lambda empty: replace(empty, serial=empty.serial + 1, spent=used))
+
+    def _is_replaced(self) -> bool:
+        try:
+            content = self.sender.tokens.read(self.configuration).content
+            entered = self.sender.open(self.configuration, "refresh_token").derive(tidy_value)
+        except OutkeyError:
+            return True  # whoever cannot tell must not try
+        return content is not None and content.refresh is not None and content.refresh != entered
+
+    def _replace(self, step: Callable[[TokenState], TokenState]) -> None:
         for _ in range(_PUT_TRIES):
             before = self.sender.tokens.read(self.configuration, opened=False)
-            basis = basis_of(self.configuration)
-            after = TokenState(before.generation, before.serial + 1, basis=basis)
-            if answer is not None:
-                empty = replace(after, serial=before.serial)
-                after = self._granted(empty, answer, at=at, proof_key=proof_key)
-            kept = self.sender.tokens.swap(self.configuration, before, after)
+            empty = TokenState(before.generation, before.serial, basis=basis_of(self.configuration))
+            kept = self.sender.tokens.swap(self.configuration, before, step(empty))
             if kept is not None:
                 self._hold(kept)
                 return
@@ -125,25 +138,26 @@ class TokenKeeper:
         Once more where the connection broke, or where the server wants a nonce in the proof: for
         a refresh token that is the one repetition that providers allow for.
         """
-        sender, configuration = self.sender, self.configuration
-        deadline = sender.clock.monotonic() + TOKEN_SECONDS
-        for last in (False, True):
-            request = self._request(url, parameters, proof_key)
-            trip = Trip(deadline, MAX_ANSWER, retry=int(last), for_token=True)
-            if sender.clock.monotonic() >= deadline:  # whoever was stopped comes too late
-                raise TimedOut
-            try:
-                response = yield from sender.carry(configuration, request, trip)
-            except ConnectionFailed:
-                if last:
-                    raise
-                continue
-            self.keep_nonce(request, response)
-            if last or proof_key is None or not _wants_nonce(response):
-                break
-        return response
+        deadline = self.sender.clock.monotonic() + TOKEN_SECONDS
+        try:
+            response = yield from self._carried(url, parameters, proof_key, deadline, retry=0)
+        except ConnectionFailed:
+            pass
+        else:
+            if proof_key is None or not _wants_nonce(response):
+                return response
+        return (yield from self._carried(url, parameters, proof_key, deadline, retry=1))
 
-    def keep_nonce(self, request: Request, response: Response) -> None:
+    def learn(self, request: Request, response: Response) -> None:
+        """Take from an API's answer what the next request needs to know."""
+        if not self.configuration.uses_oauth2:
+            return
+        if response.status < 400:
+            self.sender.held.accept(self._key())
+        if self.configuration.oauth2.dpop:
+            self._keep_nonce(request, response)
+
+    def _keep_nonce(self, request: Request, response: Response) -> None:
         """Remember the nonce for the next proof, if the server gave one."""
         nonce = response.headers.get("DPoP-Nonce")
         if nonce and nonce.isascii() and nonce.isprintable():
@@ -171,6 +185,22 @@ class TokenKeeper:
             wall=clock.now(),
             now=clock.monotonic(),
         )
+
+    def _usable(self, held: Held, rejected: AccessToken | None) -> AccessToken | None:
+        token = held.state.access
+        lives = self.sender.clock.monotonic() < held.ends
+        return token if lives and token != rejected else None
+
+    def _is_vain(self, held: Held, rejected: AccessToken, *, sure: bool) -> bool:
+        """Tell whether a renewal for such a refusal has just been made, and was of no use.
+
+        A token that the API took before has come to its end, if that is what the API says.
+        """
+        if held.state.access != rejected:
+            return False
+        if sure and self.sender.held.was_accepted(self._key(), held.state.serial):
+            return False
+        return held.state.was_for_nothing(self.sender.clock.now())
 
     # ── renewing ─────────────────────────────────────────────────────────────────────────────
 
@@ -237,7 +267,8 @@ class TokenKeeper:
         if not self._has_consent():
             return grants.client_credentials(self.configuration)
         token = claimed.content.refresh if claimed.content else None
-        if token is None and self.configuration.oauth2.grant is Grant.REFRESH_TOKEN:
+        entered = self.configuration.oauth2.grant is Grant.REFRESH_TOKEN and not claimed.spent
+        if token is None and entered:
             token = self.sender.open(self.configuration, "refresh_token").derive(tidy_value)
         if token is None:
             raise ReauthorizationNeeded
@@ -246,19 +277,26 @@ class TokenKeeper:
     def _granted(
         self, before: TokenState, response: Response, *, at: float, proof_key: Secret | None
     ) -> TokenState:
-        opener = self.sender.opener(self.configuration)
-        names = ("client_secret", "refresh_token")
-        secrets = [opener(n) for n in names if n in self.configuration.needed_secrets()]
-        answer = read_token(response, secrets=secrets, now=at)
+        answer = read_token(response, secrets=self._known(), now=at)
         lifetime = self.configuration.oauth2.default_lifetime_seconds
         return before.granted(answer, at=at, default_lifetime=lifetime, proof_key=proof_key)
+
+    def _known(self) -> list[Secret]:
+        """Return what an answer must not repeat; an answer is not lost for want of one of them."""
+        known = []
+        for name in ("client_secret", "refresh_token"):
+            with suppress(OutkeyError):
+                known.append(self.sender.open(self.configuration, name).derive(tidy_value))
+        return known
 
     def _failed(
         self, claimed: TokenState, error: OutkeyError, response: Response | None
     ) -> OutkeyError:
         """Keep a failure for all to see, and return it as it is to be raised."""
         reason, now = reason_of(error), self.sender.tokens.now()
-        if reason == "invalid_grant" and self._has_consent():
+        # glewlwyd has not a word to say to a refresh token that is dead.
+        wordless = response is not None and response.status == 400 and not response.body
+        if self._has_consent() and (reason == "invalid_grant" or wordless):
             self._put(claimed, claimed.ended())
             return ReauthorizationNeeded()
         asked = retry_after(response, now=self.sender.clock.now()) if response else None
@@ -299,6 +337,17 @@ class TokenKeeper:
         kept = state.content.proof_key if state.content else None
         return kept or self.new_proof_key()
 
+    def _carried(
+        self, url: str, parameters: Parameters, key: Secret | None, deadline: float, *, retry: int
+    ) -> Steps[Response]:
+        request = self._request(url, parameters, key)
+        if self.sender.clock.monotonic() >= deadline:  # whoever was stopped comes too late
+            raise TimedOut
+        trip = Trip(deadline, MAX_ANSWER, retry=retry, for_token=True)
+        response = yield from self.sender.carry(self.configuration, request, trip)
+        self._keep_nonce(request, response)
+        return response
+
     def _request(self, url: str, parameters: Parameters, key: Secret | None) -> Request:
         sender, configuration = self.sender, self.configuration
         proof = prove(
@@ -331,8 +380,6 @@ class TokenKeeper:
 def _wants_nonce(response: Response) -> bool:
     try:
         read_document(response)
-    except TokenEndpointFailed as error:
-        return error.reason == "use_dpop_nonce"
-    except RedirectBlocked:
-        return False
+    except OutkeyError as error:
+        return reason_of(error) == "use_dpop_nonce"
     return False

@@ -22,6 +22,7 @@ _MAX_TOKEN = 64 * 1024
 _LONGEST_LIFE = 10 * 366 * 86_400.0
 _MILLISECONDS = 100_000_000_000  # a Unix time above this counts milliseconds
 _TOKEN = re.compile(r"[\x21-\x7e]+")
+_REFRESH = re.compile(r"[\x20-\x7e]+")  # RFC 6749 A.17: it is never a header
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749 §3.3
 _MAX_SCOPE = 2000
 _MAX_FIELDS = 200
@@ -78,7 +79,9 @@ FAILURES: dict[str, tuple[str, str]] = {
     "slow_down": ("the provider wants to be asked less often", "Wait."),
     "temporarily_unavailable": ("the provider is busy", "Try again later."),
     "server_error": ("the provider failed", "Try again later; the fault is on the other side."),
-    # From here on the words are ours.
+}
+# The words are ours.
+_OURS: dict[str, tuple[str, str]] = {
     "rate_limited": ("the provider answers too many requests", "Wait; outkey tries again later."),
     "timeout": (
         "the Token URL did not answer in time",
@@ -114,6 +117,9 @@ FAILURES: dict[str, tuple[str, str]] = {
         "Try again in a moment.",
     ),
 }
+_THEIRS = frozenset(FAILURES)
+FAILURES |= _OURS
+_SAME = {"scope_invalid": "invalid_scope"}  # glewlwyd's own word
 _REDIRECTED = "redirect_blocked"
 _BY_CAUSE = {"timeout": "timeout", "dns": "dns", "tls": "tls", "response_too_large": "too_large"}
 
@@ -160,7 +166,8 @@ def read_document(response: Response, *, may_be_empty: bool = False) -> Mapping[
     document = _parsed(response.body)
     error = document.get("error")
     if error or document.get("ok") is False or response.status >= 400:
-        raise failure(_reason(error, response.status, empty=not document))
+        silent = not response.body.strip()
+        raise failure(_reason(error, response.status, empty=not document, silent=silent))
     if not document and not may_be_empty:
         raise failure("not_a_token_endpoint")
     return document
@@ -172,7 +179,7 @@ def read_token(response: Response, *, secrets: Iterable[Secret], now: float) -> 
     access = _secret(document.get("access_token"))
     if access is None:
         raise failure("no_token")
-    refresh = _secret(document.get("refresh_token"))
+    refresh = _secret(document.get("refresh_token"), _REFRESH)
     return TokenAnswer(
         access=access,
         refresh=refresh,
@@ -198,26 +205,26 @@ def _parsed(body: bytes) -> Mapping[str, object]:
     return {}
 
 
-def _reason(error: object, status: int, *, empty: bool) -> str:
+def _reason(error: object, status: int, *, empty: bool, silent: bool) -> str:
     if isinstance(error, Mapping):  # some APIs wrap it: {"error": {"code": …}}
         error = next((error[key] for key in ("code", "type", "error") if key in error), "")
-    if isinstance(error, str) and error in FAILURES:
-        return error
+    if isinstance(error, str) and _SAME.get(error, error) in _THEIRS:
+        return _SAME.get(error, error)
     if status == 429:
         return "rate_limited"
     if status >= 500:
         return "server_error"
     if status in {404, 405, 410}:
         return "not_found"
-    if status == 401:
+    if status == 401 or (status == 403 and silent):  # glewlwyd's answer to a wrong secret
         return "invalid_client"
     return "not_a_token_endpoint" if empty else "refused"
 
 
-def _secret(value: object) -> Secret | None:
+def _secret(value: object, grammar: re.Pattern[str] = _TOKEN) -> Secret | None:
     if value is None or value == "":
         return None
-    if not isinstance(value, str) or len(value) > _MAX_TOKEN or not _TOKEN.fullmatch(value):
+    if not isinstance(value, str) or len(value) > _MAX_TOKEN or not grammar.fullmatch(value):
         raise failure("bad_token")
     return Secret(value)
 
@@ -266,13 +273,15 @@ def _moment(value: object) -> float | None:
 def _their_time(response: Response, now: float) -> float:
     """Return the time by the provider's clock, which is the one its moments are meant by."""
     try:
-        return parsedate_to_datetime(response.headers.get("Date")).timestamp()
+        date = parsedate_to_datetime(response.headers.get("Date"))
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, OverflowError):
         return now
 
 
 def _scope(value: object, secrets: list[Secret]) -> str:
-    words = value if isinstance(value, list) else str(value or "").split()
-    known = [w for w in words if isinstance(w, str) and _SCOPE.fullmatch(w)]
-    text = " ".join(known)[:_MAX_SCOPE]
-    return "" if any(secret.occurs_in(text) for secret in secrets) else text
+    words = value if isinstance(value, list) else [value]
+    said = " ".join(word for word in words if isinstance(word, str))
+    if any(secret.occurs_in(said) for secret in secrets):  # as it came, before anything is cut
+        return ""
+    return " ".join(word for word in said.split() if _SCOPE.fullmatch(word))[:_MAX_SCOPE]

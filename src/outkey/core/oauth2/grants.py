@@ -55,12 +55,18 @@ def authorization_code(
 
 def device_code(configuration: Configuration, code: Secret) -> Parameters:
     """Ask whether a person has agreed meanwhile (RFC 8628 §3.4)."""
-    return [("grant_type", _DEVICE_GRANT), ("device_code", code), *_extra(configuration)]
+    asked: Parameters = [("grant_type", _DEVICE_GRANT), ("device_code", code)]
+    return asked + _named(configuration) + _extra(configuration)
 
 
 def device_start(configuration: Configuration) -> Parameters:
     """Ask for a device code (RFC 8628 §3.1)."""
-    return _wanted(configuration)
+    return _named(configuration) + _wanted(configuration)
+
+
+def _named(configuration: Configuration) -> Parameters:
+    # Also beside HTTP Basic: django-oauth-toolkit looks nowhere else for a device's client.
+    return [("client_id", configuration.oauth2.client_id)]
 
 
 def about_token(token: Secret, hint: str) -> Parameters:
@@ -180,7 +186,9 @@ def read_device_code(document: Mapping[str, object]) -> DeviceCode:
     """Read the answer to `device_start`."""
     address = document.get("verification_uri") or document.get("verification_url")
     code, user_code = document.get("device_code"), document.get("user_code")
-    if not all(isinstance(text, str) and text.isprintable() for text in (code, user_code, address)):
+    if not all(
+        isinstance(text, str) and text and text.isprintable() for text in (code, user_code, address)
+    ):
         raise failure("not_a_token_endpoint")
     try:
         parse_endpoint(str(address), "")
@@ -217,11 +225,12 @@ def metadata_request(location: Location, name: str) -> Request:
 def read_metadata(document: Mapping[str, object], issuer: str) -> dict[str, str]:
     """Return the addresses that an authorization server names, by field; it must be the issuer."""
     # RFC 8414 §3.3: another issuer's metadata must not be used.
-    if str(document.get("issuer", "")).rstrip("/") != issuer.rstrip("/"):
+    named = str(document.get("issuer", ""))
+    if named.rstrip("/") != issuer.rstrip("/"):
         raise ConfigError(
             "the metadata is of another issuer", hint="Write the issuer as the provider does."
         )
-    found = {"issuer": str(document["issuer"])}
+    found = {"issuer": named}
     for field, key in _METADATA.items():
         url = document.get(key)
         if isinstance(url, str):

@@ -87,6 +87,7 @@ class TokenState:
     retry_at: float = 0.0
     error: str = ""
     after_rejection: bool = False
+    spent: bool = False  # the entered refresh token was replaced, and its successor forgotten
     dead: bool = False
 
     @property

@@ -25,7 +25,7 @@ class OAuth2(NamedTuple):
         response = yield from self._sent(request, token)
         if not is_rejected(response, self.configuration):
             return response
-        renewed = yield from need_token(rejected=token)
+        renewed = yield from need_token(rejected=token, sure=response.status == 401)
         if renewed.value == token.value:
             return response
         return (yield from self._sent(request, renewed))
@@ -58,7 +58,7 @@ def is_rejected(response: Response, configuration: Configuration) -> bool:
     makes it a refusal of the token (django-oauth-toolkit answers so to an expired one).
     """
     errors = _errors(response)
-    if "insufficient_scope" in errors:
+    if errors & {"insufficient_scope", "use_dpop_nonce"}:
         return False
     if response.status == 401:
         return True

@@ -1,5 +1,6 @@
 """The commands about tokens of OAuth 2.0."""
 
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +9,7 @@ import typer
 from outkey.core.config import Grant, Network
 from outkey.core.errors import ConfigError
 from outkey.hosts.cli.home import AsJson, desk_of, installation
-from outkey.hosts.cli.output import progress_bar, say, say_json, say_table
+from outkey.hosts.cli.output import progress_bar, say, say_json, say_table, visible
 from outkey.hosts.cli.shown import moment
 
 if TYPE_CHECKING:
@@ -66,8 +67,10 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
         )
     desk = desk_of(here).authorize(here.gateway, name)
     device = desk.device_code()
-    if not as_json:
-        say(f"Open {device.address}\nand enter the code {device.user_code}")
+    # On stderr, so that a program that reads the JSON can show it to a person too.
+    lines = f"Open {visible(device.address)}\nand enter the code {visible(device.user_code)}\n"
+    sys.stderr.write(lines)
+    sys.stderr.flush()
     with progress_bar("waiting for consent", round(device.lifetime)) as advance:
         desk.wait_for(device, lambda seconds: advance(round(seconds)))
     _say_status(desk.status(), as_json=as_json)
@@ -78,11 +81,12 @@ def discover(
     issuer: Annotated[str, typer.Argument(help="the authorization server's own address")],
     *,
     internal: Annotated[bool, typer.Option("--internal", help="in your own network")] = False,
+    ca_file: Annotated[str, typer.Option("--ca-file", help="a PEM file to trust as well")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Print the addresses that an authorization server names, as TOML to paste."""
     network = Network.INTERNAL if internal else Network.PUBLIC
-    found = installation().gateway.discover(issuer, network)
+    found = installation().gateway.discover(issuer, network, ca_file)
     if as_json:
         say_json(found)
         return

@@ -1,5 +1,6 @@
 """A gateway from one TOML document, without a database."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from outkey.adapters.audit_logging import LoggingAudit
@@ -11,16 +12,18 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
+from outkey.core.config import Configuration, Grant
 from outkey.core.document import parse_document
 from outkey.core.errors import ConfigError
 from outkey.engine.gateway import Gateway, Ports
+from outkey.ports import Tokens
 
 
-def load(path: str | Path) -> Gateway:
+def load(path: str | Path, *, tokens: Tokens | None = None) -> Gateway:
     """Return a gateway for the configurations of a TOML file.
 
     Secrets are references and are read when they are used. Attempts are recorded by the logger
-    `outkey.audit`.
+    `outkey.audit`. Without a place for `tokens`, those of OAuth 2.0 live as long as the process.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -29,10 +32,10 @@ def load(path: str | Path) -> Gateway:
         raise ConfigError(f"{path} cannot be read: {reason}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8 text") from None
-    return from_text(text)
+    return from_text(text, tokens=tokens)
 
 
-def from_text(text: str) -> Gateway:
+def from_text(text: str, *, tokens: Tokens | None = None) -> Gateway:
     """Return a gateway for the configurations of a TOML document."""
     document = parse_document(text)
     configurations = [draft.configuration() for draft in document.drafts]
@@ -43,6 +46,8 @@ def from_text(text: str) -> Gateway:
                 "a line must name a configuration of this document",
                 field=f"line.{line.name}.configuration",
             )
+    if tokens is None:
+        _refuse_consent(configurations)
     clock = SystemClock()
     return Gateway(
         Ports(
@@ -53,7 +58,18 @@ def from_text(text: str) -> Gateway:
             clock=clock,
             audit=LoggingAudit(),
             permits=LeasedPermits(MemoryPaces(), clock.monotonic),
-            tokens=MemoryTokens(clock.now),
+            tokens=tokens or MemoryTokens(clock.now),
             signer=JoseSigner(),
         )
     )
+
+
+def _refuse_consent(configurations: Iterable[Configuration]) -> None:
+    """Refuse refresh tokens: one that was replaced would be lost with the process."""
+    for made in configurations:
+        if made.uses_oauth2 and made.oauth2.grant is not Grant.CLIENT_CREDENTIALS:
+            raise ConfigError(
+                f"configuration {made.name}: its refresh token could not be kept",
+                hint="Use outkey.open(), which keeps tokens, or the grant client_credentials.",
+                field="oauth2.grant",
+            )

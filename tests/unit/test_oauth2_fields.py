@@ -1,0 +1,452 @@
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outkey.core.config import ClientAuth, Configuration, Grant, build
+from outkey.core.document import parse_document
+from outkey.core.errors import ConfigError, HeaderFormatError, SecretRebindRequired
+from outkey.core.export import render, render_table
+from outkey.core.field_kinds import Kind, When
+from outkey.core.fields import BY_PATH, FIELDS, described
+from outkey.core.origin import Origin
+from outkey.core.reference import parse_reference
+from outkey.core.secret import Secret
+
+BASE = "https://api.acme.example"
+TOKEN_URL = "https://auth.acme.example/token"
+BOUND = "https://auth.acme.example:443 https://api.acme.example:443"
+MINIMAL: dict[str, object] = {
+    "base_url": BASE,
+    "authentication_type": "bearer",
+    "token_source": "oauth2",
+    "oauth2.token_url": TOKEN_URL,
+    "oauth2.client_id": "acme-app",
+}
+ADDRESSES = {
+    "authorization_code": {"oauth2.authorization_url": "https://login.acme.example/authorize"},
+    "device_code": {"oauth2.device_url": "https://auth.acme.example/device"},
+}
+
+
+def oauth(*secrets: str, **values: object) -> Configuration:
+    """Make a configuration with OAuth 2.0; `scope` stands for the field path `oauth2.scope`.
+
+    A grant brings the address that it needs, and `secrets` are references to what they are called.
+    """
+    paths = {("" if name in MINIMAL else "oauth2.") + name: v for name, v in values.items()}
+    addresses = ADDRESSES.get(str(values.get("grant")), {})
+    references = {name: parse_reference(f"env:{name.upper()}", field=name) for name in secrets}
+    return build("acme", MINIMAL | addresses | paths, references=references)
+
+
+# ── what must be entered ─────────────────────────────────────────────────────────────────────────
+
+
+def test_oauth2_needs_no_more_than_address_client_and_secret() -> None:
+    made = oauth("client_secret")
+    assert made.uses_oauth2
+    assert made.sends_token
+    assert made.oauth2.grant is Grant.CLIENT_CREDENTIALS
+    assert made.oauth2.client_auth is ClientAuth.BODY
+    assert (made.oauth2.body_format, made.oauth2.token_header) == ("form", "Authorization")
+    assert made.oauth2.extra == {}
+    assert (made.oauth2.leeway_seconds, made.oauth2.default_lifetime_seconds) == (60, 3300)
+
+
+@pytest.mark.parametrize(
+    ("grant", "field"),
+    [
+        ("client_credentials", "oauth2.token_url"),
+        ("client_credentials", "oauth2.client_id"),
+        ("refresh_token", "oauth2.token_url"),
+        ("authorization_code", "oauth2.authorization_url"),
+        ("authorization_code", "oauth2.client_id"),
+        ("device_code", "oauth2.device_url"),
+    ],
+)
+def test_a_grant_needs_its_addresses(grant: str, field: str) -> None:
+    values = MINIMAL | ADDRESSES.get(grant, {}) | {"oauth2.grant": grant}
+    build("acme", values)
+    for missing in (values | {field: ""}, {p: v for p, v in values.items() if p != field}):
+        with pytest.raises(ConfigError, match="must not be empty") as caught:
+            build("acme", missing)
+        assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"token_source": "entered"},
+        {"authentication_type": "basic"},
+        {"authentication_type": "none"},
+    ],
+)
+def test_nothing_is_needed_where_oauth2_is_not_chosen(choice: dict[str, object]) -> None:
+    values = MINIMAL | {"oauth2.token_url": "", "oauth2.client_id": ""} | choice
+    assert not build("acme", values).uses_oauth2
+
+
+@pytest.mark.parametrize(
+    "field", [field.path for field in FIELDS if field.kind is Kind.ENDPOINT], ids=str
+)
+@pytest.mark.parametrize(
+    "address", ["auth.acme.example", "ftp://a.example", "https://u:p@a.example", "https://a b/", 7]
+)
+def test_an_address_must_be_one(field: str, address: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        build("acme", MINIMAL | {field: address})
+    assert caught.value.field == field
+    assert str(address) not in str(caught.value)
+
+
+def test_an_address_keeps_its_query_and_its_last_slash() -> None:
+    assert oauth(token_url=f"{TOKEN_URL}/?tenant=7").oauth2.token_url == f"{TOKEN_URL}/?tenant=7"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("grant", "password"),
+        ("client_auth", "none"),
+        ("body_format", "xml"),
+        ("dpop", "yes"),
+        ("leeway_seconds", -1),
+        ("leeway_seconds", 3601),
+        ("leeway_seconds", float("nan")),
+        ("leeway_seconds", True),
+        ("default_lifetime_seconds", 0),
+        ("default_lifetime_seconds", "3300"),
+        ("client_id", "a\nb"),
+        ("scope", "a\x1bb"),
+        ("scope", ["a"]),
+        ("audience", "x" * 2001),
+    ],
+)
+def test_a_field_takes_only_what_it_says(field: str, value: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        oauth(**{field: value})
+    assert caught.value.field == f"oauth2.{field}"
+
+
+@pytest.mark.parametrize("name", ["", "X Token", "Host", "Content-Length", "Proxy-Authorization"])
+def test_a_token_header_must_be_a_header_that_may_be_set(name: str) -> None:
+    with pytest.raises(HeaderFormatError) as caught:
+        oauth(token_header=name)
+    assert caught.value.field == "oauth2.token_header"
+
+
+# ── extra parameters ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["client_id", "client_secret", "CLIENT_SECRET", "client_assertion", "refresh_token"],
+        *["client_assertion_type", "code", "device_code", "code_verifier", "redirect_uri"],
+        *["scope", "audience", "resource", "password"],
+    ],
+)
+def test_an_extra_parameter_must_not_be_one_with_a_field_of_its_own(name: str) -> None:
+    with pytest.raises(ConfigError, match="field of its own") as caught:
+        oauth(extra={name: "hunter2"})
+    assert caught.value.field == "oauth2.extra"
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        *["a=b", ["a"], None, 7, {"a": 1}, {"a": None}, {1: "a"}, {"a": ["b"]}],
+        *[{"": "x"}, {"a": "b\nc"}, {"a\0": "b"}, {"a": "x" * 2000}, {"x" * 2001: ""}],
+    ],
+    ids=lambda extra: str(extra)[:20],
+)
+def test_extra_parameters_are_names_with_texts(extra: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        oauth(extra=extra)
+    assert caught.value.field == "oauth2.extra"
+
+
+def test_extra_parameters_are_kept_apart_from_what_was_given() -> None:
+    given = {"account_id": "7", "leer": ""}
+    made = oauth(extra=given)
+    given["later"] = "x"
+    assert made.oauth2.extra == {"account_id": "7", "leer": ""}
+
+
+# ── where secrets may go ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("field", ["device_url", "revocation_url", "introspection_url"])
+@pytest.mark.parametrize(
+    "address",
+    ["https://evil.example/x", "http://auth.acme.example/x", "https://auth.acme.example:8443/x"],
+)
+def test_an_address_that_gets_the_client_secret_is_at_the_token_urls_origin(
+    field: str, address: str
+) -> None:
+    with pytest.raises(ConfigError, match="origin") as caught:
+        oauth(**{field: address})
+    assert caught.value.field == f"oauth2.{field}"
+    assert oauth(**{field: "https://AUTH.acme.example:443/x"})
+
+
+def test_without_a_token_url_there_is_no_origin_to_compare_with() -> None:
+    values = {"base_url": BASE, "oauth2.revocation_url": "https://auth.acme.example/revoke"}
+    assert build("acme", values).oauth2.revocation_url
+
+
+def test_the_browser_may_be_sent_elsewhere_since_no_secret_goes_along() -> None:
+    made = oauth(grant="authorization_code", authorization_url="https://www.other.example/consent")
+    assert made.origins() == {
+        Origin("https", host, 443)
+        for host in ("api.acme.example", "auth.acme.example", "www.other.example")
+    }
+
+
+def test_a_configuration_without_oauth2_has_one_origin() -> None:
+    assert build("a", {"base_url": BASE}).origins() == {Origin("https", "api.acme.example", 443)}
+
+
+@pytest.mark.parametrize("secret", ["client_secret", "refresh_token"])
+def test_what_is_sent_to_the_token_url_is_bound_to_both_origins(secret: str) -> None:
+    made = oauth(secret)
+    assert made.binding_of(secret) == made.secrets[secret].origin == BOUND
+    made.refuse_unbound(secret)
+
+
+@pytest.mark.parametrize("secret", ["token", "password", "client_key", "header:X-Key"])
+def test_other_secrets_are_bound_to_the_base_url_alone(secret: str) -> None:
+    assert oauth().binding_of(secret) == "https://api.acme.example:443"
+
+
+def test_a_client_secret_without_a_token_url_is_bound_to_the_base_url() -> None:
+    assert build("a", {"base_url": BASE}).binding_of("client_secret") == f"{BASE}:443"
+
+
+@pytest.mark.parametrize("secret", ["client_secret", "refresh_token"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"base_url": "https://evil.example"},
+        {"base_url": "http://api.acme.example"},
+        {"oauth2.token_url": "https://evil.example/token"},
+        {"oauth2.token_url": "https://auth.acme.example:8443/token"},
+    ],
+    ids=str,
+)
+def test_a_secret_must_be_entered_again_where_either_origin_changes(
+    secret: str, change: dict[str, object]
+) -> None:
+    moved = build("acme", MINIMAL | change, secrets=oauth(secret).secrets)
+    with pytest.raises(SecretRebindRequired) as caught:
+        moved.refuse_unbound(secret)
+    assert caught.value.field == secret
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"base_url": f"{BASE}/v2"},
+        {"oauth2.token_url": "https://auth.acme.example/v2/token"},
+        {"oauth2.token_url": "https://AUTH.acme.example:443/token"},
+        {"oauth2.scope": "read"},
+    ],
+    ids=str,
+)
+def test_a_secret_stays_where_both_origins_stay(change: dict[str, object]) -> None:
+    build("acme", MINIMAL | change, secrets=oauth("client_secret").secrets).refuse_unbound(
+        "client_secret"
+    )
+
+
+def test_a_secret_that_is_not_there_is_not_unbound() -> None:
+    oauth().refuse_unbound("client_secret")
+
+
+# ── what is opened ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("client_auth", "alone", "for_a_person"),
+    [
+        ("body", ["client_secret"], []),
+        ("basic", ["client_secret"], ["client_secret"]),
+        ("basic_raw", ["client_secret"], ["client_secret"]),
+        ("client_secret_jwt", ["client_secret"], ["client_secret"]),
+        ("private_key_jwt", ["client_secret"], ["client_secret"]),
+        ("mtls", [], []),
+    ],
+)
+def test_only_needed_secrets_are_opened(
+    client_auth: str, alone: list[str], for_a_person: list[str]
+) -> None:
+    assert oauth(client_auth=client_auth).needed_secrets() == alone
+    for grant in ("authorization_code", "device_code"):
+        assert oauth(client_auth=client_auth, grant=grant).needed_secrets() == for_a_person
+    by_refresh = oauth(client_auth=client_auth, grant="refresh_token").needed_secrets()
+    assert by_refresh == ["refresh_token", *for_a_person]
+
+
+@pytest.mark.parametrize("grant", ["refresh_token", "authorization_code", "device_code"])
+def test_an_application_that_has_a_secret_uses_it(grant: str) -> None:
+    assert "client_secret" in oauth("client_secret", grant=grant).needed_secrets()
+
+
+def test_with_mtls_the_key_is_opened_and_a_left_over_secret_is_not() -> None:
+    values = MINIMAL | {"oauth2.client_auth": "mtls", "tls.client_certificate": "/c.pem"}
+    made = build("acme", values, secrets=oauth("client_secret").secrets)
+    assert made.needed_secrets() == ["client_key"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "needed"),
+    [
+        ("bearer", "entered", ["token"]),
+        ("basic", "oauth2", ["password"]),
+        ("none", "oauth2", []),
+    ],
+)
+def test_without_oauth2_its_secrets_are_left_alone(
+    kind: str, source: str, needed: list[str]
+) -> None:
+    values = MINIMAL | {"authentication_type": kind, "token_source": source}
+    assert build("a", values, secrets=oauth("client_secret").secrets).needed_secrets() == needed
+
+
+def test_a_token_that_is_got_has_no_day_entered_by_hand() -> None:
+    day = tomllib.loads("day = 2027-01-31")["day"]
+    got, entered = ({"token_expires_on": day, "token_source": way} for way in ("oauth2", "entered"))
+    assert build("a", MINIMAL | got).expires_on is None
+    assert build("a", MINIMAL | entered).expires_on == day
+
+
+# ── the table ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_condition_holds_only_with_the_one_it_stands_on() -> None:
+    grant = When("grant", ("device_code",), also=When("source", ("oauth2", "other")))
+    assert grant.holds({"grant": "device_code", "source": "oauth2"})
+    assert not grant.holds({"grant": "device_code", "source": "entered"})
+    assert not grant.holds({"grant": "refresh_token", "source": "oauth2"})
+    assert not grant.holds({})
+
+
+def test_a_condition_reads_from_the_widest_to_the_narrowest() -> None:
+    condition = BY_PATH["oauth2.device_url"].required_when
+    assert condition is not None
+    assert described(condition) == (
+        "Authentication Type is bearer, Token Source is oauth2, Grant is device_code"
+    )
+
+
+def test_a_secret_is_called_by_the_last_word_of_its_path() -> None:
+    names = [field.secret_name for field in FIELDS if field.secret]
+    assert names == ["password", "token", "client_secret", "refresh_token", "client_key"]
+    assert {f.secret_name for f in FIELDS if f.sent_to_token_url} == {
+        "client_secret",
+        "refresh_token",
+    }
+
+
+# ── export ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def again(configuration: Configuration) -> Configuration:
+    return parse_document(render([configuration], [])).drafts[0].configuration()
+
+
+def test_an_oauth2_configuration_is_exported_without_its_defaults() -> None:
+    assert render([oauth("client_secret", extra={"account_id": "7"})], []) == (
+        "[configuration.acme]\n"
+        'base_url = "https://api.acme.example"\n'
+        'authentication_type = "bearer"\n'
+        'token_source = "oauth2"\n'
+        "[configuration.acme.oauth2]\n"
+        'token_url = "https://auth.acme.example/token"\n'
+        'client_id = "acme-app"\n'
+        'extra = { account_id = "7" }\n'
+        'client_secret = "env:CLIENT_SECRET"\n'
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"grant": "device_code", "client_auth": "private_key_jwt", "dpop": True},
+        {"grant": "authorization_code", "scope": "a b", "audience": "ä", "resource": "x"},
+        {"grant": "refresh_token", "body_format": "json", "token_header": "X-Token"},
+        {"leeway_seconds": 0.5, "default_lifetime_seconds": 60, "issuer": "https://i.example/t"},
+        {"revocation_url": f"{TOKEN_URL}/r", "introspection_url": f"{TOKEN_URL}/i"},
+        {"extra": {"dotted.name": 'quo"te', "ä": "\\", "grant_type": "own"}},
+    ],
+    ids=str,
+)
+def test_an_exported_oauth2_configuration_can_be_applied_again(values: dict[str, object]) -> None:
+    made = oauth("client_secret", "refresh_token", **values)
+    assert again(made) == made
+
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf"]), max_size=20)
+
+
+@given(extra=st.dictionaries(TEXT.filter(bool).map("x-{}".format), TEXT, max_size=4))
+def test_any_extra_parameters_come_back_as_they_were(extra: dict[str, str]) -> None:
+    assert again(oauth(extra=extra)).oauth2.extra == extra
+
+
+def test_a_table_is_written_with_its_values() -> None:
+    text = render_table("oauth2", {"token_url": TOKEN_URL, "dpop": True, "extra": {"a b": "c"}})
+    assert tomllib.loads(text) == {
+        "oauth2": {"token_url": TOKEN_URL, "dpop": True, "extra": {"a b": "c"}}
+    }
+
+
+def test_a_document_takes_only_references_for_the_secrets_of_oauth2() -> None:
+    text = render([oauth("client_secret")], []).replace("env:CLIENT_SECRET", "hunter2")
+    with pytest.raises(ConfigError, match="must be a reference") as caught:
+        parse_document(text)
+    assert caught.value.field == "oauth2.client_secret"
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_changed_address_needs_references_to_be_named_again() -> None:
+    stored = oauth("client_secret")
+    draft = '[configuration.acme.oauth2]\ntoken_url = "https://evil.example/token"'
+    merged = parse_document(draft).drafts[0].merged(stored)
+    with pytest.raises(SecretRebindRequired):
+        merged.refuse_unbound("client_secret")
+    named = f'{draft}\nclient_secret = "env:CLIENT_SECRET"'
+    again_named = parse_document(named).drafts[0].merged(stored)
+    again_named.refuse_unbound("client_secret")
+    assert again_named.secrets["client_secret"].version == 2
+
+
+def test_a_reference_that_is_named_again_is_no_new_version() -> None:
+    stored = oauth("client_secret")
+    merged = parse_document(render([stored], [])).drafts[0].merged(stored)
+    assert merged == stored
+
+
+# ── secrets as parts of a text ───────────────────────────────────────────────────────────────────
+
+
+def test_what_is_joined_with_a_secret_is_secret() -> None:
+    joined = Secret.joined("a=", Secret("ü"), "&", Secret(""))
+    assert joined.reveal() == "a=ü&"
+    assert str(joined) == "***"
+    assert Secret.joined() == Secret("")
+
+
+@pytest.mark.parametrize(("text", "length"), [("", 0), ("abc", 3), ("ü€😀", 9), ("\ud800", 3)])
+def test_a_length_on_the_wire_is_in_bytes(text: str, length: int) -> None:
+    assert Secret(text).wire_length == length
+
+
+def test_a_secret_tells_whether_a_text_gives_it_away() -> None:
+    assert Secret("key").occurs_in("monkey")
+    assert not Secret("key").occurs_in("lock")
+    assert not Secret("").occurs_in("anything")
