@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,14 @@ class Terminal:
 
     home: Path
     canary: Canaries
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What every process of this terminal sees."""
+        return {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(self.home)} | self.settings
 
     def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
-        kept = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(self.home), "COLUMNS": "150"}
         done = subprocess.run(
             [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
             input=stdin,
@@ -45,7 +50,7 @@ class Terminal:
             text=True,
             timeout=60,
             check=False,
-            env=kept | environment,
+            env={"COLUMNS": "150"} | self.environment | environment,
         )
         shown = done.stdout + done.stderr
         assert list(self.canary.leaks("what the command printed", shown.encode())) == []

@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,10 +114,10 @@ def prepare(outkey: Terminal, spar: Spar, grant: str, query: str = "") -> None:
         assert outkey("secret", "set", "acme", "refresh_token", stdin=seed).code == 0
 
 
-def started(home: Path, program: str, *arguments: str) -> "subprocess.Popen[str]":
+def started(outkey: Terminal, program: str, *arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
-        env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(home)},
+        env=outkey.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -134,7 +133,7 @@ def ended(process: "subprocess.Popen[str]", canary: Canaries) -> str:
 
 def race(outkey: Terminal, processes: int = PROCESSES, threads: int = THREADS) -> Counter[Any]:
     begins = time.time() + 3
-    running = [started(outkey.home, SENDER, str(begins), str(threads)) for _ in range(processes)]
+    running = [started(outkey, SENDER, str(begins), str(threads)) for _ in range(processes)]
     ends: Counter[Any] = Counter()
     for process in running:
         ends.update(json.loads(ended(process, outkey.canary)))
@@ -190,10 +189,10 @@ def test_a_kill_at_any_point_is_recovered_or_a_person_is_asked(
     for _ in range(20 if pytestconfig.getoption("--full") else 1):
         with Spar() as spar:
             prepare(outkey, spar, "refresh_token")
-            assert ended(started(outkey.home, DOOMED, point, "SIGKILL", "1"), outkey.canary) == ""
+            assert ended(started(outkey, DOOMED, point, "SIGKILL", "1"), outkey.canary) == ""
             asked = spar.authorization.counts().token_requests
-            last = [ended(started(outkey.home, DOOMED, "", "SIGKILL", "1"), outkey.canary)]
-            last += [ended(started(outkey.home, DOOMED, "", "SIGKILL", "1"), outkey.canary)]
+            last = [ended(started(outkey, DOOMED, "", "SIGKILL", "1"), outkey.canary)]
+            last += [ended(started(outkey, DOOMED, "", "SIGKILL", "1"), outkey.canary)]
             counts = spar.authorization.counts()
             assert last[0] == last[1]
             if last[0] == "200":
@@ -212,15 +211,15 @@ def test_with_a_provider_that_allows_a_repetition_every_kill_is_recovered(
     outkey: Terminal, spar: Spar
 ) -> None:
     prepare(outkey, spar, "refresh_token", "?grace=30")
-    ended(started(outkey.home, DOOMED, "after asking", "SIGKILL", "1"), outkey.canary)
-    assert ended(started(outkey.home, DOOMED, "", "SIGKILL", "1"), outkey.canary) == "200"
+    ended(started(outkey, DOOMED, "after asking", "SIGKILL", "1"), outkey.canary)
+    assert ended(started(outkey, DOOMED, "", "SIGKILL", "1"), outkey.canary) == "200"
     assert spar.authorization.counts().token_requests == 2
 
 
 def test_two_kills_in_a_row_ask_a_person_and_not_the_provider(outkey: Terminal, spar: Spar) -> None:
     prepare(outkey, spar, "refresh_token")
     for _ in range(2):
-        ended(started(outkey.home, DOOMED, "before asking", "SIGKILL", "0.3"), outkey.canary)
+        ended(started(outkey, DOOMED, "before asking", "SIGKILL", "0.3"), outkey.canary)
         time.sleep(0.4)
     done = outkey("request", "acme", "/oauth/api", "--json")
     assert (done.code, done.json["error"]["code"]) == (2, "reauthorization_needed")
@@ -233,11 +232,11 @@ def test_a_holder_that_is_stopped_past_its_lease_is_taken_over(
     point: str, outkey: Terminal, spar: Spar
 ) -> None:
     prepare(outkey, spar, "refresh_token", "?grace=30")
-    stopped = started(outkey.home, DOOMED, point, "SIGSTOP", "1")
+    stopped = started(outkey, DOOMED, point, "SIGSTOP", "1")
     os.waitpid(stopped.pid, os.WUNTRACED)
     try:
         time.sleep(1.1)
-        assert ended(started(outkey.home, DOOMED, "", "SIGKILL", "1"), outkey.canary) == "200"
+        assert ended(started(outkey, DOOMED, "", "SIGKILL", "1"), outkey.canary) == "200"
     finally:
         os.kill(stopped.pid, signal.SIGCONT)
     # It finds that its answer is not wanted any more, and uses the token that is kept.
@@ -254,6 +253,6 @@ def test_different_configurations_renew_at_the_same_time(outkey: Terminal, spar:
         assert outkey("secret", "set", name, "client_secret", stdin=CLIENT_SECRET).code == 0
     program = SENDER.replace('"acme"', "sys.argv[3]")
     begins = time.time() + 2
-    running = [started(outkey.home, program, str(begins), "1", n) for n in ("acme", "other")]
+    running = [started(outkey, program, str(begins), "1", n) for n in ("acme", "other")]
     assert [json.loads(ended(process, outkey.canary)) for process in running] == [[200], [200]]
     assert time.time() - begins < 3.9

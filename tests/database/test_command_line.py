@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psycopg
@@ -9,6 +10,7 @@ import pytest
 
 from browser.test_permissions import PROGRAM
 from cli.conftest import Terminal, document_for
+from cli.test_token_processes import prepare, race
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
@@ -84,3 +86,17 @@ def test_a_database_that_does_not_answer_is_storage_unavailable(
     done = Terminal(tmp_path / "home", canary)("list", "--json", OUTKEY_DATABASE_URL=url)
     assert (done.code, done.json["error"]["code"]) == (5, "storage_unavailable")
     assert "hunter2" not in done.out + done.err
+
+
+def test_processes_on_postgresql_get_one_token_and_keep_a_rotating_family_alive(
+    empty: str, tmp_path: Path, canary: Canaries
+) -> None:
+    terminal = Terminal(tmp_path / "home", canary, {"OUTKEY_DATABASE_URL": empty})
+    with Spar() as spar:
+        prepare(terminal, spar, "refresh_token", "?lifetime=2&before=0.2")
+        for number in (1, 2):
+            assert race(terminal, processes=4, threads=3) == {200: 12}
+            assert spar.authorization.counts().token_requests >= number
+            time.sleep(2.1)
+        counts = spar.authorization.counts()
+    assert (counts.reuses, counts.dead_families) == (0, 0)

@@ -3,8 +3,12 @@
 import threading
 import time
 from collections.abc import Iterator
+from types import ModuleType
 
+import httpx
+import httpx2
 import pytest
+import requests
 
 from outkey import Gateway
 from outkey.core.errors import (
@@ -14,6 +18,9 @@ from outkey.core.errors import (
     TokenEndpointFailed,
 )
 from outkey.hosts.file import from_text
+from outkey.integrations.httpx import OutkeyAuth as HttpxAuth
+from outkey.integrations.httpx2 import OutkeyAuth as Httpx2Auth
+from outkey.integrations.requests import OutkeyAuth as RequestsAuth
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 
@@ -254,3 +261,35 @@ def test_short_lives_pass_without_one_failed_call(spar: Spar) -> None:
             thread.join(30)
     assert set(statuses) == {200}
     assert 3 <= spar.authorization.counts().token_requests <= 5
+
+
+@pytest.mark.parametrize("module", [httpx, httpx2])
+def test_a_borrowing_client_gets_another_token_when_the_first_is_refused(
+    module: ModuleType, spar: Spar
+) -> None:
+    auth = {httpx: HttpxAuth, httpx2: Httpx2Auth}[module]
+    url = f"{spar.url}/oauth/api"
+    with (
+        gateway(spar, acme=f"{spar.url}/oauth/token") as lending,
+        module.Client(auth=auth(lending, "acme"), trust_env=False) as client,
+    ):
+        assert client.get(url).status_code == 200
+        spar.authorization.expire_all()
+        assert client.post(url, content=b"body").status_code == 200
+        assert spar.authorization.counts().token_requests == 2
+        spar.authorization.expire_all()
+        # A body that is read from a stream is gone after the first time.
+        assert client.post(url, content=iter([b"body"])).status_code == 401
+        assert client.get(url).status_code == 200
+
+
+def test_requests_gets_another_token_with_its_next_request(spar: Spar) -> None:
+    url = f"{spar.url}/oauth/api"
+    with gateway(spar, acme=f"{spar.url}/oauth/token") as lending, requests.Session() as session:
+        session.trust_env = False
+        session.auth = RequestsAuth(lending, "acme")
+        assert session.get(url, timeout=5).status_code == 200
+        spar.authorization.expire_all()
+        assert session.get(url, timeout=5).status_code == 401
+        assert session.get(url, timeout=5).status_code == 200
+    assert spar.authorization.counts().token_requests == 2

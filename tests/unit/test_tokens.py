@@ -1023,6 +1023,11 @@ def test_only_a_refusal_of_the_token_is_worth_another_loan() -> None:
     assert fake.gateway.is_rejected(loan, 401, [])
     assert not fake.gateway.is_rejected(loan, 403, [])
     assert not fake.gateway.is_rejected(replace(loan, token=None), 401, [])
+    other = fake.gateway.lend("acme", "GET", "https://api.acme.example/", [], rejected=loan)
+    fake.gateway.settle(other, 200)
+    assert (
+        fake.gateway.lend("acme", "GET", "https://api.acme.example/", [], rejected=other) != other
+    )
 
 
 def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:

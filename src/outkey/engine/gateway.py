@@ -24,6 +24,7 @@ from outkey.engine.lend import Loan, lend
 from outkey.engine.preview import Preview, preview
 from outkey.engine.send import exchange
 from outkey.engine.token_desk import TokenDesk
+from outkey.engine.tokens import TokenKeeper
 from outkey.engine.verify import Report, Trial
 from outkey.ports import (
     Audit,
@@ -184,6 +185,8 @@ class Gateway:
     def settle(self, loan: Loan, status: int) -> None:
         """Record how a request with lent credentials ended; status 0 means without an answer."""
         self._world.audit.conclude(loan.outcome(status, self.sender.clock.monotonic()))
+        if loan.token is not None and 0 < status < 400:
+            TokenKeeper(self.sender, self._configurations.get(loan.configuration)).accepted()
 
     def findings(self, configuration: str) -> list[Finding]:
         """Return what is wrong or risky about a configuration."""

@@ -59,7 +59,7 @@ def lend(
         refuse_unsendable(configuration)
         request = _checked(sender, configuration, method, url, present)
         if configuration.uses_oauth2:
-            token = yield from keeper.get(rejected)
+            token = yield from keeper.get(rejected, sure=rejected is not None)
             request = authenticated(request, configuration, secret, token, keeper.proof)
         else:
             request = authenticated(request, configuration, secret)

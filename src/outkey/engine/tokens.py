@@ -153,9 +153,13 @@ class TokenKeeper:
         if not self.configuration.uses_oauth2:
             return
         if response.status < 400:
-            self.sender.held.accept(self._key())
+            self.accepted()
         if self.configuration.oauth2.dpop:
             self._keep_nonce(request, response)
+
+    def accepted(self) -> None:
+        """Note that the API took the token."""
+        self.sender.held.accept(self._key())
 
     def _keep_nonce(self, request: Request, response: Response) -> None:
         """Remember the nonce for the next proof, if the server gave one."""

@@ -32,25 +32,26 @@ class OneHopFlow:
             return
         renewed = self._lend(request, rejected=loan)
         if renewed.token != loan.token:
-            yield from self._sent(request, renewed)
+            yield from self._sent(request, renewed, earlier=1)
 
     def _lend(self, request: Any, rejected: Loan | None = None) -> Loan:  # noqa: ANN401 - the same
         names = list(request.headers)
         url = str(request.url)
         return self._gateway.lend(self._configuration, request.method, url, names, rejected)
 
-    def _sent(self, request: Any, loan: Loan) -> Generator[Any, Any, Any]:  # noqa: ANN401 - the same
+    def _sent(self, request: Any, loan: Loan, earlier: int = 0) -> Generator[Any, Any, Any]:  # noqa: ANN401 - the same
+        """Send with lent credentials; the history has our `earlier` answers, and the redirects."""
         plain = request.headers
         request.headers = _one_hop(request, loan.headers)
         status = 0
         try:
             response = yield request
             # The first answer is the one our credentials got.
-            status = next(iter(response.history), response).status_code
+            status = next(iter(response.history[earlier:]), response).status_code
         finally:
             request.headers = plain  # whoever sends it again must ask again
             self._gateway.settle(loan, status)
-        if response.history:
+        if response.history[earlier:]:
             raise RedirectBlocked(
                 "the client followed a redirect, which lost the credentials on purpose",
                 hint="Send with follow_redirects=False; gateway.send follows what is safe.",
