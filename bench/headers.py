@@ -16,7 +16,10 @@ from candidates import TOKEN, outkey_document, profile
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.core.assembly import Call, authenticated
 from outkey.core.document import parse_document
-from outkey.core.message import Request
+from outkey.core.message import Request, Response
+from outkey.engine.drive import drive
+from outkey.engine.tokens import TokenKeeper
+from outkey.testing import configuration, fake_gateway
 
 PLAIN = "dict"
 _PROFILED = 5000
@@ -33,6 +36,7 @@ def builders() -> dict[str, Callable[[], object]]:
             str(c.authentication_type): partial(_build, Call(c, "GET", "/"))
             for c in (draft.configuration() for draft in document.drafts)
         },
+        "oauth2, token at hand": _oauth2(),
     }
 
 
@@ -44,6 +48,26 @@ def cpu(build: Callable[[], object], number: int) -> float:
 def profiles() -> dict[str, list[tuple[str, float, float]]]:
     """Return where the time goes, by authentication type."""
     return {name: profile(build, _PROFILED) for name, build in builders().items() if name != PLAIN}
+
+
+def _oauth2() -> Callable[[], object]:
+    """Return what builds headers with a token that was fetched before."""
+    made = configuration(
+        authentication_type="bearer",
+        token_source="oauth2",
+        oauth2__token_url="https://api.acme.example/token",
+        oauth2__client_id="erp",
+    )
+    answer = Response(200, body=b'{"access_token": "0123456789abcdef", "expires_in": 99999}')
+    fake = fake_gateway(made, answers=lambda _: answer, secrets={"client_secret": "secret"})
+    fake.gateway.send("acme", "GET", "/")
+    keeper, call = TokenKeeper(fake.gateway.sender, made), Call(made, "GET", "/")
+
+    def build() -> Request:
+        token = drive(keeper.get(), fake.gateway._world)  # noqa: SLF001 - nothing is sent
+        return authenticated(call.request(), made, fake.gateway.sender.opener(made), token)
+
+    return build
 
 
 def _build(call: Call) -> Request:

@@ -5,7 +5,7 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,12 @@ from django.db import OperationalError, connection, connections
 from database.test_installation import here, set_both, spar, verdict
 from outkey.core.document import parse_document
 from outkey.core.errors import AuditUnavailable, HostError, OutkeyError
+from outkey.core.oauth2 import token
 from outkey.core.secret import Secret
+from outkey.engine import tokens
 from outkey.engine.manage import Desk, apply
 from outkey.spar import Spar
+from outkey.spar.authority import CLIENT, CLIENT_SECRET
 
 if TYPE_CHECKING:
     from outkey.hosts.django.wiring import Installation
@@ -28,7 +31,7 @@ __all__ = ["here", "spar"]  # fixtures
 @contextmanager
 def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[int]]:
     """Let the call of this number to the database fail, and count the calls."""
-    from outkey.hosts.django import audit, registry, statements
+    from outkey.hosts.django import audit, registry, statements, tokens
 
     calls = [0]
 
@@ -47,7 +50,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[in
 
     original = statements.execute
     with monkeypatch.context() as patched, connection.execute_wrapper(wrapped):
-        for module in (audit, registry):
+        for module in (audit, registry, tokens):
             patched.setattr(module, "execute", execute)
         yield calls
 
@@ -82,6 +85,40 @@ def test_whichever_call_fails_nothing_is_sent_unrecorded_and_everything_goes_on(
     assert failed > 20
     intents = sum(b"engine:send:intended" in row.body for row in here.audit_rows.read())
     assert intents >= len(spar.journal)
+    assert verdict(here).ok
+
+
+def test_whichever_call_fails_a_rotated_refresh_token_is_not_lost(
+    here: "Installation", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token, "LEASE_SECONDS", 1.0)
+    monkeypatch.setattr(tokens, "LEASE_SECONDS", 1.0)
+    with Spar() as provider:
+        text = f"""
+[configuration.shop]
+base_url = "{provider.url}"
+network = "internal"
+authentication_type = "bearer"
+token_source = "oauth2"
+[configuration.shop.oauth2]
+token_url = "{provider.url}/oauth/token"
+client_id = "{CLIENT}"
+grant = "refresh_token"
+"""
+        desk = Desk(here.registry, here.secrets, here.audit, "tester")
+        apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+        desk.set_secret("shop", "client_secret", Secret(CLIENT_SECRET))
+        desk.set_secret("shop", "refresh_token", Secret(provider.authorization.seed_refresh()))
+        for number in range(1, 100):
+            with failing_at(monkeypatch, number) as calls, suppress(HostError):
+                desk.renew_token(here.gateway, "shop")
+                here.gateway.send("shop", "GET", "/oauth/api")
+            assert here.gateway.send("shop", "GET", "/oauth/api").status == 200
+            if calls[0] < number:
+                break
+        counts = provider.authorization.counts()
+    assert 10 < number < 99
+    assert (counts.reuses, counts.dead_families) == (0, 0)
     assert verdict(here).ok
 
 
