@@ -26,6 +26,7 @@ from outkey.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.core.field_kinds import Tab
 from outkey.core.fields import FIELDS
 from outkey.core.message import Source
+from outkey.core.oauth2.answers import FAILURES
 from outkey.core.standing import Status
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
@@ -67,6 +68,8 @@ def _of_core() -> Iterator[str]:
     yield from (str(word).replace("_", " ") for words in (Status, Cause) for word in words)
     yield from (str(remedy) for remedy in REMEDIES.values())
     yield from ("configuration", "secrets", "connect", "request", "complete", "all there")
+    yield from ("token", "Bearer token there", "DPoP token there")
+    yield from (text for pair in FAILURES.values() for text in pair)
     for name in dir(errors):
         kind = getattr(errors, name)
         if isinstance(kind, type) and issubclass(kind, OutkeyError) and kind is not BadAnswer:

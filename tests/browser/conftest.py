@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,8 +59,14 @@ def spar() -> Iterator[Spar]:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("served")) as running:
+        yield running
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[Served]:
     """Start outkey with its samples in a home of its own."""
-    home, port = tmp_path_factory.mktemp("served"), free_port()
+    port = free_port()
     log = (home / "log").open("w")
     process = subprocess.Popen(
         [sys.executable, "-m", "outkey.hosts.cli.main", "serve", "--demo", "--port", str(port)],

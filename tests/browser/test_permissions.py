@@ -98,7 +98,7 @@ from outkey.hosts.django.pages.configurations import _running
 for _ in range(12):
     assert _running.acquire(blocking=False)
 busy = admin.post(place + "test/", form("inner"))
-assert b"many tests are running" in b"".join(busy)
+assert b"Many tests are running" in b"".join(busy)
 for _ in range(12):
     _running.release()
 for _ in range(15):
@@ -133,6 +133,161 @@ assert lines.post("/outkey/syncline/add/", line).status_code == 302
 assert lines.post("/outkey/syncline/add/", line | {"method": "DELETE"}).status_code == 422
 assert SyncLine.objects.get().method == "GET"
 
+# Tokens: each thing that is done to one has its permission, and who lacks it sends nothing.
+from urllib.parse import parse_qs, urlsplit
+apply(desk, here.gateway.sender, parse_document(f'''
+[configuration.consent]
+base_url = "{spar.url}"
+network = "internal"
+authentication_type = "bearer"
+token_source = "oauth2"
+[configuration.consent.oauth2]
+grant = "authorization_code"
+issuer = "{spar.issuer}"
+authorization_url = "{spar.url}/oauth/authorize?auto=1"
+token_url = "{spar.url}/oauth/token"
+revocation_url = "{spar.url}/oauth/revoke"
+client_id = "spar-client"
+'''), dry_run=False)
+desk.set_secret("consent", "client_secret", Secret("spar-client-secret"))
+consent = f"/outkey/configuration/{Configuration.objects.get(name='consent').pk}/"
+token = consent + "token/"
+callback, discover = "/outkey/configuration/callback/", "/outkey/configuration/discover/"
+everything = ["view_configuration", "add_configuration", "change_configuration", "set_secret",
+              "test_configuration", "use_internal_network"]
+
+
+def lacking(name):
+    return person("lacks " + name, *(one for one in everything if one != name))
+
+
+def begun(client):
+    # What the provider is asked for, and where the browser comes back.
+    assert client.post(token + "connect/").status_code == 200
+    away = client.get(token + "leave/")
+    assert away.status_code == 302, away.status_code
+    asked = dict(parse_qs(urlsplit(away["Location"]).query))
+    return {name: values[0] for name, values in asked.items()}
+
+
+def code_for(asked):
+    return spar.authorization.approve(
+        asked["client_id"], asked["redirect_uri"], asked["code_challenge"], "orders:read"
+    )
+
+
+spar.clear()
+setless, testless, inless = map(lacking, ("set_secret", "test_configuration",
+                                          "use_internal_network"))
+for action in ("connect", "revoke", "forget"):
+    assert setless.post(f"{token}{action}/").status_code == 403, action
+assert setless.get(token + "leave/").status_code == 403
+assert setless.get(callback + "?state=x&code=y").status_code == 403
+assert testless.post(token + "renew/").status_code == 403
+reader = person("reader", "view_configuration", "set_secret", "test_configuration")
+assert reader.post(discover, {"oauth2.issuer": spar.issuer}).status_code == 403
+asked = {"oauth2.issuer": spar.issuer, "network": "internal"}
+assert inless.post(discover, asked).status_code == 403
+assert inless.post(discover, asked | {"network": "public"}).status_code == 422
+for action in ("connect", "renew", "revoke", "forget"):
+    assert admin.get(f"{token}{action}/").status_code == 405, action
+assert admin.get(discover).status_code == 405
+for refused in (admin.post(callback), admin.head(callback), admin.put(callback)):
+    assert refused.status_code == 405
+assert spar.journal == []
+found = admin.post(discover, asked).json()
+assert found["fields"]["oauth2.token_url"] == spar.url + "/oauth/token", found
+assert admin.post(discover, {"oauth2.issuer": "nonsense"}).status_code == 422
+
+# Whoever is not logged in any more is led to the login without the code.
+stranger = Client(SERVER_NAME="127.0.0.1")
+led = stranger.get(callback + "?state=x&code=precious")
+assert led.status_code == 302, led.status_code
+assert "precious" not in led["Location"]
+
+# A consent comes back to the session that began it, once, in time, and to the same settings.
+spar.clear()
+one = begun(admin)
+assert one["redirect_uri"] == "http://127.0.0.1" + callback
+back = {"state": one["state"], "iss": spar.issuer, "code": code_for(one)}
+for client, answer in (
+    (testless, back),
+    (admin, {"code": back["code"]}),
+    (admin, back | {"state": "another"}),
+    (admin, back | {"state": [one["state"], one["state"]]}),
+    (admin, {}),
+):
+    page = client.get(callback, answer)
+    assert page.status_code == 422, page.status_code
+    assert page["Referrer-Policy"] == "no-referrer"
+    assert back["code"].encode() not in page.content
+    assert one["state"].encode() not in page.content
+assert spar.journal == []
+done = admin.get(callback, back)
+assert (done.status_code, done["Location"]) == (302, consent + "#oauth2"), done.content
+assert [arrival.path for arrival in spar.journal] == ["/oauth/token"]
+sent = parse_qs(spar.journal[0].body.decode())
+assert sent["code_verifier"][0] not in str(dict(admin.session.items()))
+assert admin.get(callback, back).status_code == 422
+assert here.gateway.token("consent").status().state == "fresh"
+spar.clear()
+
+again = begun(admin)
+mixed = {"state": again["state"], "code": code_for(again), "iss": spar.elsewhere}
+assert admin.get(callback, mixed).status_code == 422
+assert admin.get(callback, mixed | {"iss": spar.issuer}).status_code == 422
+
+for error, told in (("access_denied", "did not agree"), ("<b>x</b>", "refused")):
+    denied = {"state": begun(admin)["state"], "error": error, "error_description": "<i>said</i>"}
+    page = admin.get(callback, denied, follow=True).content.decode()
+    assert told in page
+    assert "<b>" not in page
+    assert "said" not in page
+
+late = begun(admin)
+session = admin.session
+waiting = session["outkey_consents"]
+next(iter(waiting.values()))["began"] -= 601
+session["outkey_consents"] = waiting
+session.save()
+page = admin.get(callback, {"state": late["state"], "code": code_for(late)})
+assert (page.status_code, b"ten minutes" in page.content) == (422, True)
+
+changed = begun(admin)
+assert admin.post(consent, form("consent", notes="changed")).status_code == 302
+page = admin.get(callback, {"state": changed["state"], "code": code_for(changed)})
+assert (page.status_code, b"changed meanwhile" in page.content) == (422, True)
+
+given = begun(admin)
+session = admin.session
+waiting = session["outkey_consents"]
+next(iter(waiting.values()))["user"] = "0"
+session["outkey_consents"] = waiting
+session.save()
+page = admin.get(callback, {"state": given["state"], "code": code_for(given)})
+assert page.status_code == 422
+assert spar.journal == []
+for _ in range(9):
+    begun(admin)
+assert len(admin.session["outkey_consents"]) == 1
+
+# Behind a proxy the operator says where the browser comes back to.
+from django.conf import settings
+settings.OUTKEY["PUBLIC_URL"] = "https://erp.example/"
+assert begun(admin)["redirect_uri"] == "https://erp.example" + callback
+assert "https://erp.example" + callback in admin.get(consent).content.decode()
+settings.OUTKEY["PUBLIC_URL"] = ""
+
+# What fails is told in words.
+spar.authorization.revoke_family()
+page = admin.post(token + "renew/", follow=True).content.decode()
+assert "The provider wants a person to allow the access" in page
+assert ">reauthorization needed<" in page
+assert "#oauth2" in admin.get("/outkey/configuration/home/").content.decode()
+# Who may only look has no button that does anything.
+page = person("looker", "view_configuration").get(consent).content.decode()
+assert "token/" not in page
+
 # A spoilt record spoils no page.
 from django.db import connection
 with connection.cursor() as cursor:
@@ -145,6 +300,12 @@ here.keys._ring = here.audit._opened = None
 for path in (place + "delete/", "/outkey/syncline/add/", "/outkey/auditrecord/export/"):
     answer = admin.post(path, line | {"name": "another"})
     assert answer.status_code == 503, (path, answer.status_code)
+spar.clear()
+for action in ("connect", "renew", "revoke", "forget"):
+    page = admin.post(f"{token}{action}/", follow=True).content.decode()
+    assert "is missing, wrong or damaged" in page, action
+assert "formaction" not in page
+assert spar.journal == []
 for path in (place, "/outkey/configuration/", "/outkey/auditrecord/", "/outkey/syncline/"):
     assert b"Sealed." in admin.get(path).content, path
 spar.close()

@@ -47,7 +47,7 @@ def test_only_listed_addresses_are_answered_and_behind_tls_cookies_are_for_tls(
         "127.0.0.1 403",
         "2001:db8::1 403",
         "302",
-        "True True Strict ",
+        "True True Lax ",
         "max-age=31536000",
         "people:session:refused web:",
         "people:session:began web:boss",

@@ -52,3 +52,11 @@ def test_the_status_is_what_needs_attention_first(
         stores_secret=stores_secret(made),
     )
     assert known.status(now=NOW, sealed=sealed) is status
+
+
+def test_what_needs_a_person_is_said_from_the_token_or_from_the_last_test() -> None:
+    wanted = Status.REAUTHORIZATION_NEEDED
+    assert Standing(needs_person=True).status(now=NOW, sealed=False) is wanted
+    tested = Standing(cause="reauthorization_needed", current=True)
+    assert tested.status(now=NOW, sealed=False) is wanted
+    assert Standing(cause="reauthorization_needed").status(now=NOW, sealed=False) is not wanted

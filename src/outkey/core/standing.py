@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from outkey.core.checks import WARN_DAYS
 from outkey.core.config import Configuration
+from outkey.core.errors import Cause
 
 
 class Status(StrEnum):
@@ -45,7 +46,8 @@ class Standing:
         soon = today + timedelta(days=WARN_DAYS)
         found = {
             Status.NEEDS_SECRET: self.needs_secret,
-            Status.REAUTHORIZATION_NEEDED: self.needs_person,
+            Status.REAUTHORIZATION_NEEDED: self.needs_person
+            or (self.current and self.cause == Cause.REAUTHORIZATION_NEEDED),
             Status.SEALED: sealed and self.stores_secret,
             Status.EXPIRED: ends < today,
             Status.FAILING: self.current and bool(self.cause),

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 
 from django.contrib import admin
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
 
 from outkey.hosts.django import models
-from outkey.hosts.django.pages import configurations, lines, overview
+from outkey.hosts.django.pages import configurations, lines, overview, tokens
 
 View = Callable[..., HttpResponseBase]
 
@@ -16,6 +19,24 @@ View = Callable[..., HttpResponseBase]
 def _shown(place: admin.ModelAdmin) -> Callable[[View], View]:  # type: ignore[type-arg]
     """Return what puts a view into the admin: for people who are logged in, errors as pages."""
     return lambda view: place.admin_site.admin_view(configurations.told(view))
+
+
+def _returned(place: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
+    """Return the view that a provider sends the browser back to.
+
+    The admin's own way to the login would carry the address with the code into its page.
+    """
+    view = configurations.told(tokens.callback)
+
+    def shown(request: HttpRequest) -> HttpResponseBase:
+        if not place.admin_site.has_permission(request):
+            begin = reverse("admin:outkey_configuration_changelist")
+            return redirect_to_login(begin, reverse("admin:login"))
+        response = view(request)
+        response["Referrer-Policy"] = "no-referrer"
+        return response
+
+    return require_GET(never_cache(shown))
 
 
 @admin.register(models.Configuration)
@@ -42,6 +63,19 @@ class ConfigurationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not gen
                 view(pages.preview_panel),
                 name="outkey_configuration_preview",
             ),
+            *self._token_urls(),
+        ]
+
+    def _token_urls(self) -> list[URLPattern]:
+        view, place = _shown(self), "<uuid:record>/token/"
+        return [
+            path("callback/", _returned(self), name="outkey_oauth2_callback"),
+            path("discover/", view(tokens.discover), name="outkey_oauth2_discover"),
+            path(f"{place}connect/", view(tokens.connect), name="outkey_token_connect"),
+            path(f"{place}leave/", view(tokens.leave), name="outkey_token_leave"),
+            path(f"{place}renew/", view(tokens.renew), name="outkey_token_renew"),
+            path(f"{place}revoke/", view(tokens.revoke), name="outkey_token_revoke"),
+            path(f"{place}forget/", view(tokens.forget), name="outkey_token_forget"),
         ]
 
 

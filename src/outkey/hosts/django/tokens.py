@@ -7,6 +7,7 @@ from django.db import IntegrityError, connection, transaction
 
 from outkey.core.config import Configuration
 from outkey.core.envelope import TokenRow, key_name_of
+from outkey.core.errors import Cause
 from outkey.hosts.django import models
 from outkey.hosts.django.statements import execute, translated
 
@@ -49,6 +50,9 @@ class DjangoTokenRows:
             dead = bool(row.facts["dead"])
             kept = models.Configuration.objects.filter(pk=record)
             kept.exclude(needs_person=dead).update(needs_person=dead)
+            if row.sealed is not None:  # what a test said of the token before holds no more
+                missed = kept.filter(cause=Cause.REAUTHORIZATION_NEEDED)
+                missed.update(cause="", tested_revision=None)
         return True
 
     @translated

@@ -22,6 +22,23 @@ authentication_type = "none"
 no_auth_reason = "internal"
 headers = [{ key = "X-API-Key" }]
 verification = { test_path = "/key" }
+[configuration."demo oauth2"]
+authentication_type = "bearer"
+token_source = "oauth2"
+verification = { test_path = "/oauth/api" }
+oauth2.token_url = "SPAR/oauth/token"
+oauth2.revocation_url = "SPAR/oauth/revoke"
+oauth2.client_id = "spar-client"
+[configuration."demo oauth2 consent"]
+authentication_type = "bearer"
+token_source = "oauth2"
+verification = { test_path = "/oauth/api" }
+oauth2.grant = "authorization_code"
+oauth2.issuer = "SPAR/oauth"
+oauth2.authorization_url = "SPAR/oauth/authorize"
+oauth2.token_url = "SPAR/oauth/token"
+oauth2.revocation_url = "SPAR/oauth/revoke"
+oauth2.client_id = "spar-client"
 [configuration."error 401 invalid credentials"]
 authentication_type = "basic"
 username = "sparring"
@@ -40,6 +57,8 @@ _SECRETS = {
     "demo basic": ("password", "open sesame"),
     "demo bearer": ("token", "spar-token"),
     "demo api key": ("header:X-API-Key", "spar-key"),
+    "demo oauth2": ("client_secret", "spar-client-secret"),
+    "demo oauth2 consent": ("client_secret", "spar-client-secret"),
     "error 401 invalid credentials": ("password", "wrong"),
     "error 403 insufficient permissions": ("token", "spar-token"),
     "error token expired": ("token", "spar-token"),
@@ -51,7 +70,7 @@ def add_samples(here: Installation, url: str) -> None:
     """Create or update the samples, aimed at the sparring provider at this address."""
     desk = Desk(here.registry, here.secrets, here.audit, "demo")
     place = f'"]\nbase_url = "{url}"\nenvironment = "test"\nnetwork = "internal"\n'
-    document = parse_document(_DOCUMENT.replace('"]\n', place))
+    document = parse_document(_DOCUMENT.replace('"]\n', place).replace("SPAR/", f"{url}/"))
     apply(desk, here.gateway.sender, document, dry_run=False)
     for name, (field, value) in _SECRETS.items():
         desk.set_secret(name, field, Secret(value))

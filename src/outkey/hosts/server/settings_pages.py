@@ -16,7 +16,7 @@ from outkey.core.errors import ConfigError
 from outkey.hosts.server import settings
 
 _SHORTEST_KEY = 48
-OUTKEY = settings.OUTKEY
+OUTKEY = settings.OUTKEY | {"PUBLIC_URL": os.environ.get("OUTKEY_PUBLIC_URL", "")}
 DATABASES = settings.DATABASES
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -51,7 +51,8 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _TLS else None
 SECURE_HSTS_SECONDS = 31_536_000 if _TLS else 0
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _TLS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
+# Not Strict: the browser comes back from a provider's page, and must be known then.
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 8 * 3600
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 SESSION_COOKIE_NAME = "outkey_session"

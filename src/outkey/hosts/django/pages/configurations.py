@@ -29,7 +29,7 @@ from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.assembly import Call
 from outkey.core.checks import WARN_DAYS, Finding, check
 from outkey.core.config import Configuration, SecretState
-from outkey.core.errors import ConfigError, HostError, OutkeyError, UnknownConfiguration
+from outkey.core.errors import Cause, ConfigError, HostError, OutkeyError, UnknownConfiguration
 from outkey.core.field_kinds import check_method
 from outkey.core.fields import BY_PATH
 from outkey.core.headers import looks_like_credential
@@ -115,7 +115,8 @@ def _filtered(chosen: dict[str, str]) -> QuerySet[models.Configuration]:
     # In the order of what needs attention first, as a status is chosen.
     conditions = {
         Status.NEEDS_SECRET: Q(needs_secret=True),
-        Status.REAUTHORIZATION_NEEDED: Q(needs_person=True),
+        Status.REAUTHORIZATION_NEEDED: Q(needs_person=True)
+        | (current & Q(cause=Cause.REAUTHORIZATION_NEEDED)),
         Status.EXPIRED: Q(expires_on__lt=today),
         Status.FAILING: current & ~Q(cause=""),
         Status.EXPIRING_SOON: Q(expires_on__lte=today + timedelta(days=WARN_DAYS)),

@@ -36,7 +36,7 @@ from outkey.hosts.django.pages.configurations import page, stored_at, url_of, wa
 from outkey.hosts.django.pages.installed import desk_for, installation, may, require
 from outkey.hosts.django.pages.token_panel import redirect_url
 
-TAB = "#tab-oauth2"
+_TAB = "#oauth2"
 _CONSENTS = "outkey_consents"
 _MOST_CONSENTS = 5
 _CONSENT_SECONDS = 600
@@ -156,7 +156,7 @@ def callback(request: HttpRequest) -> HttpResponse:
     except OutkeyError as error:
         messages.error(request, spoken(error))
     else:
-        messages.success(request, _("%s is connected.") % stored.name)
+        messages.success(request, _("%s is connected. Test it as it is kept now.") % stored.name)
     return _back(stored)
 
 
@@ -269,4 +269,4 @@ def _stored(record: UUID) -> Configuration:
 
 def _back(stored: Configuration) -> HttpResponse:
     """Lead to the token, so that what came with the address leaves it."""
-    return HttpResponseRedirect(url_of("change", stored) + TAB)
+    return HttpResponseRedirect(url_of("change", stored) + _TAB)

@@ -1,5 +1,6 @@
 """Words of the core in the language of the person, and moments as people read them."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
@@ -60,6 +61,37 @@ def get_item(values: Mapping[str, str], name: str) -> str:
 def wrong(fields: Iterable[Shown]) -> bool:
     """Tell whether something is to be said about one of these fields."""
     return any(shown.error or shown.findings for shown in fields)
+
+
+@register.filter
+def usual(fields: Iterable[Shown]) -> list[Shown]:
+    """Return the fields that most people fill in."""
+    return [shown for shown in fields if not shown.rare]
+
+
+@register.filter
+def rare(fields: Iterable[Shown]) -> list[Shown]:
+    """Return the fields that most people leave as they are."""
+    return [shown for shown in fields if shown.rare]
+
+
+@register.filter
+def touched(fields: Iterable[Shown]) -> bool:
+    """Tell whether one of these fields is not as it is by default."""
+    return any(shown.touched for shown in fields)
+
+
+@register.filter
+def duration(seconds: int | None) -> str:
+    """Return a number of seconds as hours, minutes and seconds."""
+    minutes, rest = divmod(seconds or 0, 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+@register.filter
+def shell(text: str) -> str:
+    """Return a word as a shell reads it."""
+    return shlex.quote(text)
 
 
 @register.filter

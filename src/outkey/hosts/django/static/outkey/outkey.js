@@ -5,6 +5,8 @@ const form = document.querySelector(".ok-form[data-test]");
 
 // Tabs: arrow keys move between them, and the place is kept while the page is.
 function tabs() {
+  // Not the tab's own id: the browser would scroll to it, past the messages.
+  const place = (tab) => tab.id.replace("tab-", "#");
   const list = [...document.querySelectorAll('.ok-tabs [role="tab"]')];
   const choose = (chosen, focus) => {
     for (const tab of list) {
@@ -15,29 +17,71 @@ function tabs() {
     }
     if (focus) chosen.focus();
   };
-  list.forEach((tab, at) => {
-    tab.addEventListener("click", () => { choose(tab); history.replaceState(null, "", "#" + tab.id); });
+  for (const tab of list) {
+    tab.addEventListener("click", () => { choose(tab); history.replaceState(null, "", place(tab)); });
     tab.addEventListener("keydown", (event) => {
-      const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + list.length, Home: 0, End: list.length - 1 }[event.key];
-      if (to !== undefined) { event.preventDefault(); choose(list[to % list.length], true); }
+      const there = list.filter((other) => !other.hidden);
+      const at = there.indexOf(tab);
+      const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + there.length, Home: 0, End: there.length - 1 }[event.key];
+      if (to !== undefined) { event.preventDefault(); choose(there[to % there.length], true); }
     });
-  });
-  const wrong = document.querySelector(".ok-bad, .ok-panel .ok-error");
-  const panel = wrong && wrong.closest('[role="tabpanel"]');
-  const marked = list.find((tab) => "#" + tab.id === location.hash);
-  if (list.length) choose(panel ? document.getElementById(panel.getAttribute("aria-labelledby")) : marked || list[0]);
+  }
+  const there = list.filter((tab) => !tab.hidden);
+  const wrong = (tab) => document.getElementById(tab.getAttribute("aria-controls")).querySelector(".ok-bad, .ok-plain .ok-error");
+  const marked = there.find((tab) => place(tab) === location.hash);
+  if (there.length) choose(there.find(wrong) || marked || there[0]);
 }
 
-// Fields appear and disappear with the authentication type.
-function types() {
-  const type = form.querySelector('[name="authentication_type"]');
+// Fields appear and disappear with what other fields say; a tab without any of its fields goes too.
+function conditions() {
+  const holds = ([name, values]) => values.includes(form.elements[name].value);
   const show = () => {
-    for (const field of form.querySelectorAll("[data-when]")) {
-      field.hidden = !field.dataset.when.split(" ").includes(type.value);
+    for (const part of form.querySelectorAll("[data-when]")) part.hidden = !JSON.parse(part.dataset.when).every(holds);
+    for (const tab of form.querySelectorAll('[role="tab"]')) {
+      const fields = [...document.getElementById(tab.getAttribute("aria-controls")).querySelectorAll("[data-field]")];
+      tab.hidden = fields.length > 0 && fields.every((field) => field.hidden);
     }
   };
-  type.addEventListener("change", show);
+  form.addEventListener("change", show);
   show();
+}
+
+// The addresses that an issuer names are filled in, and kept only when a person saves them.
+function discovery(button) {
+  const told = document.getElementById("discovered");
+  const fill = ({ fields, done, error }) => {
+    for (const [name, url] of Object.entries(fields || {})) form.elements[name].value = url;
+    if (fields) form.dispatchEvent(new Event("input"));
+    told.className = error ? "ok-message" : "";
+    told.textContent = error || done;
+  };
+  button.addEventListener("click", async () => {
+    const asked = new FormData();
+    for (const name of ["csrfmiddlewaretoken", "network", "oauth2.issuer"]) asked.set(name, form.elements[name].value);
+    button.disabled = true;
+    fill({ done: button.dataset.asking });
+    try {
+      fill(await (await fetch(button.dataset.discover, { method: "POST", body: asked, credentials: "same-origin" })).json());
+    } catch {
+      fill({ error: button.dataset.failed });
+    } finally {
+      button.disabled = false;
+    }
+  });
+}
+
+// What is left of a token's life, second by second.
+function countdown(shown) {
+  const ends = Date.now() + Number(shown.dataset.left) * 1000;
+  const tick = () => {
+    const left = Math.ceil((ends - Date.now()) / 1000);
+    const two = (number) => String(number).padStart(2, "0");
+    const minutes = Math.floor(left / 60);
+    shown.textContent = left > 0 ? `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(left % 60)}` : shown.dataset.ended;
+    if (left <= 0) clearInterval(timer);
+  };
+  const timer = setInterval(tick, 1000);
+  tick();
 }
 
 // A secret that is set shows its input only when it is to be replaced.
@@ -120,13 +164,16 @@ function changes() {
 }
 
 document.addEventListener("submit", (event) => {
-  const question = event.target.dataset.confirm;
+  const question = (event.submitter && event.submitter.dataset.confirm) || event.target.dataset.confirm;
   if (question && !confirm(question)) event.preventDefault();
 });
 
+// The answer of a provider does not stay in the address.
+if (document.querySelector("[data-forget-query]")) history.replaceState(null, "", location.pathname);
+
 if (form) {
+  conditions();
   tabs();
-  types();
   secrets();
   rows();
   changes();
@@ -134,4 +181,6 @@ if (form) {
     const button = form.querySelector(`[data-act="${act}"]`);
     if (button) button.addEventListener("click", () => ask(button, form.dataset[act]));
   }
+  for (const button of form.querySelectorAll("[data-discover]")) discovery(button);
+  for (const shown of document.querySelectorAll("[data-left]")) countdown(shown);
 }
