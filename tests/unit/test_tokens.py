@@ -1140,3 +1140,32 @@ def test_a_redirected_token_request_wants_no_nonce() -> None:
     with pytest.raises(RedirectBlocked):
         send(fake)
     assert len(provider.asked) == 1
+
+
+def test_a_claim_that_storage_had_no_time_for_waits_for_the_one_that_got_through() -> None:
+    provider = Provider()
+    fake = world(provider)
+    made = fake.ports.configurations.get("acme")
+
+    class Crowded(MemoryTokens):
+        crowd = 1
+
+        def swap(
+            self, configuration: Configuration, before: TokenState, after: TokenState
+        ) -> TokenState | None:
+            if self.crowd:
+                self.crowd -= 1
+                super().swap(configuration, before, replace(before, failures=0))
+                raise StorageUnavailable
+            return super().swap(configuration, before, after)
+
+    sender = replace(fake.gateway.sender, tokens=Crowded(fake.clock.now))
+    token = drive(TokenKeeper(sender, made).get(), fake.gateway._world)
+    assert token.value == Secret("access-token-1")
+
+
+def test_storage_that_fails_for_everybody_is_said() -> None:
+    fake = world(Provider())
+    keeping = with_storage(fake, FailingTokens(fake.clock, 1000, always=True))
+    with pytest.raises(StorageUnavailable):
+        drive(keeping.get(), fake.gateway._world)

@@ -11,6 +11,7 @@ from outkey.core.oauth2.token import TokenState
 from outkey.core.origin import Origin
 
 _LOOK_AGAIN = 1.0
+_LOOK_AT_LEASE = 0.1
 _MOST_HELD = 2000
 
 
@@ -22,6 +23,11 @@ class Held(NamedTuple):
     fresh_until: float
     ends: float
     look_again: float
+
+    def is_being_renewed(self, wall: float, now: float) -> bool:
+        """Tell whether somebody elsewhere was getting the next token a moment ago."""
+        just_read = now < self.look_again - _LOOK_AGAIN + _LOOK_AT_LEASE
+        return just_read and self.state.is_leased(wall)
 
 
 class HeldTokens:
@@ -55,13 +61,13 @@ class HeldTokens:
         self._held[name] = held
         return held
 
-    def begin(self, name: str) -> object | None:
-        """Become the one in this process that gets a token, or return None."""
+    def begin(self, name: str) -> bool:
+        """Become the one in this process that gets a token, if nobody else is."""
         mine = (os.getpid(), object())
         found = self._busy.setdefault(name, mine)
         if found[0] != mine[0]:  # left behind by the process that this one was forked from
             self._busy[name] = found = mine
-        return mine if found is mine else None
+        return found is mine
 
     def end(self, name: str) -> None:
         """Let the next one."""

@@ -21,6 +21,7 @@ from outkey.core.errors import (
     ReauthorizationNeeded,
     RedirectBlocked,
     RemoteError,
+    StorageUnavailable,
     TimedOut,
 )
 from outkey.core.headers import tidy_value
@@ -44,7 +45,8 @@ from outkey.engine.held_tokens import Held
 # Shorter than the lease, so that nobody else asks while an answer may still come.
 TOKEN_SECONDS = 12.0
 _PATIENCE = 30.0
-_POLL = 0.02
+_POLL = 0.01
+_LONGEST_POLL = 0.16
 _LONGEST_ASKED = 300.0
 _KEEP_AGAIN = 0.5
 _PUT_TRIES = 10
@@ -66,7 +68,7 @@ class TokenKeeper:
         person, has the provider asked even though that has just failed or been of no use.
         """
         clock = self.sender.clock
-        ends = clock.monotonic() + _PATIENCE
+        ends, wait = clock.monotonic() + _PATIENCE, _POLL
         while True:
             held = self._look()
             token = self._usable(held, rejected)
@@ -86,7 +88,8 @@ class TokenKeeper:
                 return token
             if clock.monotonic() > ends:
                 raise failure("waiting")
-            yield Wait(_POLL * (1 + self.sender.jitter()))
+            yield Wait(wait * (1 + self.sender.jitter()))
+            wait = min(wait * 2, _LONGEST_POLL)
 
     def state(self) -> tuple[TokenState, State]:
         """Return the token's state as it is kept now, and how it stands."""
@@ -212,8 +215,8 @@ class TokenKeeper:
         self, rejected: AccessToken | None, *, impatient: bool
     ) -> Steps[AccessToken | None]:
         """Renew, unless somebody else does (None) or has done so meanwhile."""
-        held, key = self.sender.held, self._key()
-        if held.begin(key) is None:
+        held, key, clock = self.sender.held, self._key(), self.sender.clock
+        if self._look().is_being_renewed(clock.now(), clock.monotonic()) or not held.begin(key):
             return None
         try:
             found = self._hold(self.sender.tokens.read(self.configuration))
@@ -240,8 +243,14 @@ class TokenKeeper:
         if state.tries >= MOST_TRIES and self._has_consent():
             tokens.swap(self.configuration, state, state.ended())
             raise ReauthorizationNeeded
-        holder = self.sender.signer.fresh()
-        return tokens.swap(self.configuration, state, state.claimed(holder, now))
+        claimed = state.claimed(self.sender.signer.fresh(), now)
+        try:
+            return tokens.swap(self.configuration, state, claimed)
+        except StorageUnavailable:
+            # Many who claim at once make each other wait; one of them has it.
+            if tokens.read(self.configuration, opened=False).generation == state.generation:
+                raise
+            return None
 
     def _next(self, claimed: TokenState, *, refused: bool) -> Steps[AccessToken | None]:
         """Get the next token under a lease, keep it, and only then return it."""
