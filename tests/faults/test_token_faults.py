@@ -1,9 +1,11 @@
 """A token endpoint that misbehaves: a typed error in time, and nothing reaches the API."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator
 from types import ModuleType
+from urllib.parse import quote, urlencode
 
 import httpx
 import httpx2
@@ -23,100 +25,69 @@ from outkey.integrations.httpx2 import OutkeyAuth as Httpx2Auth
 from outkey.integrations.requests import OutkeyAuth as RequestsAuth
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
+from spar.strays import strays
 
 LIMIT = 15.0
 HANGING = ("silent", "slow-headers", "slow-body")
-# What nobody should answer, and the reason that a person is told.
+EVIL = "\r\nX-Evil: 1"
+
+
+def bent(**fields: object) -> str:
+    """Ask for a token with these fields in the answer."""
+    return "token?bend=" + quote(json.dumps(fields))
+
+
+def literal(status: int, body: str, kind: str = "application/json") -> str:
+    """Ask for exactly this answer."""
+    return "odd/literal?" + urlencode({"status": status, "body": body, "type": kind})
+
+
+# What nobody should answer, and the reason that a person is told; one of each kind, since
+# tests/unit/test_oauth2_answers.py reads the rest of them without a wire.
 REFUSED = {
-    "invalid_request": "invalid_request",
-    "invalid_client": "invalid_client",
-    "invalid_client-400": "invalid_client",
-    "invalid_grant": "invalid_grant",
-    "unauthorized_client": "unauthorized_client",
-    "unsupported_grant_type": "unsupported_grant_type",
-    "invalid_scope": "invalid_scope",
-    "server_error": "server_error",
-    "temporarily_unavailable": "temporarily_unavailable",
-    "unheard-of": "refused",
-    "error-200": "refused",
-    "ok-false": "refused",
-    "error-object": "invalid_grant",
-    "long-description": "invalid_grant",
-    "control-description": "invalid_grant",
-    "echo": "invalid_request",
-    "status-403": "refused",
-    "status-404": "not_found",
-    "rate-limited": "rate_limited",
-    "unavailable": "server_error",
-    "bad-gateway": "server_error",
-    "html-200": "not_a_token_endpoint",
-    "html-500": "server_error",
-    "empty-200": "not_a_token_endpoint",
-    "array": "not_a_token_endpoint",
-    "null-body": "not_a_token_endpoint",
-    "string-body": "not_a_token_endpoint",
-    "half": "not_a_token_endpoint",
-    "deep": "not_a_token_endpoint",
-    "utf-16": "not_a_token_endpoint",
-    "no-token": "no_token",
-    "null-token": "no_token",
-    "empty-token": "no_token",
-    "number-token": "bad_token",
-    "list-token": "bad_token",
-    "crlf-token": "bad_token",
-    "newline-token": "bad_token",
-    "blank-token": "bad_token",
-    "control-token": "bad_token",
-    "non-ascii-token": "bad_token",
-    "huge-token": "bad_token",
-    "crlf-refresh": "bad_token",
-    "mac-type": "token_type",
-    "large": "too_large",
-    "reset-before": "connection",
-    "reset-after": "connection",
-    "reset-body": "connection",
+    "invalid_client": ("odd/invalid_client", "invalid_client"),
+    "invalid_grant": ("odd/invalid_grant", "invalid_grant"),
+    "invalid_scope": ("odd/invalid_scope", "invalid_scope"),
+    "busy": ("odd/temporarily_unavailable", "temporarily_unavailable"),
+    "error with 200": ("odd/error-200", "refused"),
+    "escape sequence in a description": (
+        literal(400, json.dumps({"error": "invalid_grant", "error_description": f"\x1b[2J{EVIL}"})),
+        "invalid_grant",
+    ),
+    "echo": ("odd/echo", "invalid_request"),
+    "404": (literal(404, ""), "not_found"),
+    "429": ("odd/rate-limited", "rate_limited"),
+    "503": ("odd/unavailable", "server_error"),
+    "page with 200": ("odd/html-200", "not_a_token_endpoint"),
+    "page with 500": (literal(500, "<html>", "text/html"), "server_error"),
+    "nothing": (literal(200, ""), "not_a_token_endpoint"),
+    "half": (literal(200, '{"access_token": "abc'), "not_a_token_endpoint"),
+    "deep": ("odd/deep", "not_a_token_endpoint"),
+    "utf-16": ("odd/utf-16", "not_a_token_endpoint"),
+    "no token": ("token?omit=access_token", "no_token"),
+    "null token": (bent(access_token=None), "no_token"),
+    "number as token": (bent(access_token=12345), "bad_token"),
+    "line break in token": (bent(access_token=f"abc{EVIL}"), "bad_token"),
+    "line break in refresh token": (bent(refresh_token=f"abc{EVIL}"), "bad_token"),
+    "long token": ("odd/long-token", "bad_token"),
+    "mac": (bent(token_type="mac"), "token_type"),
+    "large": ("odd/large", "too_large"),
+    "reset before": ("odd/reset-before", "connection"),
+    "reset after": ("odd/reset-after", "connection"),
+    "reset in the body": ("odd/reset-body", "connection"),
 }
-ACCEPTED = (
-    "plain",
-    "missing",
-    "text",
-    "padded-text",
-    "float",
-    "text-float",
-    "garbage",
-    "empty",
-    "zero",
-    "negative",
-    "null",
-    "huge",
-    "list",
-    "bool",
-    "nan",
-    "infinity",
-    "milliseconds",
-    "no-type",
-    "null-type",
-    "list-type",
-    "lower-type",
-    "bearertoken-type",
-    "crlf-type",
-    "null-refresh",
-    "empty-refresh",
-    "list-scope",
-    "comma-scope",
-    "expires-at",
-    "expires-at-ms",
-    "expires-at-iso",
-    "expires-on",
-    "form",
-    "form-as-text",
-    "json-as-html",
-    "json-as-text",
-    "bom",
-    "created",
-    "digits",
-    "exponent",
-)
+ACCEPTED = {
+    "plain": "token",
+    "201": "token?status=201",
+    "no lifetime": "token?omit=expires_in,token_type,scope",
+    "lifetime as text": bent(expires_in="3600"),
+    "lifetime that is none": bent(expires_in="soon"),
+    "end of life": bent(expires_in=None, expires_at=int(time.time()) + 3600),
+    "line break in type": bent(token_type=f"Bearer{EVIL}"),
+    "list of scopes": bent(scope=["a", "b"]),
+    "form": "odd/form",
+    "byte order mark": "odd/bom",
+}
 
 
 @pytest.fixture
@@ -153,11 +124,10 @@ def arrivals(spar: Spar) -> list[str]:
     return [arrived.path for arrived in spar.journal if "/oauth/api" in arrived.path]
 
 
-@pytest.mark.parametrize(("odd", "reason"), REFUSED.items())
-def test_a_bad_answer_is_a_typed_error_and_the_api_hears_nothing(
-    odd: str, reason: str, spar: Spar
-) -> None:
-    with gateway(spar, acme=f"{spar.url}/oauth/odd/{odd}") as sending:
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_bad_answer_is_a_typed_error_and_the_api_hears_nothing(name: str, spar: Spar) -> None:
+    path, reason = REFUSED[name]
+    with gateway(spar, acme=f"{spar.url}/oauth/{path}") as sending:
         started = time.monotonic()
         with pytest.raises(TokenEndpointFailed) as caught:
             sending.send("acme", "GET", "/oauth/api")
@@ -165,22 +135,38 @@ def test_a_bad_answer_is_a_typed_error_and_the_api_hears_nothing(
     assert caught.value.hint
     assert time.monotonic() - started < LIMIT
     assert arrivals(spar) == []
-    assert spar.authorization.counts().strays == []
+    assert strays(spar) == []
 
 
-@pytest.mark.parametrize("odd", ACCEPTED)
-def test_an_odd_answer_that_can_be_understood_is(odd: str, spar: Spar) -> None:
-    with gateway(spar, acme=f"{spar.url}/oauth/odd/{odd}") as sending:
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_an_odd_answer_that_can_be_understood_is(name: str, spar: Spar) -> None:
+    with gateway(spar, acme=f"{spar.url}/oauth/{ACCEPTED[name]}") as sending:
         assert sending.send("acme", "GET", "/oauth/api").status == 200
+    assert strays(spar) == []
 
 
 def test_a_token_that_is_too_long_for_a_header_is_not_sent(spar: Spar) -> None:
-    with (
-        gateway(spar, acme=f"{spar.url}/oauth/odd/huge-token?bytes=9000") as sending,
-        pytest.raises((TokenEndpointFailed, HeaderFormatError)),
-    ):
+    url = f"{spar.url}/oauth/odd/long-token?length=9000"
+    with gateway(spar, acme=url) as sending, pytest.raises(HeaderFormatError):
         sending.send("acme", "GET", "/oauth/api")
+    assert spar.authorization.counts().live_access_tokens == 1
     assert arrivals(spar) == []
+
+
+def test_a_provider_that_wants_json_is_asked_in_json(spar: Spar) -> None:
+    text = table("acme", spar, f"{spar.url}/oauth/token?format=json")
+    with from_text(text) as sending, pytest.raises(TokenEndpointFailed) as caught:
+        sending.send("acme", "GET", "/oauth/api")
+    assert caught.value.reason == "invalid_request"
+    with from_text(text + 'body_format = "json"\nclient_auth = "body"\n') as sending:
+        assert sending.send("acme", "GET", "/oauth/api").status == 200
+    asked = next(arrived for arrived in reversed(spar.journal) if arrived.method == "POST")
+    assert asked.values("Content-Type") == ["application/json"]
+    assert json.loads(asked.body) == {
+        "grant_type": "client_credentials",
+        "client_id": CLIENT,
+        "client_secret": CLIENT_SECRET,
+    }
 
 
 @pytest.mark.parametrize("place", ["redirect-elsewhere", "redirect-same"])
@@ -193,7 +179,7 @@ def test_a_token_endpoint_that_redirects_gets_nothing_more(
         sending.send("acme", "GET", "/oauth/api")
     assert caught.value.field == "oauth2.token_url"
     assert [arrived.path.partition("?")[0] for arrived in spar.journal] == [f"/oauth/odd/{place}"]
-    assert spar.authorization.counts().strays == []
+    assert strays(spar) == []
 
 
 def test_a_token_endpoint_that_is_not_there_is_said_at_once(spar: Spar) -> None:
@@ -230,7 +216,7 @@ def test_endpoints_that_hang_end_in_time_and_the_others_do_not_notice(spar: Spar
     assert {code for code, _ in ends.values()} == {"token_endpoint"}
     assert max(seconds for _, seconds in ends.values()) < LIMIT
     assert sorted(durations)[len(durations) // 2] < 0.5
-    assert spar.authorization.counts().strays == []
+    assert strays(spar) == []
 
 
 def test_a_skewed_clock_of_the_provider_does_not_cause_a_storm(spar: Spar) -> None:

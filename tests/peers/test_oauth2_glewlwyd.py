@@ -3,7 +3,7 @@
 import pytest
 
 from outkey import errors
-from outkey.core.config import Network
+from outkey.core.choices import Network
 from outkey.core.oauth2.token import State
 from peers.authorization_servers import Glewlwyd
 from peers.conftest import call, oauth2

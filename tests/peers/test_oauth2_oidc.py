@@ -7,7 +7,7 @@ import pytest
 from jwcrypto.jwk import JWK
 
 from outkey import Gateway, errors
-from outkey.core.config import Network
+from outkey.core.choices import Network
 from outkey.core.oauth2.grants import DeviceCode, consent_for
 from outkey.core.oauth2.token import State
 from outkey.core.secret import Secret

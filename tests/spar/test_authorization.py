@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import http.client
 import json
-import secrets
 import ssl
 import time
 from base64 import b64encode, urlsafe_b64encode
@@ -18,10 +17,11 @@ from urllib.request import urlopen
 import pytest
 
 from outkey.spar import Spar
-from outkey.spar.authority import AWKWARD_CLIENT, AWKWARD_SECRET, DEVICE_GRANT
+from outkey.spar.authority import CLIENT_SECRET, DEVICE_GRANT
 from outkey.spar.odd import names
+from spar.strays import strays
 
-BODY_AUTH = {"client_id": "spar-client", "client_secret": "spar-client-secret"}
+BODY_AUTH = {"client_id": "spar-client", "client_secret": CLIENT_SECRET}
 VERIFIER = "v" * 43
 CHALLENGE = urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
 CALLBACK = "http://127.0.0.1:1/callback"
@@ -56,14 +56,15 @@ def shared() -> Iterator[Spar]:
         yield server
 
 
-def ask(url: str, path: str, form: dict[str, str] | None = None, **headers: str) -> Answer:
+def ask(url: str, path: str, form: dict[str, str] | str | None = None, **headers: str) -> Answer:
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
     try:
         if form is None:
             connection.request("GET", path, headers=headers)
         else:
             usual = {"Content-Type": "application/x-www-form-urlencoded"}
-            connection.request("POST", path, urlencode(form), {**usual, **headers})
+            body = form if isinstance(form, str) else urlencode(form)
+            connection.request("POST", path, body, usual | headers)
         response = connection.getresponse()
         return Answer(response.status, dict(response.getheaders()), response.read())
     finally:
@@ -79,15 +80,15 @@ def refresh(spar: Spar, refresh_token: str, query: str = "", **form: str) -> Ans
     return token(spar, query, grant_type="refresh_token", refresh_token=refresh_token, **form)
 
 
-def api(spar: Spar, access_token: str, query: str = "") -> Answer:
-    return ask(spar.url, f"/oauth/api{query}", Authorization=f"Bearer {access_token}")
+def api(spar: Spar, access_token: str) -> Answer:
+    return ask(spar.url, "/oauth/api", Authorization=f"Bearer {access_token}")
 
 
 def basic(client: str, secret: str) -> str:
     return "Basic " + b64encode(f"{client}:{secret}".encode()).decode()
 
 
-def code(spar: Spar, **more: str) -> dict[str, str]:
+def approval(**more: str) -> str:
     query = {
         "response_type": "code",
         "client_id": "spar-client",
@@ -95,9 +96,12 @@ def code(spar: Spar, **more: str) -> dict[str, str]:
         "code_challenge": CHALLENGE,
         "code_challenge_method": "S256",
         "state": "state&1",
-        "auto": "1",
-    } | more
-    location = ask(spar.url, f"/oauth/authorize?{urlencode(query)}").headers["Location"]
+    }
+    return f"/oauth/authorize?{urlencode(query | more)}"
+
+
+def code(spar: Spar, **more: str) -> dict[str, str]:
+    location = ask(spar.url, approval(auto="1", **more)).headers["Location"]
     assert location.startswith(CALLBACK + "?")
     return {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
 
@@ -120,26 +124,13 @@ def test_client_credentials_get_a_token_that_the_api_takes(spar: Spar) -> None:
     assert api(spar, answer.fields["access_token"]).fields["scope"] == "orders:read orders:write"
 
 
-@pytest.mark.parametrize(
-    ("client", "secret"),
-    [("spar-client", "spar-client-secret"), (AWKWARD_CLIENT, AWKWARD_SECRET)],
-)
-def test_basic_authentication_is_percent_encoded(shared: Spar, client: str, secret: str) -> None:
-    header = basic(quote(client, safe=""), quote(secret, safe=""))
+@pytest.mark.parametrize("encoded", ["spar%20client%3A2", "spar+client%3A2"])
+def test_basic_authentication_is_percent_encoded(spar: Spar, encoded: str) -> None:
+    secret = "50% open+sesame:/ü"
+    spar.authorization.add_client("spar client:2", secret)
+    header = basic(encoded, quote(secret, safe=""))
     form = {"grant_type": "client_credentials"}
-    assert ask(shared.url, "/oauth/token", form, Authorization=header).status == 200
-    # A blank may also come as +, which is how forms encode it.
-    header = header if client == "spar-client" else basic("spar+client%3A2", quote(secret, safe=""))
-    assert ask(shared.url, "/oauth/token", form, Authorization=header).status == 200
-
-
-def test_basic_authentication_without_encoding_works_only_where_it_is_asked_for(
-    spar: Spar,
-) -> None:
-    spar.authorization.add_client("raw", "50%25")
-    header, form = basic("raw", "50%25"), {"grant_type": "client_credentials"}
-    assert ask(spar.url, "/oauth/token", form, Authorization=header).status == 401
-    assert ask(spar.url, "/oauth/token?basic=raw", form, Authorization=header).status == 200
+    assert ask(spar.url, "/oauth/token", form, Authorization=header).status == 200
 
 
 @pytest.mark.parametrize("header", ["Basic eDp5", "Basic !", "Basic /w==", "Bearer eDp5", "x"])
@@ -148,11 +139,6 @@ def test_a_wrong_client_is_refused_with_a_challenge(shared: Spar, header: str) -
     answer = ask(shared.url, "/oauth/token", form, Authorization=header)
     assert answer.verdict == (401, "invalid_client")
     assert answer.headers["WWW-Authenticate"].startswith("Basic")
-
-
-def test_a_token_endpoint_may_demand_one_style_of_authentication(spar: Spar) -> None:
-    assert token(spar, "?auth=body").status == 200
-    assert token(spar, "?auth=basic").verdict == (401, "invalid_client")
 
 
 @pytest.mark.parametrize(
@@ -164,29 +150,21 @@ def test_a_token_endpoint_may_demand_one_style_of_authentication(spar: Spar) -> 
         ({"grant_type": "refresh_token", "refresh_token": "unknown"}, "invalid_grant"),
         ({"grant_type": "authorization_code", "code": "unknown"}, "invalid_grant"),
         ({"grant_type": DEVICE_GRANT, "device_code": "unknown"}, "invalid_grant"),
-        ({"scope": "orders:read nobody"}, "invalid_scope"),
     ],
 )
-def test_errors_are_those_of_the_rfc(spar: Spar, form: dict[str, str], error: str) -> None:
-    assert token(spar, **form).verdict == (400, error)
-    assert spar.authorization.counts().refused == {error: 1}
+def test_errors_are_those_of_the_rfc(shared: Spar, form: dict[str, str], error: str) -> None:
+    assert token(shared, **form).verdict == (400, error)
 
 
 def test_a_request_must_be_a_proper_form(spar: Spar) -> None:
     form = BODY_AUTH | {"grant_type": "client_credentials"}
     as_json = {"Content-Type": "application/json"}
     assert ask(spar.url, "/oauth/token", form, **as_json).verdict == (400, "invalid_request")
+    twice = ask(spar.url, "/oauth/token", "grant_type=a&grant_type=a")
+    assert twice.verdict == (400, "invalid_request")
     assert ask(spar.url, "/oauth/token").status == 405
     both = ask(spar.url, "/oauth/token", form, Authorization=basic(*BODY_AUTH.values()))
     assert both.verdict == (400, "invalid_request")
-
-
-def test_a_parameter_may_not_come_twice(spar: Spar) -> None:
-    connection = http.client.HTTPConnection(urlsplit(spar.url).netloc, timeout=20)
-    kind = {"Content-Type": "application/x-www-form-urlencoded"}
-    connection.request("POST", "/oauth/token", "grant_type=a&grant_type=a", kind)
-    assert json.loads(connection.getresponse().read())["error"] == "invalid_request"
-    connection.close()
 
 
 @pytest.mark.parametrize(
@@ -200,12 +178,8 @@ def test_a_parameter_may_not_come_twice(spar: Spar) -> None:
 def test_a_json_request_is_taken_where_it_is_asked_for(
     shared: Spar, body: str, verdict: tuple[int, str | None]
 ) -> None:
-    connection = http.client.HTTPConnection(urlsplit(shared.url).netloc, timeout=20)
     kind = {"Content-Type": "application/json; charset=utf-8"}
-    connection.request("POST", "/oauth/token?format=json", body, kind)
-    response = connection.getresponse()
-    assert (response.status, json.loads(response.read()).get("error")) == verdict
-    connection.close()
+    assert ask(shared.url, "/oauth/token?format=json", body, **kind).verdict == verdict
 
 
 def test_a_public_client_gets_no_client_credentials(spar: Spar) -> None:
@@ -216,38 +190,33 @@ def test_a_public_client_gets_no_client_credentials(spar: Spar) -> None:
 # ── what the query changes ───────────────────────────────────────────────────────────────────
 
 
-def test_a_short_lifetime_ends_and_a_claim_may_be_a_lie(spar: Spar) -> None:
-    answer = token(spar, "?lifetime=0.2&claim=7200")
-    assert answer.fields["expires_in"] == 7200
-    assert api(spar, answer.fields["access_token"]).status == 200
+def test_a_short_lifetime_ends(spar: Spar) -> None:
+    access_token = token(spar, "?lifetime=0.2").fields["access_token"]
+    assert api(spar, access_token).status == 200
     time.sleep(0.25)
-    assert api(spar, answer.fields["access_token"]).status == 401
+    assert api(spar, access_token).status == 401
 
 
-def test_fields_can_be_left_out(spar: Spar) -> None:
-    assert set(token(spar, "?omit=expires_in,scope").fields) == {"access_token", "token_type"}
+def test_an_answer_can_be_bent_and_holds_a_live_token_nevertheless(spar: Spar) -> None:
+    bend = quote('{"expires_in": "soon", "scope": null}')
+    answer = token(spar, f"?bend={bend}&omit=token_type&status=201")
+    assert (answer.status, set(answer.fields)) == (201, {"access_token", "expires_in", "scope"})
+    assert (answer.fields["expires_in"], answer.fields["scope"]) == ("soon", None)
+    assert api(spar, answer.fields["access_token"]).status == 200
 
 
-def test_a_delay_comes_after_the_grant_and_a_wait_before_it(spar: Spar) -> None:
-    refresh_token = spar.authorization.seed_refresh()
-    with ThreadPoolExecutor() as pool:
-        late = pool.submit(refresh, spar, refresh_token, "?delay=0.6")
-        time.sleep(0.3)
-        assert refresh(spar, refresh_token).verdict == (400, "invalid_grant")
-        assert not late.done()
-        assert late.result().status == 200
+@pytest.mark.parametrize("bend", ["{", "7", '["x"]'])
+def test_what_cannot_bend_an_answer_is_refused(shared: Spar, bend: str) -> None:
+    assert token(shared, f"?bend={quote(bend)}").verdict == (400, "invalid_request")
+
+
+def test_a_wait_comes_before_the_grant(spar: Spar) -> None:
     refresh_token = spar.authorization.seed_refresh()
     with ThreadPoolExecutor() as pool:
         late = pool.submit(refresh, spar, refresh_token, "?before=0.6")
         time.sleep(0.3)
         assert refresh(spar, refresh_token).status == 200
         assert late.result().verdict == (400, "invalid_grant")
-
-
-def test_a_new_token_may_end_the_previous_one(spar: Spar) -> None:
-    first = token(spar).fields["access_token"]
-    second = token(spar, "?single=1").fields["access_token"]
-    assert [api(spar, first).status, api(spar, second).status] == [401, 200]
 
 
 @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/odd/invalid_grant"])
@@ -259,25 +228,18 @@ def test_the_date_of_an_answer_can_be_skewed(shared: Spar, path: str) -> None:
 
 @pytest.mark.parametrize("number", ["nan", "inf", "1e99", "x", "-1e99"])
 def test_nonsense_in_the_query_is_survived(shared: Spar, number: str) -> None:
-    query = "&".join(f"{name}={number}" for name in ("skew", "claim", "lifetime", "grace"))
+    query = "&".join(f"{name}={number}" for name in ("skew", "lifetime", "grace"))
     assert token(shared, f"?{query}").status == 200
 
 
 # ── refresh tokens ───────────────────────────────────────────────────────────────────────────
 
 
-def test_a_refresh_rotates_the_token(spar: Spar) -> None:
-    first = spar.authorization.seed_refresh()
-    answer = refresh(spar, first)
-    assert answer.fields["refresh_token"] != first
-    assert api(spar, answer.fields["access_token"]).status == 200
-    assert refresh(spar, answer.fields["refresh_token"]).status == 200
-
-
 def test_a_refresh_token_used_twice_kills_the_whole_family(spar: Spar) -> None:
     first = spar.authorization.seed_refresh()
     bystander = refresh(spar, spar.authorization.seed_refresh())
     answer = refresh(spar, first)
+    assert answer.fields["refresh_token"] != first
     assert refresh(spar, first).verdict == (400, "invalid_grant")
     assert refresh(spar, answer.fields["refresh_token"]).verdict == (400, "invalid_grant")
     assert api(spar, answer.fields["access_token"]).status == 401
@@ -295,14 +257,6 @@ def test_an_old_refresh_token_may_be_retried_within_the_grace(spar: Spar) -> Non
     time.sleep(0.2)
     assert refresh(spar, first, "?grace=0.1").verdict == (400, "invalid_grant")
     assert spar.authorization.counts().reuses == 1
-
-
-def test_a_refresh_token_may_stay_the_same(spar: Spar) -> None:
-    first = spar.authorization.seed_refresh()
-    for _ in range(2):
-        answer = refresh(spar, first, "?rotate=0")
-        assert answer.status == 200
-        assert "refresh_token" not in answer.fields
 
 
 def test_a_refresh_token_belongs_to_its_client_and_scope(spar: Spar) -> None:
@@ -325,13 +279,6 @@ def test_of_fifty_threads_with_one_refresh_token_one_succeeds_and_the_family_is_
     assert refresh(spar, winner.fields["refresh_token"]).status == 400
     counts = spar.authorization.counts()
     assert (counts.live_families, counts.reuses, counts.by_grant) == (0, 1, {"refresh_token": 51})
-
-
-def test_two_hundred_clients_are_served_at_once(spar: Spar) -> None:
-    with ThreadPoolExecutor(200) as pool:
-        answers = list(pool.map(lambda _: token(spar, "?delay=0.1"), range(200)))
-    assert len({answer.fields["access_token"] for answer in answers}) == 200
-    assert spar.authorization.counts().issued == 200
 
 
 # ── codes ────────────────────────────────────────────────────────────────────────────────────
@@ -366,18 +313,13 @@ def test_a_public_client_exchanges_a_code_without_a_secret(spar: Spar) -> None:
     assert exchange(spar, issued, **public).status == 200
 
 
-def test_a_code_without_a_verifier_is_refused(spar: Spar) -> None:
-    assert exchange(spar, code(spar)["code"], code_verifier="").verdict == (400, "invalid_request")
-
-
 @pytest.mark.parametrize(
     ("more", "error"),
     [
-        ({"auto": "deny"}, "access_denied"),
+        ({"decision": "deny"}, "access_denied"),
         ({"response_type": "token"}, "unsupported_response_type"),
         ({"code_challenge": ""}, "invalid_request"),
         ({"code_challenge_method": "plain"}, "invalid_request"),
-        ({"scope": "nobody"}, "invalid_scope"),
     ],
 )
 def test_the_redirect_carries_errors_with_the_state(
@@ -401,27 +343,18 @@ def test_the_redirect_carries_errors_with_the_state(
 def test_nobody_is_redirected_to_an_address_that_cannot_be_trusted(
     shared: Spar, more: dict[str, str]
 ) -> None:
-    query = {"client_id": "spar-client", "redirect_uri": CALLBACK, "auto": "1"} | more
-    answer = ask(shared.url, f"/oauth/authorize?{urlencode(query)}")
+    answer = ask(shared.url, approval(auto="1", **more))
     assert answer.status == 400
     assert "Location" not in answer.headers
 
 
 def test_the_page_has_buttons_to_approve_and_deny_and_escapes_what_it_repeats(spar: Spar) -> None:
-    query = {
-        "response_type": "code",
-        "client_id": "spar-client",
-        "redirect_uri": CALLBACK,
-        "code_challenge": CHALLENGE,
-        "code_challenge_method": "S256",
-        "state": '"><script>',
-    }
-    page = ask(spar.url, f"/oauth/authorize?{urlencode(query)}")
+    page = ask(spar.url, approval(state='"><script>'))
     assert page.status == 200
     assert b'value="approve">Approve' in page.body
     assert b'value="deny">Deny' in page.body
     assert b"<script>" not in page.body
-    pressed = ask(spar.url, f"/oauth/authorize?{urlencode(query | {'decision': 'approve'})}")
+    pressed = ask(spar.url, approval(decision="approve"))
     assert pressed.status == 302
     assert "code=spar-code-" in pressed.headers["Location"]
 
@@ -474,10 +407,12 @@ def test_a_device_that_hurries_is_slowed_down(spar: Spar) -> None:
     assert poll(spar, started).verdict == (400, "slow_down")
 
 
-def test_a_device_code_expires(spar: Spar) -> None:
-    started = start(spar, "?lifetime=0&omit=interval")
-    assert "interval" not in started
+def test_codes_expire(spar: Spar) -> None:
+    started, issued = start(spar), code(spar)["code"]
+    spar.authorization._devices[started["device_code"]].expires = 0
+    spar.authorization._codes[issued].expires = 0
     assert poll(spar, started).verdict == (400, "expired_token")
+    assert exchange(spar, issued).verdict == (400, "invalid_grant")
 
 
 def test_a_device_needs_a_known_client(spar: Spar) -> None:
@@ -512,7 +447,7 @@ def test_revoking_wants_a_client_and_a_token_of_its_own(spar: Spar) -> None:
 
 def test_introspection_tells_of_live_tokens_only(spar: Spar) -> None:
     first = spar.authorization.seed_refresh()
-    tokens = refresh(spar, first, "?lifetime=100").fields
+    tokens = refresh(spar, first).fields
 
     def look(value: str) -> dict[str, Any]:
         return ask(spar.url, "/oauth/introspect", BODY_AUTH | {"token": value}).fields
@@ -523,9 +458,8 @@ def test_introspection_tells_of_live_tokens_only(spar: Spar) -> None:
         "spar-client",
         "orders:read",
     )
-    assert abs(float(found["exp"]) - time.time() - 100) < 10
     assert look(tokens["refresh_token"])["active"] is True
-    spar.authorization.revoke_family(tokens["access_token"])
+    spar.authorization.revoke_family()
     for value in (first, *tokens.values(), "unknown"):
         assert look(str(value)) == {"active": False}
     assert ask(spar.url, "/oauth/introspect", {"token": "x"}).verdict == (401, "invalid_client")
@@ -556,19 +490,11 @@ def test_the_other_origin_claims_to_be_the_issuer(spar: Spar) -> None:
 def test_the_api_says_why_it_refuses(spar: Spar) -> None:
     nothing = ask(spar.url, "/oauth/api")
     assert (nothing.status, nothing.headers["WWW-Authenticate"]) == (401, 'Bearer realm="spar"')
-    unknown = api(spar, "unknown")
-    assert unknown.status == 401
-    assert 'error="invalid_token"' in unknown.headers["WWW-Authenticate"]
     known = token(spar).fields["access_token"]
-    needy = api(spar, known, "?need=orders:write")
-    assert needy.status == 403
-    expected = 'error="insufficient_scope", scope="orders:write"'
-    assert expected in needy.headers["WWW-Authenticate"]
     spar.authorization.expire_all()
-    assert api(spar, known).status == 401
-    forbidden = api(spar, known, "?forbidden=1")
-    assert forbidden.status == 403
-    assert "WWW-Authenticate" not in forbidden.headers
+    for dead in (known, "unknown"):
+        assert api(spar, dead).status == 401
+        assert 'error="invalid_token"' in api(spar, dead).headers["WWW-Authenticate"]
 
 
 # ── odd answers ──────────────────────────────────────────────────────────────────────────────
@@ -576,68 +502,46 @@ def test_the_api_says_why_it_refuses(spar: Spar) -> None:
 WIRE = {"silent", "slow-headers", "slow-body", "reset-before", "reset-after", "reset-body"}
 
 
+def odd(spar: Spar, name: str, **form: str) -> Answer:
+    return ask(
+        spar.url, f"/oauth/odd/{name}", BODY_AUTH | {"grant_type": "client_credentials"} | form
+    )
+
+
 @pytest.mark.parametrize("name", [name for name in names() if name not in WIRE])
-def test_each_odd_answer_is_given_whole_and_counted(shared: Spar, name: str) -> None:
-    before = shared.authorization.counts().odd.get(name, 0)
-    answer = ask(shared.url, f"/oauth/odd/{name}?bytes=100", {})
-    assert answer.status != 404 or name == "status-404"
-    assert shared.authorization.counts().odd[name] == before + 1
+def test_each_odd_answer_is_given_whole_and_counted(spar: Spar, name: str) -> None:
+    assert odd(spar, name).status != 404
+    assert spar.authorization.counts().by_grant == {"client_credentials": 1}
 
 
-@pytest.mark.parametrize(
-    ("name", "field", "expected"),
-    [
-        ("plain", "expires_in", 3600),
-        ("missing", "expires_in", None),
-        ("text", "expires_in", "3600"),
-        ("float", "expires_in", 3600.7),
-        ("text-float", "expires_in", "3600.0"),
-        ("bool", "expires_in", True),
-        ("milliseconds", "expires_in", 3_600_000),
-        ("no-type", "token_type", None),
-        ("mac-type", "token_type", "mac"),
-        ("null-token", "access_token", None),
-        ("number-token", "access_token", 12345),
-        ("bom", "expires_in", 3600),
-        ("ok-false", "ok", False),
-        ("error-object", "error", {"code": "invalid_grant", "message": "no"}),
-    ],
-)
-def test_odd_fields_are_as_named(shared: Spar, name: str, field: str, expected: object) -> None:
-    body = ask(shared.url, f"/oauth/odd/{name}", {}).body
-    assert json.loads(body.decode("utf-8-sig")).get(field) == expected
+@pytest.mark.parametrize(("name", "encoding"), [("bom", "utf-8-sig"), ("utf-16", "utf-16")])
+def test_an_odd_answer_holds_a_live_token(spar: Spar, name: str, encoding: str) -> None:
+    fields = json.loads(odd(spar, name).body.decode(encoding))
+    assert api(spar, fields["access_token"]).status == 200
+    form = parse_qs(odd(spar, "form").body.decode())
+    assert api(spar, form["access_token"][0]).status == 200
 
 
-@pytest.mark.parametrize(
-    ("name", "field", "unit"),
-    [("expires-at", "expires_at", 1), ("expires-at-ms", "expires_at", 1000)],
-)
-def test_a_lifetime_can_be_told_as_its_end(shared: Spar, name: str, field: str, unit: int) -> None:
-    fields = ask(shared.url, f"/oauth/odd/{name}?lifetime=60", {}).fields
-    assert abs(fields[field] / unit - time.time() - 60) < 10
-    assert "expires_in" not in fields
-
-
-def test_an_odd_answer_holds_a_live_token_and_has_rotated_the_old_one(spar: Spar) -> None:
-    first = spar.authorization.seed_refresh()
-    form = BODY_AUTH | {"grant_type": "refresh_token", "refresh_token": first}
-    answer = ask(spar.url, "/oauth/odd/text?lifetime=60", form)
-    assert answer.fields["expires_in"] == "60"
-    assert api(spar, answer.fields["access_token"]).status == 200
-    assert ask(spar.url, "/oauth/odd/text", form).verdict == (400, "invalid_grant")
+def test_an_answer_can_be_given_literally(spar: Spar) -> None:
+    said = urlencode({"status": 418, "type": "text/plain\r\nX-Evil: 1", "body": "short\nstout"})
+    answer = odd(spar, f"literal?{said}")
+    assert (answer.status, answer.body) == (418, b"short\nstout")
+    assert answer.headers["Content-Type"] == "text/plain X-Evil: 1"
 
 
 def test_an_odd_error_leaves_the_refresh_token_alone(spar: Spar) -> None:
     first = spar.authorization.seed_refresh()
-    assert refresh(spar, first, "?odd=temporarily_unavailable").status == 400
+    spar.authorization.next_answers("temporarily_unavailable")
+    assert refresh(spar, first).status == 400
     assert refresh(spar, first).status == 200
 
 
 def test_a_reset_after_the_grant_has_used_the_token_and_one_before_has_not(spar: Spar) -> None:
     for name, then in (("reset-before", 200), ("reset-after", 400), ("reset-body", 400)):
         first = spar.authorization.seed_refresh()
+        spar.authorization.next_answers(name)
         with pytest.raises((ConnectionError, http.client.HTTPException)):
-            refresh(spar, first, f"?odd={name}")
+            refresh(spar, first)
         assert refresh(spar, first).status == then
 
 
@@ -650,113 +554,87 @@ def test_slow_answers_take_their_time(shared: Spar, name: str) -> None:
 
 
 def test_odd_sizes_are_as_announced(spar: Spar) -> None:
-    assert len(ask(spar.url, "/oauth/odd/large", {}).body) > 20_000_000
-    assert len(ask(spar.url, "/oauth/odd/huge-token", {}).fields["access_token"]) == 70_000
-    assert ask(spar.url, "/oauth/odd/deep", {}).body.count(b"{") == 100_000
+    assert len(odd(spar, "large").body) > 20_000_000
+    assert len(odd(spar, "long-token").fields["access_token"]) == 70_000
+    assert len(odd(spar, "long-token?length=9").fields["access_token"]) == 9
+    assert odd(spar, "deep").body.count(b"{") == 100_000
 
 
 def test_limits_and_redirects_have_their_headers(spar: Spar) -> None:
-    def header(path: str, name: str) -> str:
-        return ask(spar.url, f"/oauth/odd/{path}", {}).headers[name]
-
-    assert header("rate-limited?after=7", "Retry-After") == "7"
-    assert header("unavailable", "Retry-After") == "1"
-    assert header("rate-limited-until", "Retry-After").endswith("GMT")
-    assert header("redirect-elsewhere", "Location") == f"{spar.elsewhere}/oauth/token"
-    assert header("redirect-same?status=302", "Location") == "/oauth/token"
+    for name in ("rate-limited", "unavailable"):
+        assert odd(spar, name).headers["Retry-After"] == "1"
+    away = odd(spar, "redirect-elsewhere")
+    assert (away.status, away.headers["Location"]) == (307, f"{spar.elsewhere}/oauth/token")
+    near = odd(spar, "redirect-same?status=302")
+    assert (near.status, near.headers["Location"]) == (302, "/oauth/token")
 
 
 def test_the_next_answers_can_be_chosen_one_by_one(spar: Spar) -> None:
-    assert ask(spar.url, "/oauth/next?odd=unavailable,error-200").status == 200
+    spar.authorization.next_answers("unavailable", "error-200")
     assert [token(spar).verdict for _ in range(3)] == [
         (503, None),
         (200, "bad_verification_code"),
         (200, None),
     ]
-    assert ask(spar.url, "/oauth/next?odd=nonsense").status == 404
-    assert ask(spar.url, "/oauth/odd/nonsense", {}).fields["names"] == names()
+    assert odd(spar, "nonsense").fields["names"] == names()
     assert ask(spar.url, "/oauth/odd").fields["names"] == names()
 
 
 # ── the journal and steering ─────────────────────────────────────────────────────────────────
 
 
-def test_the_journal_counts_by_grant_and_client(spar: Spar) -> None:
+def test_the_journal_counts_by_grant_and_shows_no_values(spar: Spar) -> None:
     token(spar)
-    token(spar, client_id="who-is-this")
-    token(spar, grant_type="made-up")
-    ask(spar.url, "/oauth/token", {})
+    token(spar, grant_type=CLIENT_SECRET)
+    first = spar.authorization.seed_refresh()
+    answer = refresh(spar, first, "?canary=canary")
+    api(spar, answer.fields["access_token"])
     found = ask(spar.url, "/oauth/journal").fields
-    assert found["token_requests"] == 4
-    assert found["by_grant"] == {"client_credentials": 2, "other": 1, "none": 1}
-    assert found["by_client"] == {"spar-client": 2, "unknown": 2}
-    assert found["live_access_tokens"] == found["issued"] == 1
-    assert found["strays"] == []
+    assert found == {
+        "token_requests": 3,
+        "by_grant": {"client_credentials": 1, "other": 1, "refresh_token": 1},
+        "reuses": 0,
+        "live_families": 1,
+        "dead_families": 0,
+        "live_access_tokens": 2,
+    }
+    shown = ask(spar.url, "/journal").body
+    for value in (first, answer.fields["access_token"], CLIENT_SECRET, "canary"):
+        assert value.encode() not in shown
+    assert b"/oauth/api" in shown
+
+
+def test_a_person_can_steer_by_http(spar: Spar) -> None:
+    tokens = refresh(spar, ask(spar.url, "/oauth/seed?scope=a").fields["refresh_token"]).fields
+    assert tokens["scope"] == "a"
+    ask(spar.url, "/oauth/expire")
+    assert api(spar, tokens["access_token"]).status == 401
 
 
 def test_credentials_where_they_belong_are_no_strays(spar: Spar) -> None:
     first = refresh(spar, spar.authorization.seed_refresh()).fields
     api(spar, first["access_token"])
     header = basic(*BODY_AUTH.values())
-    form = {"token": first["refresh_token"]}
-    ask(spar.url, "/oauth/introspect", form, Authorization=header)
-    ask(spar.url, "/oauth/revoke", form, Authorization=header)
-    assert spar.authorization.counts().strays == []
+    for path in ("/oauth/introspect", "/oauth/revoke"):
+        ask(spar.url, path, {"token": first["refresh_token"]}, Authorization=header)
+    start(spar)
+    odd(spar, "echo")
+    assert strays(spar) == []
 
 
 @pytest.mark.parametrize(
-    ("where", "path", "part"),
+    ("where", "path", "header"),
     [
-        ("elsewhere", "/oauth/token", "body"),
-        ("elsewhere", "/echo", "body"),
-        ("main", "/echo", "body"),
-        ("main", "/oauth/token?{}", "query"),
-        ("main", "/nowhere/{}", "path"),
+        ("elsewhere", "/oauth/token", "basic"),
+        ("main", "/echo", "basic"),
+        ("main", "/echo", "refresh_token"),
+        ("main", "/oauth/token?{}", ""),
+        ("main", "/nowhere/{}", ""),
     ],
 )
-def test_credentials_elsewhere_are_counted_without_their_values(
-    spar: Spar, where: str, path: str, part: str
-) -> None:
-    form = BODY_AUTH | {"refresh_token": spar.authorization.seed_refresh()}
+def test_credentials_elsewhere_are_strays(spar: Spar, where: str, path: str, header: str) -> None:
+    refresh_token = spar.authorization.seed_refresh()
+    values = {"basic": basic("x", quote(CLIENT_SECRET)), "refresh_token": refresh_token}
     url = spar.url if where == "main" else spar.elsewhere
-    ask(url, path.format(urlencode(form)), form if part == "body" else {})
-    strays = spar.authorization.counts().strays
-    assert [stray.what for stray in strays] == ["client_secret", "refresh_token"]
-    assert {(stray.server, stray.part) for stray in strays} == {(where, part)}
-    shown = ask(spar.url, "/oauth/journal").body
-    assert form["refresh_token"].encode() not in shown
-    assert b"spar-client-secret" not in shown
-
-
-def test_encoded_secrets_and_access_tokens_are_noticed_elsewhere(spar: Spar) -> None:
-    encoded = basic(quote(AWKWARD_CLIENT), quote(AWKWARD_SECRET, safe=""))
-    ask(spar.elsewhere, "/echo", Authorization=encoded)
-    ask(spar.elsewhere, "/echo", Authorization=f"Bearer {token(spar).fields['access_token']}")
-    ask(spar.elsewhere, "/echo", Authorization="Basic ?", Referer="http://x/?a=spar-client-secret")
-    strays = [(stray.what, stray.part) for stray in spar.authorization.counts().strays]
-    assert sorted(strays) == [
-        ("access_token", "authorization"),
-        ("client_secret", "authorization"),
-        ("client_secret", "headers"),
-    ]
-
-
-def test_the_journal_of_arrivals_holds_no_values(spar: Spar) -> None:
-    first = spar.authorization.seed_refresh()
-    answer = refresh(spar, first, f"?canary={secrets.token_hex(8)}")
-    api(spar, answer.fields["access_token"])
-    shown = ask(spar.url, "/journal").body
-    for value in (first, answer.fields["access_token"], "spar-client-secret", "canary"):
-        assert value.encode() not in shown
-    assert b"/oauth/api" in shown
-
-
-def test_another_process_can_steer_by_http(spar: Spar) -> None:
-    seeded = ask(spar.url, "/oauth/seed?scope=a").fields["refresh_token"]
-    tokens = refresh(spar, seeded).fields
-    assert tokens["scope"] == "a"
-    ask(spar.url, "/oauth/expire")
-    assert api(spar, tokens["access_token"]).status == 401
-    assert ask(spar.url, "/oauth/disown").fields["families"] == 1
-    assert refresh(spar, tokens["refresh_token"]).verdict == (400, "invalid_grant")
-    assert spar.authorization.revoke_family("unknown") == 0
+    ask(url, path.format(urlencode({"a": refresh_token})), Authorization=values.get(header, ""))
+    assert len(strays(spar)) == 1

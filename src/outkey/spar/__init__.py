@@ -1,10 +1,11 @@
-"""The sparring provider: a local API that plays every success and failure, and journals what came.
+"""The sparring provider: a local API and an authorization server that succeed and fail as asked.
 
-Aim a configuration at it before you aim it at the real thing:
+Both journal what came. Aim a configuration at them before you aim it at the real thing:
 
     python -m outkey.spar
 """
 
-from outkey.spar.server import Arrival, Spar
+from outkey.spar.server import Spar
+from outkey.spar.stage import Arrival
 
 __all__ = ["Arrival", "Spar"]

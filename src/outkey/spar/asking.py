@@ -19,10 +19,9 @@ def read_pairs(stage: Stage) -> list[tuple[str, str]]:
     if stage.query.get("format") != "json":
         return parse_qsl(text, keep_blank_values=True)
     try:
-        read = json.loads(text)
-    except (ValueError, RecursionError):
+        return [(name, str(value)) for name, value in json.loads(text).items()]
+    except (ValueError, RecursionError, AttributeError):
         return []
-    return [(k, v) for k, v in read.items() if isinstance(v, str)] if isinstance(read, dict) else []
 
 
 def read_form(stage: Stage) -> dict[str, str]:
@@ -40,35 +39,28 @@ def read_form(stage: Stage) -> dict[str, str]:
 
 def authenticated(stage: Stage, form: dict[str, str]) -> str:
     """Return the client that authenticated in the header or in the body (RFC 6749 §2.3.1)."""
-    style = "basic" if "authorization" in stage.headers else "body"
-    client, secret = claimed(stage, form)
-    if style == "basic" and ("client_secret" in form or form.get("client_id", client) != client):
-        raise Refused("invalid_request", "The client came in two ways")  # RFC 6749 §2.3
-    if stage.query.get("auth", style) != style:
-        raise Refused("invalid_client", f"Not by {style}", 401)
+    client, secret = form.get("client_id", ""), form.get("client_secret", "")
+    if "authorization" in stage.headers:
+        if secret:
+            raise Refused("invalid_request", "The client came in two ways")  # RFC 6749 §2.3
+        client, secret = _basic(stage.headers["authorization"])
     stage.authority.authenticate(client, secret)
     return client
 
 
-def claimed(stage: Stage, form: dict[str, str]) -> tuple[str, str]:
-    """Return the client and the secret that a request claims to have."""
-    if "authorization" not in stage.headers:
-        return form.get("client_id", ""), form.get("client_secret", "")
-    scheme, _, encoded = stage.headers["authorization"].partition(" ")
+def _basic(header: str) -> tuple[str, str]:
+    scheme, _, encoded = header.partition(" ")
     try:
         pair = b64decode(encoded, validate=True).decode() if scheme.lower() == "basic" else ""
     except (binascii.Error, UnicodeDecodeError):
         return "", ""
     client, _, secret = pair.partition(":")
-    if stage.query.get("basic") == "raw":
-        return client, secret
     # RFC 6749 §2.3.1: both were form-encoded before they went into Basic.
     return unquote_plus(client), unquote_plus(secret)
 
 
 def refuse(stage: Stage, refused: Refused) -> None:
     """Answer with an error (RFC 6749 §5.2)."""
-    stage.authority.ledger.refused(refused.code)
     body = {"error": refused.code, "error_description": refused.description}
     challenge = [("WWW-Authenticate", 'Basic realm="spar"')] if refused.status == 401 else []
     stage.answer(refused.status, body, *NO_STORE, *challenge)

@@ -1,4 +1,4 @@
-"""What the authorization server keeps about codes and tokens, and the checks that need no state."""
+"""What the authorization server keeps and counts, and the checks that need no state."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
+Fields = dict[str, object]
+
 SCOPE = "orders:read"
-REFUSED_SCOPE = "nobody"
 # RFC 7636 §4.1
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
@@ -22,13 +23,21 @@ class Refused(Exception):
 
 
 class Terms(NamedTuple):
-    """How tokens are issued; `claim` is the lifetime that the answer states."""
+    """How tokens are issued; within `grace` an old refresh token may come again."""
 
     lifetime: float = 3600.0
-    claim: float | None = None
     grace: float = 0.0
-    rotate: bool = True
-    single: bool = False
+
+
+class Counts(NamedTuple):
+    """What came and went so far, without any value."""
+
+    token_requests: int
+    by_grant: dict[str, int]
+    reuses: int
+    live_families: int
+    dead_families: int
+    live_access_tokens: int
 
 
 @dataclass(eq=False, slots=True)
@@ -54,7 +63,6 @@ class Access:
 
     client: str
     scope: str
-    issued: float
     expires: float
     family: Family | None
     live: bool = True
@@ -95,20 +103,9 @@ def needed(form: Mapping[str, str], name: str) -> str:
     return form[name]
 
 
-def check_scope(scope: str) -> None:
-    """Refuse the one scope that nobody gets."""
-    if REFUSED_SCOPE in scope.split():
-        raise Refused("invalid_scope", f"Nobody gets the scope {REFUSED_SCOPE}")
-
-
 def check_verifier(verifier: str, challenge: str) -> None:
     """Refuse a verifier that does not fit its challenge, S256 (RFC 7636 §4.6)."""
     digest = sha256(verifier.encode()).digest()
     computed = urlsafe_b64encode(digest).rstrip(b"=").decode()
     if not _VERIFIER.fullmatch(verifier) or computed != challenge:
         raise Refused("invalid_grant", "code_verifier does not fit code_challenge")
-
-
-def whole(seconds: float) -> float:
-    """Write whole seconds without a fraction (RFC 6749 §A.14)."""
-    return int(seconds) if seconds.is_integer() else seconds

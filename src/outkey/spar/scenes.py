@@ -9,7 +9,9 @@ import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 
+from outkey.spar.asking import refuse
 from outkey.spar.authorization import AUTHORIZATION
+from outkey.spar.records import Refused
 from outkey.spar.stage import Stage
 
 USERNAME, PASSWORD = "sparring", "open sesame"
@@ -19,19 +21,17 @@ _BLOCK = b"\0" * 65536
 
 
 def play(stage: Stage) -> None:
-    """Play the scene that a path names."""
-    name = scene_of(stage.path)
-    if name is None:
-        stage.answer(404, {"error": "no such scene", "scenes": index()})
-    else:
-        SCENES[name](stage)
-
-
-def scene_of(path: str) -> str | None:
-    """Find the scene's name: the first two parts of the path, or else the first."""
-    first, _, rest = path.strip("/").partition("/")
+    """Play the scene that is named by the first two parts of the path, or else by the first."""
+    first, _, rest = stage.path.strip("/").partition("/")
     pair = f"{first}/{rest.partition('/')[0]}"
-    return next((name for name in (pair, first) if name in SCENES), None)
+    scene = SCENES.get(pair) or SCENES.get(first)
+    if scene is None:
+        stage.answer(404, {"error": "no such scene", "scenes": index()})
+        return
+    try:
+        scene(stage)
+    except Refused as refused:
+        refuse(stage, refused)
 
 
 def index() -> dict[str, str]:

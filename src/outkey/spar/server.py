@@ -1,4 +1,4 @@
-"""The servers of the sparring provider and their journal. What they play is in `scenes.py`."""
+"""The servers of the sparring provider. What they play is in `scenes.py`."""
 
 import contextlib
 import socket
@@ -7,7 +7,6 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
@@ -15,50 +14,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from outkey.spar.approval import ISSUER_PATH
 from outkey.spar.authority import Authority
-from outkey.spar.scenes import play, scene_of
-from outkey.spar.stage import Neighbours, Stage
+from outkey.spar.scenes import play
+from outkey.spar.stage import Arrival, Neighbours, Stage
 
 _JOURNAL_LENGTH = 10_000
 _MAX_BODY = 64 * 1024 * 1024
-_SEARCHED_BODY = 1024 * 1024
 _UNJOURNALED = frozenset({"/journal", "/oauth/journal"})
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """One request as it arrived. Values are kept for tests and never shown."""
-
-    server: str
-    method: str
-    path: str
-    query: str
-    headers: tuple[tuple[str, str], ...] = field(repr=False)
-    body: bytes = field(repr=False)
-
-    def values(self, name: str) -> list[str]:
-        """Return every value of a header."""
-        return [value for key, value in self.headers if key.lower() == name.lower()]
-
-    def facts(self) -> dict[str, object]:
-        """Return what may be shown: names, never values."""
-        return {
-            "server": self.server,
-            "method": self.method,
-            "path": self.path,
-            "headers": [name for name, _ in self.headers],
-            "body_bytes": len(self.body),
-        }
-
-    def parts(self) -> dict[str, str]:
-        """Return where a credential might be."""
-        others = (value for name, value in self.headers if name.lower() != "authorization")
-        return {
-            "path": self.path,
-            "query": self.query,
-            "authorization": "\n".join(self.values("authorization")),
-            "headers": "\n".join(others),
-            "body": self.body[:_SEARCHED_BODY].decode(errors="replace"),
-        }
 
 
 class Spar:
@@ -188,8 +149,6 @@ class _Handler(BaseHTTPRequestHandler):
         arrival = Arrival(self.server.name, self.command, parts.path, parts.query, headers, body)
         if parts.path not in _UNJOURNALED:
             self.server.journal.append(arrival)
-        scene = scene_of(parts.path) or "none"
-        self.server.authority.notice(self.server.name, scene, arrival.parts())
         stage = Stage(
             method=self.command,
             path=parts.path,

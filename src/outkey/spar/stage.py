@@ -1,4 +1,7 @@
-"""One request and the means to answer it. What is answered is in `scenes.py`."""
+"""One request, as the journal keeps it and with the means to answer it.
+
+What is answered is in `scenes.py`, `authorization.py` and `odd.py`.
+"""
 
 import json
 import math
@@ -9,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from outkey.spar.authority import Authority
 
@@ -17,11 +20,30 @@ _MAX_SLEEP = 300.0
 _MAX_SKEW = 1e9
 
 
-class Arrived(Protocol):
-    """One request in the journal."""
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request as it arrived. Values are kept for tests and never shown."""
+
+    server: str
+    method: str
+    path: str
+    query: str
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes = field(repr=False)
+
+    def values(self, name: str) -> list[str]:
+        """Return every value of a header."""
+        return [value for key, value in self.headers if key.lower() == name.lower()]
 
     def facts(self) -> dict[str, object]:
-        """Return what may be shown."""
+        """Return what may be shown: names, never values."""
+        return {
+            "server": self.server,
+            "method": self.method,
+            "path": self.path,
+            "headers": [name for name, _ in self.headers],
+            "body_bytes": len(self.body),
+        }
 
 
 class Neighbours(NamedTuple):
@@ -48,7 +70,7 @@ class Stage:
     server: str
     neighbours: Neighbours
     authority: Authority
-    journal: Iterable[Arrived]
+    journal: Iterable[Arrival]
     connection: socket.socket
     write: Callable[[bytes], object]
     hang_up: bool = field(default=False)
