@@ -45,7 +45,7 @@ def _field_row(field: Field) -> str:
     default = f"`{field.default}`" if field.default not in _NOTHING else ""
     if field.kind is Kind.FLAG:
         default = default.lower()
-    applies = described(field.visible_when) if field.visible_when else "always"
+    applies = described(field.when) or "always"
     if field.required:
         default = "required"
     takes = ", ".join(f"`{key}` ({label})" for key, label in field.choices) or str(field.kind)

@@ -15,6 +15,7 @@ from outkey.core.envelope import SealedRow, TokenRow
 from outkey.core.message import Request, Response, Route
 from outkey.core.oauth2.token import TokenState
 from outkey.core.pace import Pace
+from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.standing import Summary
 
@@ -164,6 +165,16 @@ class Signer(Protocol):
 
     def fresh(self) -> str:
         """Return a random text that nobody can guess and that does not repeat."""
+
+
+class Scripts(Protocol):
+    """What runs signing scripts, out of reach of everything but their own secret."""
+
+    def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
+        """Return the headers that a script gives, or raise ScriptFailed or HeaderFormatError."""
+
+    def close(self) -> None:
+        """End what runs scripts; it may be used again."""
 
 
 class Transport(Protocol):

@@ -18,7 +18,7 @@ from outkey.testing.canary import find
 
 SECRET = "spar-client-secret"
 USUAL = {"grant", "token_url", "client_id", "client_secret", "client_auth", "scope"}
-CALLBACK = "/outkey/configuration/callback/"
+CALLBACK = "/callback/"
 
 
 @pytest.fixture
@@ -80,8 +80,15 @@ def chip(page: Page) -> str:
     return page.locator(".ok-token .ok-chip").inner_text()
 
 
+def leave(page: Page, name: str = "Connect") -> None:
+    """Go to the provider, by way of the page that says where one goes."""
+    press(page, name)
+    page.get_by_role("link", name="Continue").click()
+    page.wait_for_load_state("networkidle")
+
+
 def connect(page: Page) -> None:
-    press(page, "Connect")
+    leave(page)
     page.get_by_role("button", name="Approve").click()
     page.wait_for_url(re.compile("#oauth2$"))
     page.wait_for_load_state("networkidle")
@@ -112,7 +119,7 @@ def test_the_fields_follow_type_source_and_grant_without_a_reload(page: Page) ->
     }.items():
         page.locator('[name="oauth2.grant"]').select_option(grant)
         assert fields(page) == USUAL | own
-        shown = page.locator("#redirect-url").is_visible()
+        shown = page.get_by_text("Redirect URL").is_visible()
         assert shown == (grant == "authorization_code")
     page.get_by_text("More", exact=True).click()
     assert {"issuer", "dpop", "extra", "leeway_seconds"} < fields(page)
@@ -180,7 +187,8 @@ def test_a_person_connects_and_the_token_is_renewed_revoked_and_forgotten(
 ) -> None:
     change = consenting(page, spar, "with consent")
     assert chip(page) == "no token yet"
-    assert page.locator("#redirect-url").inner_text() == here + CALLBACK
+    redirect_url = page.locator("#redirect-url").inner_text()
+    assert redirect_url == change.partition("#")[0].rstrip("/") + CALLBACK
     texts = [page.content()]
     spar.clear()
     connect(page)
@@ -229,7 +237,7 @@ def precious(spar: Spar) -> dict[str, set[str]]:
 def test_a_refused_consent_is_told_in_our_words(page: Page, spar: Spar) -> None:
     consenting(page, spar, "refused consent")
     spar.clear()
-    press(page, "Connect")
+    leave(page)
     page.get_by_role("button", name="Deny").click()
     page.wait_for_url(re.compile("#oauth2$"))
     expect(page.get_by_text("The person did not agree.")).to_be_visible()
@@ -243,8 +251,9 @@ def test_an_answer_that_is_not_for_this_consent_is_refused(
 ) -> None:
     consenting(page, spar, f"twisted {twist}", f"?twist={twist}&auto=1")
     spar.clear()
+    press(page, "Connect")
     with page.expect_response(re.compile(CALLBACK)) as answered:
-        page.get_by_role("button", name="Connect", exact=True).click()
+        page.get_by_role("link", name="Continue").click()
     assert answered.value.status == 422
     expect(page.get_by_text("press Connect again")).to_be_visible()
     assert urlsplit(page.url).query == ""
@@ -255,12 +264,13 @@ def test_a_callback_counts_once_and_only_in_the_session_that_began_it(
     page: Page, browser: Browser, spar: Spar, served: Served, here: str
 ) -> None:
     consenting(page, spar, "once")
-    press(page, "Connect")
+    leave(page)
     asked = {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
     code = spar.authorization.approve(
         asked["client_id"], asked["redirect_uri"], asked["code_challenge"], ""
     )
-    answer = f"{CALLBACK}?state={asked['state']}&code={code}"
+    callback = urlsplit(asked["redirect_uri"]).path
+    answer = f"{callback}?state={asked['state']}&code={code}"
     spar.clear()
     context = browser.new_context(base_url=here)
     other = context.new_page()
@@ -311,7 +321,7 @@ def test_a_failing_provider_is_told_in_words_and_named_on_the_home_page(
     expect(page.get_by_role("link", name="lost consent")).to_be_visible()
     page.goto("/outkey/configuration/home/")
     page.get_by_role("link", name="lost consent").first.click()
-    press(page, "Connect again")
+    leave(page, "Connect again")
     page.get_by_role("button", name="Approve").click()
     page.wait_for_url(re.compile("#oauth2$"))
     assert chip(page) == "fresh"

@@ -99,13 +99,15 @@ def test_every_type_shows_exactly_its_fields(page: Page) -> None:
     page.goto(LIST + "add/")
     tab(page, "Authentication")
     always = {"authentication_type"}
-    for kind, own in {
-        "none": {"no_auth_reason"},
-        "basic": {"username", "password"},
-        "bearer": {"token_source", "token", "token_expires_on"},
-    }.items():
+    for kind, own, required in (
+        ("none", {"no_auth_reason"}, []),
+        ("basic", {"username", "password"}, ["Password (required)"]),
+        ("bearer", {"token_source", "token", "token_expires_on"}, ["Token (required)"]),
+    ):
         page.select_option("#f-authentication_type", kind)
         assert visible_fields(page) == always | own
+        marked = page.locator("label:visible").filter(has_text="required")
+        assert marked.all_inner_texts() == required
 
 
 def test_an_untouched_save_keeps_the_secret_and_no_page_holds_it(

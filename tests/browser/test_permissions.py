@@ -152,7 +152,7 @@ client_id = "spar-client"
 desk.set_secret("consent", "client_secret", Secret("spar-client-secret"))
 consent = f"/outkey/configuration/{Configuration.objects.get(name='consent').pk}/"
 token = consent + "token/"
-callback, discover = "/outkey/configuration/callback/", "/outkey/configuration/discover/"
+callback, discover = consent + "callback/", "/outkey/configuration/discover/"
 everything = ["view_configuration", "add_configuration", "change_configuration", "set_secret",
               "test_configuration", "use_internal_network"]
 

@@ -3,6 +3,8 @@
 import json
 import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -147,6 +149,18 @@ def test_a_reference_is_set_and_shown_as_a_reference(outkey: Terminal, document:
     assert shown["token"] == {"set": True, "set_at": None, "reference": "env:ACME_TOKEN"}
     assert outkey("request", "acme", "/bearer").code == 2
     assert outkey("request", "acme", "/bearer", ACME_TOKEN="spar-token").code == 0
+
+
+def test_extra_parameters_are_shown_whatever_they_are_called(outkey: Terminal) -> None:
+    text = (
+        '[configuration.a]\nbase_url = "https://a.example"\n'
+        '[configuration.a.oauth2]\nextra = { set = "x", reference = "y" }'
+    )
+    assert outkey("apply", "-", stdin=text).code == 0
+    shown = outkey("show", "a")
+    assert (shown.code, "set = x, reference = y" in shown.out) == (0, True)
+    extra = {"set": "x", "reference": "y"}
+    assert outkey("show", "a", "--json").json["oauth2"]["extra"] == extra
 
 
 def test_deleting_forgets_everything(outkey: Terminal, document: str, canary: Canaries) -> None:
@@ -326,3 +340,26 @@ def test_the_api_cannot_make_a_secret_visible_by_echoing_it_in_a_header(
     outkey("secret", "set", "acme", "header:X-API-Key", stdin="k")
     for form in ("--include", "--json"):
         assert outkey("request", "acme", f"/echo?show={token}", form).code == 0
+
+
+def test_a_client_of_an_event_loop_borrows_from_an_installation(
+    ready: Terminal, spar: Spar
+) -> None:
+    program = f"""
+import asyncio, httpx, outkey
+from outkey.integrations.httpx import OutkeyAuth
+gateway = outkey.open()
+async def ask():
+    auth = OutkeyAuth(gateway, "acme")
+    async with httpx.AsyncClient(auth=auth, trust_env=False) as client:
+        print((await client.get("{spar.url}/bearer")).status_code)
+asyncio.run(ask())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=ready.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "200\n", done.stderr[-2000:]

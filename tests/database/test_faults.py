@@ -13,6 +13,7 @@ import pytest
 from django.db import OperationalError, connection, connections
 
 from database.test_installation import here, set_both, spar, verdict
+from outkey.core.audit import Tag
 from outkey.core.document import parse_document
 from outkey.core.errors import AuditUnavailable, HostError, OutkeyError
 from outkey.core.oauth2 import token
@@ -111,7 +112,7 @@ grant = "refresh_token"
         desk.set_secret("shop", "refresh_token", Secret(provider.authorization.seed_refresh()))
         for number in range(1, 100):
             with failing_at(monkeypatch, number) as calls, suppress(HostError):
-                desk.renew_token(here.gateway, "shop")
+                desk.token(here.gateway, "shop", Tag.TOKEN_RENEWED).renew()
                 here.gateway.send("shop", "GET", "/oauth/api")
             assert here.gateway.send("shop", "GET", "/oauth/api").status == 200
             if calls[0] < number:

@@ -259,14 +259,15 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
 
 def test_the_table_is_consistent_in_itself() -> None:
     labels = {(f.tab, f.label) for f in FIELDS}
-    assert len(labels) == len(FIELDS)
+    paths = [f.path for f in FIELDS]
+    assert len(labels) == len(set(paths)) == len(FIELDS)
     for field in FIELDS:
         assert field.help.endswith(".")
         assert bool(field.choices) == (field.kind is Kind.CHOICE)
-        for condition in (field.visible_when, field.required_when):
-            if condition and condition.values:
-                assert set(condition.values) <= {key for key, _ in BY_PATH[condition.path].choices}
-        if field.default not in (None, "", ()) and field.kind is not Kind.ROWS:
+        for path, value in field.when:
+            assert value in dict(BY_PATH[path].choices)
+            assert paths.index(path) < paths.index(field.path)  # it is known when this one is read
+        if field.default is not None and field.kind is not Kind.ROWS and not field.required:
             assert field.parse(field.default) == field.default
 
 
@@ -287,7 +288,14 @@ def test_a_date_with_a_time_counts_as_its_day() -> None:
 
 def test_secret_fields_are_known_as_such() -> None:
     secret = {f.secret_name for f in FIELDS if f.secret}
-    assert secret == {"password", "token", "client_key", "client_secret", "refresh_token"}
+    assert secret == {
+        "password",
+        "token",
+        "client_key",
+        "client_secret",
+        "refresh_token",
+        "secret_key",
+    }
 
 
 def test_values_and_build_are_each_others_inverse() -> None:
@@ -343,9 +351,7 @@ def test_a_merge_that_is_wrong_names_the_configuration() -> None:
 
 
 def test_a_condition_reads_as_a_sentence() -> None:
-    condition = BY_PATH["oauth2.device_url"].visible_when
-    assert condition is not None
-    assert described(condition) == (
+    assert described(BY_PATH["oauth2.device_url"].when) == (
         "Authentication Type is bearer, Token Source is oauth2, Grant is device_code"
     )
 

@@ -1,6 +1,6 @@
 import pytest
 
-from outkey.core.config import Network
+from outkey.core.choices import Network
 from outkey.core.errors import EgressDenied
 from outkey.core.origin import Origin
 from outkey.engine.egress import Egress, Verdict, is_address, judge

@@ -41,6 +41,7 @@ from outkey.testing import (
     configuration,
     fake_gateway,
 )
+from outkey.testing.fakes import FakeScripts
 
 DOCUMENT = """
 [configuration.acme]
@@ -75,6 +76,7 @@ class Office:
             lambda: 0.5,
             MemoryTokens(self.clock.now),
             JoseSigner(),
+            FakeScripts(),
         )
 
     def apply(self, text: str, *, dry_run: bool = False) -> Applied:

@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config import ClientAuth, Configuration, Grant, build
+from outkey.core.choices import ClientAuth, Grant
+from outkey.core.config import Configuration, build
 from outkey.core.document import parse_document
 from outkey.core.errors import ConfigError, HeaderFormatError, SecretRebindRequired
 from outkey.core.export import render, render_table
-from outkey.core.field_kinds import Kind, When
-from outkey.core.fields import BY_PATH, FIELDS, described
+from outkey.core.field_kinds import Field, Kind
+from outkey.core.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.origin import Origin
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
@@ -210,14 +211,14 @@ def test_a_configuration_without_oauth2_has_one_origin() -> None:
     assert build("a", {"base_url": BASE}).origins() == {Origin("https", "api.acme.example", 443)}
 
 
-@pytest.mark.parametrize("secret", ["client_secret", "refresh_token"])
+@pytest.mark.parametrize("secret", ["client_secret", "refresh_token", "client_key"])
 def test_what_is_sent_to_the_token_url_is_bound_to_both_origins(secret: str) -> None:
     made = oauth(secret)
     assert made.binding_of(secret) == made.secrets[secret].origin == BOUND
     made.refuse_unbound(secret)
 
 
-@pytest.mark.parametrize("secret", ["token", "password", "client_key", "header:X-Key"])
+@pytest.mark.parametrize("secret", ["token", "password", "header:X-Key"])
 def test_other_secrets_are_bound_to_the_base_url_alone(secret: str) -> None:
     assert oauth().binding_of(secret) == "https://api.acme.example:443"
 
@@ -327,28 +328,41 @@ def test_a_token_that_is_got_has_no_day_entered_by_hand() -> None:
 
 
 def test_a_condition_holds_only_with_the_one_it_stands_on() -> None:
-    grant = When("grant", ("device_code",), also=When("source", ("oauth2", "other")))
-    assert grant.holds({"grant": "device_code", "source": "oauth2"})
-    assert not grant.holds({"grant": "device_code", "source": "entered"})
-    assert not grant.holds({"grant": "refresh_token", "source": "oauth2"})
-    assert not grant.holds({})
+    field, holding = BY_PATH["oauth2.device_url"], MINIMAL | {"oauth2.grant": "device_code"}
+    assert field.applies(holding)
+    assert not field.applies(holding | {"token_source": "entered"})
+    assert not field.applies(holding | {"oauth2.grant": "refresh_token"})
+    assert not field.applies({})
 
 
-def test_a_condition_reads_from_the_widest_to_the_narrowest() -> None:
-    condition = BY_PATH["oauth2.device_url"].required_when
-    assert condition is not None
-    assert described(condition) == (
-        "Authentication Type is bearer, Token Source is oauth2, Grant is device_code"
-    )
+def test_a_required_field_may_be_empty_only_where_it_does_not_apply() -> None:
+    field, holding = BY_PATH["oauth2.device_url"], MINIMAL | {"oauth2.grant": "device_code"}
+    assert field.parse("", MINIMAL) == field.parse("") == ""
+    with pytest.raises(ConfigError, match="Device URL must not be empty"):
+        field.parse("", holding)
+    with pytest.raises(ConfigError, match="Name must not be empty"):
+        BY_PATH["name"].parse("")
+
+
+@pytest.mark.parametrize("field", [f for f in FIELDS if f.options], ids=lambda field: field.path)
+def test_a_choice_is_read_as_what_it_is_and_has_a_label(field: Field) -> None:
+    for value, label in field.choices:
+        read = field.parse(value)
+        assert (type(read), read, str(read)) == (field.options, value, value)
+        assert label
 
 
 def test_a_secret_is_called_by_the_last_word_of_its_path() -> None:
     names = [field.secret_name for field in FIELDS if field.secret]
-    assert names == ["password", "token", "client_secret", "refresh_token", "client_key"]
-    assert {f.secret_name for f in FIELDS if f.sent_to_token_url} == {
+    assert names == [
+        "password",
+        "token",
         "client_secret",
         "refresh_token",
-    }
+        "secret_key",
+        "client_key",
+    ]
+    assert SENT_TO_TOKEN_URL == ("client_secret", "refresh_token")
 
 
 # ── export ───────────────────────────────────────────────────────────────────────────────────────
@@ -447,6 +461,16 @@ def test_a_length_on_the_wire_is_in_bytes(text: str, length: int) -> None:
 
 
 def test_a_secret_tells_whether_a_text_gives_it_away() -> None:
-    assert Secret("key").occurs_in("monkey")
-    assert not Secret("key").occurs_in("lock")
+    assert Secret("hunter2").occurs_in("X-HUNTER2")
+    assert Secret("hunter2").occurs_in("68756e74657232")  # in hexadecimal
+    assert not Secret("hunter2").occurs_in("hunter")
+    assert not Secret("key").occurs_in("monkey")  # so short that it stands in words
+    assert Secret("key").occurs_in("key")
     assert not Secret("").occurs_in("anything")
+
+
+def test_a_header_that_servers_log_does_not_carry_a_token() -> None:
+    for name in ("User-Agent", "accept", "Content-Type"):
+        with pytest.raises(ConfigError) as caught:
+            oauth(token_header=name)
+        assert caught.value.field == "oauth2.token_header"

@@ -30,7 +30,7 @@ from unit.test_oauth2_fields import MINIMAL, oauth
 NOW = 1_800_000_000.0
 CONTENT = TokenContent(Secret("access7"), Secret("refresh"), Secret("proof7"))
 HELD = TokenState(
-    generation=3, serial=2, content=CONTENT, basis="who:how", obtained_at=NOW, lifetime=3600.0
+    generation=3, serial=2, content=CONTENT, basis="who:what:how:", obtained_at=NOW, lifetime=3600.0
 )
 
 
@@ -75,7 +75,7 @@ def test_a_token_with_a_lifetime_of_nothing_is_used_once_and_never_again(after: 
 
 def test_what_is_not_there_and_what_is_over_are_told_apart() -> None:
     assert TokenState().standing(oauth(), NOW) is State.NONE
-    assert HELD.ended().standing(oauth(), NOW) is State.REAUTHORIZATION_NEEDED
+    assert HELD.ended("invalid_grant").standing(oauth(), NOW) is State.REAUTHORIZATION_NEEDED
     assert TokenState(dead=True).standing(oauth(), NOW) is State.REAUTHORIZATION_NEEDED
 
 
@@ -93,28 +93,28 @@ def test_a_token_shows_nothing_of_itself() -> None:
 
 
 def test_the_same_basis_changes_nothing() -> None:
-    assert HELD.for_basis("who:how") is HELD
+    assert HELD.for_basis("who:what:how:") is HELD
 
 
 def test_another_client_begins_anew() -> None:
     failed = HELD.claimed("me", NOW).failed("timeout", now=NOW)
-    assert failed.for_basis("other:how") == TokenState(3, 3, basis="other:how")
-    assert HELD.ended().for_basis("other:how").dead is False
+    assert failed.for_basis("other:what:how:") == TokenState(3, 3, basis="other:what:how:")
+    assert HELD.ended("invalid_grant").for_basis("other:what:how:").dead is False
 
 
 def test_another_secret_keeps_the_consent_and_not_the_token() -> None:
     failed = replace(HELD.failed("invalid_client", now=NOW), dead=True)
-    anew = failed.for_basis("who:new")
+    anew = failed.for_basis("who:what:new:")
     assert anew.content is not None
     assert anew.content.refresh == CONTENT.refresh
     assert anew.standing(oauth(), NOW) is State.EXPIRED
-    assert (anew.basis, anew.generation, anew.serial) == ("who:new", 3, 2)
+    assert (anew.basis, anew.generation, anew.serial) == ("who:what:new:", 3, 2)
     assert (anew.failures, anew.retry_at, anew.error, anew.dead) == (0, 0.0, "", False)
 
 
 def test_another_secret_without_a_token_begins_anew() -> None:
-    failed = TokenState(3, 2, basis="who:how").failed("invalid_client", now=NOW)
-    assert failed.for_basis("who:new") == TokenState(3, 3, basis="who:new")
+    failed = TokenState(3, 2, basis="who:what:how:").failed("invalid_client", now=NOW)
+    assert failed.for_basis("who:what:new:") == TokenState(3, 3, basis="who:what:new:")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,8 @@ def test_another_secret_without_a_token_begins_anew() -> None:
 )
 def test_a_token_depends_on_who_asks_for_what(changed: dict[str, object]) -> None:
     before, after = basis_of(oauth("client_secret")), basis_of(oauth("client_secret", **changed))
-    assert before.partition(":")[0] != after.partition(":")[0]
+    assert before.split(":")[:2] != after.split(":")[:2]
+    assert HELD.for_basis(before).for_basis(after).content is None
 
 
 @pytest.mark.parametrize(
@@ -160,22 +161,70 @@ def versioned(configuration: Configuration, secret: str) -> Configuration:
     return replace(configuration, secrets={secret: replace(state, version=state.version + 1)})
 
 
-def test_another_way_or_version_of_the_client_secret_changes_the_second_part_alone() -> None:
+def test_another_way_or_version_of_the_client_secret_changes_its_part_alone() -> None:
     made = oauth("client_secret")
-    first, _, second = basis_of(made).partition(":")
+    before = basis_of(made).split(":")
     for other in (
         versioned(made, "client_secret"),
         oauth("client_secret", client_auth="basic"),
         oauth(),
     ):
-        assert basis_of(other).partition(":")[0] == first
-        assert basis_of(other).partition(":")[2] != second
+        after = basis_of(other).split(":")
+        assert [old == new for old, new in zip(before, after, strict=True)] == [
+            True,
+            True,
+            False,
+            True,
+        ]
 
 
 def test_a_new_seed_begins_anew() -> None:
     seeded = oauth("refresh_token", grant="refresh_token")
-    first = basis_of(seeded).partition(":")[0]
-    assert basis_of(versioned(seeded, "refresh_token")).partition(":")[0] != first
+    before, after = basis_of(seeded), basis_of(versioned(seeded, "refresh_token"))
+    held = replace(HELD, basis=before, spent=True)
+    anew = held.for_basis(after)
+    assert (anew.content, anew.spent) == (None, False)
+
+
+def test_another_wish_keeps_the_successor_of_an_entered_refresh_token() -> None:
+    held = replace(HELD, basis="who:what:how:seed")
+    wished = held.for_basis("who:else:how:seed")
+    assert (wished.content, wished.lifetime) == (CONTENT, 0.0)
+    # Where a person agreed to the wish before, a person must agree to this one.
+    assert HELD.for_basis("who:else:how:").content is None
+
+
+def test_an_entered_refresh_token_that_was_used_is_not_begun_with_again() -> None:
+    held = replace(HELD, basis="who:what:how:seed")
+    assert held.for_basis("other:what:how:seed").spent
+    asking = TokenState(1, 1, basis="who:what:how:seed").claimed("me", NOW)
+    assert asking.for_basis("other:what:how:seed").spent
+    assert not TokenState(1, 1, basis="who:what:how:seed").for_basis("other:what:how:seed").spent
+
+
+def test_new_settings_do_not_end_the_lease_of_who_is_asking() -> None:
+    asking = TokenState(1, 1, basis="who:what:how:").claimed("me", NOW)
+    for basis in ("who:what:new:", "other:what:how:"):
+        assert asking.for_basis(basis).is_leased(NOW + 1)
+        assert asking.for_basis(basis).tries == 1
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        {"kind": "Bearer x\r\nX-Evil: 1"},
+        {"kind": "Basic"},
+        {"lifetime": "x"},
+        {"basis": None},
+        {"obtained_at": None},
+        {"new_fact": 1},
+        {"dead": "no"},
+    ],
+    ids=str,
+)
+def test_facts_that_outkey_did_not_write_are_refused(fact: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=next(iter(fact))):
+        TokenState.from_facts(HELD.facts() | fact, 1, 1, None)
 
 
 def test_a_left_over_seed_does_not_matter_to_another_grant() -> None:
@@ -183,10 +232,10 @@ def test_a_left_over_seed_does_not_matter_to_another_grant() -> None:
     assert basis_of(made) == basis_of(versioned(made, "refresh_token"))
 
 
-def test_a_basis_is_two_fingerprints_whatever_the_order_of_the_parameters() -> None:
+def test_a_basis_is_fingerprints_whatever_the_order_of_the_parameters() -> None:
     one, other = ({"a": "1", "b": "2"}, {"b": "2", "a": "1"})
     assert basis_of(oauth(extra=one)) == basis_of(oauth(extra=other))
-    assert re.fullmatch(r"[0-9a-f]{32}:[0-9a-f]{32}", basis_of(oauth("client_secret")))
+    assert re.fullmatch(r"([0-9a-f]{32}:){3}", basis_of(oauth("client_secret")))
 
 
 # ── one renewal at a time ────────────────────────────────────────────────────────────────────────
@@ -211,7 +260,11 @@ def test_a_lease_ends_by_itself(after: float, leased: bool) -> None:  # noqa: FB
 def test_nobody_holds_a_lease_at_first_and_after_its_end() -> None:
     assert not HELD.is_leased(NOW)
     claimed = HELD.claimed("me", NOW)
-    for state in (claimed.released(), claimed.failed("timeout", now=NOW), claimed.ended()):
+    for state in (
+        claimed.released(),
+        claimed.failed("timeout", now=NOW),
+        claimed.ended("invalid_grant"),
+    ):
         assert (state.holder, state.is_leased(NOW)) == ("", False)
 
 
@@ -251,7 +304,7 @@ def test_nothing_waits_at_first() -> None:
 
 
 def test_what_only_a_person_can_mend_keeps_the_token_itself() -> None:
-    ended = HELD.claimed("me", NOW).ended()
+    ended = HELD.claimed("me", NOW).ended("invalid_grant")
     assert (ended.dead, ended.error, ended.content) == (True, "invalid_grant", CONTENT)
 
 
@@ -277,7 +330,7 @@ def test_a_new_token_replaces_everything_but_the_refresh_token() -> None:
         generation=3,
         serial=3,
         content=TokenContent(Secret("access8"), Secret("refresh"), key),
-        basis="who:how",
+        basis="who:what:how:",
         kind="DPoP",
         scope="read",
         obtained_at=NOW + 9,
@@ -336,7 +389,7 @@ def test_what_was_never_packed_is_refused_without_being_shown(packed: str) -> No
         TokenState(),
         HELD,
         HELD.claimed("me", NOW).failed("timeout", now=NOW).claimed("you", NOW),
-        replace(HELD, kind="DPoP", scope="read ä", after_rejection=True).ended(),
+        replace(HELD, kind="DPoP", scope="read ä", after_rejection=True).ended("invalid_grant"),
     ],
     ids=["nothing", "token", "in trouble", "at its end"],
 )

@@ -25,6 +25,7 @@ def test_only_these_files_reveal_a_secret() -> None:
     assert callers_of("reveal") == {
         "adapters/keyring.py",
         "adapters/keyring_file.py",
+        "adapters/scripts_locked/link.py",
         "adapters/scrub.py",
         "adapters/secrets_envelope.py",
         "adapters/signer_jose.py",

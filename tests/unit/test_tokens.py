@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import parse_qs
@@ -12,6 +13,7 @@ import pytest
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
+from outkey.core.choices import Network
 from outkey.core.config import Configuration
 from outkey.core.errors import (
     AuditUnavailable,
@@ -25,6 +27,7 @@ from outkey.core.errors import (
     StorageUnavailable,
     TimedOut,
     TokenEndpointFailed,
+    UnknownConfiguration,
 )
 from outkey.core.message import Request, Response, ResponseHeaders
 from outkey.core.oauth2.grants import consent_for
@@ -216,7 +219,7 @@ def test_whoever_needs_a_token_waits_for_the_one_who_gets_it() -> None:
             provider.live.add("theirs-token")
             body = json.dumps({"access_token": "theirs-token", "expires_in": 60}).encode()
             granted = TokenKeeper(fake.gateway.sender, made)._granted(
-                other, Response(200, body=body), at=fake.clock.now(), proof_key=None
+                other, Response(200, body=body), [], None, fake.clock.now()
             )
             assert fake.ports.tokens.swap(made, other, granted)
 
@@ -238,7 +241,7 @@ def test_a_lease_that_ended_is_taken_over_and_the_late_answer_discarded() -> Non
         claimed = kept(fake)
         body = json.dumps({"access_token": "theirs-token", "expires_in": 900}).encode()
         granted = keeper(fake)._granted(
-            claimed, Response(200, body=body), at=fake.clock.now(), proof_key=None
+            claimed, Response(200, body=body), [], None, fake.clock.now()
         )
         assert fake.ports.tokens.swap(made, claimed, granted)
         return provider.granted()
@@ -265,7 +268,7 @@ def test_waiting_for_another_process_has_an_end() -> None:
         drive(TokenKeeper(sender, made).get(), fake.gateway._world)
     assert caught.value.reason == "waiting"
     with pytest.raises(TokenEndpointFailed):
-        TokenKeeper(sender, made).forget()
+        drive(TokenKeeper(sender, made).forget(), fake.gateway._world)
 
 
 def test_a_lease_of_a_clock_that_was_set_back_binds_nobody() -> None:
@@ -306,9 +309,9 @@ def test_a_fork_in_the_middle_of_a_renewal_leaves_nobody_waiting() -> None:
 def test_many_configurations_do_not_fill_the_memory() -> None:
     provider = Provider()
     fake = world(provider)
-    held = fake.gateway.sender.held
+    held, made = fake.gateway.sender.held, fake.ports.configurations.get("acme")
     for number in range(2001):
-        held.hold(str(number), None, TokenState(), leeway=0, wall=0, now=0)
+        held.hold(str(number), made, TokenState(), wall=0, now=0)
     assert len(held._held) < 2001
 
 
@@ -363,9 +366,7 @@ def test_a_token_that_somebody_renewed_meanwhile_is_used_and_none_is_asked_for()
     provider.live = {"newer-token"}
     body = json.dumps({"access_token": "newer-token", "expires_in": 900}).encode()
     state, made = kept(fake), fake.ports.configurations.get("acme")
-    granted = keeper(fake)._granted(
-        state, Response(200, body=body), at=fake.clock.now(), proof_key=None
-    )
+    granted = keeper(fake)._granted(state, Response(200, body=body), [], None, fake.clock.now())
     fake.ports.tokens.swap(made, state, granted)
     assert send(fake).status == 200
     assert len(provider.asked) == 1
@@ -962,9 +963,22 @@ def test_a_proof_goes_with_token_and_api_requests_and_a_nonce_is_taken_up() -> N
 
 def test_a_proof_without_its_key_is_refused() -> None:
     provider = Provider(token_type="DPoP")
-    fake = world(provider)
+    fake = world(provider, oauth2__dpop=True)
+    send(fake)
+    content = kept(fake).content
+    assert content is not None
+    put(fake, content=replace(content, proof_key=None))
     with pytest.raises(ReauthorizationNeeded):
         send(fake)
+
+
+@pytest.mark.parametrize(("asked", "given"), [(True, "Bearer"), (False, "DPoP")])
+def test_a_token_of_another_type_than_was_asked_for_is_not_used(asked: bool, given: str) -> None:  # noqa: FBT001 - a parameter of the test
+    provider = Provider(token_type=given)
+    fake = world(provider, oauth2__dpop=asked)
+    with pytest.raises(TokenEndpointFailed) as caught:
+        send(fake)
+    assert caught.value.reason == "token_type"
 
 
 # ── discovery ────────────────────────────────────────────────────────────────────────────────
@@ -1020,9 +1034,10 @@ def test_a_loan_carries_the_token_and_another_after_it_was_refused() -> None:
 def test_only_a_refusal_of_the_token_is_worth_another_loan() -> None:
     fake = world(Provider())
     loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/", [])
-    assert fake.gateway.is_rejected(loan, 401, [])
-    assert not fake.gateway.is_rejected(loan, 403, [])
-    assert not fake.gateway.is_rejected(replace(loan, token=None), 401, [])
+    assert fake.gateway.settle(loan, 401)
+    assert not fake.gateway.settle(loan, 403)
+    assert not fake.gateway.settle(loan, 0)
+    assert not fake.gateway.settle(replace(loan, token=None), 401)
     other = fake.gateway.lend("acme", "GET", "https://api.acme.example/", [], rejected=loan)
     fake.gateway.settle(other, 200)
     assert (
@@ -1040,17 +1055,12 @@ def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
 def test_what_people_do_with_a_token_is_recorded_first() -> None:
     fake = world(Provider(), **REVOKING)
     desk = Desk(MemoryRegistry(), fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
-    assert desk.renew_token(fake.gateway, "acme").state is State.FRESH
-    desk.revoke_token(fake.gateway, "acme")
-    desk.forget_token(fake.gateway, "acme")
-    assert desk.authorize(fake.gateway, "acme").status().state is State.NONE
+    desk.token(fake.gateway, "acme", Tag.TOKEN_RENEWED).renew()
+    assert desk.token(fake.gateway, "acme", Tag.TOKEN_REVOKED).status().state is State.FRESH
+    with pytest.raises(UnknownConfiguration):
+        desk.token(fake.gateway, "unknown", Tag.TOKEN_AUTHORIZED)
     tags = [event.tag for event in fake.audit.events if isinstance(event, Change)]
-    assert tags == [
-        Tag.TOKEN_RENEWED,
-        Tag.TOKEN_REVOKED,
-        Tag.TOKEN_FORGOTTEN,
-        Tag.TOKEN_AUTHORIZED,
-    ]
+    assert tags == [Tag.TOKEN_RENEWED, Tag.TOKEN_REVOKED]
 
 
 def test_a_failure_that_came_too_late_is_not_kept() -> None:
@@ -1169,3 +1179,166 @@ def test_storage_that_fails_for_everybody_is_said() -> None:
     keeping = with_storage(fake, FailingTokens(fake.clock, 1000, always=True))
     with pytest.raises(StorageUnavailable):
         drive(keeping.get(), fake.gateway._world)
+
+
+# ── what an attacker tried ───────────────────────────────────────────────────────────────────
+
+
+def changed_meanwhile(fake: FakeWorld, **values: object) -> None:
+    """Save other settings, as an editor would while requests are on their way."""
+    other = configuration(**(OAUTH | values))
+    fake.ports.configurations._configurations["acme"] = other  # type: ignore[attr-defined]
+
+
+def test_other_wishes_do_not_use_an_entered_refresh_token_twice() -> None:
+    provider = Provider(refresh_token="second-refresh-token")
+    fake = world(provider, oauth2__grant="refresh_token")
+    send(fake)
+    changed_meanwhile(fake, oauth2__grant="refresh_token", oauth2__audience="other")
+    assert send(fake).status == 200
+    used = [form["refresh_token"] for form in provider.asked]
+    assert used == ["first-refresh-token", "second-refresh-token"]
+
+
+def test_forgetting_during_the_first_renewal_does_not_use_the_token_twice() -> None:
+    provider = Provider(refresh_token="second-refresh-token")
+    fake = world(provider, oauth2__grant="refresh_token")
+
+    def forgotten() -> Response:
+        fake.gateway.token("acme").forget()
+        return provider.granted()
+
+    provider.token_answers.append(forgotten)
+    with pytest.raises(ReauthorizationNeeded):
+        send(fake)
+    assert len(provider.asked) == 1
+
+
+def test_a_send_that_began_before_does_not_wipe_a_consent_given_since() -> None:
+    provider = Provider(refresh_token="second-refresh-token")
+    fake = world(provider, **CODE)
+    old = keeper(fake)
+    changed_meanwhile(fake, **CODE, oauth2__scope="other")
+    consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
+    fake.gateway.token("acme").redeem(Secret("the-code-of-the-consent"), consent)
+    with pytest.raises(ReauthorizationNeeded):
+        drive(old.get(), fake.gateway._world)
+    assert fake.gateway.token("acme").status().state is State.FRESH
+
+
+@pytest.mark.parametrize("echoed", ["second-refresh-token", "first-refresh-token"])
+def test_a_refresh_token_that_comes_back_as_a_scope_is_not_kept_in_plain(echoed: str) -> None:
+    provider = Provider(refresh_token="second-refresh-token", expires_in=10)
+    fake = world(provider, oauth2__grant="refresh_token")
+    send(fake)
+    del provider.extra["refresh_token"]
+    provider.extra["scope"] = f"read rt={echoed}"
+    fake.clock.advance(20)
+    send(fake)
+    assert kept(fake).scope == ""
+
+
+def test_an_api_that_takes_and_refuses_in_turn_does_not_cause_a_storm() -> None:
+    provider = Provider()
+    fake = world(provider)
+    for _ in range(50):
+        provider.api_answers = [Response(200), Response(401), Response(401)]
+        send(fake)
+        send(fake)
+    assert len(provider.asked) <= 6
+
+
+def test_plain_http_is_refused_also_for_what_people_do() -> None:
+    provider = Provider()
+    plain = {
+        "oauth2__token_url": "http://auth.acme.example/token",
+        "oauth2__revocation_url": "http://auth.acme.example/revoke",
+        "oauth2__introspection_url": "http://auth.acme.example/introspect",
+    }
+    fake = world(provider, **CODE, **plain)
+    consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
+    for act in (
+        lambda desk: desk.redeem(Secret("the-code-of-the-consent"), consent),
+        lambda _: fake.gateway.discover("http://auth.acme.example", Network.PUBLIC),
+    ):
+        with pytest.raises(EgressDenied):
+            act(fake.gateway.token("acme"))
+    assert provider.asked == []
+
+
+def test_a_private_key_is_not_sent_because_another_way_was_chosen() -> None:
+    for way in ("body", "basic", "basic_raw", "client_secret_jwt"):
+        provider = Provider()
+        fake = world(provider, oauth2__client_auth=way)
+        fake.secrets.values["client_secret"] = "-----BEGIN PRIVATE KEY-----\nAAAA"
+        with pytest.raises(ConfigError) as caught:
+            send(fake)
+        assert (caught.value.field, provider.asked) == ("client_secret", [])
+
+
+def test_recording_that_takes_long_does_not_outlive_the_lease() -> None:
+    provider = Provider()
+    fake = world(provider)
+    recorded = fake.audit.intend
+
+    def slow(intent: Intent) -> str:
+        fake.clock.advance(5)
+        return recorded(intent)
+
+    fake.audit.intend = slow  # type: ignore[method-assign]
+    send(fake)
+    route = fake.transport.sent[0][1]
+    assert route.time_left <= 7
+
+
+def test_waiting_for_a_token_ends_with_the_request_s_own_time() -> None:
+    provider = Provider()
+    fake = world(provider, limits__total_timeout=1)
+    put(fake, holder="somebody", leased_until=fake.clock.now() + LEASE_SECONDS)
+    with pytest.raises(TokenEndpointFailed):
+        send(fake)
+    assert fake.clock.monotonic() < 2
+
+
+def test_a_person_who_insists_has_a_replaced_reference_tried() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__grant="refresh_token")
+    provider.refuse("invalid_grant")
+    with pytest.raises(ReauthorizationNeeded):
+        send(fake)
+    fake.secrets.values["refresh_token"] = "another-refresh-token"
+    with pytest.raises(ReauthorizationNeeded):
+        send(fake)
+    assert fake.gateway.token("acme").renew().state is State.FRESH
+    assert provider.asked[-1]["refresh_token"] == "another-refresh-token"
+
+
+def test_a_renewal_that_was_broken_off_twice_is_tried_again_by_who_insists() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__grant="refresh_token")
+    put(fake, holder="crashed", leased_until=fake.clock.now() - 1, tries=2)
+    with pytest.raises(ReauthorizationNeeded):
+        send(fake)
+    assert fake.gateway.token("acme").status().error == "interrupted"
+    assert fake.gateway.token("acme").renew().state is State.FRESH
+
+
+def test_a_device_code_outlives_a_hiccup_of_the_provider() -> None:
+    provider, fake = device_world()
+    provider.token_answers += [ConnectionFailed(), ConnectionFailed(), TimedOut(), Response(503)]
+    desk = fake.gateway.token("acme")
+    desk.wait_for(desk.device_code(), lambda _: None)
+    assert desk.status().state is State.FRESH
+
+
+def test_no_frame_of_a_failed_answer_holds_it() -> None:
+    provider = Provider()
+    fake = world(provider)
+    provider.token_answers.append(provider.granted(token_type="mac"))
+    with pytest.raises(TokenEndpointFailed) as caught:
+        send(fake)
+    assert caught.value.__context__ is None
+    frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
+    ours = [frame for frame in frames if "test" not in frame.f_code.co_filename]
+    assert ours
+    assert "access-token-" not in " ".join(repr(frame.f_locals) for frame in ours)

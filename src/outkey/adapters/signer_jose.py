@@ -100,11 +100,7 @@ def _usual(known: Mapping[str, Any]) -> str:
 def _private_key(text: str) -> "ECKey | RSAKey":
     jwk = _library("jwk")
     try:
-        if text.startswith("{"):
-            key = jwk.import_key(json.loads(text))
-        else:
-            kind = jwk.RSAKey if "RSA" in _kind_of(text) else jwk.ECKey
-            key = kind.import_key(text)
+        key = jwk.import_key(json.loads(text)) if text.startswith("{") else _from_pem(jwk, text)
         usable = key.is_private and key.key_type in {"RSA", "EC"}
     except Exception:  # noqa: BLE001 - whatever it is, it may hold the key
         usable = False
@@ -118,13 +114,14 @@ def _private_key(text: str) -> "ECKey | RSAKey":
     return made
 
 
-def _kind_of(pem: str) -> str:
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
-
-    return type(load_pem_private_key(pem.encode(), None)).__name__
+def _from_pem(jwk: Any, text: str) -> Any:  # noqa: ANN401 - the library's module and key
+    with suppress(Exception):  # another kind of key, or none at all
+        return jwk.RSAKey.import_key(text)
+    return jwk.ECKey.import_key(text)
 
 
 def _hash(token: str) -> str:
+    """Return what a proof knows a token by (RFC 9449 §4.2, ath)."""
     digest = hashlib.sha256(token.encode("ascii")).digest()
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from outkey.adapters.process_lock import ProcessLock
 from outkey.core.config import Configuration
 from outkey.core.oauth2.token import TokenState
 
@@ -12,6 +13,7 @@ class MemoryTokens:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._states: dict[str, TokenState] = {}
+        self._lock = ProcessLock()
         self.now = now
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
@@ -24,11 +26,9 @@ class MemoryTokens:
     ) -> TokenState | None:
         """Put a state in the place of exactly that one; None if it was not there any more."""
         new = replace(after, generation=before.generation + 1)
-        if before.generation == 0:
-            found = self._states.setdefault(configuration.name, new)
-            return new if found is new else None
-        kept = self._states.get(configuration.name, TokenState())
-        if kept.generation != before.generation:
-            return None
-        self._states[configuration.name] = new
+        with self._lock:
+            kept = self._states.get(configuration.name, TokenState())
+            if kept.generation != before.generation:
+                return None
+            self._states[configuration.name] = new
         return new

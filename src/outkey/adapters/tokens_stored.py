@@ -6,6 +6,7 @@ from outkey.adapters.secrets_envelope import seal, unseal
 from outkey.adapters.secrets_stored import Rings
 from outkey.core.config import Configuration
 from outkey.core.envelope import TokenRow, key_name_of, token_place
+from outkey.core.errors import SecretUnreadable
 from outkey.core.oauth2.token import TokenContent, TokenState
 from outkey.ports import TokenRows
 
@@ -24,12 +25,21 @@ class StoredTokens:
         row = self._rows.read(configuration)
         if row is None:
             return TokenState()
+        if not opened:
+            return TokenState(row.generation, row.serial)
         content, origin = None, configuration.binding_of("client_secret")
-        if opened and row.sealed is not None and row.origin == origin:
+        if row.sealed is not None and row.origin == origin:
             ring = self._keys.ring(key_name_of(row.sealed))
             place = token_place(configuration.record, row.serial, origin)
             content = TokenContent.unpacked(unseal(row.sealed, place, ring))
-        return TokenState.from_facts(row.facts, row.generation, row.serial, content)
+        try:
+            return TokenState.from_facts(row.facts, row.generation, row.serial, content)
+        except ValueError:
+            raise SecretUnreadable(
+                "the stored token is not as outkey wrote it",
+                hint="Forget it: outkey token forget NAME.",
+                field="token",
+            ) from None
 
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState

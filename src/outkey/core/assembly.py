@@ -4,11 +4,12 @@ import json as json_module
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import assert_never
 from urllib.parse import urlencode
 
 from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError, RedirectBlocked
-from outkey.core.flow import NeedToken, Send
+from outkey.core.flow import NeedProof, NeedToken, RunScript, Send
 from outkey.core.headers import check_name, check_value, compose, tidy_value
 from outkey.core.message import Header, Request, Response, Source
 from outkey.core.oauth2.token import AccessToken
@@ -17,7 +18,7 @@ from outkey.core.schemes import scheme_of
 from outkey.core.secret import Secret
 
 SecretOpener = Callable[[str], Secret]
-_PLACEHOLDER = AccessToken(Secret("a-token-that-is-not-fetched-yet"))
+PLACEHOLDER = AccessToken(Secret("a-token-that-is-not-fetched-yet"))
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # Identity of the client and what it can read; a header row or the caller may override these.
@@ -102,18 +103,28 @@ def authenticated(
     request: Request,
     configuration: Configuration,
     secret: SecretOpener,
-    token: AccessToken = _PLACEHOLDER,
+    token: AccessToken = PLACEHOLDER,
     proof: Callable[[Request, AccessToken], Secret] = lambda _request, token: token.value,
+    signed: Callable[[Request], tuple[Header, ...]] = lambda _request: (),
 ) -> Request:
     """Return the first request that the configuration's scheme would send, without sending it.
 
-    With a token of OAuth 2.0, if there is one; else something stands in its place.
+    With a token of OAuth 2.0, if there is one; else something stands in its place. With what a
+    script gives, if somebody runs it.
     """
     flow = scheme_of(configuration, secret).flow(with_rows(request, configuration, secret))
     try:
         step = next(flow)
         while not isinstance(step, Send):
-            step = flow.send(token if isinstance(step, NeedToken) else proof(*step))
+            match step:
+                case NeedToken():
+                    step = flow.send(token)
+                case NeedProof(about, used):
+                    step = flow.send(proof(about, used))
+                case RunScript(about):
+                    step = flow.send(signed(about))
+                case _:
+                    assert_never(step)
     finally:
         flow.close()
     return step.request.with_headers(compose(step.request.headers))

@@ -11,26 +11,20 @@ from enum import StrEnum
 from functools import partial
 
 from outkey.core.assembly import SecretOpener, authenticated
-from outkey.core.config import (
-    AuthenticationType,
-    ClientAuth,
-    Configuration,
-    Environment,
-    Network,
-    NoAuthReason,
-)
+from outkey.core.choices import AuthenticationType, ClientAuth, Environment, Network, NoAuthReason
+from outkey.core.config import Configuration
 from outkey.core.errors import (
     AuthenticationRequired,
     EgressDenied,
     InactiveConfiguration,
     OutkeyError,
 )
+from outkey.core.fields import SENT_TO_TOKEN_URL
 from outkey.core.headers import tidy_token, tidy_value
 from outkey.core.jwt import expiry_of
 from outkey.core.message import Request
 
 _LONG = 4 * 1024
-_SENT = frozenset({"client_secret", "refresh_token"})
 WARN_DAYS = 30
 
 
@@ -182,7 +176,10 @@ def _about_secrets(configuration: Configuration, secret: SecretOpener) -> Iterat
         yield from _about(secret, "token", tidy_token, "surrounding blanks or a Bearer prefix were")
     for name in configuration.needed_secrets():
         # A private key is text of several lines, with one more break at its end.
-        if name in _SENT and configuration.oauth2.client_auth is not ClientAuth.PRIVATE_KEY_JWT:
+        if (
+            name in SENT_TO_TOKEN_URL
+            and configuration.oauth2.client_auth is not ClientAuth.PRIVATE_KEY_JWT
+        ):
             yield from _about(secret, name, tidy_value, "surrounding blanks were")
     for row in configuration.headers:
         if row.secret:

@@ -4,49 +4,29 @@ Attributes carry the names of `fields.py`, which also holds their defaults, so t
 said twice; a test compares the two.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
-from enum import StrEnum
+from operator import attrgetter
 
+from outkey.core.choices import (
+    AuthenticationType,
+    BodyFormat,
+    Choice,
+    ClientAuth,
+    Environment,
+    Grant,
+    Network,
+    NoAuthReason,
+    TokenSource,
+)
 from outkey.core.errors import ConfigError, SecretRebindRequired
 from outkey.core.field_kinds import Kind
-from outkey.core.fields import BY_PATH, FIELDS
+from outkey.core.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.headers import check_name, check_value, looks_like_credential, tidy_value
 from outkey.core.message import TlsSettings
 from outkey.core.origin import Location, Origin, parse_base_url, parse_endpoint
 from outkey.core.reference import Reference, is_reference
-
-
-class AuthenticationType(StrEnum):
-    """How a request proves who sends it."""
-
-    NONE = "none"
-    BASIC = "basic"
-    BEARER = "bearer"
-
-
-class Environment(StrEnum):
-    """What the external system is used for."""
-
-    DEVELOPMENT = "development"
-    TEST = "test"
-    PRODUCTION = "production"
-
-
-class Network(StrEnum):
-    """Where the external system may live."""
-
-    PUBLIC = "public"
-    INTERNAL = "internal"
-
-
-class NoAuthReason(StrEnum):
-    """Why a configuration sends no credentials."""
-
-    INTERNAL = "internal"
-    DEVELOPMENT = "development"
-    PUBLIC_API = "public_api"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +70,6 @@ def successor(
     return SecretState(origin, reference, before.version + 1 if before else 1, set_at, set_by)
 
 
-class Grant(StrEnum):
-    """How tokens are got."""
-
-    CLIENT_CREDENTIALS = "client_credentials"
-    REFRESH_TOKEN = "refresh_token"  # noqa: S105 - the name of a grant
-    AUTHORIZATION_CODE = "authorization_code"
-    DEVICE_CODE = "device_code"
-
-
-class ClientAuth(StrEnum):
-    """How the application proves itself at the Token URL."""
-
-    BODY = "body"
-    BASIC = "basic"
-    BASIC_RAW = "basic_raw"
-    CLIENT_SECRET_JWT = "client_secret_jwt"  # noqa: S105 - the name of a method
-    PRIVATE_KEY_JWT = "private_key_jwt"
-    MTLS = "mtls"
-
-
 @dataclass(frozen=True, slots=True)
 class OAuth2Settings:
     """The OAuth 2.0 tab."""
@@ -127,7 +87,7 @@ class OAuth2Settings:
     revocation_url: str
     introspection_url: str
     issuer: str
-    body_format: str
+    body_format: BodyFormat
     token_header: str
     dpop: bool
     leeway_seconds: float
@@ -170,8 +130,10 @@ class Configuration:
     authentication_type: AuthenticationType
     no_auth_reason: NoAuthReason | None
     username: str
-    token_source: str
+    token_source: TokenSource
     token_expires_on: date | None
+    script_enabled: bool
+    script: str = field(repr=False)
     oauth2: OAuth2Settings
     tls: TlsSettings
     limits: Limits
@@ -197,20 +159,32 @@ class Configuration:
     @property
     def uses_oauth2(self) -> bool:
         """Whether tokens are got from a Token URL."""
-        return self.sends_token and self.token_source == "oauth2"  # noqa: S105 - a choice
+        return self.sends_token and self.token_source is TokenSource.OAUTH2
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether a script signs each request."""
+        return self.script_enabled and bool(self.script)
+
+    @property
+    def script_secret(self) -> str | None:
+        """The name of the secret that a script is given; the first of these that there is."""
+        if "secret_key" in self.secrets:
+            return "secret_key"
+        if self.authentication_type is AuthenticationType.BASIC:
+            return "password"
+        return "token" if self.sends_token and not self.uses_oauth2 else None
 
     def needed_secrets(self) -> list[str]:
         """Return the names of the secrets that sending with this configuration opens."""
-        known = {
-            "authentication_type": self.authentication_type,
-            "token_source": self.token_source,
-            "oauth2.grant": self.oauth2.grant,
-        }
-        needed = [f.secret_name for f in FIELDS if f.secret and f.is_required(known)]
+        known = self.values()
+        needed = [f.secret_name for f in FIELDS if f.secret and f.required and f.applies(known)]
         if self.uses_oauth2 and self._proves_itself_by_secret():
             needed.append("client_secret")
         if self.tls.client_certificate:
             needed.append("client_key")
+        if self.is_scripted and "secret_key" in self.secrets:
+            needed.append("secret_key")
         return needed + [row.secret_field for row in self.headers if row.secret]
 
     def _proves_itself_by_secret(self) -> bool:
@@ -229,7 +203,9 @@ class Configuration:
         alone would be sent the tokens that it is exchanged for.
         """
         base = self.base.origin.bound
-        if secret not in _SENT_TO_TOKEN_URL or not self.oauth2.token_url:
+        # The client certificate identifies us at the Token URL too.
+        sent = secret in SENT_TO_TOKEN_URL or (secret == "client_key" and self.uses_oauth2)  # noqa: S105 - a name
+        if not sent or not self.oauth2.token_url:
             return base
         return f"{parse_endpoint(self.oauth2.token_url, secret).origin.bound} {base}"
 
@@ -246,16 +222,12 @@ class Configuration:
 
     def values(self) -> dict[str, object]:
         """Return the values by field path, as `build` takes them; what has none is left out."""
-        found: dict[str, object] = {}
-        for known in FIELDS:
-            if known.kind in {Kind.SECRET, Kind.ROWS} or known.path == "name":
-                continue
-            value: object = self
-            for part in known.path.split("."):
-                value = getattr(value, part)
-            if value is not None:
-                found[known.path] = str(value) if isinstance(value, StrEnum) else value
-        return found
+        found = {path: attrgetter(path)(self) for path in _VALUES}
+        return {
+            path: str(value) if isinstance(value, Choice) else value
+            for path, value in found.items()
+            if value is not None
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,16 +246,9 @@ _SECTIONS = {
     "limits": Limits,
     "verification": Verification,
 }
+_DEFAULT_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent"})
 _AT_TOKEN_ORIGIN = ("oauth2.device_url", "oauth2.revocation_url", "oauth2.introspection_url")
-_SENT_TO_TOKEN_URL = frozenset(f.secret_name for f in FIELDS if f.sent_to_token_url)
-_CHOICES: dict[str, type[StrEnum]] = {
-    "environment": Environment,
-    "network": Network,
-    "authentication_type": AuthenticationType,
-    "no_auth_reason": NoAuthReason,
-    "oauth2.grant": Grant,
-    "oauth2.client_auth": ClientAuth,
-}
+_VALUES = {f.path: f for f in FIELDS if f.kind not in {Kind.SECRET, Kind.ROWS} and f.path != "name"}
 
 
 def build(
@@ -298,52 +263,64 @@ def build(
 
     References are bound to the origin that the configuration has now; states stay as they are.
     """
-    top: dict[str, object] = {"name": name}
-    sections: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
-    for known in FIELDS:
-        if known.kind in {Kind.SECRET, Kind.ROWS} or known.path == "name":
-            continue
-        if known.path in values or known.required:
-            value = known.parse(values.get(known.path, ""))
-        else:
-            value = dict(known.default) if isinstance(known.default, dict) else known.default
-        if known.path in _CHOICES and value:
-            value = _CHOICES[known.path](str(value))
-        section, dot, key = known.path.partition(".")
-        (sections[section] if dot else top)[key or section] = value
+    read: dict[str, object] = {"name": BY_PATH["name"].parse(name)}
+    for path, known in _VALUES.items():
+        said = path in values or known.default is not None
+        read[path] = known.parse(values.get(path, known.default), read) if said else None
     for path in values:
         if path not in BY_PATH:
             raise ConfigError("there is no such field", field=path)
-    _refuse_incomplete(top, sections["oauth2"])
-    top |= {section: _SECTIONS[section](**content) for section, content in sections.items()}
+    header = str(read["oauth2.token_header"])
+    if check_name(header, field="oauth2.token_header").lower() in _DEFAULT_HEADERS:
+        raise BY_PATH["oauth2.token_header"].refuse("must not be one that servers log or change")
+    _refuse_two_hosts(read)
     for row in headers:
         check_name(row.key, field="headers")
         check_value(row.value, field=row.secret_field)
-    base = parse_base_url(str(top["base_url"]))
-    states = dict(secrets or {})
-    top |= {"headers": headers, "secrets": states}
-    made = Configuration(**top, base=base)  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
-    for secret, reference in (references or {}).items():
-        before, binding = states.get(secret), made.binding_of(secret)
-        named = before is not None and before.reference == reference
-        if before is None or not named or before.origin != binding:
-            states[secret] = successor(before, binding, reference)
-    return made
+    made = Configuration(
+        **_sorted(read),  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
+        headers=headers,
+        secrets=dict(secrets or {}),
+        base=parse_base_url(str(read["base_url"])),
+    )
+    return replace(made, secrets=_bound(made, references or {}))
 
 
-def _refuse_incomplete(top: Mapping[str, object], oauth2: Mapping[str, object]) -> None:
-    """Refuse a way of getting tokens that lacks an address, or would give a secret to two hosts."""
-    known = dict(top) | {f"oauth2.{key}": value for key, value in oauth2.items()}
-    for entry in FIELDS:
-        if not entry.secret and entry.is_required(known) and not known[entry.path]:
-            raise entry.refuse("must not be empty")
-    check_name(str(oauth2["token_header"]), field="oauth2.token_header")
+def _refuse_two_hosts(read: Mapping[str, object]) -> None:
+    """Refuse addresses that would give a secret to another host than the Token URL's."""
     for path in _AT_TOKEN_ORIGIN:
-        if known[path] and known["oauth2.token_url"]:
-            token = parse_endpoint(str(known["oauth2.token_url"]), "oauth2.token_url").origin
-            if parse_endpoint(str(known[path]), path).origin != token:
+        if read[path] and read["oauth2.token_url"]:
+            token = parse_endpoint(str(read["oauth2.token_url"]), "oauth2.token_url").origin
+            if parse_endpoint(str(read[path]), path).origin != token:
                 reason = "must be at the Token URL's origin, since the Client Secret goes there"
                 raise BY_PATH[path].refuse(reason)
+
+
+def _sorted(read: Mapping[str, object]) -> dict[str, object]:
+    """Return values by field path as the arguments of a configuration, with its sections made."""
+    parts: dict[str, dict[str, object]] = {section: {} for section in ("", *_SECTIONS)}
+    for path, value in read.items():
+        section, _, key = path.rpartition(".")
+        parts[section][key] = value
+    return parts.pop("") | {name: _SECTIONS[name](**part) for name, part in parts.items()}
+
+
+def _bound(made: Configuration, references: Mapping[str, Reference]) -> dict[str, SecretState]:
+    """Return the secrets with these references bound; one that is as it was has no new version."""
+    states = dict(made.secrets)
+    for secret, reference in references.items():
+        before, binding = states.get(secret), made.binding_of(secret)
+        if before is None or (before.reference, before.origin) != (reference, binding):
+            states[secret] = successor(before, binding, reference)
+    return states
+
+
+def kept_secrets(
+    secrets: Mapping[str, SecretState], headers: Iterable[HeaderRow]
+) -> dict[str, SecretState]:
+    """Return the secrets without those of rows that are gone."""
+    rows = {row.secret_field for row in headers if row.secret}
+    return {n: state for n, state in secrets.items() if n in rows or not n.startswith("header:")}
 
 
 def header_row(key: str, value: str | None, *, secret: bool | None, place: str) -> HeaderRow:

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from outkey.core.challenge import Challenge, parse_challenges
-from outkey.core.config import AuthenticationType, Configuration
+from outkey.core.choices import AuthenticationType
+from outkey.core.config import Configuration
 from outkey.core.errors import Cause
 from outkey.core.message import Response
 

@@ -10,14 +10,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from outkey.core.config import Configuration, HeaderRow, SyncLine, build, header_row
+from outkey.core.config import (
+    Configuration,
+    HeaderRow,
+    SyncLine,
+    build,
+    header_row,
+    kept_secrets,
+)
 from outkey.core.errors import ConfigError
 from outkey.core.field_kinds import Kind, check_method
-from outkey.core.fields import BY_PATH, FIELDS
+from outkey.core.fields import BY_PATH, FIELDS, SECTIONS
 from outkey.core.headers import MAX_HEADERS
 from outkey.core.reference import Reference, parse_reference
 
-_SECTIONS = frozenset(path.partition(".")[0] for path in BY_PATH if "." in path)
 _CONFIGURATION_KEYS = sorted({path.partition(".")[0] for path in BY_PATH} - {"name"})
 _ROW_KEYS = ["key", "secret", "value"]
 _LINE_KEYS = ["configuration", "method", "path"]
@@ -42,18 +48,12 @@ class Draft:
         """Return what is stored with what is named put in its place."""
         with _naming(self.name):
             headers = stored.headers if self.headers is None else self.headers
-            rows = {row.secret_field for row in headers if row.secret}
-            kept = {
-                name: state
-                for name, state in stored.secrets.items()
-                if name in rows or not name.startswith("header:")
-            }
             merged = build(
                 self.name,
                 stored.values() | dict(self.values),
                 headers=headers,
                 references=self.references,
-                secrets=kept,
+                secrets=kept_secrets(stored.secrets, headers),
             )
         return replace(
             merged, record=stored.record, version=stored.version, revision=stored.revision
@@ -127,7 +127,7 @@ def _flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Yield field paths and values; `tls.ca_file` is the key ca_file of the table tls."""
     _refuse_unknown(table, _CONFIGURATION_KEYS, "")
     for key, value in table.items():
-        if key not in _SECTIONS:
+        if key not in SECTIONS:
             yield key, value
             continue
         if not isinstance(value, dict):

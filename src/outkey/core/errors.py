@@ -8,6 +8,7 @@
     │   ├── KeyStepRefused         a step of a key rotation that would lose secrets
     │   ├── SecretRebindRequired   a secret was entered for another origin
     │   ├── ReauthorizationNeeded  a person must allow the access again
+    │   ├── ScriptFailed           a signing script failed, or cannot be run here
     │   ├── EditConflict           a second editor was quicker
     │   ├── UnknownConfiguration   no configuration of that name
     │   └── InactiveConfiguration  it is switched off
@@ -58,6 +59,7 @@ class Cause(StrEnum):
     RATE_LIMITED = "rate_limited"
     TOKEN_ENDPOINT = "token_endpoint"  # noqa: S105 - the name of a cause
     REAUTHORIZATION_NEEDED = "reauthorization_needed"
+    SCRIPT_ERROR = "script_error"
     SECRET_MISSING = "secret_missing"  # noqa: S105 - the name of a cause
     CONFIGURATION = "configuration"
     SEALED = "sealed"
@@ -179,6 +181,18 @@ class ReauthorizationNeeded(ConfigError):
         "Press Connect on the configuration's page, run outkey token authorize NAME,"
         " or enter a new refresh token."
     )
+
+
+class ScriptFailed(ConfigError):
+    """The signing script failed."""
+
+    code = cause = Cause.SCRIPT_ERROR
+    default_hint = "Try it with: outkey script run NAME."
+
+    def __init__(
+        self, message: str | None = None, *, hint: str | None = None, field: str | None = "script"
+    ) -> None:
+        super().__init__(message, hint=hint, field=field)
 
 
 class EditConflict(ConfigError):

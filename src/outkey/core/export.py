@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 
 from outkey.core.config import Configuration, SecretState, SyncLine
-from outkey.core.fields import BY_PATH, FIELDS
+from outkey.core.fields import BY_PATH, FIELDS, SECTIONS
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -45,7 +45,7 @@ def _configuration(configuration: Configuration) -> Iterator[str]:
         else:
             yield f"value = {_value(row.value)}"
         yield f"secret = {_value(row.secret)}"
-    for section in dict.fromkeys(f.path.partition(".")[0] for f in FIELDS if "." in f.path):
+    for section in SECTIONS:
         prefix = f"{section}."
         inside = [
             f"{p.removeprefix(prefix)} = {_value(v)}"
@@ -60,10 +60,8 @@ def _configuration(configuration: Configuration) -> Iterator[str]:
 
 def _secrets(configuration: Configuration, prefix: str) -> Iterator[str]:
     for field in FIELDS:
-        section = field.path[: field.path.rfind(".") + 1]
-        state = configuration.secrets.get(field.secret_name)
-        if field.secret and section == prefix and state is not None:
-            yield from _secret(field.secret_name, state)
+        if field.secret and field.path == prefix + field.secret_name:
+            yield from _secret(field.secret_name, configuration.secrets.get(field.secret_name))
 
 
 def _secret(key: str, state: SecretState | None) -> Iterator[str]:

@@ -4,13 +4,15 @@ The fields themselves are the table in `fields.py`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
+from outkey.core.choices import Choice
 from outkey.core.errors import ConfigError
 from outkey.core.origin import parse_base_url, parse_endpoint
+from outkey.core.script import check_script
 
 # Also what steers a terminal (C1) or turns the direction of a text.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -36,7 +38,6 @@ _RESERVED = frozenset(
     }
 )
 _MAX_TEXT = 2000
-_MAX_NAME = 200
 
 
 class Kind(StrEnum):
@@ -54,6 +55,7 @@ class Kind(StrEnum):
     METHOD = "HTTP method"
     STATUSES = "statuses"
     SECRET = "secret"  # noqa: S105 - the name of a kind
+    SCRIPT = "Python script"
     ROWS = "rows"
     PAIRS = "pairs"
 
@@ -65,47 +67,46 @@ class Tab(StrEnum):
     AUTHENTICATION = "Authentication"
     OAUTH2 = "OAuth 2.0"
     HEADERS = "Headers"
+    SCRIPT = "Script"
     TLS = "TLS"
     LIMITS = "Limits"
     VERIFICATION = "Verification"
 
 
+# What other fields must say: their paths and values.
+Conditions = tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, slots=True)
-class When:
-    """A condition on another field: it has one of these values, and another condition holds."""
-
-    path: str
-    values: tuple[str, ...]
-    also: "When | None" = None
-
-    def holds(self, values: Mapping[str, object]) -> bool:
-        """Tell whether the other fields have such values."""
-        return all(values.get(one.path) in one.values for one in self.each())
-
-    def each(self) -> Iterator["When"]:
-        """Return the conditions one by one, the widest first."""
-        if self.also is not None:
-            yield from self.also.each()
-        yield self
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     """One field of the configuration."""
 
+    tab: Tab
     path: str
     label: str
-    tab: Tab
     kind: Kind
+    options: type[Choice] | None = None
+    _: KW_ONLY
     help: str
-    default: object = None
-    choices: tuple[tuple[str, str], ...] = ()
-    visible_when: When | None = None
-    required: bool = False
-    required_when: When | None = None
+    default: object = None  # the kind's own where nothing is said
+    when: Conditions = ()
+    required: bool = False  # when it applies
     minimum: float = 0
-    maximum: float = 0
-    sent_to_token_url: bool = False
+    maximum: float = 0  # of a text, its length
+    no_colon: bool = False
+    rare: bool = False  # most people leave it as it is
+    lines: bool = False  # a secret that may have several lines
+    to_token_url: bool = False  # a secret that is sent there
+
+    def __post_init__(self) -> None:
+        """Give a field without a default that of its kind."""
+        if self.default is None:
+            object.__setattr__(self, "default", _EMPTY.get(self.kind))
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """What may be chosen, each with its label."""
+        return [(choice.value, choice.label) for choice in self.options or ()]
 
     @property
     def secret(self) -> bool:
@@ -117,48 +118,53 @@ class Field:
         """What the secret of this field is called where secrets are kept and set."""
         return self.path.rpartition(".")[2]
 
-    def parse(self, value: object) -> object:
-        """Return the value as this field keeps it, or say what it takes; never repeat it."""
-        return _PARSERS[self.kind](self, value)
+    def applies(self, values: Mapping[str, object]) -> bool:
+        """Tell whether the other fields have the values that this one needs."""
+        return all(values.get(path) == value for path, value in self.when)
 
-    def is_required(self, values: Mapping[str, object]) -> bool:
-        """Tell whether the field must have a value beside these values of the others."""
-        return self.required or (
-            self.required_when is not None and self.required_when.holds(values)
-        )
+    def parse(self, value: object, beside: Mapping[str, object] | None = None) -> object:
+        """Return the value as this field keeps it, or say what it takes; never repeat it.
+
+        A field that applies only beside other values may be empty where they are not given.
+        """
+        parsed = _PARSERS[self.kind](self, value)
+        if self.required and not parsed and self.applies(beside or {}):
+            raise self.refuse("must not be empty")
+        return parsed
 
     def refuse(self, reason: str, hint: str | None = None) -> ConfigError:
         """Make the error for a value that this field does not take."""
         return ConfigError(f"{self.label} {reason}", field=self.path, hint=hint)
 
 
-def _text(field: Field, value: object) -> object:
+def _text(field: Field, value: object) -> str:
     if not isinstance(value, str):
         raise field.refuse("must be text")
     if (_STEERING if field.kind is Kind.LONG_TEXT else _CONTROL).search(value):
         raise field.refuse("holds a control character")
-    longest = _MAX_NAME if field.path == "name" else _MAX_TEXT
+    longest = field.maximum or _MAX_TEXT
     if len(value) > longest:
         raise field.refuse(f"is longer than {longest} characters")
-    if field.path == "username" and ":" in value:
+    if field.no_colon and ":" in value:
         # RFC 7617 §2: the first colon ends the user name.
         raise field.refuse("holds a colon, which Basic authentication cannot send")
-    if field.required and not value:
-        raise field.refuse("must not be empty")
     return value
 
 
-def _url(field: Field, value: object) -> object:
-    text = _text(field, value)
-    parse_base_url(str(text), field.path)
-    return text
-
-
-def _endpoint(field: Field, value: object) -> object:
+def _address(field: Field, value: object) -> str:
     text = _text(field, value)
     if text:
-        parse_endpoint(str(text), field.path)
+        (parse_base_url if field.kind is Kind.URL else parse_endpoint)(text, field.path)
     return text
+
+
+def _script(field: Field, value: object) -> object:
+    if not isinstance(value, str):
+        raise field.refuse("must be text")
+    source = value.replace("\r\n", "\n")
+    if source.strip():
+        check_script(source)
+    return source if source.strip() else ""
 
 
 def _pairs(field: Field, value: object) -> object:
@@ -175,10 +181,10 @@ def _pairs(field: Field, value: object) -> object:
 
 
 def _choice(field: Field, value: object) -> object:
-    allowed = [key for key, _ in field.choices]
-    if value not in allowed:
-        raise field.refuse(f"must be one of: {', '.join(allowed)}")
-    return value
+    for choice in field.options or ():
+        if value == choice:
+            return choice
+    raise field.refuse(f"must be one of: {', '.join(key for key, _ in field.choices)}")
 
 
 def _flag(field: Field, value: object) -> object:
@@ -231,8 +237,8 @@ def _statuses(field: Field, value: object) -> object:
 _PARSERS: dict[Kind, Callable[[Field, object], object]] = {
     Kind.TEXT: _text,
     Kind.LONG_TEXT: _text,
-    Kind.URL: _url,
-    Kind.ENDPOINT: _endpoint,
+    Kind.URL: _address,
+    Kind.ENDPOINT: _address,
     Kind.CHOICE: _choice,
     Kind.FLAG: _flag,
     Kind.SECONDS: _number,
@@ -241,4 +247,11 @@ _PARSERS: dict[Kind, Callable[[Field, object], object]] = {
     Kind.METHOD: _method,
     Kind.STATUSES: _statuses,
     Kind.PAIRS: _pairs,
+    Kind.SCRIPT: _script,
+}
+_EMPTY: dict[Kind, object] = {
+    **dict.fromkeys((Kind.TEXT, Kind.LONG_TEXT, Kind.URL, Kind.ENDPOINT, Kind.SCRIPT), ""),
+    Kind.FLAG: False,
+    Kind.PAIRS: {},
+    Kind.ROWS: (),
 }

@@ -7,7 +7,7 @@ gives the answer its type.
 from collections.abc import Generator
 from typing import Any, NamedTuple, Protocol
 
-from outkey.core.message import Request, Response
+from outkey.core.message import Header, Request, Response
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.secret import Secret
 
@@ -35,7 +35,13 @@ class NeedProof(NamedTuple):
     token: AccessToken
 
 
-Step = Send | NeedToken | NeedProof
+class RunScript(NamedTuple):
+    """Give me the headers that the configuration's script makes for this request."""
+
+    request: Request
+
+
+Step = Send | NeedToken | NeedProof | RunScript
 Flow = Generator[Step, Any, Response]
 
 
@@ -61,3 +67,8 @@ def need_token(
 def need_proof(request: Request, token: AccessToken) -> Generator[Step, Secret, Secret]:
     """Ask for a proof."""
     return (yield NeedProof(request, token))
+
+
+def run_script(request: Request) -> Generator[Step, tuple[Header, ...], tuple[Header, ...]]:
+    """Ask for a script's headers."""
+    return (yield RunScript(request))

@@ -19,6 +19,7 @@ class Source(StrEnum):
     DEFAULT = "default"
     AUTHENTICATION = "authentication"
     ROW = "header row"
+    SCRIPT = "script"
     CALLER = "caller"
 
 

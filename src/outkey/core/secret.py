@@ -8,6 +8,7 @@ import hmac
 from collections.abc import Callable, Iterable
 from typing import NoReturn, SupportsIndex
 
+from outkey.core.encodings import forms
 from outkey.core.errors import ConfigError, OutkeyError, bare
 
 MASK = "***"
@@ -56,8 +57,14 @@ class Secret:
         return bool(self.__text.strip()) and not self.__text.split()[-1].strip("*•●")
 
     def occurs_in(self, text: str) -> bool:
-        """Tell whether somebody else's text gives the secret away."""
-        return bool(self.__text) and self.__text in text
+        """Tell whether somebody else's text gives the secret away, as it is or encoded.
+
+        One of three characters or less stands in ordinary words too.
+        """
+        if len(self.__text) < 4:
+            return self.__text == text
+        found = text.encode(errors="surrogatepass").lower()
+        return any(form.lower() in found for form in forms(self.__text).values())
 
     @property
     def wire_length(self) -> int:

@@ -9,16 +9,17 @@ from functools import partial
 
 from outkey.core.assembly import SecretOpener
 from outkey.core.audit import Outcome, Tag, intent_of
+from outkey.core.choices import Network
 from outkey.core.config import Configuration
 from outkey.core.diagnosis import Diagnosis, diagnose
-from outkey.core.errors import Cause, OutkeyError, RateLimited, TimedOut
+from outkey.core.errors import Cause, EgressDenied, OutkeyError, RateLimited, TimedOut
 from outkey.core.headers import compose
 from outkey.core.message import Request, Response, Route
 from outkey.core.secret import Secret
 from outkey.engine.drive import Conclude, Steps, intend, resolve, transmit
 from outkey.engine.egress import Egress, is_address
 from outkey.engine.held_tokens import HeldTokens
-from outkey.ports import Clock, Permits, Secrets, Signer, Tokens
+from outkey.ports import Clock, Permits, Scripts, Secrets, Signer, Tokens
 
 DNS_SECONDS = 5.0
 MEBIBYTE = 1024 * 1024
@@ -48,6 +49,7 @@ class Sender:
     jitter: Callable[[], float]
     tokens: Tokens
     signer: Signer
+    scripts: Scripts
     held: HeldTokens = field(default_factory=HeldTokens)
 
     def opener(self, configuration: Configuration) -> SecretOpener:
@@ -80,6 +82,8 @@ class Sender:
         trip.attempt = yield from intend(intent)
         started = self.clock.monotonic()
         try:
+            # Recording may have taken long, and others count on the end of this.
+            route = route._replace(time_left=self._time_left(trip))
             response = yield from transmit(request, route)
         except OutkeyError as error:
             trip.concluded = error
@@ -102,25 +106,32 @@ class Sender:
 
     def _route(self, configuration: Configuration, request: Request, trip: Trip) -> Steps[Route]:
         """Vet every address of the destination; the transport may connect to these only."""
-        origin, clock = request.origin, self.clock
+        origin = request.origin
+        if configuration.network is Network.PUBLIC and origin.scheme != "https":
+            raise EgressDenied(
+                f"{origin} is plain http, which is not allowed on the public internet"
+            )
         if is_address(origin.host):
             addresses: tuple[str, ...] = (origin.host,)
         else:
-            patience = min(DNS_SECONDS, trip.deadline - clock.monotonic())
+            patience = min(DNS_SECONDS, self._time_left(trip))
             addresses = yield from resolve(origin.host, origin.port, patience)
-        time_left = trip.deadline - clock.monotonic()
-        if time_left <= 0:
-            raise TimedOut
         return Route(
             addresses=self.egress.vet(configuration.network, origin, addresses),
             partition=configuration.name,
             tls=configuration.tls,
             connect_timeout=configuration.limits.connect_timeout,
             read_timeout=configuration.limits.read_timeout,
-            time_left=time_left,
+            time_left=self._time_left(trip),
             response_bytes=trip.response_bytes,
             client_key=self._client_key(configuration),
         )
+
+    def _time_left(self, trip: Trip) -> float:
+        left = trip.deadline - self.clock.monotonic()
+        if left <= 0:
+            raise TimedOut
+        return left
 
     def _client_key(self, configuration: Configuration) -> Secret | None:
         if not configuration.tls.client_certificate:

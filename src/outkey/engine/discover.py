@@ -4,7 +4,8 @@ For a person who sets up a configuration, and never at the moment of use: whoeve
 issuer would decide then where the client secret goes.
 """
 
-from outkey.core.config import Configuration, Network, build
+from outkey.core.choices import Network
+from outkey.core.config import Configuration, build
 from outkey.core.errors import OutkeyError, TokenEndpointFailed
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.answers import MAX_ANSWER, failure, read_document

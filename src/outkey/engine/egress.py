@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 from ipaddress import ip_network
 
-from outkey.core.config import Network
+from outkey.core.choices import Network
 from outkey.core.errors import EgressDenied
 from outkey.core.origin import Origin
 

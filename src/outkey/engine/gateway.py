@@ -7,7 +7,8 @@ from typing import NamedTuple, Self
 
 from outkey.core.assembly import Call, encode_body
 from outkey.core.checks import Finding, check
-from outkey.core.config import Configuration, Grant, Network
+from outkey.core.choices import Grant, Network
+from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError
 from outkey.core.field_kinds import check_method
 from outkey.core.message import Response, ResponseHeaders
@@ -22,6 +23,7 @@ from outkey.engine.egress import Egress
 from outkey.engine.held_tokens import HeldTokens
 from outkey.engine.lend import Loan, lend
 from outkey.engine.preview import Preview, preview
+from outkey.engine.scripts import Tried, try_script
 from outkey.engine.send import exchange
 from outkey.engine.token_desk import TokenDesk
 from outkey.engine.tokens import TokenKeeper
@@ -32,6 +34,7 @@ from outkey.ports import (
     Configurations,
     Permits,
     Resolver,
+    Scripts,
     Secrets,
     Signer,
     Tokens,
@@ -54,6 +57,7 @@ class Ports:
     permits: Permits
     tokens: Tokens
     signer: Signer
+    scripts: Scripts
     own: frozenset[tuple[str, int]] = frozenset()
     jitter: Callable[[], float] = random.random
 
@@ -80,6 +84,7 @@ class Gateway:
             ports.jitter,
             ports.tokens,
             ports.signer,
+            ports.scripts,
         )
 
     def send(  # noqa: PLR0913 - the parts of a request, all by keyword
@@ -148,9 +153,11 @@ class Gateway:
             ready = _refuse_unkept
         return Trial(sender, once, lambda call: drive(exchange(sender, call), self._world), ready)
 
-    def token(self, configuration: str) -> TokenDesk:
+    def token(self, configuration: str | Configuration) -> TokenDesk:
         """Return the desk where people look after a configuration's token."""
-        return self._token_desk(self.sender, self._configurations.get(configuration))
+        if isinstance(configuration, str):
+            configuration = self._configurations.get(configuration)
+        return self._token_desk(self.sender, configuration)
 
     def _token_desk(self, sender: Sender, configuration: Configuration) -> TokenDesk:
         return TokenDesk(sender, configuration, lambda steps: drive(steps, self._world))
@@ -158,6 +165,10 @@ class Gateway:
     def discover(self, issuer: str, network: Network, ca_file: str = "") -> dict[str, str]:
         """Return the addresses that an authorization server names in its metadata."""
         return drive(discover(self.sender, issuer, network, ca_file), self._world)
+
+    def try_script(self, configuration: str, at: float | None = None) -> Tried:
+        """Run a script once for the test request, and tell its headers' names and lengths."""
+        return try_script(self.sender, self._configurations.get(configuration), at)
 
     def lend(
         self,
@@ -176,17 +187,18 @@ class Gateway:
         token = rejected.token if rejected else None
         return drive(lend(self.sender, found, method, url, present, token), self._world)
 
-    def is_rejected(self, loan: Loan, status: int, headers: Iterable[tuple[str, str]]) -> bool:
-        """Tell whether an answer refuses the token of a loan, so that another is worth a try."""
-        found = self._configurations.get(loan.configuration)
-        answer = Response(status, ResponseHeaders(tuple(headers)))
-        return loan.token is not None and is_rejected(answer, found)
+    def settle(self, loan: Loan, status: int, headers: Iterable[tuple[str, str]] = ()) -> bool:
+        """Record how a request with lent credentials ended; status 0 means without an answer.
 
-    def settle(self, loan: Loan, status: int) -> None:
-        """Record how a request with lent credentials ended; status 0 means without an answer."""
+        Tell whether the answer refuses the token, so that a loan with another is worth a try.
+        """
         self._world.audit.conclude(loan.outcome(status, self.sender.clock.monotonic()))
-        if loan.token is not None and 0 < status < 400:
-            TokenKeeper(self.sender, self._configurations.get(loan.configuration)).accepted()
+        if loan.token is None or not status:
+            return False
+        configuration = self._configurations.get(loan.configuration)
+        if status < 400:
+            TokenKeeper(self.sender, configuration).accepted()
+        return is_rejected(Response(status, ResponseHeaders(tuple(headers))), configuration)
 
     def findings(self, configuration: str) -> list[Finding]:
         """Return what is wrong or risky about a configuration."""
@@ -194,8 +206,9 @@ class Gateway:
         return check(found, self.sender.opener(found), now=self.sender.clock.now())
 
     def close(self) -> None:
-        """Close kept connections."""
+        """Close kept connections, and end what runs scripts."""
         self._transport.close()
+        self.sender.scripts.close()
 
     def __enter__(self) -> Self:
         return self

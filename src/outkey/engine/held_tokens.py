@@ -7,18 +7,20 @@ leaves nothing locked either.
 import os
 from typing import NamedTuple
 
+from outkey.core.config import Configuration
 from outkey.core.oauth2.token import TokenState
 from outkey.core.origin import Origin
 
 _LOOK_AGAIN = 1.0
 _LOOK_AT_LEASE = 0.1
 _MOST_HELD = 2000
+_MOST_ENDED, _ENDED_SECONDS = 3, 60.0
 
 
 class Held(NamedTuple):
     """A token with its moments by the monotonic clock, which nobody sets."""
 
-    basis: object
+    configuration: Configuration
     state: TokenState
     fresh_until: float
     ends: float
@@ -37,17 +39,18 @@ class HeldTokens:
         self._held: dict[str, Held] = {}
         self._busy: dict[str, tuple[int, object]] = {}
         self._accepted: dict[str, int] = {}
+        self._ended: dict[str, list[float]] = {}
         self._nonces: dict[tuple[str, Origin], str] = {}
 
-    def find(self, name: str, basis: object, now: float) -> Held | None:
+    def find(self, name: str, configuration: Configuration, now: float) -> Held | None:
         """Return what is held for these settings, if it was looked at a moment ago."""
         held = self._held.get(name)
-        if held is None or now >= held.look_again or held.basis is not basis:
+        if held is None or now >= held.look_again or held.configuration is not configuration:
             return None
         return held
 
     def hold(
-        self, name: str, basis: object, state: TokenState, *, leeway: float, wall: float, now: float
+        self, name: str, configuration: Configuration, state: TokenState, *, wall: float, now: float
     ) -> Held:
         """Keep a state at hand. A clock that was set back does not make a token live longer."""
         before = self._held.get(name)
@@ -55,9 +58,11 @@ class HeldTokens:
             ends = min(before.ends, now + state.lifetime)
         else:
             ends = now + min(state.expires_at - wall, state.lifetime)
-        held = Held(basis, state, ends - leeway, ends, now + _LOOK_AGAIN)
+        fresh = ends - state.leeway(configuration.oauth2.leeway_seconds)
+        held = Held(configuration, state, fresh, ends, now + _LOOK_AGAIN)
         if len(self._held) >= _MOST_HELD:
-            self._held.clear()
+            for known in (self._held, self._accepted, self._ended, self._nonces):
+                known.clear()
         self._held[name] = held
         return held
 
@@ -79,9 +84,16 @@ class HeldTokens:
         if held is not None:
             self._accepted[name] = held.state.serial
 
-    def was_accepted(self, name: str, serial: int) -> bool:
-        """Tell whether an API took this very token before."""
-        return self._accepted.get(name) == serial
+    def may_end(self, name: str, serial: int, now: float) -> bool:
+        """Tell whether an API took this very token before, so that it can have come to its end.
+
+        An API that takes a token here and refuses it there would have it renewed without end.
+        """
+        if self._accepted.get(name) != serial:
+            return False
+        recent = [at for at in self._ended.get(name, []) if now - at < _ENDED_SECONDS]
+        self._ended[name] = [*recent, now]
+        return len(recent) < _MOST_ENDED
 
     def nonce(self, name: str, origin: Origin) -> str:
         """Return the nonce that a server gave last (RFC 9449 §8)."""

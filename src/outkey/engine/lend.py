@@ -6,8 +6,9 @@ connection (addresses, TLS settings, redirects, caps) is the other client's busi
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
-from outkey.core.assembly import authenticated
+from outkey.core.assembly import PLACEHOLDER, authenticated
 from outkey.core.audit import Outcome, Refusal, Tag, intent_of
 from outkey.core.checks import refuse_unsendable
 from outkey.core.config import Configuration
@@ -18,13 +19,14 @@ from outkey.core.origin import parse_url
 from outkey.engine.carry import Sender
 from outkey.engine.drive import Refuse, Steps, intend
 from outkey.engine.egress import is_address
-from outkey.engine.tokens import TokenKeeper
+from outkey.engine.scripts import signed
+from outkey.engine.tokens import TokenKeeper, Wish
 
 # What HTTP clients set by themselves; everything else in a request is the caller's own.
 _CLIENT_DEFAULTS = frozenset(
     {"accept", "accept-encoding", "connection", "content-type", "user-agent"}
 )
-_OURS = frozenset({Source.AUTHENTICATION, Source.ROW})
+_OURS = frozenset({Source.AUTHENTICATION, Source.ROW, Source.SCRIPT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,15 @@ def lend(
         refuse_unsendable(configuration)
         request = _checked(sender, configuration, method, url, present)
         if configuration.uses_oauth2:
-            token = yield from keeper.get(rejected, sure=rejected is not None)
-            request = authenticated(request, configuration, secret, token, keeper.proof)
-        else:
-            request = authenticated(request, configuration, secret)
+            token = yield from keeper.get(Wish(rejected, sure=rejected is not None))
+        request = authenticated(
+            request,
+            configuration,
+            secret,
+            token or PLACEHOLDER,
+            keeper.proof,
+            partial(signed, sender, configuration, ""),
+        )
         sender.permit(configuration, patience=0.0)
     except OutkeyError as error:
         yield Refuse(Refusal("", configuration.name, "", str(error.code)))

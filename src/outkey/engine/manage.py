@@ -13,10 +13,12 @@ from outkey.core.errors import ChainBroken, ConfigError, HostError, UnknownConfi
 from outkey.core.fields import FIELDS
 from outkey.core.headers import check_token, check_value, tidy_token, tidy_value
 from outkey.core.reference import Reference
+from outkey.core.script import fingerprint
 from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
 from outkey.engine.gateway import Gateway
-from outkey.engine.token_desk import TokenDesk, TokenStatus
+from outkey.engine.scripts import prove_examples
+from outkey.engine.token_desk import TokenDesk
 from outkey.engine.verify import Report
 from outkey.ports import Audit, AuditRows, Checkpoints, Registry, SecretStore
 
@@ -109,28 +111,11 @@ class Desk:
         with suppress(HostError):
             self.registry.put_trial(configuration, now, report.cause or "")
 
-    def renew_token(self, gateway: Gateway, name: str) -> TokenStatus:
-        """Get a new token now."""
-        token = gateway.token(name)
-        self.note(Tag.TOKEN_RENEWED, name)
-        return token.renew()
-
-    def revoke_token(self, gateway: Gateway, name: str) -> None:
-        """Give the token back to the provider and forget it."""
-        token = gateway.token(name)
-        self.note(Tag.TOKEN_REVOKED, name)
-        token.revoke()
-
-    def forget_token(self, gateway: Gateway, name: str) -> None:
-        """Forget the token here."""
-        token = gateway.token(name)
-        self.note(Tag.TOKEN_FORGOTTEN, name)
-        token.forget()
-
-    def authorize(self, gateway: Gateway, name: str) -> TokenDesk:
-        """Record that a person is about to agree, and return where the consent goes."""
-        self.note(Tag.TOKEN_AUTHORIZED, name)
-        return gateway.token(name)
+    def token(self, gateway: Gateway, name: str, tag: Tag) -> TokenDesk:
+        """Record what a person is about to do with a token, and return where it is done."""
+        found = gateway.token(name)
+        self.note(tag, name)
+        return found
 
     def prune_audit(
         self, rows: AuditRows, checkpoints: Checkpoints, keys: AuditKeys, moment: float
@@ -165,7 +150,9 @@ class Desk:
     def _described(self, stored: Configuration | None, made: Configuration) -> Change:
         tag = Tag.CONFIGURATION_CREATED if stored is None else Tag.CONFIGURATION_UPDATED
         fields = () if stored is None else tuple(_changed_fields(stored, made))
-        return Change(tag, self.actor, made.name, fields)
+        written = made.script and (stored is None or stored.script != made.script)
+        key = f"script {fingerprint(made.script)}" if written else ""
+        return Change(tag, self.actor, made.name, fields, key)
 
 
 def apply(
@@ -184,6 +171,7 @@ def apply(
     known = registry.find(draft.name for draft in document.drafts)
     wanted = [_wanted(known.get(draft.name), draft) for draft in document.drafts]
     _refuse_stray_lines(registry, document)
+    prove_examples(sender, (made for stored, made in wanted if not _same_script(stored, made)))
     if not dry_run:
         changes = [(stored, made) for stored, made in wanted if stored != made]
         for start in range(0, len(changes), _KEPT_AT_ONCE):
@@ -201,6 +189,10 @@ def apply(
         unchanged=tuple(made.name for stored, made in wanted if stored == made),
         findings=(*_replaced(wanted), *_findings(sender, (made for _, made in wanted))),
     )
+
+
+def _same_script(stored: Configuration | None, made: Configuration) -> bool:
+    return stored is not None and stored.script == made.script
 
 
 def verify_audit(

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from outkey.core.assembly import Call, authenticated
@@ -11,6 +12,7 @@ from outkey.core.checks import Finding, check
 from outkey.core.message import Header, Source
 from outkey.core.secret import MASK, Secret
 from outkey.engine.carry import Sender
+from outkey.engine.scripts import signed
 
 _CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
 # Scheme words that are no secret when a credential starts with them.
@@ -58,7 +60,12 @@ class Preview:
 def preview(sender: Sender, call: Call) -> Preview:
     """Build a call's request up to the moment of sending, and mask it."""
     secret = sender.opener(call.configuration)
-    request = authenticated(call.request(), call.configuration, secret)
+    request = authenticated(
+        call.request(),
+        call.configuration,
+        secret,
+        signed=partial(signed, sender, call.configuration, call.line),
+    )
     findings = tuple(check(call.configuration, secret, now=sender.clock.now()))
     headers = tuple(map(_masked, request.headers))
     username = call.configuration.username

@@ -16,14 +16,15 @@ from outkey.core.audit import Refusal
 from outkey.core.checks import refuse_unsendable
 from outkey.core.diagnosis import retry_after
 from outkey.core.errors import OutkeyError, RedirectBlocked, RemoteError
-from outkey.core.flow import NeedProof, NeedToken, Send, Step
-from outkey.core.message import IDEMPOTENT, Request, Response
+from outkey.core.flow import NeedProof, NeedToken, RunScript, Send, Step
+from outkey.core.message import IDEMPOTENT, Header, Request, Response
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.schemes import scheme_of
 from outkey.core.secret import Secret
 from outkey.engine.carry import MEBIBYTE, Sender, Trip
 from outkey.engine.drive import Refuse, Steps, Wait
-from outkey.engine.tokens import TokenKeeper
+from outkey.engine.scripts import signed
+from outkey.engine.tokens import TokenKeeper, Wish
 
 MAX_HOPS = 3
 _RETRIED = frozenset({429, 502, 503, 504})
@@ -114,16 +115,19 @@ class _Exchange:
         finally:
             flow.close()
 
-    def _performed(self, step: Step) -> Steps[Response | AccessToken | Secret]:
+    def _performed(self, step: Step) -> Steps[Response | AccessToken | Secret | tuple[Header, ...]]:
         match step:
             case Send(request):
                 response = yield from self._sender.carry(self._configuration, request, self.trip)
                 self._keeper.learn(request, response)
                 return response
             case NeedToken(rejected, sure):
-                return (yield from self._keeper.get(rejected, sure=sure))
+                wish = Wish(rejected, sure, self.trip.deadline)
+                return (yield from self._keeper.get(wish))
             case NeedProof(request, token):
                 return self._keeper.proof(request, token)
+            case RunScript(request):
+                return signed(self._sender, self._configuration, self._call.line, request)
             case _:
                 assert_never(step)
 

@@ -5,18 +5,35 @@ from dataclasses import dataclass
 from typing import Any
 
 from outkey.core.checks import refuse_unsendable
-from outkey.core.config import Configuration, Grant
-from outkey.core.errors import ConfigError, ReauthorizationNeeded, TokenEndpointFailed
+from outkey.core.choices import Grant
+from outkey.core.config import Configuration
+from outkey.core.errors import (
+    ConfigError,
+    ReauthorizationNeeded,
+    RemoteError,
+    TokenEndpointFailed,
+)
 from outkey.core.oauth2 import grants
-from outkey.core.oauth2.answers import failure, read_document
-from outkey.core.oauth2.client_auth import Parameters
+from outkey.core.oauth2.answers import failure, read_document, reason_of
 from outkey.core.oauth2.grants import Consent, DeviceCode
 from outkey.core.oauth2.token import AccessToken, State, TokenContent
 from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
 from outkey.engine.drive import Steps, Wait
-from outkey.engine.tokens import TokenKeeper
+from outkey.engine.tokens import TokenKeeper, Wish
 
+# What does not end the waiting for a person.
+_PASSING = frozenset(
+    {
+        "authorization_pending",
+        "slow_down",
+        "temporarily_unavailable",
+        "server_error",
+        "rate_limited",
+        "timeout",
+        "connection",
+    }
+)
 _SLOWER = 5.0  # RFC 8628 §3.5: what slow_down asks for
 
 
@@ -64,19 +81,19 @@ class TokenDesk:
 
     def ready(self) -> AccessToken:
         """Make sure that there is a valid token, whatever the provider did a moment ago."""
-        token: AccessToken = self.run(self._keeper.get(impatient=True))
+        token: AccessToken = self.run(self._keeper.get(Wish(person=True)))
         return token
 
     def renew(self) -> TokenStatus:
         """Get a new token now, in the place of the one that is kept."""
         refuse_unsendable(self.configuration)
         state, _ = self._keeper.state()
-        self.run(self._keeper.get(rejected=state.access, impatient=True))
+        self.run(self._keeper.get(Wish(state.access, person=True, insisting=True)))
         return self.status()
 
     def forget(self) -> None:
         """Drop the token here; the provider is not told."""
-        self._keeper.forget()
+        self.run(self._keeper.forget())
 
     def revoke(self) -> None:
         """Give the tokens back to the provider (RFC 7009), then forget them."""
@@ -111,7 +128,8 @@ class TokenDesk:
     def redeem(self, code: Secret, consent: Consent) -> None:
         """Exchange the code that the browser came back with for tokens, and keep them."""
         self._refuse_grant(Grant.AUTHORIZATION_CODE, "is not got in the browser")
-        self._redeem(grants.authorization_code(self.configuration, code, consent))
+        asked = grants.authorization_code(self.configuration, code, consent)
+        self.run(self._keeper.redeem(asked))
 
     def device_code(self) -> DeviceCode:
         """Ask for a code that a person enters on another device (RFC 8628)."""
@@ -129,12 +147,13 @@ class TokenDesk:
             self.run(_wait(interval))
             passing(interval)
             try:
-                self._redeem(grants.device_code(self.configuration, device.code))
-            except TokenEndpointFailed as error:
-                if error.reason == "slow_down":
-                    interval += _SLOWER
-                elif error.reason not in {"authorization_pending", "timeout", "connection"}:
+                asked = grants.device_code(self.configuration, device.code)
+                self.run(self._keeper.redeem(asked))
+            except RemoteError as error:
+                reason = reason_of(error)
+                if reason not in _PASSING:
                     raise
+                interval += _SLOWER if reason == "slow_down" else 0.0
             else:
                 return
         raise failure("expired_token")
@@ -149,18 +168,9 @@ class TokenDesk:
             )
         return TokenKeeper(self.sender, self.configuration)
 
-    def _redeem(self, parameters: Parameters) -> None:
-        keeper = self._keeper
-        key = keeper.new_proof_key()
-        at = self.sender.clock.now()
-        answer = self.run(keeper.ask(self.configuration.oauth2.token_url, parameters, key))
-        keeper.take(answer, at=at, proof_key=key)
-
     def _asked(self, url: str, token: Secret, hint: str, key: Secret | None) -> dict[str, object]:
         """Ask about a token; an empty 200 is how a revocation ends (RFC 7009 §2.2)."""
         response = self.run(self._keeper.ask(url, grants.about_token(token, hint), key))
-        if 200 <= response.status < 300 and not response.body.strip():
-            return {}
         return dict(read_document(response, may_be_empty=True))
 
     def _content(self, otherwise: str) -> TokenContent:

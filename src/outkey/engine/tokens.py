@@ -11,8 +11,11 @@ The state and its rules are `core/oauth2/token.py`.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import inf
+from typing import NamedTuple
 
-from outkey.core.config import Configuration, Grant
+from outkey.core.choices import Grant
+from outkey.core.config import Configuration
 from outkey.core.diagnosis import retry_after
 from outkey.core.errors import (
     ConnectionFailed,
@@ -23,7 +26,9 @@ from outkey.core.errors import (
     RemoteError,
     StorageUnavailable,
     TimedOut,
+    bare,
 )
+from outkey.core.fields import SENT_TO_TOKEN_URL
 from outkey.core.headers import tidy_value
 from outkey.core.message import Header, Request, Response, Source
 from outkey.core.oauth2 import grants
@@ -49,7 +54,16 @@ _POLL = 0.01
 _LONGEST_POLL = 0.16
 _LONGEST_ASKED = 300.0
 _KEEP_AGAIN = 0.5
-_PUT_TRIES = 10
+
+
+class Wish(NamedTuple):
+    """What somebody who needs a token has to say about it."""
+
+    rejected: AccessToken | None = None  # the one that the API refused
+    sure: bool = False  # and it was the token that it refused
+    deadline: float = inf  # by the monotonic clock
+    person: bool = False  # who is told why not, although the provider has just failed
+    insisting: bool = False  # and who has it tried although somebody must agree again
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +73,22 @@ class TokenKeeper:
     sender: Sender
     configuration: Configuration
 
-    def get(
-        self, rejected: AccessToken | None = None, *, sure: bool = False, impatient: bool = False
-    ) -> Steps[AccessToken]:
+    def get(self, wish: Wish = Wish()) -> Steps[AccessToken]:  # noqa: B008 - a constant
         """Return a token that is valid, and is not the one that was rejected.
 
-        While one renews, the others get the old one as long as it lives. Whoever is `impatient`, a
-        person, has the provider asked even though that has just failed or been of no use.
+        While one renews, the others get the old one as long as it lives.
         """
         clock = self.sender.clock
-        ends, wait = clock.monotonic() + _PATIENCE, _POLL
+        ends, wait = min(clock.monotonic() + _PATIENCE, wish.deadline), _POLL
         while True:
             held = self._look()
-            token = self._usable(held, rejected)
+            token = self._usable(held, wish)
             if token is not None and clock.monotonic() < held.fresh_until:
                 return token
-            if rejected is not None and not impatient and self._is_vain(held, rejected, sure=sure):
-                return rejected
+            if wish.rejected is not None and self._is_vain(held, wish):
+                return wish.rejected
             try:
-                renewed = yield from self._renewed(rejected, impatient=impatient)
+                renewed = yield from self._renewed(wish)
             except OutkeyError:
                 if token is None:
                     raise
@@ -96,35 +107,41 @@ class TokenKeeper:
         state = self.sender.tokens.read(self.configuration).for_basis(basis_of(self.configuration))
         return state, state.standing(self.configuration, self.sender.clock.now())
 
-    def take(self, answer: Response, *, at: float, proof_key: Secret | None) -> None:
-        """Take the token that a person's consent gave, whoever was getting another."""
-        self._replace(lambda empty: self._granted(empty, answer, at=at, proof_key=proof_key))
+    def redeem(self, parameters: Parameters) -> Steps[None]:
+        """Exchange what a person's consent gave for a token, whoever was getting another."""
+        key, at = self._new_key(), self.sender.clock.now()
+        url = self.configuration.oauth2.token_url
+        answer = yield from self.ask(url, parameters, key)
+        yield from self._replace(lambda empty: self._granted(empty, answer, parameters, key, at))
 
-    def forget(self) -> None:
+    def forget(self) -> Steps[None]:
         """Forget the token.
 
         An entered refresh token that was replaced since must not be used again: a provider takes
         that for theft. So a new one is needed then.
         """
         used = self.configuration.oauth2.grant is Grant.REFRESH_TOKEN and self._is_replaced()
-        self._replace(lambda empty: replace(empty, serial=empty.serial + 1, spent=used))
+        yield from self._replace(lambda empty: replace(empty, serial=empty.serial + 1, spent=used))
 
     def _is_replaced(self) -> bool:
         try:
-            content = self.sender.tokens.read(self.configuration).content
-            entered = self.sender.open(self.configuration, "refresh_token").derive(tidy_value)
+            state = self.sender.tokens.read(self.configuration)
+            entered = self._entered("refresh_token")
         except OutkeyError:
             return True  # whoever cannot tell must not try
-        return content is not None and content.refresh is not None and content.refresh != entered
+        refresh = state.content.refresh if state.content else None
+        return bool(state.holder) or state.spent or refresh not in (None, entered)
 
-    def _replace(self, step: Callable[[TokenState], TokenState]) -> None:
-        for _ in range(_PUT_TRIES):
+    def _replace(self, step: Callable[[TokenState], TokenState]) -> Steps[None]:
+        ends = self.sender.clock.monotonic() + _PATIENCE
+        while self.sender.clock.monotonic() < ends:
             before = self.sender.tokens.read(self.configuration, opened=False)
             empty = TokenState(before.generation, before.serial, basis=basis_of(self.configuration))
             kept = self.sender.tokens.swap(self.configuration, before, step(empty))
             if kept is not None:
                 self._hold(kept)
                 return
+            yield Wait(_POLL * self.sender.jitter())
         raise failure("waiting")
 
     def proof(self, request: Request, token: AccessToken) -> Secret:
@@ -168,7 +185,7 @@ class TokenKeeper:
         """Remember the nonce for the next proof, if the server gave one."""
         nonce = response.headers.get("DPoP-Nonce")
         if nonce and nonce.isascii() and nonce.isprintable():
-            self.sender.held.put_nonce(self.configuration.name, request.origin, nonce[:1024])
+            self.sender.held.put_nonce(self._key(), request.origin, nonce[:1024])
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────
 
@@ -185,63 +202,59 @@ class TokenKeeper:
         state = state.for_basis(basis_of(self.configuration))
         clock = self.sender.clock
         return self.sender.held.hold(
-            self._key(),
-            self.configuration,
-            state,
-            leeway=state.leeway(self.configuration.oauth2.leeway_seconds),
-            wall=clock.now(),
-            now=clock.monotonic(),
+            self._key(), self.configuration, state, wall=clock.now(), now=clock.monotonic()
         )
 
-    def _usable(self, held: Held, rejected: AccessToken | None) -> AccessToken | None:
+    def _usable(self, held: Held, wish: Wish) -> AccessToken | None:
         token = held.state.access
         lives = self.sender.clock.monotonic() < held.ends
-        return token if lives and token != rejected else None
+        return token if lives and token != wish.rejected else None
 
-    def _is_vain(self, held: Held, rejected: AccessToken, *, sure: bool) -> bool:
+    def _is_vain(self, held: Held, wish: Wish) -> bool:
         """Tell whether a renewal for such a refusal has just been made, and was of no use.
 
-        A token that the API took before has come to its end, if that is what the API says.
+        A token that the API took before has come to its end, if that is what the API says; but
+        not over and over.
         """
-        if held.state.access != rejected:
+        if held.state.access != wish.rejected or wish.person:
             return False
-        if sure and self.sender.held.was_accepted(self._key(), held.state.serial):
+        clock = self.sender.clock
+        if not held.state.was_for_nothing(clock.now()):
             return False
-        return held.state.was_for_nothing(self.sender.clock.now())
+        key, serial = self._key(), held.state.serial
+        return not (wish.sure and self.sender.held.may_end(key, serial, clock.monotonic()))
 
     # ── renewing ─────────────────────────────────────────────────────────────────────────────
 
-    def _renewed(
-        self, rejected: AccessToken | None, *, impatient: bool
-    ) -> Steps[AccessToken | None]:
+    def _renewed(self, wish: Wish) -> Steps[AccessToken | None]:
         """Renew, unless somebody else does (None) or has done so meanwhile."""
         held, key, clock = self.sender.held, self._key(), self.sender.clock
         if self._look().is_being_renewed(clock.now(), clock.monotonic()) or not held.begin(key):
             return None
         try:
             found = self._hold(self.sender.tokens.read(self.configuration))
-            state, now = found.state, self.sender.clock.monotonic()
-            if state.access and state.access != rejected and now < found.fresh_until:
-                return state.access
-            claimed = self._claimed(state, impatient=impatient)
+            token = self._usable(found, wish)
+            if token is not None and clock.monotonic() < found.fresh_until:
+                return token
+            claimed = self._claimed(found.state, wish)
             if claimed is None:
                 return None
-            return (yield from self._next(claimed, refused=rejected is not None and not impatient))
+            return (yield from self._next(claimed, wish))
         finally:
             held.end(key)
 
-    def _claimed(self, state: TokenState, *, impatient: bool) -> TokenState | None:
+    def _claimed(self, state: TokenState, wish: Wish) -> TokenState | None:
         """Take the lease, with the mark that a request is about to be sent; None if it is taken."""
         tokens = self.sender.tokens
         now = tokens.now()
         if state.is_leased(now):
             return None
-        if state.dead:
-            raise ReauthorizationNeeded
-        if state.is_waiting(now) and not impatient:
+        if state.is_waiting(now) and not wish.person and not state.dead:
             raise failure(state.error)
-        if state.tries >= MOST_TRIES and self._has_consent():
-            tokens.swap(self.configuration, state, state.ended())
+        if not self._can_ask(state, wish):
+            raise ReauthorizationNeeded  # before anything is written: nothing is to be asked
+        if state.tries >= MOST_TRIES and self._has_consent() and not wish.insisting:
+            tokens.swap(self.configuration, state, state.ended("interrupted"))
             raise ReauthorizationNeeded
         claimed = state.claimed(self.sender.signer.fresh(), now)
         try:
@@ -252,55 +265,78 @@ class TokenKeeper:
                 raise
             return None
 
-    def _next(self, claimed: TokenState, *, refused: bool) -> Steps[AccessToken | None]:
+    def _next(self, claimed: TokenState, wish: Wish) -> Steps[AccessToken | None]:
         """Get the next token under a lease, keep it, and only then return it."""
         clock, response = self.sender.clock, None
         at, lease_ends = clock.now(), clock.monotonic() + LEASE_SECONDS
         try:
-            key = self._proof_key(claimed)
+            key, parameters = self._proof_key(claimed), self._parameters(claimed, wish)
             url = self.configuration.oauth2.token_url
-            response = yield from self.ask(url, self._parameters(claimed), key)
-            granted = self._granted(claimed, response, at=at, proof_key=key)
+            response = yield from self.ask(url, parameters, key)
+            granted = self._granted(claimed, response, parameters, key, at)
         except (RemoteError, RedirectBlocked) as error:
-            raise self._failed(claimed, error, response) from None
+            problem = self._failed(claimed, error, response)
         except OutkeyError:
             self._put(claimed, claimed.released())  # nothing was sent
             raise
-        granted = replace(granted, after_rejection=refused)
-        kept = yield from self._kept(claimed, granted, lease_ends)
-        if kept is None:
-            return None  # somebody took over; theirs is the newer one
-        self._hold(kept)
-        return kept.access
+        else:
+            granted = replace(granted, after_rejection=bool(wish.rejected) and not wish.person)
+            kept = yield from self._kept(claimed, granted, lease_ends)
+            if kept is None:
+                return None  # somebody took over; theirs is the newer one
+            return self._hold(kept).state.access
+        raise bare(problem)
 
     def _has_consent(self) -> bool:
         return self.configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
 
-    def _parameters(self, claimed: TokenState) -> Parameters:
+    def _can_ask(self, state: TokenState, wish: Wish) -> bool:
+        """Tell whether there is something to ask with that has not been refused."""
+        if not self._has_consent():
+            return True
+        if state.dead and not wish.insisting:
+            return False
+        kept = state.content is not None and state.content.refresh is not None
+        return kept or self._may_begin(state, wish)
+
+    def _may_begin(self, state: TokenState, wish: Wish) -> bool:
+        entered = self.configuration.oauth2.grant is Grant.REFRESH_TOKEN
+        return entered and (wish.insisting or not state.spent)
+
+    def _parameters(self, claimed: TokenState, wish: Wish) -> Parameters:
         if not self._has_consent():
             return grants.client_credentials(self.configuration)
         token = claimed.content.refresh if claimed.content else None
-        entered = self.configuration.oauth2.grant is Grant.REFRESH_TOKEN and not claimed.spent
-        if token is None and entered:
-            token = self.sender.open(self.configuration, "refresh_token").derive(tidy_value)
-        if token is None:
-            raise ReauthorizationNeeded
+        # Who insists may have put another one where the refused one was entered.
+        if token is None or (claimed.dead and self._may_begin(claimed, wish)):
+            token = self._entered("refresh_token")
         return grants.refresh(self.configuration, token)
 
     def _granted(
-        self, before: TokenState, response: Response, *, at: float, proof_key: Secret | None
+        self,
+        before: TokenState,
+        response: Response,
+        sent: Parameters,
+        proof_key: Secret | None,
+        at: float,
     ) -> TokenState:
-        answer = read_token(response, secrets=self._known(), now=at)
+        known = [value for _, value in sent if isinstance(value, Secret)] + self._known()
+        answer = read_token(response, secrets=known, now=at)
+        if (answer.kind == "DPoP") != self.configuration.oauth2.dpop:
+            raise failure("token_type")
         lifetime = self.configuration.oauth2.default_lifetime_seconds
         return before.granted(answer, at=at, default_lifetime=lifetime, proof_key=proof_key)
 
     def _known(self) -> list[Secret]:
         """Return what an answer must not repeat; an answer is not lost for want of one of them."""
         known = []
-        for name in ("client_secret", "refresh_token"):
+        for name in SENT_TO_TOKEN_URL:
             with suppress(OutkeyError):
-                known.append(self.sender.open(self.configuration, name).derive(tidy_value))
+                known.append(self._entered(name))
         return known
+
+    def _entered(self, name: str) -> Secret:
+        return self.sender.open(self.configuration, name).derive(tidy_value)
 
     def _failed(
         self, claimed: TokenState, error: OutkeyError, response: Response | None
@@ -310,7 +346,7 @@ class TokenKeeper:
         # glewlwyd has not a word to say to a refresh token that is dead.
         wordless = response is not None and response.status == 400 and not response.body
         if self._has_consent() and (reason == "invalid_grant" or wordless):
-            self._put(claimed, claimed.ended())
+            self._put(claimed, claimed.ended("invalid_grant"))
             return ReauthorizationNeeded()
         asked = retry_after(response, now=self.sender.clock.now()) if response else None
         self._put(claimed, claimed.failed(reason, now=now, asked=min(asked or 0, _LONGEST_ASKED)))
@@ -342,13 +378,13 @@ class TokenKeeper:
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────
 
-    def new_proof_key(self) -> Secret | None:
+    def _new_key(self) -> Secret | None:
         """Make a key to bind the next token to, if the configuration wants that."""
         return self.sender.signer.new_key() if self.configuration.oauth2.dpop else None
 
     def _proof_key(self, state: TokenState) -> Secret | None:
         kept = state.content.proof_key if state.content else None
-        return kept or self.new_proof_key()
+        return kept or self._new_key()
 
     def _carried(
         self, url: str, parameters: Parameters, key: Secret | None, deadline: float, *, retry: int
@@ -385,7 +421,7 @@ class TokenKeeper:
             "iat": int(self.sender.clock.now()),
             "jti": self.sender.signer.fresh(),
         }
-        if nonce := self.sender.held.nonce(self.configuration.name, request.origin):
+        if nonce := self.sender.held.nonce(self._key(), request.origin):
             claims["nonce"] = nonce
         return self.sender.signer.proof(claims, key, token)
 

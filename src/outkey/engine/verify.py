@@ -11,6 +11,7 @@ from outkey.core.errors import Cause, OutkeyError
 from outkey.core.message import Response
 from outkey.core.oauth2.token import AccessToken
 from outkey.engine.carry import Sender
+from outkey.engine.scripts import signed
 
 # What fails before an answer comes is the connection's fault; anything else is the request's.
 _OF_CONNECTING = frozenset(
@@ -79,6 +80,10 @@ class Trial:
             if self._configuration.uses_oauth2:
                 step = "token"
                 yield self._done(step, f"{self._ready().kind} token there")
+            if self._configuration.is_scripted:
+                step = "script"
+                count = len(signed(self._sender, self._configuration, "", call.request()))
+                yield self._done(step, f"{count} headers")
             step = "request"
             response = self._send(call)
         except OutkeyError as error:

@@ -12,6 +12,7 @@ from outkey.adapters.key_room import KeyRoom, KeyRotation, Presence
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.resolver_system import SystemResolver
+from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
@@ -68,6 +69,7 @@ def build_installation(
             permits=LeasedPermits(tables.paces, clock.now),
             tokens=StoredTokens(tables.tokens, keys),
             signer=JoseSigner(),
+            scripts=LockedScripts(),
         )
     )
     rotation = KeyRotation(keys, registry, tables.processes, clock)

@@ -5,7 +5,7 @@ httpx follows redirects inside the auth flow and copies custom headers to the ne
 form of a headers object that copies itself without them.
 """
 
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from typing import Any
 
 from outkey.core.errors import EgressDenied, RedirectBlocked
@@ -26,37 +26,51 @@ class OneHopFlow:
     def auth_flow(self, request: Any) -> Generator[Any, Any, None]:  # noqa: ANN401 - httpx's or httpx2's
         """Add the credentials, let the client send; renew a refused token and send once more."""
         loan = self._lend(request)
-        response = yield from self._sent(request, loan)
-        rejected = self._gateway.is_rejected(loan, response.status_code, response.headers.items())
+        rejected = yield from self._sent(request, loan)
         if not rejected or not _is_replayable(request):
             return
         renewed = self._lend(request, rejected=loan)
         if renewed.token != loan.token:
             yield from self._sent(request, renewed, earlier=1)
 
+    async def async_auth_flow(self, request: Any) -> AsyncGenerator[Any, Any]:  # noqa: ANN401 - the same
+        """Do the same for an event loop: what waits for a database or a provider, in a thread."""
+        from anyio.to_thread import run_sync  # noqa: PLC0415 - httpx brings it along
+
+        flow, answer = self.auth_flow(request), None
+        try:
+            while (step := await run_sync(_next, flow, answer)) is not None:
+                answer = yield step
+        finally:
+            await run_sync(flow.close)
+
     def _lend(self, request: Any, rejected: Loan | None = None) -> Loan:  # noqa: ANN401 - the same
         names = list(request.headers)
         url = str(request.url)
         return self._gateway.lend(self._configuration, request.method, url, names, rejected)
 
-    def _sent(self, request: Any, loan: Loan, earlier: int = 0) -> Generator[Any, Any, Any]:  # noqa: ANN401 - the same
-        """Send with lent credentials; the history has our `earlier` answers, and the redirects."""
+    def _sent(self, request: Any, loan: Loan, earlier: int = 0) -> Generator[Any, Any, bool]:  # noqa: ANN401 - the same
+        """Send with lent credentials, and tell whether their token was refused.
+
+        The history has our `earlier` answers, and then the redirects.
+        """
         plain = request.headers
         request.headers = _one_hop(request, loan.headers)
-        status = 0
+        status, headers = 0, ()
         try:
             response = yield request
             # The first answer is the one our credentials got.
-            status = next(iter(response.history[earlier:]), response).status_code
+            first = next(iter(response.history[earlier:]), response)
+            status, headers = first.status_code, first.headers.items()
         finally:
             request.headers = plain  # whoever sends it again must ask again
-            self._gateway.settle(loan, status)
+            rejected = self._gateway.settle(loan, status, headers)
         if response.history[earlier:]:
             raise RedirectBlocked(
                 "the client followed a redirect, which lost the credentials on purpose",
                 hint="Send with follow_redirects=False; gateway.send follows what is safe.",
             )
-        return response
+        return rejected
 
 
 def _one_hop(request: Any, credentials: tuple[Header, ...]) -> Any:  # noqa: ANN401 - httpx's or httpx2's
@@ -76,6 +90,14 @@ def _one_hop(request: Any, credentials: tuple[Header, ...]) -> Any:  # noqa: ANN
             return kept + [(h.name.encode(), _wire(h.value)) for h in credentials]
 
     return OneHopHeaders(request.headers)
+
+
+def _next(flow: Generator[Any, Any, None], answer: Any) -> Any:  # noqa: ANN401 - the same
+    """Return what a flow asks for next, or None at its end: StopIteration crosses no thread."""
+    try:
+        return flow.send(answer)
+    except StopIteration:
+        return None
 
 
 def _is_replayable(request: Any) -> bool:  # noqa: ANN401 - httpx's or httpx2's

@@ -45,9 +45,8 @@ class OutkeyAuth(AuthBase):
         return request
 
     def _ended(self, loan: Loan, response: Response) -> Response:
-        self._gateway.settle(loan, response.status_code)
+        refused = self._gateway.settle(loan, response.status_code, response.headers.items())
         # requests cannot be told to send once more; the next request gets another token.
-        refused = self._gateway.is_rejected(loan, response.status_code, response.headers.items())
         self._rejected = loan if refused else None
         # Called before requests follows. It would copy every header but Authorization to another
         # origin, and put a .netrc entry in the place of ours at the same one.

@@ -21,6 +21,7 @@ from outkey.core.errors import (
     TimedOut,
 )
 from outkey.core.message import Request, Response, Route
+from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway, Ports
 
@@ -129,6 +130,22 @@ class MemorySecrets:
         if field not in self.values:
             raise SecretMissing(f"{field} is not set", field=field)
         return Secret(self.values[field])
+
+
+class FakeScripts:
+    """Runs a function of the test in the place of a script."""
+
+    def __init__(self) -> None:
+        self.calls: list[ScriptCall] = []
+        self.answer: Callable[[ScriptCall], Mapping[str, str]] = lambda _call: {}
+
+    def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
+        """Return the headers that the test's function gives."""
+        self.calls.append(call)
+        return tuple((name, Secret(text)) for name, text in self.answer(call).items())
+
+    def close(self) -> None:
+        """End nothing."""
 
 
 class MemoryAudit:
@@ -288,6 +305,7 @@ class FakeWorld:
     clock: FakeClock
     audit: MemoryAudit
     secrets: MemorySecrets
+    scripts: FakeScripts
 
 
 def fake_gateway(
@@ -301,7 +319,7 @@ def fake_gateway(
     clock = FakeClock()
     transport = FakeTransport([] if answers is None else answers, clock=clock)
     resolver = FakeResolver({"api.acme.example": ("93.184.215.14",)} if names is None else names)
-    audit, store = MemoryAudit(), MemorySecrets(secrets)
+    audit, store, scripts = MemoryAudit(), MemorySecrets(secrets), FakeScripts()
     ports = Ports(
         configurations=MemoryRegistry(configurations, lines),
         secrets=store,
@@ -312,6 +330,7 @@ def fake_gateway(
         permits=LeasedPermits(MemoryPaces(), clock.monotonic),
         tokens=MemoryTokens(clock.now),
         signer=JoseSigner(),
+        scripts=scripts,
         jitter=lambda: 0.5,
     )
-    return FakeWorld(Gateway(ports), ports, transport, resolver, clock, audit, store)
+    return FakeWorld(Gateway(ports), ports, transport, resolver, clock, audit, store, scripts)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import parse_qsl
 
-from outkey.core.errors import OutkeyError, RedirectBlocked, TokenEndpointFailed
+from outkey.core.errors import OutkeyError, RedirectBlocked, TokenEndpointFailed, frameless
 from outkey.core.message import Response
 from outkey.core.secret import Secret
 
@@ -29,7 +29,7 @@ _MAX_FIELDS = 200
 
 # Why there is no token, and what to do; the first words are those of RFC 6749 §5.2 and §4.1.2.1,
 # RFC 8628 §3.5, RFC 8707 §2 and RFC 9449 §5.
-FAILURES: dict[str, tuple[str, str]] = {
+_THEIRS: dict[str, tuple[str, str]] = {
     "invalid_client": (
         "the provider does not know the client, or not with this secret",
         "Check Client ID, Client Secret and Client Authentication.",
@@ -109,16 +109,19 @@ _OURS: dict[str, tuple[str, str]] = {
         "Ask the provider; a token is visible ASCII without blanks, up to 64 kB.",
     ),
     "token_type": (
-        "the answer holds a token of a type that outkey does not send",
-        "Ask the provider for Bearer or DPoP tokens.",
+        "the answer holds a token of another type than was asked for",
+        "Switch DPoP on or off as the provider has it; other types are not supported.",
+    ),
+    "interrupted": (
+        "the renewal was broken off twice, and nobody knows what the provider did",
+        "Renew it once more, or authorize again.",
     ),
     "waiting": (
         "another process is getting the token and has not finished",
         "Try again in a moment.",
     ),
 }
-_THEIRS = frozenset(FAILURES)
-FAILURES |= _OURS
+FAILURES = _THEIRS | _OURS
 _SAME = {"scope_invalid": "invalid_scope"}  # glewlwyd's own word
 _REDIRECTED = "redirect_blocked"
 _BY_CAUSE = {"timeout": "timeout", "dns": "dns", "tls": "tls", "response_too_large": "too_large"}
@@ -134,6 +137,12 @@ def failure(reason: str) -> OutkeyError:
         )
     message, hint = FAILURES.get(reason, FAILURES["refused"])
     return TokenEndpointFailed(message, hint=hint, reason=reason)
+
+
+def said_by_provider(word: str) -> str:
+    """Return the reason for a word of a provider's; our own words are not theirs to say."""
+    known = _SAME.get(word, word)
+    return known if known in _THEIRS else ""
 
 
 def reason_of(error: OutkeyError) -> str:
@@ -156,6 +165,7 @@ class TokenAnswer:
     scope: str
 
 
+@frameless  # its frames hold the answer
 def read_document(response: Response, *, may_be_empty: bool = False) -> Mapping[str, object]:
     """Return an answer's fields, or raise what it says is wrong.
 
@@ -173,6 +183,7 @@ def read_document(response: Response, *, may_be_empty: bool = False) -> Mapping[
     return document
 
 
+@frameless
 def read_token(response: Response, *, secrets: Iterable[Secret], now: float) -> TokenAnswer:
     """Return the token of an answer; `secrets` are what the provider must not echo as a scope."""
     document = read_document(response)
@@ -208,8 +219,8 @@ def _parsed(body: bytes) -> Mapping[str, object]:
 def _reason(error: object, status: int, *, empty: bool, silent: bool) -> str:
     if isinstance(error, Mapping):  # some APIs wrap it: {"error": {"code": …}}
         error = next((error[key] for key in ("code", "type", "error") if key in error), "")
-    if isinstance(error, str) and _SAME.get(error, error) in _THEIRS:
-        return _SAME.get(error, error)
+    if isinstance(error, str) and (known := said_by_provider(error)):
+        return known
     if status == 429:
         return "rate_limited"
     if status >= 500:

@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, assert_never
 from urllib.parse import quote
 
-from outkey.core.config import ClientAuth, Configuration
+from outkey.core.choices import ClientAuth
+from outkey.core.config import Configuration
+from outkey.core.errors import ConfigError
 from outkey.core.headers import tidy_value
 from outkey.core.message import Header, Source
 from outkey.core.secret import Secret
@@ -37,7 +39,9 @@ def prove(
     identity = ("client_id", settings.client_id)
 
     def client_secret() -> Secret:
-        return secret("client_secret").derive(tidy_value)
+        entered = secret("client_secret").derive(tidy_value)
+        keeps = settings.client_auth is ClientAuth.PRIVATE_KEY_JWT
+        return entered if keeps else entered.derive(_no_private_key)
 
     match settings.client_auth:
         case ClientAuth.BODY:
@@ -65,6 +69,17 @@ def prove(
             return Proof(parameters=(identity, named, ("client_assertion", signed)))
         case other:
             assert_never(other)
+
+
+def _no_private_key(text: str) -> str:
+    """Refuse to send what must never leave, whoever changed the way of authentication."""
+    if "PRIVATE KEY-----" in text or (text.startswith("{") and '"d"' in text):
+        raise ConfigError(
+            "Client Secret is a private key, which only private key JWT keeps here",
+            field="client_secret",
+            hint="Choose private key JWT, or enter the secret that the provider gave.",
+        )
+    return text
 
 
 def _basic(client_id: str, secret: Secret, encoded: Callable[[str], str]) -> Secret:

@@ -3,12 +3,13 @@
 import hashlib
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus, urlencode
 
-from outkey.core.config import Configuration, Grant
-from outkey.core.errors import ConfigError
+from outkey.core.choices import Grant
+from outkey.core.config import Configuration
+from outkey.core.errors import ConfigError, frameless
 from outkey.core.message import Header, Request, Source
 from outkey.core.oauth2.answers import failure
 from outkey.core.oauth2.client_auth import Parameters, Proof
@@ -95,7 +96,6 @@ def post(
     url: str,
     parameters: Parameters,
     proof: Proof,
-    headers: Iterable[Header] = (),
 ) -> Request:
     """Build a request to the authorization server; its body is secret."""
     fields = dict((*parameters, *proof.parameters))
@@ -103,17 +103,21 @@ def post(
     body = _json(fields) if as_json else _form(fields)
     kind = "application/json" if as_json else "application/x-www-form-urlencoded"
     location = parse_endpoint(url, "oauth2.token_url")
+    framing = {"Content-Length": str(body.wire_length), "Content-Type": kind}
+    headers = (*_headers(location, framing), *proof.headers)
+    return Request("POST", location.origin, location.target, headers, body)
+
+
+def _headers(location: Location, more: Mapping[str, str]) -> Iterator[Header]:
+    """Return what every request to an authorization server has, with no coding to inflate."""
     own = {
         "Host": location.origin.authority,
-        "Content-Length": str(body.wire_length),
         "User-Agent": "outkey",
         "Accept": "application/json",
         "Accept-Encoding": "identity",
-        "Content-Type": kind,
     }
-    framing = tuple(Header(name, text, Source.DEFAULT) for name, text in own.items())
-    all_headers = (*framing, *proof.headers, *headers)
-    return Request("POST", location.origin, location.target, all_headers, body)
+    for name, text in (own | dict(more)).items():
+        yield Header(name, text, Source.DEFAULT)
 
 
 def _form(fields: Mapping[str, str | Secret]) -> Secret:
@@ -182,6 +186,7 @@ class DeviceCode(NamedTuple):
     lifetime: float
 
 
+@frameless
 def read_device_code(document: Mapping[str, object]) -> DeviceCode:
     """Read the answer to `device_start`."""
     address = document.get("verification_uri") or document.get("verification_url")
@@ -212,14 +217,7 @@ def metadata_request(location: Location, name: str) -> Request:
     path = location.target.rstrip("/")
     before = name == "oauth-authorization-server"
     target = f"{_WELL_KNOWN}{name}{path}" if before else f"{path}{_WELL_KNOWN}{name}"
-    own = {
-        "Host": location.origin.authority,
-        "User-Agent": "outkey",
-        "Accept": "application/json",
-        "Accept-Encoding": "identity",
-    }
-    headers = tuple(Header(key, text, Source.DEFAULT) for key, text in own.items())
-    return Request("GET", location.origin, target, headers)
+    return Request("GET", location.origin, target, tuple(_headers(location, {})))
 
 
 def read_metadata(document: Mapping[str, object], issuer: str) -> dict[str, str]:
@@ -233,7 +231,7 @@ def read_metadata(document: Mapping[str, object], issuer: str) -> dict[str, str]
     found = {"issuer": named}
     for field, key in _METADATA.items():
         url = document.get(key)
-        if isinstance(url, str):
+        if isinstance(url, str) and url.isascii() and url.isprintable():
             parse_endpoint(url, field)
             found[field] = url
     return found

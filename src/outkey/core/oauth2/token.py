@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-from outkey.core.config import Configuration, Grant
+from outkey.core.choices import Grant
+from outkey.core.config import Configuration
 from outkey.core.oauth2.answers import TokenAnswer
 from outkey.core.secret import Secret
 
@@ -21,6 +22,7 @@ MOST_TRIES = 2
 _WAITS = (1.0, 2.0, 4.0, 8.0)
 CIRCUIT_SECONDS = 60.0
 _QUARREL_SECONDS = 60.0
+KINDS = frozenset({"Bearer", "DPoP"})
 
 
 class State(StrEnum):
@@ -119,16 +121,31 @@ class TokenState:
     def for_basis(self, basis: str) -> "TokenState":
         """Return the state for what the configuration says now.
 
-        Another client, address, grant or scope begins anew. Another client secret keeps the
-        refresh token, which is the same person's consent, but not the token.
+        Another client, address or grant begins anew, and so does another wish, where a person
+        agreed to the one before. A refresh token that was entered, or another client secret,
+        keeps the newest refresh token, but not the token. Whoever is asking goes on asking: its
+        lease stays. An entered refresh token that was used already is not used again, since a
+        provider takes that for theft.
         """
         if self.basis == basis:
             return self
-        same_identity = self.basis.partition(":")[0] == basis.partition(":")[0]
-        if same_identity and self.content is not None:
-            anew = replace(self, basis=basis, lifetime=0.0, failures=0, retry_at=0.0, error="")
-            return replace(anew, dead=False)
-        return TokenState(self.generation, self.serial + 1, basis=basis)
+        consent, wish, _, seed = basis.split(":")
+        before = [*self.basis.split(":"), *[""] * 4]
+        same_consent, same_seed = before[0] == consent, before[3] == seed
+        if self.content is not None and same_consent and same_seed and (before[1] == wish or seed):
+            return replace(
+                self, basis=basis, lifetime=0.0, failures=0, retry_at=0.0, error="", dead=False
+            )
+        used = self.spent or self.content is not None or bool(self.holder)
+        return TokenState(
+            self.generation,
+            self.serial + 1,
+            basis=basis,
+            holder=self.holder,
+            leased_until=self.leased_until,
+            tries=self.tries,
+            spent=bool(seed) and same_seed and used,
+        )
 
     def claimed(self, holder: str, now: float) -> "TokenState":
         """Let somebody get the next token; nobody else does until the lease ends."""
@@ -179,9 +196,9 @@ class TokenState:
         most = CIRCUIT_SECONDS * 5
         return now < self.retry_at <= now + most
 
-    def ended(self) -> "TokenState":
+    def ended(self, reason: str) -> "TokenState":
         """Note that only a person can help; the token itself may still be valid."""
-        return replace(self.released(), dead=True, error="invalid_grant")
+        return replace(self.released(), dead=True, error=reason)
 
     def was_for_nothing(self, now: float) -> bool:
         """Tell whether a renewal after a refusal gave a token that is refused as well."""
@@ -200,8 +217,15 @@ class TokenState:
         serial: int,
         content: TokenContent | None,
     ) -> Self:
-        """Undo `facts`."""
-        return cls(generation, serial, content, **facts)  # type: ignore[arg-type]  # as `facts` wrote them
+        """Undo `facts`; raises ValueError for what `facts` would not have written."""
+        usual = cls().facts()
+        for name, value in facts.items():
+            kinds = (int, float) if isinstance(usual.get(name), float) else type(usual.get(name))
+            if name not in usual or not isinstance(value, kinds):
+                raise ValueError(name)
+        if facts.get("kind", "Bearer") not in KINDS:  # it stands in a header line
+            raise ValueError("kind")
+        return cls(generation, serial, content, **facts)  # type: ignore[arg-type]  # as was just seen
 
 
 _ELSEWHERE = frozenset({"generation", "serial", "content"})
@@ -210,7 +234,8 @@ _ELSEWHERE = frozenset({"generation", "serial", "content"})
 def basis_of(configuration: Configuration) -> str:
     """Return a fingerprint of the settings that a token depends on, without any secret.
 
-    Two parts: who asks for what, and with which client secret.
+    Four parts: whose consent it is, what is wished for, with which client secret it is asked for,
+    and from which entered refresh token it began (nothing for other grants).
     """
     settings, secrets = configuration.oauth2, configuration.secrets
 
@@ -218,19 +243,20 @@ def basis_of(configuration: Configuration) -> str:
         state = secrets.get(name)
         return state and (state.version, str(state.reference), state.origin)
 
-    seed = version("refresh_token") if settings.grant is Grant.REFRESH_TOKEN else None
-    identity = [
-        settings.grant,
-        settings.token_url,
-        settings.client_id,
+    base = configuration.base.origin.bound
+    consent = [settings.grant, settings.token_url, settings.client_id, base]
+    wish = [
         settings.scope,
         settings.audience,
         settings.resource,
         dict(settings.extra),
         settings.dpop,
-        configuration.base.origin.bound,
-        seed,
     ]
     credential = [settings.client_auth, version("client_secret")]
-    parts = (json.dumps(part, sort_keys=True) for part in (identity, credential))
-    return ":".join(hashlib.sha256(part.encode()).hexdigest()[:32] for part in parts)
+    parts = [_hashed(part) for part in (consent, wish, credential)]
+    entered = settings.grant is Grant.REFRESH_TOKEN
+    return ":".join([*parts, _hashed(version("refresh_token")) if entered else ""])
+
+
+def _hashed(part: object) -> str:
+    return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:32]

@@ -3,17 +3,24 @@
 from collections.abc import Callable
 from typing import assert_never
 
-from outkey.core.config import AuthenticationType, Configuration
+from outkey.core.choices import AuthenticationType
+from outkey.core.config import Configuration
 from outkey.core.flow import Scheme
 from outkey.core.schemes.basic import Basic
 from outkey.core.schemes.bearer import Bearer
 from outkey.core.schemes.none import NoAuthentication
 from outkey.core.schemes.oauth2 import OAuth2
+from outkey.core.schemes.script import Scripted
 from outkey.core.secret import Secret
 
 
 def scheme_of(configuration: Configuration, secret: Callable[[str], Secret]) -> Scheme:
-    """Return the configuration's scheme with its secrets; an unknown type cannot pass."""
+    """Return the configuration's scheme with its secrets, and its script on top of it."""
+    scheme = _typed(configuration, secret)
+    return Scripted(scheme) if configuration.is_scripted else scheme
+
+
+def _typed(configuration: Configuration, secret: Callable[[str], Secret]) -> Scheme:
     match configuration.authentication_type:
         case AuthenticationType.NONE:
             return NoAuthentication()

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from outkey.core.challenge import parse_challenges
 from outkey.core.config import Configuration
 from outkey.core.flow import Flow, need_proof, need_token, send
-from outkey.core.headers import check_token
+from outkey.core.headers import check_token, check_value
 from outkey.core.message import Header, Request, Response, Source
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.secret import Secret
@@ -43,7 +43,7 @@ class OAuth2(NamedTuple):
     ) -> Generator[Any, Any, tuple[Header, ...]]:
         name = self.configuration.oauth2.token_header
         scheme = f"{token.kind} " if name.lower() == "authorization" else ""
-        value = Secret.joined(scheme, token.value.derive(_checked))
+        value = Secret.joined(scheme, token.value.derive(_checked)).derive(_whole)
         headers = (*request.headers, Header(name, value, Source.AUTHENTICATION))
         if token.kind != "DPoP":
             return headers
@@ -80,3 +80,7 @@ def _errors(response: Response) -> set[str]:
 
 def _checked(token: str) -> str:
     return check_token(token, field="token")
+
+
+def _whole(value: str) -> str:
+    return check_value(value, field="token")

@@ -30,7 +30,8 @@ from outkey.hosts.cli.output import (
     say_json,
     say_table,
 )
-from outkey.hosts.cli.shown import facts_of, mark_of, plain, response_facts, say_response, summary
+from outkey.hosts.cli.scripts import scripts_app
+from outkey.hosts.cli.shown import facts_of, mark_of, response_facts, rows_of, say_response, summary
 from outkey.hosts.cli.tokens import tokens_app
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ app.add_typer(secret_app, name="secret")
 app.add_typer(keys_app, name="keys")
 app.add_typer(audit_app, name="audit")
 app.add_typer(tokens_app, name="token")
+app.add_typer(scripts_app, name="script")
 
 # Typer carries its own copy of Click, and this is where its base class is public.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -178,17 +180,11 @@ def list_configurations(*, as_json: AsJson = False) -> None:
 @app.command()
 def show(name: Name, *, as_json: AsJson = False) -> None:
     """Show one configuration; of its secrets only whether they are set."""
-    shown = facts_of(installation().registry.get(name))
+    configuration = installation().registry.get(name)
     if as_json:
-        say_json(shown)
-        return
-    rows = []
-    for key, value in shown.items():
-        if isinstance(value, dict) and "set" not in value:
-            rows += [(f"{key}.{inner}", content) for inner, content in value.items()]
-        else:
-            rows.append((key, value))
-    say_table(("Field", "Value"), ((key, plain(value)) for key, value in rows))
+        say_json(facts_of(configuration))
+    else:
+        say_table(("Field", "Value"), rows_of(configuration))
 
 
 @app.command()
@@ -337,7 +333,7 @@ def set_secret(
     field: Annotated[
         str,
         typer.Argument(
-            help="password, token, client_secret, client_key, refresh_token, header:KEY"
+            help="password, token, client_secret, secret_key, client_key, refresh_token, header:KEY"
         ),
     ],
     *,

@@ -2,6 +2,7 @@
 
 import sys
 from base64 import b64encode
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -79,15 +80,27 @@ def _secret_facts(configuration: Configuration, field: str) -> dict[str, object]
     }
 
 
-def plain(value: object) -> str:
-    """Return one value of a configuration for a person."""
-    if isinstance(value, dict) and "set" not in value:
-        return ", ".join(f"{key} = {text}" for key, text in value.items())
-    if isinstance(value, dict):
-        return (value["reference"] or "set") if value["set"] else "not set"
-    if isinstance(value, list):
-        return "\n".join(f"{row['key']}: {plain(row['value'])}" for row in value)
-    return str(value)
+def rows_of(configuration: Configuration) -> Iterator[tuple[str, str]]:
+    """Return the same for a person, as rows of field and text."""
+    yield "name", configuration.name
+    for path, value in configuration.values().items():
+        if isinstance(value, Mapping):
+            yield path, ", ".join(f"{key} = {text}" for key, text in value.items())
+        else:
+            yield path, str(value)
+    for field in configuration.needed_secrets():
+        if not field.startswith("header:"):
+            yield field, _secret_words(configuration, field)
+    shown = (
+        (row.key, _secret_words(configuration, row.secret_field) if row.secret else row.value)
+        for row in configuration.headers
+    )
+    yield "headers", "\n".join(f"{key}: {text}" for key, text in shown)
+
+
+def _secret_words(configuration: Configuration, field: str) -> str:
+    state = configuration.secrets.get(field)
+    return str(state.reference or "set") if state else "not set"
 
 
 def response_facts(response: Response) -> dict[str, object]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.config import Grant, Network
+from outkey.core.audit import Tag
+from outkey.core.choices import Grant, Network
 from outkey.core.errors import ConfigError
 from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.output import progress_bar, say, say_json, say_table, visible
@@ -36,23 +37,26 @@ def status(
 def renew(name: Name, *, as_json: AsJson = False) -> None:
     """Get a new token now."""
     here = installation()
-    _say_status(desk_of(here).renew_token(here.gateway, name), as_json=as_json)
+    desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_RENEWED)
+    _say_status(desk.renew(), as_json=as_json)
 
 
 @tokens_app.command("revoke")
 def revoke(name: Name, *, as_json: AsJson = False) -> None:
     """Give the token back to the provider, and forget it."""
     here = installation()
-    desk_of(here).revoke_token(here.gateway, name)
-    _say_status(here.gateway.token(name).status(), as_json=as_json)
+    desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_REVOKED)
+    desk.revoke()
+    _say_status(desk.status(), as_json=as_json)
 
 
 @tokens_app.command("forget")
 def forget(name: Name, *, as_json: AsJson = False) -> None:
     """Forget the token here; the provider is not told."""
     here = installation()
-    desk_of(here).forget_token(here.gateway, name)
-    _say_status(here.gateway.token(name).status(), as_json=as_json)
+    desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_FORGOTTEN)
+    desk.forget()
+    _say_status(desk.status(), as_json=as_json)
 
 
 @tokens_app.command("authorize")
@@ -65,7 +69,7 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
             hint="Run outkey serve, open the configuration, and press Connect.",
             field="oauth2.grant",
         )
-    desk = desk_of(here).authorize(here.gateway, name)
+    desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_AUTHORIZED)
     device = desk.device_code()
     # On stderr, so that a program that reads the JSON can show it to a person too.
     lines = f"Open {visible(device.address)}\nand enter the code {visible(device.user_code)}\n"

@@ -1,6 +1,7 @@
 """API Sync in Django's admin: where each page stands and who sees it in the menu."""
 
 from collections.abc import Callable
+from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
@@ -28,11 +29,11 @@ def _returned(place: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
     """
     view = configurations.told(tokens.callback)
 
-    def shown(request: HttpRequest) -> HttpResponseBase:
+    def shown(request: HttpRequest, record: UUID) -> HttpResponseBase:
         if not place.admin_site.has_permission(request):
             begin = reverse("admin:outkey_configuration_changelist")
             return redirect_to_login(begin, reverse("admin:login"))
-        response = view(request)
+        response = view(request, record)
         response["Referrer-Policy"] = "no-referrer"
         return response
 
@@ -69,7 +70,7 @@ class ConfigurationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not gen
     def _token_urls(self) -> list[URLPattern]:
         view, place = _shown(self), "<uuid:record>/token/"
         return [
-            path("callback/", _returned(self), name="outkey_oauth2_callback"),
+            path("<uuid:record>/callback/", _returned(self), name="outkey_oauth2_callback"),
             path("discover/", view(tokens.discover), name="outkey_oauth2_discover"),
             path(f"{place}connect/", view(tokens.connect), name="outkey_token_connect"),
             path(f"{place}leave/", view(tokens.leave), name="outkey_token_leave"),

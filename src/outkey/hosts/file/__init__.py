@@ -8,11 +8,13 @@ from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
+from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.config import Configuration, Grant
+from outkey.core.choices import Grant
+from outkey.core.config import Configuration
 from outkey.core.document import parse_document
 from outkey.core.errors import ConfigError
 from outkey.engine.gateway import Gateway, Ports
@@ -60,6 +62,7 @@ def from_text(text: str, *, tokens: Tokens | None = None) -> Gateway:
             permits=LeasedPermits(MemoryPaces(), clock.monotonic),
             tokens=tokens or MemoryTokens(clock.now),
             signer=JoseSigner(),
+            scripts=LockedScripts(),
         )
     )
 

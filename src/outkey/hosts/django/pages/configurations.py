@@ -279,12 +279,24 @@ def _allowed(
         form.refuse(ConfigError(message, field="network"))
     if _touches_secrets(stored, entered) and not may(request, "set_secret"):
         form.refuse(ConfigError(_("you may not enter or clear secrets")))
+    if _leads_elsewhere(stored, made) and not may(request, "set_secret"):
+        message = _("you may not change where secrets go, or how they prove who we are")
+        form.refuse(ConfigError(message, field="oauth2.token_url"))
     for field, secret in entered.secrets.items():
         try:
             refuse_unusable(field, secret)
         except ConfigError as error:
             form.refuse(error)
     return not form.errors
+
+
+def _leads_elsewhere(stored: Configuration | None, made: Configuration) -> bool:
+    """Tell whether codes, tokens or a client secret would go elsewhere, or another way."""
+    if stored is None or not made.uses_oauth2:
+        return False
+    before, after = stored.oauth2, made.oauth2
+    moved = stored.origins() != made.origins() or before.client_auth is not after.client_auth
+    return moved and bool(before.token_url)
 
 
 def _touches_secrets(stored: Configuration | None, entered: Entered) -> bool:
@@ -329,7 +341,7 @@ def _form_page(
         "top": form.elsewhere(findings),
         "stored": stored,
         "token": panel_for(request, stored),
-        "redirect_url": redirect_url(request),
+        "redirect_url": redirect_url(request, UUID(stored.record)) if stored else "",
         "redirect_when": conditions_of(BY_PATH["oauth2.authorization_url"]),
         "record": UUID(stored.record) if stored else None,
         "records": records,

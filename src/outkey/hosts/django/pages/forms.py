@@ -15,7 +15,14 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from outkey.core.checks import Finding
-from outkey.core.config import Configuration, HeaderRow, SecretState, build, header_row
+from outkey.core.config import (
+    Configuration,
+    HeaderRow,
+    SecretState,
+    build,
+    header_row,
+    kept_secrets,
+)
 from outkey.core.errors import ConfigError, EditConflict, SecretMissing
 from outkey.core.field_kinds import Field, Kind, Tab
 from outkey.core.fields import FIELDS
@@ -26,24 +33,6 @@ from outkey.ports import Secrets
 
 _TYPED = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
 _VERSION = re.compile(r"[0-9]{1,9}")
-_OPTIONAL = "no_auth_reason"
-_OF_LINES = frozenset({"tls.client_key", "oauth2.client_secret"})  # PEM or JWK
-_RARE = frozenset(
-    f"oauth2.{name}"
-    for name in (
-        "audience",
-        "resource",
-        "extra",
-        "revocation_url",
-        "introspection_url",
-        "issuer",
-        "body_format",
-        "token_header",
-        "dpop",
-        "leeway_seconds",
-        "default_lifetime_seconds",
-    )
-)
 _PLACES = {f.secret_name: f.path for f in FIELDS if f.secret}
 
 
@@ -63,16 +52,6 @@ class Shown:
     def when(self) -> str:
         """What other fields must say for this one to be shown; empty for nothing."""
         return conditions_of(self.field)
-
-    @property
-    def rare(self) -> bool:
-        """Whether most people leave the field as it is."""
-        return self.field.path in _RARE
-
-    @property
-    def lines(self) -> bool:
-        """Whether a secret may have several lines."""
-        return self.field.path in _OF_LINES
 
     @property
     def touched(self) -> bool:
@@ -119,8 +98,7 @@ class DraftSecrets:
 
 def conditions_of(known: Field) -> str:
     """Return when a field is shown, as the page's script reads it."""
-    condition = known.visible_when
-    return json.dumps([(one.path, one.values) for one in condition.each()]) if condition else ""
+    return json.dumps(known.when) if known.when else ""
 
 
 class ConfigurationForm:
@@ -147,9 +125,7 @@ class ConfigurationForm:
             return None
         name = self._stored.name if self._stored else str(values.pop("name"))
         values.pop("name", None)
-        kept = dict(self._stored.secrets) if self._stored else {}
-        wanted = {row.secret_field for row in rows if row.secret}
-        states = {n: s for n, s in kept.items() if n in wanted or not n.startswith("header:")}
+        states = kept_secrets(self._stored.secrets, rows) if self._stored else {}
         for gone in cleared:
             states.pop(gone, None)
         try:
@@ -218,7 +194,7 @@ class ConfigurationForm:
             return self._stored.values().get(known.path) if self._stored else None
         text = text.replace("\r\n", "\n")
         text = text if known.kind is Kind.LONG_TEXT else text.strip()
-        if not text and (known.kind in _TYPED or known.path == _OPTIONAL):
+        if not text and (known.kind in _TYPED or known.default is None):
             return None
         return _typed(known, text)
 
@@ -231,7 +207,7 @@ class ConfigurationForm:
                 continue
             name = known.secret_name
             text = self._get(f"secret:{known.path}")
-            if known.path in _OF_LINES:
+            if known.lines:
                 text = text.replace("\r\n", "\n").strip("\n")
             chosen = self.offered.get(self._get(f"reference:{known.path}"))
             if text:

@@ -1,6 +1,7 @@
 """The tab OAuth 2.0 of a configuration's page: what is shown of a token, and what may be done."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -8,7 +9,8 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from outkey.core.config import Configuration, Grant
+from outkey.core.choices import Grant
+from outkey.core.config import Configuration
 from outkey.core.errors import OutkeyError, Sealed
 from outkey.core.oauth2.answers import failure
 from outkey.core.oauth2.token import State
@@ -72,11 +74,12 @@ def panel_for(request: HttpRequest, stored: Configuration | None) -> Panel | Non
     )
 
 
-def redirect_url(request: HttpRequest) -> str:
-    """Return where providers send the browser back to: one address for all configurations.
+def redirect_url(request: HttpRequest, record: UUID) -> str:
+    """Return where a provider sends the browser back to: an address for each configuration.
 
-    Behind a proxy only the operator knows it: OUTKEY["PUBLIC_URL"].
+    So that no provider can pass its own browser's answer off as another one's (RFC 9700 §4.4).
+    Behind a proxy only the operator knows the address: OUTKEY["PUBLIC_URL"].
     """
-    path = reverse("admin:outkey_oauth2_callback")
+    path = reverse("admin:outkey_oauth2_callback", args=[record])
     public = str(getattr(settings, "OUTKEY").get("PUBLIC_URL") or "")  # noqa: B009 - a setting that mypy cannot know
     return public.rstrip("/") + path if public else request.build_absolute_uri(path)

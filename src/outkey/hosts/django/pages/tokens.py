@@ -25,13 +25,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from django.views.decorators.http import require_GET, require_POST
 
-from outkey.core.config import Configuration, Network
+from outkey.core.audit import Tag
+from outkey.core.choices import Network
+from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.fields import BY_PATH
-from outkey.core.oauth2.answers import FAILURES, failure
+from outkey.core.oauth2.answers import failure, said_by_provider
 from outkey.core.oauth2.grants import Consent, consent_for
 from outkey.core.origin import parse_endpoint
 from outkey.core.secret import Secret
+from outkey.engine.token_desk import TokenDesk
 from outkey.hosts.django.pages.configurations import page, stored_at, url_of, waiting
 from outkey.hosts.django.pages.installed import desk_for, installation, may, require
 from outkey.hosts.django.pages.token_panel import redirect_url
@@ -58,53 +61,37 @@ class Pending(TypedDict):
 def renew(request: HttpRequest, record: UUID) -> HttpResponse:
     """Get a new token now."""
     require(request, "test_configuration")
-    return _acted(request, record, _renewed)
+    return _acted(request, record, Tag.TOKEN_RENEWED, TokenDesk.renew, _("The token is renewed."))
 
 
 @require_POST
 def revoke(request: HttpRequest, record: UUID) -> HttpResponse:
     """Give the token back to the provider, and forget it."""
     require(request, "set_secret")
-    return _acted(request, record, _revoked)
+    told = _("The token is given back to the provider and forgotten here.")
+    return _acted(request, record, Tag.TOKEN_REVOKED, TokenDesk.revoke, told)
 
 
 @require_POST
 def forget(request: HttpRequest, record: UUID) -> HttpResponse:
     """Forget the token here."""
     require(request, "set_secret")
-    return _acted(request, record, _forgotten)
+    told = _("The token is forgotten here; the provider was not told.")
+    return _acted(request, record, Tag.TOKEN_FORGOTTEN, TokenDesk.forget, told)
 
 
 def _acted(
-    request: HttpRequest, record: UUID, act: Callable[[HttpRequest, str], str]
+    request: HttpRequest, record: UUID, tag: Tag, act: Callable[[TokenDesk], object], told: str
 ) -> HttpResponse:
     """Do something to the token that is kept, and tell on the page how it ended."""
     stored = _stored(record)
     try:
         with waiting():
-            messages.success(request, act(request, stored.name))
+            act(desk_for(request.user).token(installation().gateway, stored.name, tag))
+            messages.success(request, told)
     except OutkeyError as error:
         messages.error(request, spoken(error))
     return _back(stored)
-
-
-def _renewed(request: HttpRequest, name: str) -> str:
-    gateway = installation().gateway
-    before = gateway.token(name).status().last_renewed_at
-    after = desk_for(request.user).renew_token(gateway, name).last_renewed_at
-    if before == after:  # the API refused the one before, and another would be refused as well
-        return _("The token was renewed a moment ago, and stays.")
-    return _("The token is renewed.")
-
-
-def _revoked(request: HttpRequest, name: str) -> str:
-    desk_for(request.user).revoke_token(installation().gateway, name)
-    return _("The token is given back to the provider and forgotten here.")
-
-
-def _forgotten(request: HttpRequest, name: str) -> str:
-    desk_for(request.user).forget_token(installation().gateway, name)
-    return _("The token is forgotten here; the provider was not told.")
 
 
 # ── a person agrees ──────────────────────────────────────────────────────────────────────────
@@ -116,13 +103,20 @@ def connect(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, "set_secret")
     stored, state = _stored(record), secrets.token_urlsafe(32)
     try:
-        desk = desk_for(request.user).authorize(installation().gateway, stored.name)
-        where = parse_endpoint(desk.consent_url(_consent(request, state)), "").origin
+        gateway = installation().gateway
+        desk = desk_for(request.user).token(gateway, stored.name, Tag.TOKEN_AUTHORIZED)
+        where = parse_endpoint(desk.consent_url(_consent(request, stored, state)), "").origin
     except OutkeyError as error:
         messages.error(request, spoken(error))
         return _back(stored)
     _remember(request, desk.configuration, state)
-    context = {"title": _("Connect %s") % stored.name, "where": where, "record": record}
+    context = {
+        "title": _("Connect %s") % stored.name,
+        "where": where,
+        "token_where": parse_endpoint(stored.oauth2.token_url, "").origin,
+        "base_where": stored.base.origin,
+        "record": record,
+    }
     return page(request, "outkey/leave.html", context)
 
 
@@ -139,20 +133,20 @@ def leave(request: HttpRequest, record: UUID) -> HttpResponse:
     if pending is None or pending["version"] != stored.version:
         return _back(stored)
     desk = installation().gateway.token(stored.name)
-    return HttpResponseRedirect(desk.consent_url(_consent(request, pending["state"])))
+    return HttpResponseRedirect(desk.consent_url(_consent(request, stored, pending["state"])))
 
 
 @require_GET
-def callback(request: HttpRequest) -> HttpResponse:
+def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     """Take the browser back, and exchange the code that it brings for a token."""
     require(request, "set_secret")
-    stored, state = _begun(request)
-    issuer = stored.oauth2.issuer
-    if issuer and "iss" in request.GET and request.GET.getlist("iss") != [issuer]:
+    stored, state = _begun(request, record)
+    if "iss" in request.GET and not _is_issuer(stored, _one(request, "iss")):
         # RFC 9207 §2.4: the code is another server's, and must not be shown to this one.
         raise _begin_again(_("the answer comes from another issuer than the configured one"))
     try:
-        installation().gateway.token(stored.name).redeem(_code(request), _consent(request, state))
+        desk = installation().gateway.token(stored)
+        desk.redeem(_code(request), _consent(request, stored, state))
     except OutkeyError as error:
         messages.error(request, spoken(error))
     else:
@@ -160,15 +154,23 @@ def callback(request: HttpRequest) -> HttpResponse:
     return _back(stored)
 
 
-def _begun(request: HttpRequest) -> tuple[Configuration, str]:
+def _is_issuer(stored: Configuration, named: str) -> bool:
+    """Tell whether an answer comes from the configured issuer, or at least from its addresses."""
+    if stored.oauth2.issuer:
+        return named == stored.oauth2.issuer
+    try:
+        return parse_endpoint(named, "").origin in stored.origins() - {stored.base.origin}
+    except ConfigError:
+        return False
+
+
+def _begun(request: HttpRequest, record: UUID) -> tuple[Configuration, str]:
     """Return what the browser was sent away for, once: whoever comes again finds nothing."""
     given, pending = _one(request, "state"), _pending(request)
-    record = next(
-        (name for name, one in pending.items() if constant_time_compare(one["state"], given)), None
-    )
-    if record is None:
+    taken = pending.get(record.hex)
+    if taken is None or not constant_time_compare(taken["state"], given):
         raise _begin_again(_("this answer belongs to no consent that was begun in this session"))
-    taken = pending.pop(record)
+    del pending[record.hex]
     request.session[_CONSENTS] = pending
     request.session.save()
     if taken["user"] != str(request.user.pk):
@@ -176,7 +178,7 @@ def _begun(request: HttpRequest) -> tuple[Configuration, str]:
     if not 0 <= time.time() - taken["began"] <= _CONSENT_SECONDS:
         raise _begin_again(_("the consent took longer than ten minutes"))
     try:
-        stored = _stored(UUID(record))
+        stored = _stored(record)
     except Http404:
         raise _begin_again(_("the configuration was deleted meanwhile")) from None
     if stored.version != taken["version"]:
@@ -187,8 +189,7 @@ def _begun(request: HttpRequest) -> tuple[Configuration, str]:
 def _code(request: HttpRequest) -> Secret:
     """Return the code, or raise what the provider says instead, in our words only."""
     if "error" in request.GET:
-        word = _one(request, "error")
-        raise failure(word if word in FAILURES else "refused")
+        raise failure(said_by_provider(_one(request, "error")) or "refused")
     code = _one(request, "code")
     if not code:
         raise _begin_again(_("the provider sent no code"))
@@ -205,11 +206,11 @@ def _begin_again(message: str) -> ConfigError:
     return ConfigError(message, hint=_("Open the configuration and press Connect again."))
 
 
-def _consent(request: HttpRequest, state: str) -> Consent:
+def _consent(request: HttpRequest, stored: Configuration, state: str) -> Consent:
     """Prepare what both ways need; the verifier is derived, so that no table holds it."""
     digest = salted_hmac("outkey.pkce", state, algorithm="sha256").digest()
     verifier = urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
-    return consent_for(state, verifier, redirect_url(request))
+    return consent_for(state, verifier, redirect_url(request, UUID(stored.record)))
 
 
 def _pending(request: HttpRequest) -> dict[str, Pending]:

@@ -66,13 +66,13 @@ def wrong(fields: Iterable[Shown]) -> bool:
 @register.filter
 def usual(fields: Iterable[Shown]) -> list[Shown]:
     """Return the fields that most people fill in."""
-    return [shown for shown in fields if not shown.rare]
+    return [shown for shown in fields if not shown.field.rare]
 
 
 @register.filter
 def rare(fields: Iterable[Shown]) -> list[Shown]:
     """Return the fields that most people leave as they are."""
-    return [shown for shown in fields if shown.rare]
+    return [shown for shown in fields if shown.field.rare]
 
 
 @register.filter

@@ -34,7 +34,7 @@ function tabs() {
 
 // Fields appear and disappear with what other fields say; a tab without any of its fields goes too.
 function conditions() {
-  const holds = ([name, values]) => values.includes(form.elements[name].value);
+  const holds = ([name, value]) => form.elements[name].value === value;
   const show = () => {
     for (const part of form.querySelectorAll("[data-when]")) part.hidden = !JSON.parse(part.dataset.when).every(holds);
     for (const tab of form.querySelectorAll('[role="tab"]')) {

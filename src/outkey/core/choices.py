@@ -1,0 +1,88 @@
+"""The choices of a configuration: what is stored and written, and the label that people see."""
+
+from enum import StrEnum
+from typing import Self
+
+
+class Choice(StrEnum):
+    """A value with a label."""
+
+    label: str
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        """Make a choice that is its value, and carries its label."""
+        made = str.__new__(cls, value)
+        made._value_, made.label = value, label
+        return made
+
+
+class AuthenticationType(Choice):
+    """How a request proves who sends it."""
+
+    NONE = "none", "None"
+    BASIC = "basic", "Basic"
+    BEARER = "bearer", "Bearer Token"
+
+
+class NoAuthReason(Choice):
+    """Why a configuration sends no credentials."""
+
+    INTERNAL = "internal", "internal API"
+    DEVELOPMENT = "development", "development or test"
+    PUBLIC_API = "public_api", "public API"
+
+
+class Environment(Choice):
+    """What the external system is used for."""
+
+    DEVELOPMENT = "development", "Development"
+    TEST = "test", "Test"
+    PRODUCTION = "production", "Production"
+
+
+class Network(Choice):
+    """Where the external system may live."""
+
+    PUBLIC = "public", "Public internet"
+    INTERNAL = "internal", "Internal trusted network"
+
+
+class TokenSource(Choice):
+    """Where a token comes from."""
+
+    ENTERED = "entered", "Entered token"
+    OAUTH2 = "oauth2", "OAuth 2.0"
+
+
+class Grant(Choice):
+    """How tokens are got."""
+
+    CLIENT_CREDENTIALS = "client_credentials", "Client credentials"
+    REFRESH_TOKEN = "refresh_token", "Refresh token"
+    AUTHORIZATION_CODE = "authorization_code", "Authorization code, in the browser"
+    DEVICE_CODE = "device_code", "Device code, in the terminal"
+
+
+class ClientAuth(Choice):
+    """How the application proves itself at the Token URL."""
+
+    BODY = "body", "in the body"
+    BASIC = "basic", "HTTP Basic"
+    BASIC_RAW = "basic_raw", "HTTP Basic, not percent-encoded"
+    CLIENT_SECRET_JWT = "client_secret_jwt", "client secret JWT"
+    PRIVATE_KEY_JWT = "private_key_jwt", "private key JWT"
+    MTLS = "mtls", "mTLS, with the client certificate"
+
+
+class BodyFormat(Choice):
+    """How a token request is written."""
+
+    FORM = "form", "form"
+    JSON = "json", "JSON"
+
+
+class TlsVersion(Choice):
+    """The oldest version of TLS that is accepted."""
+
+    V1_2 = "1.2", "TLS 1.2"
+    V1_3 = "1.3", "TLS 1.3"

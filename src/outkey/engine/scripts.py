@@ -1,0 +1,141 @@
+"""Running a configuration's script: for a request on its way, for a trial, and for its examples."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from outkey.core.config import Configuration
+from outkey.core.errors import ConfigError, OutkeyError, ScriptFailed
+from outkey.core.message import Header, Request
+from outkey.core.origin import Location, parse_url
+from outkey.core.script import MAX_BODY, Example, ScriptCall, examples, headers_of
+from outkey.core.secret import Secret
+from outkey.engine.carry import Sender
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a trial of a script gave: names and lengths, never a value."""
+
+    ok: bool
+    headers: tuple[tuple[str, int], ...]
+    ms: float
+    error: OutkeyError | None = None
+
+
+def signed(
+    sender: Sender, configuration: Configuration, line: str, request: Request
+) -> tuple[Header, ...]:
+    """Return the headers that the script makes for a request."""
+    secret = _secret(sender, configuration)
+    body = request.body if isinstance(request.body, bytes) else b""
+    location = Location(request.origin, request.target)
+    call = _call(configuration, line, request.method, location, body, secret=secret)
+    return headers_of(sender.scripts.run(call), secret)
+
+
+def try_script(sender: Sender, configuration: Configuration, at: float | None) -> Tried:
+    """Run the script once for the test request, with the clock stopped at a moment if one is given.
+
+    It runs in a process of its own, which ends afterwards.
+    """
+    clock, verification = sender.clock, configuration.verification
+    moment = clock.now() if at is None else at
+    started = clock.monotonic()
+    try:
+        _refuse_missing(configuration)
+        secret = _secret(sender, configuration)
+        url = str(configuration.base.origin) + configuration.base.target + verification.test_path
+        method = verification.test_method
+        call = _call(configuration, "", method, parse_url(url), b"", secret=secret, at=moment)
+        made = headers_of(sender.scripts.run(call), secret)
+    except OutkeyError as error:
+        return Tried(ok=False, headers=(), ms=_passed(sender, started), error=error)
+    lengths = tuple((header.name, _length(header)) for header in made)
+    return Tried(ok=True, headers=lengths, ms=_passed(sender, started))
+
+
+def prove_examples(sender: Sender, configurations: Iterable[Configuration]) -> None:
+    """Run the examples that scripts hold; one that gives something else is refused."""
+    for configuration in configurations:
+        if not configuration.script:
+            continue
+        for number, example in enumerate(examples(configuration.script), start=1):
+            made = _run_example(sender, configuration, example)
+            wrong = [
+                name for name, text in example.expect.items() if made.get(name) != Secret(text)
+            ]
+            if wrong or len(made) != len(example.expect):
+                raise ScriptFailed(
+                    f"configuration {configuration.name}: example {number} of GOLDEN"
+                    " gives other headers than it expects",
+                    hint="Correct the script, or the example.",
+                )
+
+
+def _run_example(
+    sender: Sender, configuration: Configuration, example: Example
+) -> dict[str, Secret]:
+    secret = Secret(example.secret)
+    location = parse_url(example.url)
+    call = _call(
+        configuration,
+        example.name,
+        example.method,
+        location,
+        example.body,
+        secret=secret,
+        at=example.at,
+    )
+    return {header.name: _text(header) for header in headers_of(sender.scripts.run(call), secret)}
+
+
+def _call(  # noqa: PLR0913 - the parts of a request
+    configuration: Configuration,
+    line: str,
+    method: str,
+    location: Location,
+    body: bytes,
+    *,
+    secret: Secret | None,
+    at: float | None = None,
+) -> ScriptCall:
+    if len(body) > MAX_BODY:
+        raise ScriptFailed("the request's body is larger than a script can be given")
+    path, _, query = location.target.partition("?")
+    return ScriptCall(
+        place=configuration.record or configuration.name,
+        source=configuration.script,
+        secret=secret,
+        name=line,
+        configuration=configuration.name,
+        base_url=configuration.base_url,
+        username=configuration.username,
+        method=method,
+        url=f"{location.origin}{location.target}",
+        path=path,
+        query=query,
+        body=body,
+        at=at,
+    )
+
+
+def _secret(sender: Sender, configuration: Configuration) -> Secret | None:
+    name = configuration.script_secret
+    return None if name is None else sender.open(configuration, name)
+
+
+def _refuse_missing(configuration: Configuration) -> None:
+    if not configuration.script:
+        raise ConfigError("this configuration has no script", field="script")
+
+
+def _length(header: Header) -> int:
+    return header.value.wire_length if isinstance(header.value, Secret) else len(header.value)
+
+
+def _text(header: Header) -> Secret:
+    return header.value if isinstance(header.value, Secret) else Secret(header.value)
+
+
+def _passed(sender: Sender, started: float) -> float:
+    return round((sender.clock.monotonic() - started) * 1000, 3)

@@ -1,0 +1,311 @@
+"""Signing scripts without running one: the check, what a script is given, and what it returns."""
+
+from dataclasses import replace
+
+import pytest
+
+from outkey.core.audit import Change
+from outkey.core.document import parse_document
+from outkey.core.errors import (
+    ConfigError,
+    HeaderConflict,
+    HeaderFormatError,
+    OutkeyError,
+    ScriptFailed,
+    SecretMissing,
+)
+from outkey.core.export import render
+from outkey.core.message import Response
+from outkey.core.script import MAX_BODY, check_script, examples, fingerprint, headers_of
+from outkey.core.secret import Secret
+from outkey.testing import configuration, fake_gateway
+from outkey.testing.fakes import FakeWorld
+from unit.test_manage import Office
+
+SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
+GOLDEN = SCRIPT + (
+    'GOLDEN = [{"secret": "made-up", "at": 1700000000, "method": "POST",'
+    ' "url": "https://api.example/v1/orders?page=2", "body": "x",'
+    ' "expect": {"X-Signature": "abc"}}]\n'
+)
+
+
+def world(secrets: dict[str, str] | None = None, **values: object) -> FakeWorld:
+    made = configuration(**({"script": SCRIPT, "no_auth_reason": "public_api"} | values))
+    return fake_gateway(made, secrets=secrets)
+
+
+def sent(fake: FakeWorld) -> dict[str, str]:
+    request, _ = fake.transport.sent[-1]
+    return {
+        name: value.reveal() if isinstance(value, Secret) else value
+        for name, value, _ in request.headers
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def compute_auth_header(sync_line)\n    pass", "line 1: this is not Python"),
+        ("x = 1\ny = (\n", "line 2: this is not Python"),
+        ("x = 1", "has no function compute_auth_header"),
+        ("async def compute_auth_header(line): pass", "line 1: .* plain function"),
+        ("class compute_auth_header: pass", "line 1: .* plain function"),
+        ("def compute_auth_header(): pass", "line 1: .* one parameter"),
+        ("def compute_auth_header(a, b): pass", "line 1: .* one parameter"),
+        ("def compute_auth_header(a, *, b): pass", "line 1: .* one parameter"),
+        (SCRIPT + "#" + "x" * 65536, "longer than 64 KiB"),
+        ("-" * 60000 + "1", "cannot be read|not Python"),
+        ("\0", "not Python|cannot be read"),
+        (SCRIPT + "GOLDEN = 7", "GOLDEN must be a list"),
+        (SCRIPT + "GOLDEN = [f()]", "GOLDEN must be a list of literals"),
+        (SCRIPT + "GOLDEN = [{'other': 1}]", "GOLDEN takes"),
+        (SCRIPT + "GOLDEN = [1]", "GOLDEN takes"),
+        (SCRIPT + "GOLDEN = [{'expect': {'a': 1}}]", "GOLDEN needs expect"),
+        (SCRIPT + "GOLDEN = [{'expect': {}, 'body': 1}]", "GOLDEN needs expect"),
+    ],
+)
+def test_a_script_that_could_not_run_is_refused_with_its_line(source: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        check_script(source)
+    assert caught.value.field == "script"
+
+
+def test_what_is_wrong_with_a_script_is_said_without_its_text() -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_script("password = 'hunter2hunter2' !")
+    assert "hunter2" not in str(caught.value) + str(caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    "source", [SCRIPT, GOLDEN, "def compute_auth_header(sync_line, /): return {}"]
+)
+def test_a_sound_script_is_taken(source: str) -> None:
+    check_script(source)
+
+
+def test_the_examples_of_a_script_are_read_without_running_it() -> None:
+    found = list(examples(GOLDEN))
+    assert [(e.secret, e.at, e.method, e.body) for e in found] == [
+        ("made-up", 1_700_000_000.0, "POST", b"x")
+    ]
+    assert list(examples(SCRIPT)) == []
+
+
+def test_two_scripts_have_two_fingerprints() -> None:
+    assert fingerprint(SCRIPT) != fingerprint(GOLDEN)
+    assert len(fingerprint(SCRIPT)) == 16
+
+
+# ── on the way of a request ──────────────────────────────────────────────────────────────────
+
+
+def test_a_script_s_headers_are_sent_and_it_sees_the_request() -> None:
+    fake = world(secrets={"secret_key": "the-key"}, base_url="https://api.acme.example/v2")
+    fake.scripts.answer = lambda call: {"X-Signature": f"{call.method} {call.path} {call.query}"}
+    fake.gateway.send("acme", "POST", "/orders", params={"page": 2}, data=b"body")
+    assert sent(fake)["X-Signature"] == "POST /v2/orders page=2"
+    call = fake.scripts.calls[0]
+    assert (call.url, call.body) == ("https://api.acme.example/v2/orders?page=2", b"body")
+    assert (call.configuration, call.base_url) == ("acme", "https://api.acme.example/v2")
+
+
+def test_a_script_runs_anew_for_each_retry_and_each_replay() -> None:
+    fake = world(limits__retries=2)
+    fake.transport.answers = [Response(503), Response(503), Response(200)]
+    numbers = iter("123")
+    fake.scripts.answer = lambda _: {"X-Timestamp": next(numbers)}
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+    seen = [h.value.reveal() for r, _ in fake.transport.sent for h in r.headers[-1:]]  # type: ignore[union-attr]
+    assert seen == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("values", "secrets", "expected"),
+    [
+        ({"authentication_type": "basic", "username": "u"}, {"password": "pass-word"}, "pass-word"),
+        ({"authentication_type": "bearer"}, {"token": "to-ken-1"}, "to-ken-1"),
+        ({}, {}, None),
+    ],
+)
+def test_the_secret_of_a_script_is_the_key_or_what_the_type_has(
+    values: dict[str, object], secrets: dict[str, str], expected: str | None
+) -> None:
+    fake = world(secrets=secrets, **values)
+    fake.gateway.send("acme", "GET", "/")
+    assert fake.scripts.calls[0].secret == (None if expected is None else Secret(expected))
+
+
+def test_a_secret_key_comes_before_the_password() -> None:
+    fake = world(
+        secrets={"password": "pass-word", "secret_key": "the-key"},
+        authentication_type="basic",
+        username="u",
+    )
+    registry = fake.ports.configurations
+    text = '[configuration.acme]\nbase_url = "https://api.acme.example"\nsecret_key = "env:KEY"'
+    named = parse_document(text).drafts[0].configuration().secrets
+    kept = replace(registry.get("acme"), secrets=named)
+    registry._configurations["acme"] = kept  # type: ignore[attr-defined]
+    fake.gateway.send("acme", "GET", "/")
+    assert fake.scripts.calls[0].secret == Secret("the-key")
+    assert "secret_key" in kept.needed_secrets()
+
+
+@pytest.mark.parametrize("values", [{"script_enabled": False}, {"script": ""}])
+def test_a_script_that_is_off_or_empty_is_not_run(values: dict[str, object]) -> None:
+    fake = world(**values)
+    fake.gateway.send("acme", "GET", "/")
+    assert fake.scripts.calls == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Bad\r\nX-Evil": "1"},
+        {"X-Good": "a\r\nX-Evil: 1"},
+        {"X-Good": "é"},
+        {"": "1"},
+        {"Host": "evil.example"},
+        {"Content-Length": "5"},
+        {f"X-{n}": "1" for n in range(1000)},
+        {"X-Long": "x" * 9000},
+    ],
+)
+def test_wrong_headers_are_a_format_error_and_nothing_is_sent(headers: dict[str, str]) -> None:
+    fake = world()
+    fake.scripts.answer = lambda _: headers
+    with pytest.raises(HeaderFormatError) as caught:
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+    assert "evil" not in str(caught.value).lower()
+
+
+def test_a_second_source_for_a_header_is_a_conflict() -> None:
+    fake = world(authentication_type="basic", username="u", secrets={"password": "pass-word"})
+    fake.scripts.answer = lambda _: {"authorization": "mine"}
+    with pytest.raises(HeaderConflict, match="authentication, script"):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+
+
+@pytest.mark.parametrize(
+    "form", ["the-secret-key", "THE-SECRET-KEY", "7468652d7365637265742d6b6579"]
+)
+def test_the_secret_as_a_header_name_is_refused(form: str) -> None:
+    with pytest.raises(HeaderFormatError) as caught:
+        headers_of(((f"X-{form}", Secret("1")),), Secret("the-secret-key"))
+    assert form.lower() not in str(caught.value).lower()
+
+
+def test_a_script_that_fails_sends_nothing() -> None:
+    fake = world()
+
+    def fail(_: object) -> dict[str, str]:
+        raise ScriptFailed("the script raised ValueError in line 2")
+
+    fake.scripts.answer = fail
+    with pytest.raises(ScriptFailed):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+    report = fake.gateway.test("acme")
+    assert (report.cause, report.steps[-1].step) == ("script_error", "script")
+
+
+def test_a_body_that_is_too_large_for_a_script_is_refused() -> None:
+    with pytest.raises(ScriptFailed):
+        world().gateway.send("acme", "POST", "/", data=b"x" * (MAX_BODY + 1))
+
+
+def test_the_preview_runs_the_script_and_masks_what_it_gives() -> None:
+    fake = world()
+    fake.scripts.answer = lambda _: {"X-Signature": "abc"}
+    shown = fake.gateway.preview("acme").headers[-1]
+    assert (shown.name, shown.value, shown.source) == ("X-Signature", "***", "script")
+
+
+def test_a_test_has_the_step_script() -> None:
+    report = world().gateway.test("acme")
+    assert [step.step for step in report.steps] == [
+        "configuration",
+        "secrets",
+        "script",
+        "connect",
+        "request",
+    ]
+
+
+def test_lent_credentials_hold_the_script_s_headers() -> None:
+    fake = world()
+    fake.scripts.answer = lambda _: {"X-Signature": "abc"}
+    loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/orders", [])
+    assert [header.name for header in loan.headers] == ["X-Signature"]
+
+
+# ── trying and keeping ───────────────────────────────────────────────────────────────────────
+
+
+def test_a_trial_tells_names_and_lengths_and_stops_the_clock() -> None:
+    fake = world()
+    fake.scripts.answer = lambda call: {"X-Timestamp": str(int(call.at or 0))}
+    tried = fake.gateway.try_script("acme", 1_700_000_000)
+    assert (tried.ok, tried.headers) == (True, (("X-Timestamp", 10),))
+    assert fake.gateway.try_script("acme").ok
+    assert fake.scripts.calls[1].at == fake.clock.now()
+
+
+@pytest.mark.parametrize("error", [ScriptFailed("no"), SecretMissing("none")])
+def test_a_trial_that_fails_says_why(error: OutkeyError) -> None:
+    fake = world()
+
+    def fail(_: object) -> dict[str, str]:
+        raise error
+
+    fake.scripts.answer = fail
+    tried = fake.gateway.try_script("acme")
+    assert (tried.ok, tried.error) == (False, error)
+
+
+def test_a_configuration_without_a_script_has_nothing_to_try() -> None:
+    tried = world(script="").gateway.try_script("acme")
+    assert tried.error is not None
+    assert tried.error.field == "script"
+
+
+DOCUMENT = f"""
+[configuration.acme]
+base_url = "https://api.acme.example"
+no_auth_reason = "public_api"
+secret_key = "env:ACME_KEY"
+script = '''
+{GOLDEN}'''
+"""
+
+
+def test_a_script_is_kept_with_its_fingerprint_in_the_audit() -> None:
+    office = Office()
+    office.sender.scripts.answer = lambda _: {"X-Signature": "abc"}  # type: ignore[attr-defined]
+    assert office.apply(DOCUMENT).created == ("acme",)
+    kept = office.registry.get("acme")
+    change = office.audit.events[0]
+    assert isinstance(change, Change)
+    assert change.key == f"script {fingerprint(kept.script)}"
+    again = parse_document(render([kept], [])).drafts[0].configuration()
+    assert again.script == kept.script
+
+
+@pytest.mark.parametrize("given", [{"X-Signature": "other"}, {}, {"X-Signature": "abc", "X": "1"}])
+def test_an_example_that_gives_something_else_keeps_the_script_out(given: dict[str, str]) -> None:
+    office = Office()
+    office.sender.scripts.answer = lambda _: given  # type: ignore[attr-defined]
+    with pytest.raises(ScriptFailed, match="example 1"):
+        office.apply(DOCUMENT)
+    assert office.registry.all() == []
+
+
+def test_an_unchanged_script_is_not_proved_again() -> None:
+    office = Office()
+    office.sender.scripts.answer = lambda _: {"X-Signature": "abc"}  # type: ignore[attr-defined]
+    office.apply(DOCUMENT)
+    office.apply('[configuration.acme]\nnotes = "new"')
+    assert len(office.sender.scripts.calls) == 1  # type: ignore[attr-defined]
