@@ -5,6 +5,7 @@ Credentials are made up and public: user `sparring` with password `open sesame`,
 """
 
 import hmac
+import time
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -15,7 +16,8 @@ from outkey.spar.records import Refused
 from outkey.spar.stage import Stage
 
 USERNAME, PASSWORD = "sparring", "open sesame"
-TOKEN, API_KEY = "spar-token", "spar-key"
+TOKEN, API_KEY, SIGNING_KEY = "spar-token", "spar-key", "spar-signing-key"
+_MAX_SKEW = 300
 _BASIC = "Basic " + b64encode(f"{USERNAME}:{PASSWORD}".encode()).decode()
 _BLOCK = b"\0" * 65536
 
@@ -72,6 +74,17 @@ def _key(stage: Stage) -> None:
     """Demand `X-API-Key: spar-key`."""
     if _equal(stage.headers.get("x-api-key"), API_KEY):
         stage.answer(200, {"key": "accepted"})
+    else:
+        stage.answer(401, {"error": "unauthorized"})
+
+
+def _signed(stage: Stage) -> None:
+    """Demand `X-Timestamp` and its HMAC-SHA256 with `spar-signing-key` in `X-Signature`."""
+    stamp = stage.headers.get("x-timestamp", "")
+    wanted = hmac.new(SIGNING_KEY.encode(), stamp.encode(), "sha256").hexdigest()
+    recent = stamp.isdigit() and abs(time.time() - int(stamp[:12])) < _MAX_SKEW
+    if recent and _equal(stage.headers.get("x-signature"), wanted):
+        stage.answer(200, {"signature": "accepted"})
     else:
         stage.answer(401, {"error": "unauthorized"})
 
@@ -233,6 +246,7 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "basic": _basic,
     "bearer": _bearer,
     "key": _key,
+    "signed": _signed,
     "echo": _echo,
     "status": _status,
     "forbidden": _forbidden,

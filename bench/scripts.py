@@ -1,0 +1,201 @@
+"""What a locked script costs, beside the same function called in this process and beside rivals.
+
+Bare calls and locked ones take turns in short rounds, so that both see the same machine; bare
+against bare says how far the run can be trusted. Memory is what one worker has for itself.
+
+Exit status: 0 every budget holds, 1 one is missed, 3 the machine is too noisy to judge.
+"""
+
+import gc
+import os
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from report import Budget, finish
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from outkey.adapters.scripts_locked import LockedScripts
+from outkey.core.script import ScriptCall
+from outkey.core.secret import Secret
+
+ROUNDS, CALLS, READY, WORKERS = 40, 500, 40, 20
+TIMES_BARE, PER_SECOND, READY_MILLISECONDS, MEGABYTES = 9.0, 20_000, 8.0, 3.0
+KEY = "an-example-secret"
+EXAMPLE = """
+import time, hmac, hashlib
+
+def compute_auth_header(sync_line):
+    timestamp = str(int(time.time()))
+    secret = sync_line.api_config_id.get_secret_key()
+    mac = hmac.new(secret.encode(), timestamp.encode(), hashlib.sha256)
+    return {"X-Timestamp": timestamp, "X-Signature": mac.hexdigest()}
+"""
+
+
+def call_at(place: str) -> ScriptCall:
+    return ScriptCall(
+        place=place,
+        source=EXAMPLE,
+        secret=Secret(KEY),
+        name="orders",
+        configuration="acme",
+        base_url="https://api.acme.example",
+        username="",
+        method="GET",
+        url="https://api.acme.example/orders?page=2",
+        path="/orders",
+        query="page=2",
+    )
+
+
+def bare() -> Callable[[], object]:
+    """Return the example as a plain function call."""
+    space: dict[str, Any] = {}
+    exec(EXAMPLE, space)
+    line = SimpleNamespace(api_config_id=SimpleNamespace(get_secret_key=lambda: KEY))
+    return lambda: space["compute_auth_header"](line)
+
+
+def restricted() -> Callable[[], object]:
+    """Return the example under RestrictedPython: in this process, and no boundary."""
+    from RestrictedPython import compile_restricted, safe_builtins
+
+    def importing(name: str, *_rest: object) -> object:
+        return __import__(name)
+
+    space: dict[str, Any] = {"__builtins__": safe_builtins | {"__import__": importing}}
+    space["_getattr_"] = getattr
+    space["__name__"] = "script"
+    exec(compile_restricted(EXAMPLE, "<script>", "exec"), space)
+    line = SimpleNamespace(api_config_id=SimpleNamespace(get_secret_key=lambda: KEY))
+    return lambda: space["compute_auth_header"](line)
+
+
+def monty() -> Callable[[], object]:
+    """Return the nearest thing in Monty, which has no hmac: time and text only."""
+    import pydantic_monty
+
+    session = pydantic_monty.Monty().__enter__().checkout().__enter__()
+    source = "{'X-Timestamp': str(at), 'X-Key': key}"
+    return lambda: session.feed_run(source, inputs={"at": int(time.time()), "key": KEY})
+
+
+def median(function: Callable[[], object], calls: int = CALLS) -> float:
+    """Return the median duration of a call in µs."""
+    clock, durations = time.perf_counter_ns, []
+    for _ in range(calls):
+        before = clock()
+        function()
+        durations.append(clock() - before)
+    return statistics.median(durations) / 1000
+
+
+def in_turns(functions: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Return each function's median over rounds in which all have their turn."""
+    rounds: dict[str, list[float]] = {name: [] for name in functions}
+    console = Console(stderr=True)
+    for _ in track(range(ROUNDS), "calling", console=console, transient=True):
+        for name, function in functions.items():
+            rounds[name].append(median(function))
+    return {name: statistics.median(found) for name, found in rounds.items()}
+
+
+def per_second(function: Callable[[], object]) -> float:
+    """Return the calls a second of one thread, the median of some rounds."""
+    rates = []
+    for _ in range(9):
+        started = time.perf_counter()
+        for _ in range(2000):
+            function()
+        rates.append(2000 / (time.perf_counter() - started))
+    return statistics.median(rates)
+
+
+def ready(scripts: LockedScripts) -> float:
+    """Return the ms until a new configuration has its first headers."""
+    spent = []
+    for number in range(READY):
+        call = call_at(f"new{number}")
+        started = time.perf_counter()
+        scripts.run(call)
+        spent.append((time.perf_counter() - started) * 1000)
+    return statistics.median(spent)
+
+
+def memory(scripts: LockedScripts) -> float | None:
+    """Return the MB that a worker shares with nobody; only root may look."""
+    if os.getuid() != 0:
+        return None
+    found = []
+    for number in range(WORKERS):
+        place = f"new{number + READY - WORKERS}"
+        pidfd = scripts._seats[place]._worker._pidfd  # type: ignore[union-attr]  # noqa: SLF001
+        pid = re.search(r"Pid:\s+(\d+)", Path(f"/proc/self/fdinfo/{pidfd}").read_text())
+        assert pid
+        rollup = Path(f"/proc/{pid[1]}/smaps_rollup").read_text()
+        kib = re.findall(r"^Private_\w+:\s+(\d+)", rollup, re.MULTILINE)
+        found.append(sum(map(int, kib)) / 1024)
+    return statistics.median(found)
+
+
+def rivals() -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
+    """Return the rivals that can be called here, and why the others cannot."""
+    found, missing = {}, {}
+    for name, make in (("RestrictedPython", restricted), ("pydantic-monty", monty)):
+        try:
+            found[name] = make()
+            found[name]()
+        except Exception as error:  # noqa: BLE001 - named in the table
+            found.pop(name, None)
+            missing[name] = f"{type(error).__name__}: {error}"
+    return found, missing
+
+
+def show(found: dict[str, Any], missing: dict[str, str]) -> None:
+    table = Table("engine", "p50, µs", "times bare")
+    for name, us in found["p50, µs"].items():
+        table.add_row(name, f"{us:.1f}", f"{us / found['p50, µs']['bare']:.1f}")
+    for name, reason in missing.items():
+        table.add_row(name, "-", reason)
+    console = Console()
+    console.print(table)
+    for what in ("calls/s", "first start, ms", "ready, ms", "private, MB"):
+        console.print(f"{what}: {found[what]}")
+
+
+def main() -> int:
+    scripts = LockedScripts()
+    started = time.perf_counter()
+    call = call_at("warm")
+    scripts.run(call)
+    found: dict[str, Any] = {"first start, ms": (time.perf_counter() - started) * 1000}
+    others, missing = rivals()
+    locked = {"locked worker": lambda: scripts.run(call)}
+    gc.freeze()
+    found["p50, µs"] = cost = in_turns({"bare": bare(), "bare again": bare()} | locked | others)
+    found["calls/s"] = per_second(locked["locked worker"])
+    found["ready, ms"] = ready(scripts)
+    found["private, MB"] = memory(scripts)
+    scripts.close()
+    show(found, missing)
+    budgets = [
+        Budget("locked / bare, p50", cost["locked worker"] / cost["bare"], TIMES_BARE),
+        Budget("µs a call, one thread", 1e6 / found["calls/s"], 1e6 / PER_SECOND),
+        Budget("new configuration ready, ms", found["ready, ms"], READY_MILLISECONDS),
+    ]
+    if found["private, MB"] is not None:
+        budgets.append(Budget("private memory of a worker, MB", found["private, MB"], MEGABYTES))
+    same = cost["bare again"] / cost["bare"]
+    return finish("scripts", found, budgets, quiet=0.9 <= same <= 1.1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

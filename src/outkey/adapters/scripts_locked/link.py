@@ -1,0 +1,210 @@
+"""One worker as the application sees it: what it is sent, and how little of it is believed.
+
+The only place that reveals a secret to a script, and only to a worker that says it is locked. An
+answer is read as if an attacker had written it; anything odd costs the worker its life.
+"""
+
+import builtins
+import json
+import os
+import signal
+import struct
+import time
+from contextlib import suppress
+
+from outkey.adapters.scripts_locked.nursery import Born, unavailable
+from outkey.core.errors import HeaderFormatError, OutkeyError, ScriptFailed, SecretMissing
+from outkey.core.script import MAX_BODY, ScriptCall
+from outkey.core.secret import Secret
+
+_MOST_CALLS = 10_000
+_MOST_BUSY = 20.0  # seconds; a worker's own limit of processor time is never met by honest scripts
+_START_SECONDS = 5.0
+_FIRST, _CHUNK, _TAG, _NULS = 4096, 65536, 8, 7  # as in worker.py
+_HEAD = struct.Struct("<8sII")
+_LARGEST_ANSWER = _TAG + 65536
+
+_TYPES = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)} | {
+    "NoneType": type(None),
+    "generator": object,
+    "function": object,
+}
+_WRONG = {
+    "m": "the script returned {} and not a mapping",
+    "n": "the script returned a header name that is {} and not text",
+    "v": "the script returned a header value that is {} and not text",
+    "l": "the script returned a header with a line break",
+    "e": "the script returned text that is not Unicode",
+    "z": "the script returned more than 64 KiB of headers",
+}
+Pairs = tuple[tuple[str, Secret], ...]
+ENDED = "the script ended its process"
+_ODD = "the script answered out of turn"
+_IMPORT_HINT = (
+    "Scripts may import the standard library's modules for signing, such as hmac, hashlib, base64,"
+    " json, time and datetime, and cryptography."
+)
+
+
+class WorkerGone(Exception):
+    """The worker had ended before it was asked."""
+
+
+class Worker:
+    """A locked process with one script and one secret."""
+
+    def __init__(self, born: Born, call: ScriptCall, limit: float) -> None:
+        self._channel, self._pidfd = born
+        self._limit = limit
+        self._buffer = bytearray(_LARGEST_ANSWER + 1)  # one more: longer messages are cut silently
+        self._view = memoryview(self._buffer)
+        self._calls, self._busy = 0, 0.0
+        self._source, self._secret = call.source, call.secret
+        self._lines = call.source.count("\n") + 1
+        self._is_loaded = False
+        self._alive = True
+        self.is_lost = False
+
+    @property
+    def is_spent(self) -> bool:
+        """Tell whether it has served long enough; whatever a script has piled up goes with it."""
+        return not self._alive or self._calls >= _MOST_CALLS or self._busy >= _MOST_BUSY
+
+    def serves(self, call: ScriptCall) -> bool:
+        """Tell whether it has the script and the secret of a call."""
+        return self._source == call.source and (
+            self._secret is call.secret or self._secret == call.secret
+        )
+
+    def run(self, call: ScriptCall) -> Pairs:
+        """Return what the script gives for one call."""
+        if len(call.body) > MAX_BODY:
+            raise ScriptFailed("the body of the request is larger than the 16 MiB a script can get")
+        if not self._is_loaded:
+            self._load(call)
+        started = time.monotonic()
+        answer = self._ask(_texts(call), call.body)
+        self._calls += 1
+        self._busy += time.monotonic() - started
+        if answer[:1] != "K":
+            raise self._reason(answer)
+        return self._pairs(answer[1:])
+
+    def kill(self) -> None:
+        """End it, by a pidfd that can mean no other process."""
+        if self._alive:
+            self._alive = False
+            self._channel.close()
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            os.close(self._pidfd)
+
+    def forget(self) -> None:
+        """In a forked child: let go of the parent's worker."""
+        if self._alive:
+            self._alive = False
+            self._channel.close()
+            os.close(self._pidfd)
+
+    def _load(self, call: ScriptCall) -> None:
+        """Hand over script and secret, to a process that says it is locked."""
+        self._channel.settimeout(_START_SECONDS)
+        try:
+            said = self._channel.recv(256)
+        except OSError:
+            said = b""
+        if said != b"R":
+            self.kill()
+            raise unavailable(said[1:].decode(errors="replace") or "a worker cannot be locked")
+        self._channel.settimeout(self._limit)
+        secret = None if call.secret is None else call.secret.reveal()
+        answer = self._ask(json.dumps((call.source, secret, call.at)))
+        if answer != "K":
+            self.kill()
+            raise self._reason(answer)
+        self._is_loaded = True
+
+    def _ask(self, text: str, body: bytes = b"") -> str:
+        """Send one frame and return its answer without the tag, which nobody can know before."""
+        tag, data = os.urandom(_TAG), text.encode("utf-8", "surrogatepass")
+        head = _HEAD.pack(tag, _HEAD.size + len(data) + len(body), len(data))
+        try:
+            self._send(head + data + body)
+        except TimeoutError:
+            raise self._lost(self._too_long()) from None
+        except OSError:
+            self._lost(ENDED)
+            raise WorkerGone from None
+        try:
+            size = self._channel.recv_into(self._buffer)
+        except TimeoutError:
+            raise self._lost(self._too_long()) from None
+        except OSError:
+            size = 0
+        if size == 0:
+            raise self._lost(ENDED)
+        if not _TAG < size <= _LARGEST_ANSWER or not self._buffer.startswith(tag):
+            raise self._lost(_ODD)
+        try:
+            return str(self._view[_TAG:size], "utf-8")
+        except UnicodeDecodeError:
+            raise self._lost(_ODD) from None
+
+    def _send(self, frame: bytes) -> None:
+        if len(frame) <= _FIRST:
+            self._channel.send(frame)
+            return
+        self._channel.send(frame[:_FIRST])
+        end = time.monotonic() + self._limit
+        for start in range(_FIRST, len(frame), _CHUNK):
+            self._channel.send(frame[start : start + _CHUNK])
+            if time.monotonic() > end:
+                raise TimeoutError
+
+    def _pairs(self, answer: str) -> Pairs:
+        texts = answer.split("\n") if answer else []
+        if len(texts) % 2:
+            raise self._lost(_ODD)
+        if "\r" in answer and any("\r" in name for name in texts[::2]):
+            raise HeaderFormatError(_WRONG["l"])
+        return tuple(zip(texts[::2], map(Secret, texts[1::2]), strict=True))
+
+    def _reason(self, answer: str) -> OutkeyError:
+        """Return the error for an answer; nothing of the script's own text is in it."""
+        kind, rest = answer[:1], answer[1:]
+        if kind == "E":
+            return self._raised(*rest.partition(" ")[::2])
+        if kind == "H" and rest[:1] in _WRONG and (rest[1:] in _TYPES or not rest[1:]):
+            return HeaderFormatError(_WRONG[rest[:1]].format(rest[1:]))
+        if answer == "S" and self._secret is None:
+            return SecretMissing(field="secret_key")
+        if answer == "N":
+            return ScriptFailed("the script has no function compute_auth_header")
+        return self._lost(_ODD)
+
+    def _raised(self, name: str, digits: str) -> ScriptFailed:
+        kind = _TYPES.get(name)
+        line = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 8 else -1
+        if kind is None or not issubclass(kind, BaseException) or not 0 <= line <= self._lines:
+            return self._lost(_ODD)
+        where = f" in line {line}" if line else ""
+        if kind is MemoryError:
+            return ScriptFailed(f"the script used more memory than it may{where}")
+        hint = _IMPORT_HINT if issubclass(kind, ImportError) else None
+        return ScriptFailed(f"the script raised {name}{where}", hint=hint)
+
+    def _too_long(self) -> str:
+        return f"the script took longer than {self._limit * 1000:.0f} ms"
+
+    def _lost(self, reason: str) -> ScriptFailed:
+        self.is_lost = True
+        self.kill()
+        return ScriptFailed(reason)
+
+
+def _texts(call: ScriptCall) -> str:
+    line = (call.name, call.configuration, call.base_url, call.username)
+    texts = "\0".join((*line, call.method, call.url, call.path, call.query))
+    if texts.count("\0") != _NULS:
+        raise ScriptFailed("the name or the address of the request has a NUL character in it")
+    return texts

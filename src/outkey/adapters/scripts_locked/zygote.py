@@ -1,0 +1,157 @@
+"""The clean process that workers come from: started by exec, it has nothing of the application.
+
+Run as `python -I -S -B zygote.py DESCRIPTOR PARENT FOLDER…`. It loads what scripts may import,
+then forks a worker for each socket that it is sent, and answers with the worker's pidfd. It runs no
+script, is given no secret, and reads nothing from a worker.
+"""
+
+import gc
+import importlib.util
+import os
+import platform
+import select
+import signal
+import socket
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+_DESCRIPTOR = 3  # the worker's only one
+_MEMORY = 128 * 1024 * 1024  # beyond what is loaded already
+_SECONDS = 60  # of processor time in a worker's life; the application recycles it before
+_HIDDEN = ("ctypes", "_ctypes", "_cffi_backend", "mmap", "resource", "socket", "_socket", "select")
+
+
+def _sibling(name: str) -> ModuleType:
+    """Load a file beside this one; the folder is never searched for anything else."""
+    path = Path(__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"_locked_{name}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+lockdown, preload, still, worker = map(_sibling, ("lockdown", "preload", "still", "worker"))
+
+
+class Zygote:
+    """Forks workers and buries them."""
+
+    def __init__(self, control: socket.socket, parent: int, plan: Any) -> None:  # noqa: ANN401
+        self._control = control
+        self._plan = plan
+        self._workers: dict[int, int] = {}  # number by pidfd
+        self._poll = select.poll()
+        # The parent's pidfd says that the process has ended. PR_SET_PDEATHSIG would speak of the
+        # thread that started us, and a socket's end may have been inherited by others.
+        self._parent = os.pidfd_open(parent)
+        if os.getppid() != parent:
+            raise lockdown.LockError("the parent is gone")
+        for descriptor in (control.fileno(), self._parent):
+            self._poll.register(descriptor, select.POLLIN)
+
+    def serve(self) -> None:
+        """Work until the application hangs up or ends, and leave no worker behind."""
+        while True:
+            ready = {descriptor for descriptor, _ in self._poll.poll()}
+            for descriptor in ready & self._workers.keys():
+                self._bury(descriptor)
+            if self._parent in ready:
+                break
+            if self._control.fileno() in ready and not self._take_order():
+                break
+        for descriptor in list(self._workers):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            self._bury(descriptor)
+
+    def _take_order(self) -> bool:
+        message, descriptors, _, _ = socket.recv_fds(self._control, 16, 1, socket.MSG_CMSG_CLOEXEC)
+        if not message or len(descriptors) != 1:
+            return False
+        try:
+            pidfd = self._fork(descriptors[0])
+        except OSError:
+            self._control.send(b"Fno process can be started")
+        else:
+            socket.send_fds(self._control, [b"W"], [pidfd])
+        finally:
+            os.close(descriptors[0])
+        return True
+
+    def _fork(self, job: int) -> int:
+        number = os.fork()
+        if number == 0:
+            self._become_worker(job)
+        pidfd = os.pidfd_open(number)  # nobody but us can reap it, so the number is still its own
+        self._workers[pidfd] = number
+        self._poll.register(pidfd, select.POLLIN)
+        return pidfd
+
+    def _bury(self, pidfd: int) -> None:
+        self._poll.unregister(pidfd)
+        os.waitpid(self._workers.pop(pidfd), 0)
+        os.close(pidfd)
+
+    def _become_worker(self, job: int) -> NoReturn:
+        """Keep one descriptor, lock, and only then ask for script and secret."""
+        self._control.detach()
+        os.dup2(job, _DESCRIPTOR)
+        os.closerange(_DESCRIPTOR + 1, os.sysconf("SC_OPEN_MAX"))
+        os.closerange(0, _DESCRIPTOR)
+        try:
+            lockdown.lock(self._plan)
+        except lockdown.LockError as error:
+            os.write(_DESCRIPTOR, b"F" + str(error).encode())
+            os._exit(1)
+        except BaseException:  # noqa: BLE001 - what cannot be explained is not locked either
+            os._exit(1)
+        try:
+            for name in _HIDDEN:
+                sys.modules.pop(name, None)
+            os.write(_DESCRIPTOR, b"R")
+            worker.serve(_DESCRIPTOR, still.stop)
+        finally:
+            os._exit(0)
+
+
+def _prepare(control: socket.socket, parent: int, folders: list[str]) -> Zygote:
+    calls = lockdown.calls_of(platform.machine())
+    preload.preload(folders)
+    worker.offer(preload.ROOTS)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    plan = lockdown.Plan(
+        descriptor=_DESCRIPTOR,
+        parent=os.getpid(),
+        memory=pages * os.sysconf("SC_PAGE_SIZE") + _MEMORY,
+        seconds=_SECONDS,
+        # What is made here is shared by all workers, in memory and in time.
+        filter=lockdown.program(calls, _DESCRIPTOR),
+        native=lockdown.native_code(),
+    )
+    zygote = Zygote(control, parent, plan)
+    # Behind the lock print() must do nothing instead of failing.
+    sys.stdin = sys.stdout = sys.stderr = None
+    gc.collect()
+    gc.freeze()  # the collector leaves these pages alone, so that workers go on sharing them
+    return zygote
+
+
+def main(descriptor: str, parent: str, *folders: str) -> None:
+    """Get ready, say so or why not, and serve."""
+    control = socket.socket(fileno=int(descriptor))
+    try:
+        zygote = _prepare(control, int(parent), list(folders))
+    except lockdown.LockError as error:
+        control.send(b"F" + str(error).encode())
+    except (AttributeError, OSError):
+        control.send(b"Fpidfd or /proc is missing")
+    else:
+        control.send(b"R")
+        zygote.serve()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,168 @@
+"""Hostile scripts against the real worker: no asset is reached, and the application is well."""
+
+import base64
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from outkey.adapters.scripts_locked import LockedScripts
+from outkey.core.errors import OutkeyError
+from scripts.attacks import ATTACKS, script_of
+from scripts.conftest import call_of, pid_of, zygote_of
+
+IN_MEMORY = f"MARK-memory-{secrets.token_hex(8)}"
+
+
+class Assets:
+    """What is planted where a script must not reach, and what the attacker knows of it."""
+
+    def __init__(self, scripts: LockedScripts, folder: Path) -> None:
+        self.scripts = scripts
+        self.file = folder / "asset"
+        self.file.write_text(f"MARK-file-{secrets.token_hex(8)}")
+        self.other = f"MARK-other-{secrets.token_hex(8)}"
+        self.variable = f"MARK-environment-{secrets.token_hex(8)}"
+        os.environ["PLANTED_ASSET"] = self.variable
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(0)
+        self.check_health()
+
+    def check_health(self) -> None:
+        """The other configuration works on in its own process, within a sane time."""
+        started = time.monotonic()
+        headers = self.scripts.run(call_of(secret=self.other, place="other"))
+        assert len(headers) == 2
+        assert time.monotonic() - started < 5
+        assert self.file.read_text().startswith("MARK-file-")
+        assert sorted(os.listdir(self.file.parent)) == ["asset"]  # noqa: PTH208
+        with pytest.raises(BlockingIOError):
+            self.listener.accept()
+
+    def attack(self, name: str) -> str:
+        """Return all that came back from one attack, also what it had put into Base64."""
+        facts = {
+            "file": self.file,
+            "folder": self.file.parent,
+            "variable": "PLANTED_ASSET",
+            "parent": os.getpid(),
+            "zygote": zygote_of(self.scripts),
+            "other": pid_of(self.scripts, "other"),
+            "port": self.listener.getsockname()[1],
+        }
+        call = call_of(script_of(name, **facts), secret=f"own-{name}", place=name)
+        told = ""
+        for _ in range(2):
+            try:
+                pairs = self.scripts.run(call)
+            except OutkeyError as error:
+                said = f"{error.message} {error.hint} "
+                assert call.secret is not None
+                assert not call.secret.occurs_in(said)  # in its own headers it may stand
+                told += said
+                continue
+            for header, value in pairs:
+                told += f"{header} {value.reveal()} "
+                if header == "Found":
+                    told += base64.b64decode(value.reveal()).decode(errors="replace")
+        return told
+
+    def seen_in(self, told: str) -> list[str]:
+        planted = (self.file.read_text(), self.other, self.variable, IN_MEMORY)
+        return [asset for asset in planted if asset in told]
+
+    def close(self) -> None:
+        self.listener.close()
+        del os.environ["PLANTED_ASSET"]
+        self.scripts.close()
+
+
+@pytest.fixture(scope="module")
+def assets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Assets]:
+    made = Assets(LockedScripts(most=8), tmp_path_factory.mktemp("assets"))
+    yield made
+    made.close()
+
+
+def test_there_are_enough_attacks() -> None:
+    assert len(ATTACKS) >= 60
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_asset_is_reached(assets: Assets, name: str) -> None:
+    told = assets.attack(name)
+    assert told
+    assert assets.seen_in(told) == []
+    assets.check_health()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ATTACKS if name.startswith(("system: ctypes by the", "system: cffi"))]
+)
+def test_whoever_uses_ctypes_dies_of_it(assets: Assets, name: str) -> None:
+    """The classes can still be found; the code behind them is unmapped."""
+    assert assets.attack(name).count("the script ended its process") == 2
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_no_asset_is_reached_without_privileges(tmp_path: Path) -> None:
+    """The same attacks where the application is nobody: the lock needs no privilege."""
+    python = _python_for_nobody()
+    if python is None:
+        pytest.skip("no Python of this version that nobody may run")
+    tmp_path.chmod(0o755)
+    for folder in list(tmp_path.parents)[:2]:
+        folder.chmod(0o755)
+    home = tmp_path / "nobody"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    code = (
+        "import json, pathlib, sys\n"
+        "from scripts.test_escapes import ATTACKS, Assets, LockedScripts\n"
+        f"assets = Assets(LockedScripts(most=8), pathlib.Path({str(home)!r}))\n"
+        "found = {}\n"
+        "for name in ATTACKS:\n"
+        "    told = assets.attack(name)\n"
+        "    found[name] = assets.seen_in(told)\n"
+        "    assets.check_health()\n"
+        "assets.close()\n"
+        "print(json.dumps(found))\n"
+    )
+    ran = _as_nobody([python, "-c", code], timeout=120)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert json.loads(ran.stdout) == {name: [] for name in ATTACKS}
+
+
+def _as_nobody(command: list[str], timeout: float) -> subprocess.CompletedProcess[str]:
+    paths = [Path(__file__).parents[1], Path(__file__).parents[2] / "src", *map(Path, sys.path)]
+    environment = {"PYTHONPATH": os.pathsep.join(str(path) for path in paths if path.exists())}
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
+        cwd="/",
+        timeout=timeout,
+        check=False,
+    )
+
+
+def _python_for_nobody() -> str | None:
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for python in (sys.executable, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
+        try:
+            if _as_nobody([python, "-c", "import outkey.core.script, pytest"], 30).returncode == 0:
+                return python
+        except OSError:
+            continue
+    return None
