@@ -309,3 +309,30 @@ def test_an_unchanged_script_is_not_proved_again() -> None:
     office.apply(DOCUMENT)
     office.apply('[configuration.acme]\nnotes = "new"')
     assert len(office.sender.scripts.calls) == 1  # type: ignore[attr-defined]
+
+
+def test_a_script_signs_each_request_that_a_renewed_token_is_sent_with() -> None:
+    values = {
+        "authentication_type": "bearer",
+        "token_source": "oauth2",
+        "oauth2__token_url": "https://api.acme.example/token",
+        "oauth2__client_id": "erp",
+    }
+    fake = world(secrets={"client_secret": "the-client-secret"}, **values)
+    numbers = iter("12")
+    fake.scripts.answer = lambda _: {"X-Timestamp": next(numbers)}
+    token = Response(200, body=b'{"access_token": "first-token"}')
+    newer = Response(200, body=b'{"access_token": "second-token"}')
+    fake.transport.answers = [token, Response(401), newer, Response(200)]
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+    signed = [
+        h for request, _ in fake.transport.sent for h in request.headers if h.name == "X-Timestamp"
+    ]
+    assert [h.value.reveal() for h in signed] == ["1", "2"]  # type: ignore[union-attr]
+    assert fake.gateway.token(fake.ports.configurations.get("acme")).status().state == "fresh"
+
+
+def test_a_script_is_text() -> None:
+    with pytest.raises(ConfigError) as caught:
+        configuration(script=7)
+    assert caught.value.field == "script"

@@ -298,6 +298,12 @@ def test_threads_of_one_process_get_one_token() -> None:
     assert len(provider.asked) == 1
 
 
+def test_what_is_not_held_any_more_is_not_counted_as_taken() -> None:
+    held = world(Provider()).gateway.sender.held
+    held.accept("unknown")
+    assert not held.may_end("unknown", 0, 0.0)
+
+
 def test_a_fork_in_the_middle_of_a_renewal_leaves_nobody_waiting() -> None:
     provider = Provider()
     fake = world(provider)
