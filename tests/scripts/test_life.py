@@ -125,7 +125,7 @@ def test_a_signal_does_not_prolong_the_limit(scripts: LockedScripts) -> None:
 
 
 def test_many_kills_leave_no_zombie_and_no_descriptor(request: pytest.FixtureRequest) -> None:
-    scripts = LockedScripts(limit=0.25)
+    scripts = LockedScripts(most=2000)
     leave = OS + body_of("os._exit(1)")
     scripts.run(call_of(place="warm"))
     gc.collect()

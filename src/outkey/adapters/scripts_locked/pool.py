@@ -8,7 +8,6 @@ import os
 import threading
 import time
 import weakref
-from contextlib import suppress
 
 from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.scripts_locked.link import ENDED, Pairs, Worker, WorkerGone
@@ -65,8 +64,10 @@ class Seat:
             worker, self._circuit = None, Circuit()
         self._circuit.check()
         if worker is not None and not worker.is_spent:
-            with suppress(WorkerGone):  # somebody has killed it while it was idle
+            try:
                 return self._ask(worker, call)
+            except WorkerGone:
+                pass  # somebody has killed it while it was idle
         return self._ask_another(call)
 
     def close(self) -> None:
