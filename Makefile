@@ -12,7 +12,7 @@ help: ## this list
 
 
 run: $(VENV)/.server ## the pages with samples to try, in a home that is thrown away
-	@home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; OUTKEY_HOME="$$home" $(BIN)/outkey serve --demo
+	@home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; OUTKEY_HOME="$$home" $(BIN)/outkey serve --demo
 
 tour: $(VENV)/.server ## in the terminal: one request for each method and failure
 	@$(BIN)/python examples/tour.py

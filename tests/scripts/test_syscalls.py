@@ -18,8 +18,8 @@ HEADERS = {
 }
 
 
-# uretprobe and uprobe pass every filter in newer kernels (seen in 6.18): they are for the kernel's own
-# trampolines. Whoever else calls them is ended by SIGILL, or told that there is no such thing.
+# uretprobe and uprobe pass every filter in newer kernels (seen in 6.18): they are for the kernel's
+# own trampolines. Whoever else calls them is ended by SIGILL, or told that there is no such thing.
 PROBES = {335, 336} if platform.machine() == "x86_64" else set()
 
 

@@ -1348,3 +1348,40 @@ def test_no_frame_of_a_failed_answer_holds_it() -> None:
     ours = [frame for frame in frames if "test" not in frame.f_code.co_filename]
     assert ours
     assert "access-token-" not in " ".join(repr(frame.f_locals) for frame in ours)
+
+
+def test_what_fails_at_another_address_is_said_of_that_one() -> None:
+    provider = Provider()
+    fake = world(provider, **DEVICE, **REVOKING)
+    provider.token_answers.append(Response(404))
+    with pytest.raises(TokenEndpointFailed) as caught:
+        fake.gateway.token("acme").device_code()
+    assert caught.value.field == "oauth2.device_url"
+    assert "Device URL" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("grant", "hint"),
+    [
+        ({"oauth2__grant": "refresh_token"}, "outkey secret set acme refresh_token"),
+        (CODE, "Connect"),
+        (DEVICE, "outkey token authorize acme"),
+    ],
+)
+def test_who_is_needed_and_for_what_is_said_by_the_grant(
+    grant: dict[str, object], hint: str
+) -> None:
+    provider = Provider()
+    fake = world(provider, **grant)
+    provider.refuse("invalid_grant")
+    with pytest.raises(ReauthorizationNeeded) as caught:
+        send(fake)
+    assert hint in caught.value.hint
+
+
+def test_forgetting_may_mean_that_a_person_must_agree_again() -> None:
+    fake = world(Provider(refresh_token="second-refresh-token"), oauth2__grant="refresh_token")
+    desk = fake.gateway.token("acme")
+    assert not desk.would_lose_consent()
+    send(fake)
+    assert desk.would_lose_consent()

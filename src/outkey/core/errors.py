@@ -187,7 +187,7 @@ class ScriptFailed(ConfigError):
     """The signing script failed."""
 
     code = cause = Cause.SCRIPT_ERROR
-    default_hint = "Try it with: outkey script run NAME."
+    default_hint = "Correct the script; the guide to scripts says what it may use."
 
     def __init__(
         self, message: str | None = None, *, hint: str | None = None, field: str | None = "script"

@@ -88,5 +88,12 @@ def _value(value: object) -> str:
         return value.isoformat()
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, str) and "\n" in value and _plain(value):
+        return f"'''\n{value}'''"
     # JSON's strings, numbers and booleans are TOML's as well, but for DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _plain(text: str) -> bool:
+    """Tell whether a text of several lines can stand as it is, as a script does."""
+    return "'''" not in text and text.replace("\n", "").replace("\t", "").isprintable()

@@ -6,9 +6,9 @@ issuer would decide then where the client secret goes.
 
 from outkey.core.choices import Network
 from outkey.core.config import Configuration, build
-from outkey.core.errors import OutkeyError, TokenEndpointFailed
+from outkey.core.errors import TokenEndpointFailed
 from outkey.core.oauth2 import grants
-from outkey.core.oauth2.answers import MAX_ANSWER, failure, read_document
+from outkey.core.oauth2.answers import MAX_ANSWER, read_document
 from outkey.core.origin import parse_endpoint
 from outkey.engine.carry import Sender, Trip
 from outkey.engine.drive import Steps
@@ -21,16 +21,22 @@ def discover(sender: Sender, issuer: str, network: Network, ca_file: str) -> Ste
     """Return the addresses of an authorization server by field, with the issuer's own spelling."""
     location = parse_endpoint(issuer, "oauth2.issuer")
     asking = _asking(issuer, network, ca_file)
-    problem: OutkeyError = failure("not_found")
     for name in _NAMES:
         trip = Trip(sender.clock.monotonic() + TOKEN_SECONDS, MAX_ANSWER, for_token=True)
         request = grants.metadata_request(location, name)
         response = yield from sender.carry(asking, request, trip)
         try:
             return grants.read_metadata(read_document(response), issuer)
-        except TokenEndpointFailed as error:
-            problem = error
-    raise problem
+        except TokenEndpointFailed:
+            continue
+    tried = " and ".join(
+        f"{location.origin}{grants.metadata_request(location, n).target}" for n in _NAMES
+    )
+    raise TokenEndpointFailed(
+        "there is no metadata of this issuer",
+        hint=f"Asked at {tried}. Check the issuer, or enter the addresses by hand.",
+        reason="not_found",
+    )
 
 
 def _asking(issuer: str, network: Network, ca_file: str) -> Configuration:

@@ -1,6 +1,7 @@
 """What a person does with a configuration's token: look, renew, revoke, forget, and agree to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from outkey.core.errors import (
     RemoteError,
     TokenEndpointFailed,
 )
+from outkey.core.fields import BY_PATH
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.answers import failure, read_document, reason_of
 from outkey.core.oauth2.grants import Consent, DeviceCode
@@ -79,6 +81,11 @@ class TokenDesk:
         found = (content.access, content.refresh) if content else ()
         return [secret for secret in found if secret is not None]
 
+    def would_lose_consent(self) -> bool:
+        """Tell whether forgetting the token means that a person must agree again."""
+        state, _ = self._keeper.state()
+        return state.content is not None and state.content.refresh is not None
+
     def ready(self) -> AccessToken:
         """Make sure that there is a valid token, whatever the provider did a moment ago."""
         token: AccessToken = self.run(self._keeper.get(Wish(person=True)))
@@ -103,7 +110,8 @@ class TokenDesk:
         for hint, token in named.items():
             if token is not None:
                 try:
-                    self._asked(url, token, hint, content.proof_key)
+                    with _naming("revocation_url"):
+                        self._asked(url, token, hint, content.proof_key)
                 except TokenEndpointFailed as error:
                     # A refresh token takes its access tokens along; some revoke nothing else.
                     if error.reason != "unsupported_token_type" or not content.refresh:
@@ -114,7 +122,8 @@ class TokenDesk:
         """Ask the provider whether the token is active (RFC 7662)."""
         url = self._url("introspection_url")
         content = self._content("there is no token to ask about")
-        answer = self._asked(url, content.access, "access_token", content.proof_key)
+        with _naming("introspection_url"):
+            answer = self._asked(url, content.access, "access_token", content.proof_key)
         return answer.get("active") is True
 
     # ── a person agrees ──────────────────────────────────────────────────────────────────────
@@ -137,7 +146,8 @@ class TokenDesk:
         refuse_unsendable(self.configuration)
         url = self.configuration.oauth2.device_url
         asked = self._keeper.ask(url, grants.device_start(self.configuration), None)
-        return grants.read_device_code(read_document(self.run(asked)))
+        with _naming("device_url"):
+            return grants.read_device_code(read_document(self.run(asked)))
 
     def wait_for(self, device: DeviceCode, passing: Callable[[float], None]) -> None:
         """Ask until the person has agreed, refused or waited too long; `passing` sees time go."""
@@ -183,12 +193,39 @@ class TokenDesk:
         _ = self._keeper
         url = str(getattr(self.configuration.oauth2, name))
         if not url:
-            raise ConfigError("the address is not set", field=f"oauth2.{name}")
+            label = BY_PATH[f"oauth2.{name}"].label
+            raise ConfigError(
+                f"{label} is not set",
+                field=f"oauth2.{name}",
+                hint="Look for it with outkey token discover, or use outkey token forget.",
+            )
         return url
 
     def _refuse_grant(self, wanted: Grant, message: str) -> None:
         if not self.configuration.uses_oauth2 or self.configuration.oauth2.grant is not wanted:
-            raise ConfigError(f"the token {message}", field="oauth2.grant")
+            raise ConfigError(
+                f"the token {message}",
+                field="oauth2.grant",
+                hint="Get it with outkey token renew, or change the Grant.",
+            )
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say of which address it is, where the words are those of the Token URL."""
+    failed: TokenEndpointFailed
+    try:
+        yield
+    except TokenEndpointFailed as error:
+        failed = error
+    else:
+        return
+    field = BY_PATH[f"oauth2.{name}"]
+    message = failed.message.replace("Token URL", field.label)
+    hint = failed.hint.replace("Token URL", field.label)
+    renamed = TokenEndpointFailed(message, hint=hint, reason=failed.reason)
+    renamed.field = field.path
+    raise renamed
 
 
 def _wait(seconds: float) -> Steps[None]:

@@ -252,10 +252,10 @@ class TokenKeeper:
         if state.is_waiting(now) and not wish.person and not state.dead:
             raise failure(state.error)
         if not self._can_ask(state, wish):
-            raise ReauthorizationNeeded  # before anything is written: nothing is to be asked
+            raise self._needs_person()  # before anything is written: nothing is to be asked
         if state.tries >= MOST_TRIES and self._has_consent() and not wish.insisting:
             tokens.swap(self.configuration, state, state.ended("interrupted"))
-            raise ReauthorizationNeeded
+            raise self._needs_person()
         claimed = state.claimed(self.sender.signer.fresh(), now)
         try:
             return tokens.swap(self.configuration, state, claimed)
@@ -289,6 +289,15 @@ class TokenKeeper:
 
     def _has_consent(self) -> bool:
         return self.configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
+
+    def _needs_person(self) -> ReauthorizationNeeded:
+        name = self.configuration.name
+        hints = {
+            Grant.REFRESH_TOKEN: f"Enter a new one: outkey secret set {name} refresh_token.",
+            Grant.AUTHORIZATION_CODE: "Press Connect on the configuration's page.",
+            Grant.DEVICE_CODE: f"Let a person agree: outkey token authorize {name}.",
+        }
+        return ReauthorizationNeeded(hint=hints.get(self.configuration.oauth2.grant))
 
     def _can_ask(self, state: TokenState, wish: Wish) -> bool:
         """Tell whether there is something to ask with that has not been refused."""
@@ -347,7 +356,7 @@ class TokenKeeper:
         wordless = response is not None and response.status == 400 and not response.body
         if self._has_consent() and (reason == "invalid_grant" or wordless):
             self._put(claimed, claimed.ended("invalid_grant"))
-            return ReauthorizationNeeded()
+            return self._needs_person()
         asked = retry_after(response, now=self.sender.clock.now()) if response else None
         self._put(claimed, claimed.failed(reason, now=now, asked=min(asked or 0, _LONGEST_ASKED)))
         return failure(reason)

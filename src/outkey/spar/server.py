@@ -1,6 +1,7 @@
 """The servers of the sparring provider. What they play is in `scenes.py`."""
 
 import contextlib
+import os
 import socket
 import ssl
 import tempfile
@@ -72,10 +73,13 @@ class Spar:
         self._closing.close()
 
     def __enter__(self) -> Self:
+        self._process = os.getpid()
         return self.start()
 
     def __exit__(self, *exc_info: object) -> None:
-        self.close()
+        # A child that was forked meanwhile has no threads to wait for.
+        if os.getpid() == self._process:
+            self.close()
 
     @property
     def _servers(self) -> Iterator["_Server"]:

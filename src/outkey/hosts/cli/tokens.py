@@ -8,7 +8,7 @@ import typer
 
 from outkey.core.audit import Tag
 from outkey.core.choices import Grant, Network
-from outkey.core.errors import ConfigError
+from outkey.core.errors import ConfigError, EgressDenied
 from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.output import progress_bar, say, say_json, say_table, visible
 from outkey.hosts.cli.shown import moment
@@ -54,6 +54,10 @@ def revoke(name: Name, *, as_json: AsJson = False) -> None:
 def forget(name: Name, *, as_json: AsJson = False) -> None:
     """Forget the token here; the provider is not told."""
     here = installation()
+    if sys.stdin.isatty() and here.gateway.token(name).would_lose_consent():
+        typer.confirm(
+            "Its refresh token is lost then, and a person must agree again. Go on?", abort=True
+        )
     desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_FORGOTTEN)
     desk.forget()
     _say_status(desk.status(), as_json=as_json)
@@ -84,13 +88,19 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
 def discover(
     issuer: Annotated[str, typer.Argument(help="the authorization server's own address")],
     *,
-    internal: Annotated[bool, typer.Option("--internal", help="in your own network")] = False,
+    internal: Annotated[
+        bool, typer.Option("--internal", help="permit plain http and your own network")
+    ] = False,
     ca_file: Annotated[str, typer.Option("--ca-file", help="a PEM file to trust as well")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Print the addresses that an authorization server names, as TOML to paste."""
     network = Network.INTERNAL if internal else Network.PUBLIC
-    found = installation().gateway.discover(issuer, network, ca_file)
+    try:
+        found = installation().gateway.discover(issuer, network, ca_file)
+    except EgressDenied as error:
+        hint = "Add --internal if the issuer is in your own network."
+        raise EgressDenied(error.message, hint=hint) from None
     if as_json:
         say_json(found)
         return
