@@ -271,6 +271,89 @@ for _ in range(9):
     begun(admin)
 assert len(admin.session["outkey_consents"]) == 1
 
+# Scripts: who may not write them changes everything else, and cannot switch them either.
+import json
+SCRIPT = '''
+def compute_auth_header(sync_line):
+    return {"X-Signed": sync_line.api_config_id.get_secret_key()[:3]}
+'''
+apply(desk, here.gateway.sender, parse_document(f'''
+[configuration.signs]
+base_url = "{spar.url}"
+network = "internal"
+authentication_type = "none"
+no_auth_reason = "internal"
+script = {json.dumps(SCRIPT)}
+'''), dry_run=False)
+desk.set_secret("signs", "secret_key", Secret("precious key"))
+signs = f"/outkey/configuration/{Configuration.objects.get(name='signs').pk}/"
+writer = person("writer", *everything, "edit_script")
+scriptless = person("scriptless", *everything)
+script = here.registry.get("signs").script
+
+
+def left(**changed):
+    # As the page of somebody posts it who may not write scripts.
+    values = form("signs", **changed)
+    for name in ("script", "script_enabled"):
+        if name not in changed:
+            del values[name]
+    return values
+
+
+page = scriptless.get(signs).content.decode()
+assert ' readonly>\\n\\ndef compute_auth_header' in page
+assert 'name="script"' not in page
+assert "data-run" not in page
+assert scriptless.post(signs, left(notes="theirs")).status_code == 302
+kept = here.registry.get("signs")
+assert (kept.notes, kept.script, kept.script_enabled) == ("theirs", script, True)
+page = scriptless.post(signs, left(base_url="nonsense"))
+assert (page.status_code, b"\\ndef compute_auth_header" in page.content) == (422, True)
+spar.clear()
+evil = script.replace("[:3]", "")
+for forged in ({"script": evil}, {"script": ""}, {"script_enabled": ""}):
+    page = scriptless.post(signs, left(**forged))
+    assert (page.status_code, b"not write scripts" in page.content) == (422, True), forged
+    for panel in ("test/", "preview/"):
+        told = scriptless.post(signs + panel, left(**forged)).content
+        assert b"not write scripts" in told, forged
+fresh = left(script=evil, version="") | {"name": "another"}
+assert scriptless.post("/outkey/configuration/add/", fresh).status_code == 422
+assert here.registry.get("signs").script == script
+assert spar.journal == []
+for client in (scriptless, editor, person("untested", "view_configuration",
+                                          "change_configuration", "edit_script")):
+    assert client.post(signs + "script/", form("signs")).status_code == 403
+assert writer.get(signs + "script/").status_code == 405
+checking = Client(SERVER_NAME="127.0.0.1", enforce_csrf_checks=True)
+checking.force_login(boss, backend=BACKEND)
+assert checking.post(signs + "script/", form("signs")).status_code == 403
+
+# Run shows names and lengths of what is on the page, and uses no secret elsewhere.
+told = writer.post(signs + "script/", form("signs")).content.decode()
+assert "<code>X-Signed</code></td><td>3<" in told, told
+told = writer.post(signs + "script/", form("signs", script=evil)).content.decode()
+assert "<td>12<" in told, told
+assert "precious" not in told
+moved = form("signs", base_url=spar.elsewhere)
+told = writer.post(signs + "script/", moved).content.decode()
+assert "ok-error" in told, told
+typed = moved | {"secret:secret_key": "another key"}
+assert "<td>3<" in writer.post(signs + "script/", typed).content.decode()
+cleared = form("signs", **{"clear:secret_key": "on"})
+assert "ok-error" in writer.post(signs + "script/", cleared).content.decode()
+for _ in range(12):
+    assert _running.acquire(blocking=False)
+assert b"Many tests are running" in writer.post(signs + "script/", form("signs")).content
+page = writer.post(signs, form("signs", script=evil))
+assert (page.status_code, b"many tests are running" in page.content) == (422, True)
+for _ in range(12):
+    _running.release()
+assert writer.post(signs, form("signs", script=evil.replace("\\n", "\\r\\n"))).status_code == 302
+assert here.registry.get("signs").script == evil
+assert spar.journal == []
+
 # Behind a proxy the operator says where the browser comes back to.
 from django.conf import settings
 settings.OUTKEY["PUBLIC_URL"] = "https://erp.example/"

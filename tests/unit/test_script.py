@@ -58,6 +58,8 @@ def sent(fake: FakeWorld) -> dict[str, str]:
         ("-" * 60000 + "1", "cannot be read|not Python"),
         ("\0", "not Python|cannot be read"),
         (SCRIPT + "GOLDEN = 7", "GOLDEN must be a list"),
+        (SCRIPT + "GOLDEN = [{}] * 21", "GOLDEN must be a list"),
+        (SCRIPT + f"GOLDEN = {[{}] * 21}", "at most 20"),
         (SCRIPT + "GOLDEN = [f()]", "GOLDEN must be a list of literals"),
         (SCRIPT + "GOLDEN = [{'other': 1}]", "GOLDEN takes"),
         (SCRIPT + "GOLDEN = [1]", "GOLDEN takes"),

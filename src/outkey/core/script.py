@@ -19,6 +19,7 @@ FUNCTION = "compute_auth_header"
 MAX_SOURCE = 64 * 1024
 MAX_BODY = 16 * 1024 * 1024
 _GOLDEN = "GOLDEN"
+_MOST_EXAMPLES = 20
 _GOLDEN_KEYS = frozenset({"secret", "at", "name", "method", "url", "body", "expect"})
 
 
@@ -87,8 +88,8 @@ def examples(source: str) -> Iterator[Example]:
                 listed = ast.literal_eval(node.value)
             except (ValueError, TypeError, RecursionError):
                 raise _golden(node, "must be a list of literals") from None
-            if not isinstance(listed, list):
-                raise _golden(node, "must be a list")
+            if not isinstance(listed, list) or len(listed) > _MOST_EXAMPLES:
+                raise _golden(node, f"must be a list of at most {_MOST_EXAMPLES}")
             for item in listed:
                 yield _example(node, item)
 

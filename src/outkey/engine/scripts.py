@@ -103,7 +103,7 @@ def _call(  # noqa: PLR0913 - the parts of a request
         raise ScriptFailed("the request's body is larger than a script can be given")
     path, _, query = location.target.partition("?")
     return ScriptCall(
-        place=configuration.record or configuration.name,
+        place=f"{configuration.record} {configuration.name}",  # a draft has another name
         source=configuration.script,
         secret=secret,
         name=line,

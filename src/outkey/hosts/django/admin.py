@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from outkey.hosts.django import models
-from outkey.hosts.django.pages import configurations, lines, overview, tokens
+from outkey.hosts.django.pages import configurations, lines, overview, scripts, tokens
 
 View = Callable[..., HttpResponseBase]
 
@@ -64,6 +64,8 @@ class ConfigurationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not gen
                 view(pages.preview_panel),
                 name="outkey_configuration_preview",
             ),
+            path("script/", view(scripts.run_panel), name="outkey_script_run_new"),
+            path("<uuid:record>/script/", view(scripts.run_panel), name="outkey_script_run"),
             *self._token_urls(),
         ]
 

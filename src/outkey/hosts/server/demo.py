@@ -22,6 +22,22 @@ authentication_type = "none"
 no_auth_reason = "internal"
 headers = [{ key = "X-API-Key" }]
 verification = { test_path = "/key" }
+[configuration."demo script"]
+authentication_type = "none"
+no_auth_reason = "internal"
+verification = { test_path = "/signed" }
+script = '''
+import hashlib
+import hmac
+import time
+
+
+def compute_auth_header(sync_line):
+    secret = sync_line.api_config_id.get_secret_key()
+    timestamp = str(int(time.time()))
+    signature = hmac.new(secret.encode(), timestamp.encode(), hashlib.sha256).hexdigest()
+    return {"X-Timestamp": timestamp, "X-Signature": signature}
+'''
 [configuration."demo oauth2"]
 authentication_type = "bearer"
 token_source = "oauth2"
@@ -57,6 +73,7 @@ _SECRETS = {
     "demo basic": ("password", "open sesame"),
     "demo bearer": ("token", "spar-token"),
     "demo api key": ("header:X-API-Key", "spar-key"),
+    "demo script": ("secret_key", "spar-signing-key"),
     "demo oauth2": ("client_secret", "spar-client-secret"),
     "demo oauth2 consent": ("client_secret", "spar-client-secret"),
     "error 401 invalid credentials": ("password", "wrong"),

@@ -17,6 +17,7 @@ from django.http import (
     HttpResponse,
     HttpResponseBase,
     HttpResponseRedirect,
+    QueryDict,
     StreamingHttpResponse,
 )
 from django.shortcuts import render
@@ -29,7 +30,14 @@ from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.assembly import Call
 from outkey.core.checks import WARN_DAYS, Finding, check
 from outkey.core.config import Configuration, SecretState
-from outkey.core.errors import Cause, ConfigError, HostError, OutkeyError, UnknownConfiguration
+from outkey.core.errors import (
+    Cause,
+    ConfigError,
+    HostError,
+    OutkeyError,
+    ScriptFailed,
+    UnknownConfiguration,
+)
 from outkey.core.field_kinds import check_method
 from outkey.core.fields import BY_PATH
 from outkey.core.headers import looks_like_credential
@@ -37,6 +45,7 @@ from outkey.core.standing import Standing, Status
 from outkey.engine.gateway import Draft
 from outkey.engine.manage import refuse_unusable
 from outkey.engine.preview import preview as preview_of
+from outkey.engine.scripts import prove_examples
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.forms import (
     ConfigurationForm,
@@ -58,6 +67,7 @@ PAGE = 50
 # Tests wait for other people's servers; they must leave threads for the other pages.
 _running = threading.BoundedSemaphore(12)
 _FILTERS = ("environment", "network", "authentication_type")
+_OF_SCRIPTS = ("script_enabled", "script")  # what needs the permission edit_script
 
 
 @dataclass(frozen=True)
@@ -137,9 +147,9 @@ def edit_page(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
     permission = "change_configuration" if stored else "add_configuration"
     if request.method != "POST":
         require(request, "view_configuration" if stored else permission)
-        return _form_page(request, ConfigurationForm(stored, offered=offered_references()), stored)
+        return _form_page(request, _form(request, stored), stored)
     require(request, permission)
-    form = ConfigurationForm(stored, request.POST, offered=offered_references())
+    form = _form(request, stored, request.POST)
     entered = form.entered()
     if entered is not None and _allowed(request, form, stored, entered):
         try:
@@ -154,6 +164,13 @@ def edit_page(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
             kept = installation().registry.get(entered.configuration.name)
             return HttpResponseRedirect(url_of("change", kept))
     return _form_page(request, form, stored, status=422)
+
+
+def _form(
+    request: HttpRequest, stored: Configuration | None, posted: QueryDict | None = None
+) -> ConfigurationForm:
+    locked = () if may(request, "edit_script") else _OF_SCRIPTS
+    return ConfigurationForm(stored, posted, offered=offered_references(), locked=locked)
 
 
 def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
@@ -174,7 +191,7 @@ def try_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponseB
     """Test what is on the page, saved or not, and send each step when it is done."""
     require(request, "test_configuration")
     stored = stored_at(record)
-    drafted = _draft(request, stored)
+    drafted = draft_on(request, stored)
     if isinstance(drafted, HttpResponse):
         return drafted
     pieces = _counted(_tested(request, stored, *drafted))
@@ -229,7 +246,7 @@ def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpRespo
     """Show the exact request of what is on the page, saved or not, secrets masked."""
     require(request, "view_configuration")
     stored = stored_at(record)
-    drafted = _draft(request, stored)
+    drafted = draft_on(request, stored)
     if isinstance(drafted, HttpResponse):
         return drafted
     draft, secrets = drafted
@@ -242,7 +259,7 @@ def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpRespo
     return render(request, "outkey/preview.html", {"shown": shown, "curl": shown.curl()})
 
 
-def _draft(
+def draft_on(
     request: HttpRequest, stored: Configuration | None
 ) -> tuple[Configuration, DraftSecrets] | HttpResponse:
     """Return the configuration on the page; who may not change it gets the one that is kept."""
@@ -251,7 +268,7 @@ def _draft(
         if stored is None:
             raise Http404
         return stored, DraftSecrets({}, [], kept)
-    form = ConfigurationForm(stored, request.POST, offered=offered_references())
+    form = _form(request, stored, request.POST)
     entered = form.entered()
     name = entered.configuration.name if entered else ""
     if stored is None and models.Configuration.objects.filter(name=name).exists():
@@ -282,6 +299,9 @@ def _allowed(
     if _leads_elsewhere(stored, made) and not may(request, "set_secret"):
         message = _("you may not change where secrets go, or how they prove who we are")
         form.refuse(ConfigError(message, field="oauth2.token_url"))
+    if _rewrites(stored, made) and not may(request, "edit_script"):
+        message = _("you may not write scripts, or switch them on or off")
+        form.refuse(ConfigError(message, field="script"))
     for field, secret in entered.secrets.items():
         try:
             refuse_unusable(field, secret)
@@ -299,6 +319,12 @@ def _leads_elsewhere(stored: Configuration | None, made: Configuration) -> bool:
     return moved and bool(before.token_url)
 
 
+def _rewrites(stored: Configuration | None, made: Configuration) -> bool:
+    """Tell whether the script changes, or whether it runs."""
+    before = (stored.script_enabled, stored.script) if stored else (True, "")
+    return before != (made.script_enabled, made.script)
+
+
 def _touches_secrets(stored: Configuration | None, entered: Entered) -> bool:
     """Tell whether a secret is entered or taken away, in a plain row that looks like one too."""
     made = entered.configuration
@@ -311,12 +337,26 @@ def _touches_secrets(stored: Configuration | None, entered: Entered) -> bool:
 
 def _keep(request: HttpRequest, stored: Configuration | None, entered: Entered) -> None:
     desk, made = desk_for(request.user), entered.configuration
+    if made.script and (stored is None or stored.script != made.script):
+        with waiting():
+            _prove(made)
     if stored != made:
         desk.keep((stored, made))
     for field in entered.cleared:
         desk.clear_secret(made.name, field)
     for field, secret in entered.secrets.items():
         desk.set_secret(made.name, field, secret)
+
+
+def _prove(made: Configuration) -> None:
+    """Refuse a script whose own examples give something else, at its field."""
+    try:
+        prove_examples(installation().gateway.sender, [made])
+    except OutkeyError as error:
+        hint = error.hint
+        if hint == ScriptFailed.default_hint:
+            hint = _("This happened in an example of GOLDEN, before the script was kept.")
+        raise ConfigError(error.message, hint=hint, field="script") from None
 
 
 def _form_page(
@@ -347,6 +387,7 @@ def _form_page(
         "records": records,
         "editable": may(request, "change_configuration" if stored else "add_configuration"),
         "may_test": may(request, "test_configuration"),
+        "may_run": may(request, "edit_script") and may(request, "test_configuration"),
         "may_delete": bool(stored) and may(request, "delete_configuration"),
     }
     return page(request, "outkey/form.html", context, status=status)

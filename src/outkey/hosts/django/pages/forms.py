@@ -7,7 +7,7 @@ the page, so that a failed validation renders an empty input again.
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -32,6 +32,7 @@ from outkey.core.secret import Secret
 from outkey.ports import Secrets
 
 _TYPED = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
+_AS_IT_IS = (Kind.LONG_TEXT, Kind.SCRIPT)
 _VERSION = re.compile(r"[0-9]{1,9}")
 _PLACES = {f.secret_name: f.path for f in FIELDS if f.secret}
 
@@ -110,8 +111,9 @@ class ConfigurationForm:
         posted: QueryDict | None = None,
         *,
         offered: Iterable[Reference] = (),
+        locked: Collection[str] = (),
     ) -> None:
-        self._stored, self._posted = stored, posted
+        self._stored, self._posted, self._locked = stored, posted, locked
         self.offered = {str(reference): reference for reference in offered}
         self.errors: dict[str, ConfigError] = {}
         self.rows: list[ShownRow] = [self._stored_row(r) for r in stored.headers] if stored else []
@@ -188,12 +190,12 @@ class ConfigurationForm:
         if known.path == "name" and self._stored:
             return self._stored.name
         text = self._get(known.path)
-        if known.kind is Kind.FLAG:
+        if known.kind is Kind.FLAG and not self._is_left(known):
             return bool(text)
         if self._posted is None or known.path not in self._posted:
             return self._stored.values().get(known.path) if self._stored else None
         text = text.replace("\r\n", "\n")
-        text = text if known.kind is Kind.LONG_TEXT else text.strip()
+        text = text if known.kind in _AS_IT_IS else text.strip()
         if not text and (known.kind in _TYPED or known.default is None):
             return None
         return _typed(known, text)
@@ -259,13 +261,20 @@ class ConfigurationForm:
             hint=(error.hint or "") if error else "",
             findings=[finding for finding in findings if finding.field == path],
             state=self._stored.secrets.get(path) if self._stored and known.secret else None,
-            locked=known.path == "name" and self._stored is not None,
+            locked=known.path in self._locked
+            or (known.path == "name" and self._stored is not None),
         )
+
+    def _is_left(self, known: Field) -> bool:
+        """Tell whether the page gave no way to change a field, and nobody tried another."""
+        if known.path == "name":
+            return self._stored is not None
+        return known.path in self._locked and known.path not in (self._posted or {})
 
     def _value_to_show(self, known: Field) -> object:
         if known.secret:
             return ""
-        if self._posted is not None and not (known.path == "name" and self._stored):
+        if self._posted is not None and not self._is_left(known):
             return self._get(known.path)
         if self._stored is None:
             return "" if known.default is None else _written(known.default)

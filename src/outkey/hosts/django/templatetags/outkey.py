@@ -1,5 +1,6 @@
 """Words of the core in the language of the person, and moments as people read them."""
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -13,8 +14,10 @@ from django.utils.translation import pgettext
 from outkey.core.fields import BY_PATH
 from outkey.hosts.django.pages.forms import Shown
 from outkey.hosts.django.pages.overview import Bar
+from outkey.hosts.django.pages.words import said_in_words
 
 register = template.Library()
+_LINE = re.compile(r"\bline ([0-9]+)")
 _LAST_MOMENT = 253_402_300_800_000  # the year 10 000, in milliseconds
 
 
@@ -22,7 +25,7 @@ _LAST_MOMENT = 253_402_300_800_000  # the year 10 000, in milliseconds
 def said(text: object) -> str:
     """Translate a label, help, message or status that the core has in English."""
     words = str(text or "")
-    return pgettext("outkey", words) if words else ""
+    return said_in_words(words) if words else ""
 
 
 @register.filter
@@ -61,6 +64,13 @@ def get_item(values: Mapping[str, str], name: str) -> str:
 def wrong(fields: Iterable[Shown]) -> bool:
     """Tell whether something is to be said about one of these fields."""
     return any(shown.error or shown.findings for shown in fields)
+
+
+@register.filter
+def line_of(message: str) -> str:
+    """Return the number of the line that a message about a script names."""
+    named = _LINE.search(message)
+    return named[1] if named else ""
 
 
 @register.filter

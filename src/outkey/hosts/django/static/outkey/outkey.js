@@ -118,9 +118,9 @@ function rows() {
   });
 }
 
-// Test and preview: the form as it stands is posted, and the answer shown as it arrives.
+// Test, preview and run: the form as it stands is posted, and the answer shown as it arrives.
 async function ask(button, address) {
-  const outcome = document.getElementById("outcome");
+  const outcome = document.getElementById(button.dataset.outcome || "outcome");
   outcome.hidden = false;
   outcome.replaceChildren();
   outcome.setAttribute("aria-busy", "true");
@@ -145,6 +145,15 @@ async function ask(button, address) {
   }
 }
 
+// Enter in the moment of a trial tries; anywhere else it saves.
+function enterRuns(moment) {
+  moment.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    form.querySelector('[data-act="run"]').click();
+  });
+}
+
 document.addEventListener("click", async (event) => {
   const copy = event.target.closest("[data-copy]");
   if (!copy) return;
@@ -155,9 +164,9 @@ document.addEventListener("click", async (event) => {
 // What was typed is not lost by leaving, and a verdict does not outlive what it was about.
 function changes() {
   let unsaved = false;
-  form.addEventListener("input", () => {
-    unsaved = true;
-    document.getElementById("outcome").hidden = true;
+  form.addEventListener("input", (event) => {
+    unsaved = unsaved || event.target.id !== "run-at";
+    for (const outcome of document.querySelectorAll(".ok-outcome")) outcome.hidden = true;
   });
   form.addEventListener("submit", () => { unsaved = false; });
   addEventListener("beforeunload", (event) => { if (unsaved) event.preventDefault(); });
@@ -177,10 +186,11 @@ if (form) {
   secrets();
   rows();
   changes();
-  for (const act of ["test", "preview"]) {
+  for (const act of ["test", "preview", "run"]) {
     const button = form.querySelector(`[data-act="${act}"]`);
     if (button) button.addEventListener("click", () => ask(button, form.dataset[act]));
   }
+  for (const moment of form.querySelectorAll("#run-at")) enterRuns(moment);
   for (const button of form.querySelectorAll("[data-discover]")) discovery(button);
   for (const shown of document.querySelectorAll("[data-left]")) countdown(shown);
 }
