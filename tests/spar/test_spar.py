@@ -125,3 +125,15 @@ def test_it_runs_from_the_command_line_and_lists_its_scenes() -> None:
     assert second.startswith("with TLS on https://localhost:")
     assert third.startswith("authorization server http://127.0.0.1:")
     assert "List the scenes." in fourth
+
+
+def test_a_body_in_chunks_is_read_and_the_connection_kept(spar: Spar) -> None:
+    client = http.client.HTTPConnection(spar.url.removeprefix("http://"), timeout=5)
+    try:
+        headers = {"Transfer-Encoding": "chunked"}
+        client.request("POST", "/echo", iter([b"half", b"half"]), headers, encode_chunked=True)
+        assert json.loads(client.getresponse().read())["body"] == 8
+        client.request("GET", "/echo")
+        assert client.getresponse().read()
+    finally:
+        client.close()

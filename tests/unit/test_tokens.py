@@ -1149,6 +1149,12 @@ def test_forgetting_what_cannot_be_compared_does_not_risk_the_connection() -> No
         send(fake)
 
 
+def test_a_loan_of_a_bound_token_carries_its_proof() -> None:
+    fake = world(Provider(token_type="DPoP"), oauth2__dpop=True)
+    loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/orders", [])
+    assert [header.name for header in loan.headers] == ["Authorization", "DPoP"]
+
+
 def test_a_redirected_token_request_wants_no_nonce() -> None:
     provider = Provider()
     fake = world(provider, oauth2__dpop=True)

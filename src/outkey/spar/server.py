@@ -146,8 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if not self.parse_request():
             return
-        length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(min(length, _MAX_BODY))
+        body = self._body()
         parts = urlsplit(self.path)
         headers = tuple(self.headers.items())
         arrival = Arrival(self.server.name, self.command, parts.path, parts.query, headers, body)
@@ -169,6 +168,18 @@ class _Handler(BaseHTTPRequestHandler):
         play(stage)
         if stage.hang_up:
             self.close_connection = True
+
+    def _body(self) -> bytes:
+        """Read a body by its length or in chunks (RFC 9112 §7.1), up to what we take."""
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            length = int(self.headers.get("Content-Length") or 0)
+            return self.rfile.read(min(length, _MAX_BODY))
+        body = b""
+        while len(body) < _MAX_BODY and (size := int(self.rfile.readline(20) or b"0", 16)):
+            body += self.rfile.read(min(size, _MAX_BODY))
+            self.rfile.readline(20)
+        self.rfile.readline(20)
+        return body
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
         """Write no access log; the journal is the log."""
