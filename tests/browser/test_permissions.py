@@ -184,6 +184,11 @@ for action in ("connect", "revoke", "forget"):
 assert setless.get(token + "leave/").status_code == 403
 assert setless.get(callback + "?state=x&code=y").status_code == 403
 assert testless.post(token + "renew/").status_code == 403
+# Where codes and secrets go, and how they prove who we are, is not for everybody to change.
+for moved in ({"oauth2.token_url": spar.elsewhere + "/oauth/token", "oauth2.revocation_url": ""},
+              {"oauth2.authorization_url": spar.elsewhere + "/oauth/authorize"},
+              {"oauth2.client_auth": "basic"}):
+    assert setless.post(consent, form("consent", **moved)).status_code == 422, moved
 reader = person("reader", "view_configuration", "set_secret", "test_configuration")
 assert reader.post(discover, {"oauth2.issuer": spar.issuer}).status_code == 403
 asked = {"oauth2.issuer": spar.issuer, "network": "internal"}

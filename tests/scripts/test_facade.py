@@ -121,6 +121,7 @@ def test_other_imports_are_an_import_error(shared: LockedScripts, name: str) -> 
 
 
 def test_cryptography_signs(shared: LockedScripts) -> None:
+    from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 
@@ -156,6 +157,8 @@ def compute_auth_header(sync_line):
     big.public_key().verify(made("rsa", big), b"text", padding.PKCS1v15(), hashes.SHA256())
     curve.public_key().verify(made("ec", curve), b"text", ec.ECDSA(hashes.SHA256()))
     edwards.public_key().verify(made("ed25519", edwards), b"text")
+    with pytest.raises(InvalidSignature):  # so that the three above could have failed
+        edwards.public_key().verify(made("ed25519", edwards), b"another text")
 
 
 CLOCKS = """

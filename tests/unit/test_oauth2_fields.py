@@ -258,13 +258,15 @@ def test_a_secret_must_be_entered_again_where_either_origin_changes(
     ids=str,
 )
 def test_a_secret_stays_where_both_origins_stay(change: dict[str, object]) -> None:
-    build("acme", MINIMAL | change, secrets=oauth("client_secret").secrets).refuse_unbound(
-        "client_secret"
-    )
+    made = build("acme", MINIMAL | change, secrets=oauth("client_secret").secrets)
+    made.refuse_unbound("client_secret")
+    assert made.secrets["client_secret"].origin == made.binding_of("client_secret")
 
 
 def test_a_secret_that_is_not_there_is_not_unbound() -> None:
-    oauth().refuse_unbound("client_secret")
+    made = oauth()
+    made.refuse_unbound("client_secret")
+    assert "client_secret" not in made.secrets
 
 
 # ── what is opened ───────────────────────────────────────────────────────────────────────────────

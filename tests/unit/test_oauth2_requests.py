@@ -517,3 +517,10 @@ def test_metadata_without_an_issuer_are_nobodys() -> None:
 def test_an_address_in_metadata_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(OutkeyError):
         grants.read_metadata(METADATA | {"token_endpoint": address}, ISSUER)
+
+
+@pytest.mark.parametrize("character", ["\x9b", "\u202e"])
+def test_an_address_in_metadata_that_steers_a_terminal_is_left_out(character: str) -> None:
+    issuer = "https://auth.acme.example"
+    document = {"issuer": issuer, "token_endpoint": f"{issuer}/token{character}"}
+    assert grants.read_metadata(document, issuer) == {"issuer": issuer}
