@@ -1,6 +1,8 @@
 """What the tests of locked scripts share: calls, workers to look at, and planted assets."""
 
 import os
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,20 @@ def compute_auth_header(sync_line):
     mac = hmac.new(secret.encode(), timestamp.encode(), hashlib.sha256)
     return {"X-Timestamp": timestamp, "X-Signature": mac.hexdigest()}
 """
+
+
+VERSIONS = ("3.11", "3.12", "3.13")
+
+
+def python_of(version: str) -> str:
+    """Return an interpreter of a version, or skip where there is none."""
+    if sys.version.startswith(f"{version}."):
+        return sys.executable
+    beside = Path(sys.base_prefix).parent.glob(f"{version}.*/bin/python")
+    found = next((str(path) for path in sorted(beside)), shutil.which(f"python{version}"))
+    if found is None:
+        pytest.skip(f"no Python {version} here")
+    return found
 
 
 def call_of(

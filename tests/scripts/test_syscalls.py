@@ -3,11 +3,13 @@
 import json
 import platform
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from outkey.adapters.scripts_locked import lockdown
+from scripts.conftest import VERSIONS, python_of
 from scripts.test_lock import inside
 
 LAST = 480  # the newest call of Linux 6.18 is below; what comes later is unknown, and killed
@@ -23,9 +25,11 @@ HEADERS = {
 PROBES = {335, 336} if platform.machine() == "x86_64" else set()
 
 
-def sweep(first: int, last: int, arguments: tuple[int, ...]) -> dict[int, str]:
+def sweep(
+    first: int, last: int, arguments: tuple[int, ...], python: str = sys.executable
+) -> dict[int, str]:
     said = inside(
-        f"import json; print(json.dumps(sweep(range({first}, {last}), {arguments!r})))",
+        f"import json; print(json.dumps(sweep(range({first}, {last}), {arguments!r})))", python
     )
     return {int(number): outcome for number, outcome in json.loads(said).items()}
 
@@ -42,8 +46,9 @@ def expected(number: int) -> set[str]:
     return {"killed"}
 
 
-def test_no_call_beyond_the_list_reaches_the_kernel() -> None:
-    found = sweep(0, LAST, (-1, 0, 0, 0, 0, 0))
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_call_beyond_the_list_reaches_the_kernel(version: str) -> None:
+    found = sweep(0, LAST, (-1, 0, 0, 0, 0, 0), python_of(version))
     assert sorted(found) == list(range(LAST))
     assert {n: o for n, o in found.items() if o not in expected(n)} == {}
     assert found[CALLS.checked["read"]] == found[CALLS.checked["write"]] == "refused"

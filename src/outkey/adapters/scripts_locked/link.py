@@ -10,6 +10,7 @@ import os
 import signal
 import struct
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 from outkey.adapters.scripts_locked.nursery import Born, unavailable
@@ -20,7 +21,7 @@ from outkey.core.secret import Secret
 _MOST_CALLS = 10_000
 _MOST_BUSY = 20.0  # seconds; a worker's own limit of processor time is never met by honest scripts
 _START_SECONDS = 5.0
-_FIRST, _CHUNK, _TAG, _NULS = 4096, 65536, 8, 7  # as in worker.py
+_FIRST, _CHUNK, _TAG, _TEXTS = 4096, 65536, 8, 9  # as in worker.py
 _HEAD = struct.Struct("<8sII")
 _LARGEST_ANSWER = _TAG + 65536
 
@@ -33,11 +34,12 @@ _WRONG = {
     "m": "the script returned {} and not a mapping",
     "n": "the script returned a header name that is {} and not text",
     "v": "the script returned a header value that is {} and not text",
-    "l": "the script returned a header with a line break",
+    "l": "the script returned a header with a line break or a NUL character",
     "e": "the script returned text that is not Unicode",
     "z": "the script returned more than 64 KiB of headers",
 }
 Pairs = tuple[tuple[str, Secret], ...]
+Given = Pairs | OutkeyError
 ENDED = "the script ended its process"
 _ODD = "the script answered out of turn"
 _IMPORT_HINT = (
@@ -77,19 +79,16 @@ class Worker:
             self._secret is call.secret or self._secret == call.secret
         )
 
-    def run(self, call: ScriptCall) -> Pairs:
-        """Return what the script gives for one call."""
-        if len(call.body) > MAX_BODY:
-            raise ScriptFailed("the body of the request is larger than the 16 MiB a script can get")
+    def run(self, calls: Sequence[ScriptCall]) -> list[Given]:
+        """Return what the script gives for each call, in one round trip."""
+        text, bodies = _frame(calls)
         if not self._is_loaded:
-            self._load(call)
+            self._load(calls[0])
         started = time.monotonic()
-        answer = self._ask(_texts(call), call.body)
-        self._calls += 1
+        answers = self._ask(text, bodies, len(calls))
+        self._calls += len(calls)
         self._busy += time.monotonic() - started
-        if answer[:1] != "K":
-            raise self._reason(answer)
-        return self._pairs(answer[1:])
+        return list(map(self._given, answers))
 
     def kill(self) -> None:
         """End it, by a pidfd that can mean no other process."""
@@ -119,14 +118,14 @@ class Worker:
             raise unavailable(said[1:].decode(errors="replace") or "a worker cannot be locked")
         self._channel.settimeout(self._limit)
         secret = None if call.secret is None else call.secret.reveal()
-        answer = self._ask(json.dumps((call.source, secret, call.at)))
+        (answer,) = self._ask(json.dumps((call.source, secret, call.at)))
         if answer != "K":
             self.kill()
             raise self._reason(answer)
         self._is_loaded = True
 
-    def _ask(self, text: str, body: bytes = b"") -> str:
-        """Send one frame and return its answer without the tag, which nobody can know before."""
+    def _ask(self, text: str, body: bytes = b"", count: int = 1) -> list[str]:
+        """Send one frame and return its answers."""
         tag, data = self._tag(), text.encode("utf-8", "surrogatepass")
         head = _HEAD.pack(tag, _HEAD.size + len(data) + len(body), len(data))
         try:
@@ -136,6 +135,20 @@ class Worker:
         except OSError:
             self._lost(ENDED)
             raise WorkerGone from None
+        if count == 1:
+            return [self._receive(tag)]
+        answers: list[str] = []
+        end = time.monotonic() + self._limit * count
+        while len(answers) < count and self._alive:
+            self._channel.settimeout(max(end - time.monotonic(), 0.001))
+            answers += self._receive(tag).split("\0")
+        if len(answers) != count:
+            raise self._lost(_ODD)
+        self._channel.settimeout(self._limit)
+        return answers
+
+    def _receive(self, tag: bytes) -> str:
+        """Return the next message without the tag, which nobody can know before."""
         try:
             size = self._channel.recv_into(self._buffer)
         except TimeoutError:
@@ -169,13 +182,16 @@ class Worker:
             if time.monotonic() > end:
                 raise TimeoutError
 
-    def _pairs(self, answer: str) -> Pairs:
-        texts = answer.split("\n") if answer else []
+    def _given(self, answer: str) -> Given:
+        if answer[:1] != "K":
+            return self._reason(answer)
+        texts = answer[1:].split("\n") if answer != "K" else []
         if len(texts) % 2:
-            raise self._lost(_ODD)
+            return self._lost(_ODD)
         if "\r" in answer and any("\r" in name for name in texts[::2]):
-            raise HeaderFormatError(_WRONG["l"])
-        return tuple(zip(texts[::2], map(Secret, texts[1::2]), strict=True))
+            return HeaderFormatError(_WRONG["l"])
+        each = iter(texts)
+        return tuple(zip(each, map(Secret, each), strict=True))
 
     def _reason(self, answer: str) -> OutkeyError:
         """Return the error for an answer; nothing of the script's own text is in it."""
@@ -210,11 +226,14 @@ class Worker:
         return ScriptFailed(reason)
 
 
-def _texts(call: ScriptCall) -> str:
-    texts = (
+def _frame(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
+    if max(len(call.body) for call in calls) > MAX_BODY:
+        raise ScriptFailed("the body of the request is larger than the 16 MiB a script can get")
+    text = "\0".join(
         f"{call.name}\0{call.configuration}\0{call.base_url}\0{call.username}\0"
-        f"{call.method}\0{call.url}\0{call.path}\0{call.query}"
+        f"{call.method}\0{call.url}\0{call.path}\0{call.query}\0{len(call.body)}"
+        for call in calls
     )
-    if texts.count("\0") != _NULS:
+    if text.count("\0") != len(calls) * _TEXTS - 1:
         raise ScriptFailed("the name or the address of the request has a NUL character in it")
-    return texts
+    return text, b"".join(call.body for call in calls)

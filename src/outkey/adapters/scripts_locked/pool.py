@@ -8,16 +8,18 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 
 from outkey.adapters.process_lock import ProcessLock
-from outkey.adapters.scripts_locked.link import ENDED, Pairs, Worker, WorkerGone
+from outkey.adapters.scripts_locked.link import ENDED, Given, Pairs, Worker, WorkerGone
 from outkey.adapters.scripts_locked.nursery import Nursery
-from outkey.core.errors import ScriptFailed, frameless
+from outkey.core.errors import OutkeyError, ScriptFailed, bare, frameless
 from outkey.core.script import ScriptCall
 
 _IDLE_SECONDS = 600.0
 _ROW = 3
 _FIRST_REFUSAL, _LONGEST_REFUSAL = 30.0, 300.0
+_FRAME = 64  # calls in one round trip
 
 
 class Circuit:
@@ -55,20 +57,20 @@ class Seat:
         self._worker: Worker | None = None
         self._circuit = Circuit()
 
-    def run(self, call: ScriptCall) -> Pairs:
-        """Run one call by a worker that has this script and this secret."""
+    def run(self, calls: Sequence[ScriptCall]) -> list[Given]:
+        """Run calls by a worker that has their script and their secret."""
         self.used = time.monotonic()
         worker = self._worker
-        if worker is not None and not worker.serves(call):
+        if worker is not None and not worker.serves(calls[0]):
             worker.kill()
             worker, self._circuit = None, Circuit()
         self._circuit.check()
         if worker is not None and not worker.is_spent:
             try:
-                return self._ask(worker, call)
+                return self._ask(worker, calls)
             except WorkerGone:
                 pass  # somebody has killed it while it was idle
-        return self._ask_another(call)
+        return self._ask_another(calls)
 
     def close(self) -> None:
         """End the worker, for good."""
@@ -81,18 +83,18 @@ class Seat:
         if self._worker is not None:
             self._worker.forget()
 
-    def _ask_another(self, call: ScriptCall) -> Pairs:
+    def _ask_another(self, calls: Sequence[ScriptCall]) -> list[Given]:
         if self._worker is not None:
             self._worker.kill()
-        worker = self._worker = Worker(self._nursery.bear(), call, self._limit)
+        worker = self._worker = Worker(self._nursery.bear(), calls[0], self._limit)
         try:
-            return self._ask(worker, call)
+            return self._ask(worker, calls)
         except WorkerGone:
             raise ScriptFailed(ENDED) from None
 
-    def _ask(self, worker: Worker, call: ScriptCall) -> Pairs:
+    def _ask(self, worker: Worker, calls: Sequence[ScriptCall]) -> list[Given]:
         try:
-            return worker.run(call)
+            return worker.run(calls)
         finally:
             self._circuit.note(answered=not worker.is_lost)
 
@@ -113,15 +115,27 @@ class LockedScripts:
     @frameless
     def run(self, call: ScriptCall) -> Pairs:
         """Return the headers that a script gives for one call, or say why it gives none."""
-        if self._process != os.getpid():  # forked by something that runs no hooks of Python
-            self.forget_parent()
-        if call.at is not None:
-            return self._try_once(call)
-        while True:
-            seat = self._seats.get(call.place) or self._new_seat(call.place)
-            with seat.lock:
-                if not seat.closed:  # by somebody who needed room, just now
-                    return seat.run(call)
+        (given,) = self._try_once(call) if call.at is not None else self._run((call,))
+        if isinstance(given, OutkeyError):
+            raise given
+        return given
+
+    @frameless
+    def run_all(self, calls: Sequence[ScriptCall]) -> list[Given]:
+        """Return for each of one script's calls its headers, or the reason for none.
+
+        Many go to the worker at a time; the limit is for each.
+        """
+        first, given = calls[0], list[Given]()
+        if any(_whose(call) != _whose(first) for call in calls) or first.at is not None:
+            raise ValueError("these calls are not of one script and one secret, at this moment")
+        for start in range(0, len(calls), _FRAME):
+            frame = calls[start : start + _FRAME]
+            try:
+                given += self._run(frame)
+            except ScriptFailed:  # one of them never answers, and the others need not suffer
+                given += map(self._run_apart, frame)
+        return given
 
     def close(self) -> None:
         """End all workers and the process they come from."""
@@ -136,11 +150,27 @@ class LockedScripts:
         self._seats.clear()
         self._nursery.forget()
 
-    def _try_once(self, call: ScriptCall) -> Pairs:
+    def _run(self, calls: Sequence[ScriptCall]) -> list[Given]:
+        if self._process != os.getpid():  # forked by something that runs no hooks of Python
+            self.forget_parent()
+        place = calls[0].place
+        while True:
+            seat = self._seats.get(place) or self._new_seat(place)
+            with seat.lock:
+                if not seat.closed:  # by somebody who needed room, just now
+                    return seat.run(calls)
+
+    def _run_apart(self, call: ScriptCall) -> Given:
+        try:
+            return self._run((call,))[0]
+        except OutkeyError as error:
+            return bare(error)
+
+    def _try_once(self, call: ScriptCall) -> list[Given]:
         """Run a trial with a stopped clock, in a process that nobody else will use."""
         worker = Worker(self._nursery.bear(), call, self._limit)
         try:
-            return worker.run(call)
+            return worker.run((call,))
         except WorkerGone:
             raise ScriptFailed(ENDED) from None
         finally:
@@ -163,6 +193,10 @@ class LockedScripts:
                 seat.close()
                 seat.lock.release()
                 surplus -= 1
+
+
+def _whose(call: ScriptCall) -> tuple[object, ...]:
+    return call.place, call.source, call.secret, call.at
 
 
 def _close(seats: dict[str, Seat], nursery: Nursery) -> None:

@@ -1,10 +1,11 @@
 """One script in its locked process: what it is given, how it is asked, what leaves.
 
 Starts behind the lock. A frame from the application is a tag of 8 bytes, its own length and that of
-its text, the text and bytes; what does not fit into one message follows in more. The text of a call
-is eight texts with NUL between them; the bytes are the request's body. An answer is one message:
-the tag, a letter and bytes. K name, newline, value, newline, … in UTF-8; H not headers; E an
-exception; S no secret; N no function. No text that a script could choose leaves but its headers.
+its text, the text and bytes; what does not fit into one message follows in more. The text of some
+calls is nine texts for each with NUL between them, the last the length of its body; the bytes are
+the bodies. They are answered in messages of the tag and answers with NUL between them: a letter and
+bytes. K name, newline, value, newline, … in UTF-8; H not headers; E an exception; S no secret; N no
+function. No text that a script could choose leaves but its headers.
 
 What a script may import, and what it sees, is for clear errors. The boundary is the kernel.
 """
@@ -15,12 +16,14 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from itertools import chain
 from types import FunctionType, GeneratorType, NoneType
 from typing import Any
 
 FIRST, CHUNK = 4096, 65536  # what the first read takes, and each of the others
 HEAD = struct.Struct("<8sII")
 LARGEST_ANSWER = 65536
+TEXTS = 9  # of each call
 FUNCTION = "compute_auth_header"
 _SCRIPT = "<script>"
 _PLAIN = {kind for kind in vars(builtins).values() if isinstance(kind, type)} | {
@@ -101,20 +104,36 @@ def serve(descriptor: int, stop: Callable[[float], None]) -> None:
 
 def _answer_calls(descriptor: int, compute: Callable[[SyncLine], object], secret: str) -> None:
     while True:
-        tag, texts, body = _receive(descriptor)
-        name, configuration, base_url, username, method, url, path, query = texts.split("\0")
-        line = SyncLine(
-            name,
-            Configuration(configuration, base_url, username, secret),
-            Request(method, url, path, query, body),
-        )
-        try:
-            answer = _encode(compute(line))
-        except SecretMissing:
-            answer = b"S"
-        except BaseException as error:  # noqa: BLE001 - the script's, whatever it is
-            answer = _describe(error)
-        os.write(descriptor, tag + answer)
+        tag, text, bodies = _receive(descriptor)
+        texts = text.split("\0")
+        message, end = tag, 0
+        for first in range(0, len(texts), TEXTS):
+            start, end = end, end + int(texts[first + TEXTS - 1])
+            line = _line(texts[first : first + TEXTS - 1], bodies[start:end], secret)
+            answer = _answer(compute, line)
+            if message is tag:
+                message += answer
+            elif len(message) + len(answer) < LARGEST_ANSWER:
+                message += b"\0" + answer
+            else:
+                os.write(descriptor, message)
+                message = tag + answer
+        os.write(descriptor, message)
+
+
+def _line(texts: list[str], body: bytes, secret: str | None) -> SyncLine:
+    name, configuration, base_url, username, method, url, path, query = texts
+    facade = Configuration(configuration, base_url, username, secret)
+    return SyncLine(name, facade, Request(method, url, path, query, body))
+
+
+def _answer(compute: Callable[[SyncLine], object], line: SyncLine) -> bytes:
+    try:
+        return _encode(compute(line))
+    except SecretMissing:
+        return b"S"
+    except BaseException as error:  # noqa: BLE001 - the script's, whatever it is
+        return _describe(error)
 
 
 def _receive(descriptor: int) -> tuple[bytes, str, bytes]:
@@ -141,21 +160,15 @@ def _encode(result: object) -> bytes:
     """Return the headers as bytes, or what is wrong with them. The application checks again."""
     if type(result) is not dict and not isinstance(result, Mapping):
         return b"Hm" + _plain(result)
-    parts: list[str] = []
-    for name, value in result.items():
-        if not isinstance(name, str):
-            return b"Hn" + _plain(name)
-        if not isinstance(value, str):
-            return b"Hv" + _plain(value)
-        parts += (name, value)
-    return _joined(parts)
-
-
-def _joined(parts: list[str]) -> bytes:
-    if sum(map(len, parts)) > LARGEST_ANSWER:
-        return b"Hz"
-    joined = "\n".join(parts)
-    if joined.count("\n") != max(len(parts) - 1, 0):
+    parts = [*chain.from_iterable(result.items())]
+    try:
+        if sum(map(len, parts)) > LARGEST_ANSWER:
+            return b"Hz"
+        joined = "\n".join(parts)
+    except TypeError:
+        at = next(at for at, part in enumerate(parts) if not isinstance(part, str))
+        return (b"Hv" if at % 2 else b"Hn") + _plain(parts[at])
+    if "\0" in joined or (parts and joined.count("\n") >= len(parts)):
         return b"Hl"
     try:
         answer = b"K" + joined.encode()
