@@ -25,7 +25,10 @@ CREDENTIALS = {
     "SPAR_WRONG_PASSWORD": "open barley",
     "SPAR_TOKEN": "spar-token",
     "SPAR_KEY": "spar-key",
+    "SPAR_CLIENT_SECRET": "spar-client-secret",
+    "SPAR_SIGNING_KEY": "spar-signing-key",
 }
+SCRIPT = Path(__file__).parent / "scripts" / "hmac_time.py"
 CONFIGURATIONS = """
 [configuration.none]
 base_url = "{url}"
@@ -56,6 +59,28 @@ token = "env:SPAR_TOKEN"
 base_url = "{url}"
 network = "internal"
 headers = [{{ key = "X-API-Key", value = "env:SPAR_KEY" }}]
+
+[configuration.oauth2]
+base_url = "{url}"
+network = "internal"
+authentication_type = "bearer"
+token_source = "oauth2"
+
+[configuration.oauth2.oauth2]
+token_url = "{url}/oauth/token"
+client_id = "spar-client"
+client_secret = "env:SPAR_CLIENT_SECRET"
+
+[configuration.script]
+base_url = "{url}"
+network = "internal"
+secret_key = "env:SPAR_SIGNING_KEY"
+script = '''{script}'''
+
+[configuration.broken-script]
+base_url = "{url}"
+network = "internal"
+script = "def compute_auth_header(sync_line): return 1 / 0"
 
 [configuration.tls]
 base_url = "{secure}"
@@ -107,6 +132,8 @@ STOPS = [
     Stop("Basic", "basic", "/basic"),
     Stop("Bearer Token", "bearer", "/bearer"),
     Stop("API key in a header", "api-key", "/key"),
+    Stop("OAuth 2.0, client credentials", "oauth2", "/oauth/api"),
+    Stop("Signed by a script", "script", "/signed"),
     Stop("Bearer Token over TLS", "tls", "/bearer"),
     Stop("Redirect, same origin", "bearer", "/redirect/same"),
     Stop("Wrong password", "wrong-password", "/basic", "invalid_credentials"),
@@ -124,6 +151,7 @@ STOPS = [
     Stop("Gzip bomb, 1 MB to 1 GB", "none", "/bomb", "response_too_large"),
     Stop("Answer of 5 GB", "none", "/huge", "response_too_large"),
     Stop("Secret not set", "no-secret", "/bearer", "secret_missing"),
+    Stop("Script that fails", "broken-script", "/signed", "script_error"),
     Stop("Two sources, one header", "two-sources", "/bearer", "header_conflict"),
     Stop("Cloud metadata", "metadata", "/", "egress_denied"),
     Stop("None in production", "open-production", "/", "authentication_required"),
@@ -153,7 +181,12 @@ def main() -> int:
     with Spar(tls=True) as spar, TemporaryDirectory() as folder:
         file = Path(folder) / "tour.toml"
         file.write_text(
-            CONFIGURATIONS.format(url=spar.url, secure=spar.secure, ca_file=spar.ca_file)
+            CONFIGURATIONS.format(
+                url=spar.url,
+                secure=spar.secure,
+                ca_file=spar.ca_file,
+                script=SCRIPT.read_text(encoding="utf-8"),
+            )
         )
         with outkey.load(file) as gateway:
             steps = track(STOPS, "sparring", console=console, transient=True)

@@ -27,6 +27,15 @@ AREA = "#f-script"
 MESSAGE = '[data-field="script"] .ok-message'
 
 
+GERMAN = {
+    "None": 'Lassen Sie jeden Weg durch die Funktion enden mit: return {"X-Name": "text"}',
+    "[]": 'Schreiben Sie: return {"X-Name": "text"}',
+    "{'X': 'a\\n'}": "einen Header mit einem Zeilenumbruch oder einem NUL-Zeichen",
+    "{'host': 'x'}": "den Header Host zurück, der zur Verbindung gehört",
+    "{'X Y': 'x'}": "ohne Leerzeichen oder Doppelpunkt",
+}
+
+
 def begin(page: Page, spar: Spar, name: str, script: str = SCRIPT) -> None:
     """Fill in a configuration that signs, and stay on the tab Script."""
     new(page, name, spar.url, "none", "/signed")
@@ -65,7 +74,7 @@ def test_the_specifications_example_is_written_run_tested_and_saved(
     for _ in range(2):  # as a draft, and as it is kept
         told = run(page, "1700000000")
         assert made(page) == [["X-Timestamp", "10"], ["X-Signature", "64"]]
-        assert " ms." in told
+        assert " ms with the start of its process." in told
         assert "1700000000" not in told
         spar.clear()
         assert "signs works." in run_test(page)
@@ -111,6 +120,18 @@ def test_a_syntax_error_is_told_with_its_line_and_the_text_stays(page: Page, spa
     page.fill(AREA, "x = 1\n")
     save(page)
     expect(page.locator(MESSAGE)).to_contain_text("no function compute_auth_header")
+
+
+def test_an_import_that_scripts_cannot_have_is_told_when_saving(page: Page, spar: Spar) -> None:
+    begin(page, spar, "imports", "import json\nimport requests\n" + SCRIPT)
+    save(page)
+    expect(page.locator(MESSAGE)).to_contain_text("line 2: requests cannot be imported")
+    expect(page.locator(MESSAGE)).to_contain_text("Scripts may import base64")
+    assert page.locator(".ok-wrong").inner_text() == "2"
+    page.fill(AREA, FUNCTION + "    return {'X': 1}\n")
+    assert "Write a number as text: str(number)." in run(page)
+    page.fill(AREA, FUNCTION + "    return {'host': 'evil.example'}\n")
+    assert "The script returned the header Host, which belongs" in run(page)
 
 
 def test_a_script_that_fails_tells_type_and_line_only(page: Page, spar: Spar) -> None:
@@ -232,6 +253,13 @@ def test_the_tab_speaks_german(browser: Browser, served: Served) -> None:
     page.fill(AREA, "nicht nicht")
     page.get_by_role("button", name="Ausführen").click()
     expect(page.get_by_text("Skript, Zeile 1: das ist kein Python")).to_be_visible()
+    for returned, told in GERMAN.items():
+        page.fill(AREA, FUNCTION + f"    return {returned}\n")
+        page.get_by_role("button", name="Ausführen").click()
+        expect(page.get_by_text(told)).to_be_visible()
+    page.fill(AREA, "import requests\n" + SCRIPT)
+    page.locator("button.ok-primary[type=submit]").click()
+    expect(page.get_by_text("Zeile 1: requests kann nicht importiert werden")).to_be_visible()
     context.close()
 
 

@@ -62,6 +62,7 @@ def test_a_trial_shows_names_and_lengths_and_never_a_value(signed: Terminal) -> 
     ]
     shown = signed("script", "run", "signed")
     assert "X-Signature" in shown.out
+    assert "ms with the start of its process." in shown.out
 
 
 def test_a_preview_runs_the_script_and_masks_its_headers(signed: Terminal) -> None:
@@ -85,7 +86,7 @@ WRONG = {
     "return {secret: '1'}": "header_format",
     "raise type(secret, (Exception,), {})": "script_error",
     "raise ValueError(secret)": "script_error",
-    "import socket": "script_error",
+    "__import__('socket')": "script_error",
     "open('/etc/passwd')": "script_error",
 }
 
@@ -119,6 +120,9 @@ def test_a_script_without_a_secret_to_give_says_so(outkey: Terminal, spar: Spar)
     assert outkey("apply", "-", stdin=document(spar)).code == 0
     done = outkey("request", "signed", "/signed", "--json")
     assert (done.code, done.json["error"]["code"]) == (2, "secret_missing")
+    steps = outkey("test", "signed", "--json").json["steps"]
+    assert [(step["step"], step["ok"]) for step in steps][1:] == [("secrets", False)]
+    assert outkey("show", "signed", "--json").json["secret_key"]["set"] is False
 
 
 def test_a_script_beside_basic_may_not_set_its_header(outkey: Terminal, spar: Spar) -> None:
@@ -135,6 +139,7 @@ def test_a_script_beside_basic_may_not_set_its_header(outkey: Terminal, spar: Sp
     [
         ("def compute_auth_header(sync_line)\n    pass\n", "line 1"),
         ("def other(sync_line):\n    pass\n", "compute_auth_header"),
+        ("import requests\n" + EXAMPLE, "line 1: requests cannot be imported"),
         (EXAMPLE + 'GOLDEN = [{"at": 1, "expect": {"X-Timestamp": "2"}}]\n', "example 1"),
     ],
 )

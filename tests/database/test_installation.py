@@ -1,17 +1,20 @@
 """An installation on a real database: what it keeps, what it refuses, and what it never shows."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from django.db import connection
+from django.db.models import F
 
 from outkey.core.chain import Verdict, verify
 from outkey.core.document import parse_document
 from outkey.core.errors import (
     AuditUnavailable,
     ConfigError,
+    ScriptFailed,
     Sealed,
     SecretMissing,
     SecretRebindRequired,
@@ -26,6 +29,12 @@ from outkey.testing.canary import Canaries
 
 if TYPE_CHECKING:
     from outkey.hosts.django.wiring import Installation
+
+
+SCRIPT = """
+def compute_auth_header(sync_line):
+    return {"X-Signature": str(len(sync_line.api_config_id.get_secret_key()))}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +128,43 @@ def test_ciphertexts_swapped_by_sql_do_not_open_and_nothing_is_sent(
     first.save()
     second.save()
     with pytest.raises(SecretUnreadable):
+        here.gateway.send("acme", "GET", "/echo")
+    assert spar.journal == []
+
+
+def test_a_script_that_was_changed_by_sql_gets_no_secret(here: "Installation", spar: Spar) -> None:
+    from outkey.hosts.django.models import Configuration
+
+    set_both(here, "a-token", "a-key")
+    text = f"[configuration.acme]\nscript = '''{SCRIPT}'''"
+    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    assert here.gateway.send("acme", "GET", "/echo").status == 200
+    spar.clear()
+    row = Configuration.objects.get()
+    for settings in (row.settings | {"script": SCRIPT + "#"}, row.settings):
+        Configuration.objects.update(settings=settings, revision=F("revision") + 1)
+        time.sleep(0.15)  # what this process remembers of a configuration
+        if settings == row.settings:
+            assert here.gateway.send("acme", "GET", "/echo").status == 200
+            continue
+        with pytest.raises(ScriptFailed, match="not as it was saved"):
+            here.gateway.send("acme", "GET", "/echo")
+        assert not here.gateway.try_script("acme").ok
+        assert spar.journal == []
+
+
+def test_a_script_that_was_put_there_by_sql_gets_no_secret(
+    here: "Installation", spar: Spar
+) -> None:
+    from outkey.hosts.django.models import Configuration
+
+    set_both(here, "a-token", "a-key")
+    row = Configuration.objects.get()
+    settings = row.settings | {"script": SCRIPT, "script_enabled": True}
+    Configuration.objects.update(settings=settings, revision=F("revision") + 1)
+    time.sleep(0.15)
+    with pytest.raises(ScriptFailed, match="not as it was saved"):
         here.gateway.send("acme", "GET", "/echo")
     assert spar.journal == []
 

@@ -117,16 +117,18 @@ def test_the_tour_visits_every_stop_and_leaks_nothing() -> None:
         check=True,
         env={"COLUMNS": "200", "PATH": "/usr/bin:/bin"},
     )
-    assert "24 of 24 went as expected, and 0 requests reached the other origin" in done.stdout
+    assert "27 of 27 went as expected, and 0 requests reached the other origin" in done.stdout
     for cause in (
         "works",
         "invalid_credentials",
         "token_expired",
         "header_format",
         "egress_denied",
+        "script_error",
+        "X-Signature: ***",
     ):
         assert cause in done.stdout
-    for secret in ("open sesame", "spar-key", "b3BlbiBzZXNhbWU", "spar-token"):
+    for secret in ("open sesame", "spar-key", "b3BlbiBzZXNhbWU", "spar-token", "spar-signing"):
         assert secret not in done.stdout + done.stderr
 
 

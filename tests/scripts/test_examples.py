@@ -32,12 +32,20 @@ from oauthlib.oauth1 import Client
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.core.errors import ScriptFailed
 from outkey.core.origin import parse_url
-from outkey.core.script import MAX_SOURCE, ScriptCall, check_script, examples
+from outkey.core.script import (
+    MAX_SOURCE,
+    OFFERED,
+    ScriptCall,
+    check_imports,
+    check_script,
+    examples,
+)
 from outkey.core.secret import Secret
 
 FOLDER = Path(__file__).parents[2] / "examples" / "scripts"
 FILES = sorted(FOLDER.glob("*.py"))
 GUIDE = (FOLDER.parents[1] / "docs" / "guide" / "scripts.md").read_text("utf-8")
+RECIPES = (FOLDER.parents[1] / "docs" / "guide" / "recipes.md").read_text("utf-8")
 AT = 1_700_000_000
 SCRIPTS = LockedScripts()
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="scripts run on Linux only")
@@ -147,6 +155,7 @@ def requests_of(script: str, host: str = "https://api.example") -> list[Case]:
 def test_a_script_is_accepted_and_shows_what_it_gives(file: Path) -> None:
     source = file.read_text("utf-8")
     check_script(source)
+    check_imports(source)
     assert len(source.encode()) < MAX_SOURCE / 8
     assert "'''" not in source, "a TOML document quotes scripts with these"
     shown = list(examples(source))
@@ -176,6 +185,33 @@ def test_every_example_is_in_the_guide() -> None:
     named = re.findall(r"\[`([a-z0-9_]+\.py)`\]\(\.\./\.\./examples/scripts/\1\)", GUIDE)
     assert named
     assert sorted(named) == [file.name for file in FILES]
+
+
+def test_the_guide_lists_what_can_be_imported() -> None:
+    (line,) = re.findall(r"^It can import (.*)$", GUIDE, re.MULTILINE)
+    assert re.findall(r"`([\w.]+)`", line) == list(OFFERED)
+
+
+@pytest.mark.parametrize(
+    ("api", "script"),
+    [
+        ("Google", "jwt_rs256.py"),
+        ("GitHub", "jwt_rs256.py"),
+        ("Snowflake", "jwt_rs256.py"),
+        ("WooCommerce", "oauth1.py"),
+        ("By a script", "aws_sigv4.py"),
+    ],
+)
+def test_a_recipe_that_needs_a_signature_points_to_its_script(api: str, script: str) -> None:
+    (text,) = re.findall(rf"^##+ {api}\n(.*?)(?=^##+ )", RECIPES, re.DOTALL | re.MULTILINE)
+    assert f"[`{script}`](../../examples/scripts/{script})" in text
+
+
+def test_every_script_that_a_recipe_names_is_there_and_linked() -> None:
+    named = re.findall(r"`([a-z0-9_]+\.py)`", RECIPES)
+    linked = re.findall(r"\[`([a-z0-9_]+\.py)`\]\(\.\./\.\./examples/scripts/\1\)", RECIPES)
+    assert named == linked
+    assert set(named) <= {file.name for file in FILES}
 
 
 def test_the_scripts_of_the_guide_run() -> None:

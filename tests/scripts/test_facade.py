@@ -8,6 +8,7 @@ import pytest
 
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.core.errors import HeaderFormatError, ScriptFailed, SecretMissing
+from outkey.core.script import OFFERED
 from scripts.conftest import EXAMPLE, body_of, call_of
 
 AT = 1_700_000_000.0
@@ -113,7 +114,15 @@ def test_imports_inside_the_function_work(shared: LockedScripts, name: str) -> N
     assert shown(shared, body_of(f"import {name}", f"return {{'A': {IMPORTS[name]}}}"))["A"]
 
 
-@pytest.mark.parametrize("name", ["os", "sys", "socket", "subprocess", "ctypes", "nowhere", "ssl"])
+@pytest.mark.parametrize("name", OFFERED)
+def test_all_that_is_offered_can_be_imported(shared: LockedScripts, name: str) -> None:
+    assert shared.run(call_of(f"import {name}\n" + body_of("return {}"))) == ()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["os", "sys", "socket", "subprocess", "ctypes", "nowhere", "ssl", "urllib.request"],
+)
 def test_other_imports_are_an_import_error(shared: LockedScripts, name: str) -> None:
     with pytest.raises(ScriptFailed, match="raised ImportError in line 2") as caught:
         shared.run(call_of(body_of(f"import {name}", "return {}")))
@@ -244,6 +253,34 @@ def test_any_mapping_and_any_text_will_do(shared: LockedScripts) -> None:
 def test_what_are_no_headers_is_said(shared: LockedScripts, expression: str, message: str) -> None:
     with pytest.raises(HeaderFormatError, match=message):
         shared.run(call_of(body_of(f"return {expression}")))
+
+
+RETURN = 'return {"X-Name": "text"}'
+
+
+@pytest.mark.parametrize(
+    ("expression", "hint"),
+    [
+        ("None", f"every way through the function end with: {RETURN}"),
+        ("'text'", RETURN),
+        ("[('A', 'b')]", RETURN),
+        ("{'A', 'b'}", RETURN),
+        ("{'A': 1}", "str(number)"),
+        ("{'A': 1.5}", "str(number)"),
+        ("{1: 'a'}", "str(number)"),
+        ("{'A': b'x'}", ".decode(), or base64.b64encode"),
+        ("{b'A': 'a'}", ".decode(), or base64.b64encode"),
+        ("{'A': None}", "Leave the header out"),
+        ("{'A': True}", RETURN),
+        ("{'A': ['x']}", RETURN),
+        ("{'A': 'x\\n'}", "not encodebytes"),
+        ("{'A\\rB': 'x'}", "not encodebytes"),
+    ],
+)
+def test_what_to_return_instead_is_said(shared: LockedScripts, expression: str, hint: str) -> None:
+    with pytest.raises(HeaderFormatError) as caught:
+        shared.run(call_of(body_of(f"return {expression}")))
+    assert hint in caught.value.hint
 
 
 @pytest.mark.parametrize(

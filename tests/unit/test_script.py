@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from outkey.adapters.scripts_locked import preload
 from outkey.core.audit import Change
 from outkey.core.document import parse_document
 from outkey.core.errors import (
@@ -16,13 +17,28 @@ from outkey.core.errors import (
 )
 from outkey.core.export import render
 from outkey.core.message import Response
-from outkey.core.script import MAX_BODY, check_script, examples, fingerprint, headers_of
+from outkey.core.script import (
+    IMPORT_HINT,
+    MAX_BODY,
+    OFFERED,
+    SEAL,
+    asks_for_secret,
+    check_imports,
+    check_script,
+    examples,
+    fingerprint,
+    headers_of,
+)
 from outkey.core.secret import Secret
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_manage import Office
 
 SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
+ASKING = """
+def compute_auth_header(sync_line):
+    return {"X-Key": sync_line.api_config_id.get_secret_key()}
+"""
 GOLDEN = SCRIPT + (
     'GOLDEN = [{"secret": "made-up", "at": 1700000000, "method": "POST",'
     ' "url": "https://api.example/v1/orders?page=2", "body": "x",'
@@ -65,6 +81,11 @@ def sent(fake: FakeWorld) -> dict[str, str]:
         (SCRIPT + "GOLDEN = [1]", "GOLDEN takes"),
         (SCRIPT + "GOLDEN = [{'expect': {'a': 1}}]", "GOLDEN needs expect"),
         (SCRIPT + "GOLDEN = [{'expect': {}, 'body': 1}]", "GOLDEN needs expect"),
+        (SCRIPT + "GOLDEN = []\nGOLDEN = []", "GOLDEN must be assigned once"),
+        (SCRIPT + "GOLDEN: list = []", "GOLDEN must be assigned once"),
+        (SCRIPT + "GOLDEN = []\nGOLDEN += [1]", "GOLDEN must be assigned once"),
+        (SCRIPT + f"GOLDEN = [{{'expect': {{}}, 'at': {'1' * 400}}}]", "no moment"),
+        (SCRIPT + "GOLDEN = [{'expect': {}, 'body': '\\ud800'}]", "no body"),
     ],
 )
 def test_a_script_that_could_not_run_is_refused_with_its_line(source: str, message: str) -> None:
@@ -84,6 +105,67 @@ def test_what_is_wrong_with_a_script_is_said_without_its_text() -> None:
 )
 def test_a_sound_script_is_taken(source: str) -> None:
     check_script(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("import requests\n", "line 1: requests cannot"),
+        ("import hmac, os.path\n", "line 1: os cannot"),
+        ("from http.client import HTTPSConnection\n", "line 1: http cannot"),
+        ("import json\nimport urllib.request\n", "line 2: urllib.request cannot"),
+        ("from urllib import request\n", "line 1: urllib.request cannot"),
+        ("from . import json\n", "line 1: this module cannot"),
+        ("def f():\n    if f:\n        import httpx\n", "line 3: httpx cannot"),
+        ("import b\nimport requests\n", "line 1: this module cannot"),
+        ("try:\n    import os\nexcept KeyError:\n    pass\n", "line 2: os cannot"),
+        ("try:\n    import os\nfinally:\n    pass\n", "line 2: os cannot"),
+        ("try:\n    import os\nexcept ImportError:\n    import jwt\n", "line 4: jwt cannot"),
+        ("with f():\n    import os\n", "line 2: os cannot"),
+        ("x = " + "1 + " * 1200 + "1\nimport os\n", "line 2: os cannot"),
+    ],
+)
+def test_an_import_that_no_script_can_have_is_found_by_its_line(source: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told) as caught:
+        check_imports(source + SCRIPT)
+    assert (caught.value.field, caught.value.hint) == ("script", IMPORT_HINT)
+    check_script(source + SCRIPT)  # what is kept already can still be read, and corrected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(f"import {name}\n" for name in OFFERED),
+        "from urllib import parse\nfrom cryptography.hazmat.primitives import hashes\n",
+        "try:\n    import orjson as json\nexcept ImportError:\n    import json\n",
+        "try:\n    import orjson\nexcept (KeyError, ModuleNotFoundError):\n    pass\n",
+        "try:\n    import orjson\nexcept:\n    pass\n",
+        "import contextlib\nwith contextlib.suppress(ImportError):\n    import orjson\n",
+        "import typing\nif typing.TYPE_CHECKING:\n    import orjson\n",
+    ],
+)
+def test_what_is_offered_or_may_fail_can_be_imported(source: str) -> None:
+    check_imports(source + SCRIPT)
+
+
+def test_the_name_of_an_unknown_module_is_not_repeated() -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_imports("import hunter2hunter2.requests\n" + SCRIPT)
+    assert "hunter2" not in str(caught.value) + str(caught.value.__notes__)
+
+
+def test_what_scripts_are_told_to_import_is_what_their_workers_have() -> None:
+    offered = {name.partition(".")[0] for name in OFFERED}
+    assert offered == {root for root in preload.ROOTS if not root.startswith("_")}
+    assert set(OFFERED) == {*preload._MODULES.split(), "cryptography"}
+
+
+@pytest.mark.parametrize(
+    ("source", "asks"),
+    [(ASKING, True), (SCRIPT, False), (SCRIPT + "# get_secret_key()\n", False)],
+)
+def test_a_script_that_asks_for_its_secret_is_known_by_its_text(source: str, *, asks: bool) -> None:
+    assert asks_for_secret(source) == asks
 
 
 def test_the_examples_of_a_script_are_read_without_running_it() -> None:
@@ -154,6 +236,43 @@ def test_a_secret_key_comes_before_the_password() -> None:
     assert "secret_key" in kept.needed_secrets()
 
 
+@pytest.mark.parametrize(
+    ("values", "needed"),
+    [
+        ({}, ["secret_key"]),
+        ({"script": SCRIPT}, []),
+        ({"script_enabled": False}, []),
+        ({"authentication_type": "basic", "username": "u"}, ["password"]),
+        ({"authentication_type": "bearer"}, ["token"]),
+        (
+            {
+                "authentication_type": "bearer",
+                "token_source": "oauth2",
+                "oauth2__token_url": "https://api.acme.example/token",
+                "oauth2__client_id": "erp",
+            },
+            ["client_secret", "secret_key"],
+        ),
+    ],
+)
+def test_a_secret_that_the_script_asks_for_is_needed_where_nothing_takes_its_place(
+    values: dict[str, object], needed: list[str]
+) -> None:
+    assert configuration(**({"script": ASKING} | values)).needed_secrets() == needed
+
+
+def test_a_test_without_the_script_s_secret_fails_where_secrets_are_looked_at() -> None:
+    fake = world(script=ASKING)
+    report = fake.gateway.test("acme")
+    assert [(step.step, step.ok) for step in report.steps] == [
+        ("configuration", True),
+        ("secrets", False),
+    ]
+    assert report.error is not None
+    assert (report.cause, report.error.field) == ("secret_missing", "secret_key")
+    assert fake.scripts.calls == []
+
+
 @pytest.mark.parametrize("values", [{"script_enabled": False}, {"script": ""}])
 def test_a_script_that_is_off_or_empty_is_not_run(values: dict[str, object]) -> None:
     fake = world(**values)
@@ -181,6 +300,33 @@ def test_wrong_headers_are_a_format_error_and_nothing_is_sent(headers: dict[str,
         fake.gateway.send("acme", "GET", "/")
     assert fake.transport.sent == []
     assert "evil" not in str(caught.value).lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("hOsT", "Host"),
+        ("content-length", "Content-Length"),
+        ("TRANSFER-ENCODING", "Transfer-Encoding"),
+        ("te", "TE"),
+        ("Proxy-hunter2hunter2", "Proxy-…"),
+    ],
+)
+def test_a_header_of_the_connection_is_named_in_our_own_spelling(name: str, shown: str) -> None:
+    with pytest.raises(HeaderFormatError) as caught:
+        headers_of((("X-First", Secret("1")), (name, Secret("1"))), None)
+    message = f"the script returned the header {shown}, which belongs to the connection"
+    assert (caught.value.message, caught.value.field) == (message, "script, header 2")
+    assert "Leave it out" in caught.value.hint
+    assert name not in str(caught.value) + str(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("name", ["", "X Name hunter2", "X-Name:", "hunter2é"])
+def test_a_name_that_is_none_is_explained_and_not_repeated(name: str) -> None:
+    with pytest.raises(HeaderFormatError, match="is empty or has a character") as caught:
+        headers_of(((name, Secret("1")),), None)
+    assert "letters, digits and hyphens" in caught.value.hint
+    assert "hunter2" not in str(caught.value) + str(caught.value.__notes__)
 
 
 def test_a_second_source_for_a_header_is_a_conflict() -> None:
@@ -305,6 +451,14 @@ def test_an_example_that_gives_something_else_keeps_the_script_out(given: dict[s
     assert office.registry.all() == []
 
 
+def test_a_script_that_imports_what_it_cannot_have_is_not_kept() -> None:
+    office = Office()
+    with pytest.raises(ConfigError, match="configuration acme: Script line 2: requests cannot"):
+        office.apply(DOCUMENT.replace("'''\ndef", "'''\n\nimport requests\ndef"))
+    assert office.registry.all() == []
+    assert office.sender.scripts.calls == []  # type: ignore[attr-defined]
+
+
 def test_an_unchanged_script_is_not_proved_again() -> None:
     office = Office()
     office.sender.scripts.answer = lambda _: {"X-Signature": "abc"}  # type: ignore[attr-defined]
@@ -338,3 +492,32 @@ def test_a_script_is_text() -> None:
     with pytest.raises(ConfigError) as caught:
         configuration(script=7)
     assert caught.value.field == "script"
+
+
+def test_examples_that_take_too_long_keep_the_script_out() -> None:
+    office = Office()
+
+    def slow(_: object) -> dict[str, str]:
+        office.sender.clock.advance(6)  # type: ignore[attr-defined]
+        return {"X-Signature": "abc"}
+
+    office.sender.scripts.answer = slow  # type: ignore[attr-defined]
+    twice = DOCUMENT.replace("GOLDEN = [{", "GOLDEN = [{'expect': {'X-Signature': 'abc'}}, {")
+    with pytest.raises(ScriptFailed, match="take longer than 5 s"):
+        office.apply(twice)
+    assert office.registry.all() == []
+
+
+def test_one_header_in_two_spellings_is_refused_without_its_name() -> None:
+    with pytest.raises(HeaderFormatError, match="twice") as refused:
+        headers_of((("X-Chosen", Secret("a")), ("x-chosen", Secret("b"))), None)
+    assert "chosen" not in str(refused.value).lower()
+
+
+def test_the_seal_of_a_script_goes_with_the_script() -> None:
+    office = Office()
+    office.sender.scripts.answer = lambda _: {"X-Signature": "abc"}  # type: ignore[attr-defined]
+    office.apply(DOCUMENT)
+    assert SEAL in office.registry.get("acme").secrets
+    office.apply('[configuration.acme]\nscript = ""')
+    assert SEAL not in office.registry.get("acme").secrets

@@ -22,6 +22,7 @@ from outkey.core.errors import (
     OutkeyError,
     RateLimited,
     RedirectBlocked,
+    ScriptFailed,
     SecretMissing,
     SecretRebindRequired,
     TimedOut,
@@ -615,6 +616,44 @@ def test_credentials_are_lent_for_the_own_origin_only() -> None:
             fake.gateway.lend("acme", "GET", url, [])
     with pytest.raises(HeaderConflict):
         fake.gateway.lend("acme", "GET", "https://api.acme.example/", ["authorization"])
+
+
+SIGNED = "def compute_auth_header(sync_line): return {}"
+
+
+def test_a_script_signs_the_body_that_another_client_will_send() -> None:
+    fake = world(script=SIGNED)
+    fake.gateway.lend("acme", "POST", "https://api.acme.example/x?a=%20b", [], body=b"pay 100")
+    (call,) = fake.scripts.calls
+    assert (call.body, call.path, call.query) == (b"pay 100", "/x", "a=%20b")
+
+
+@pytest.mark.parametrize(
+    ("url", "body", "reason"),
+    [
+        ("https://api.acme.example/x", None, "stream"),
+        ("https://api.acme.example/x?a=[1]|", b"", "another form"),
+        ("https://api.acme.example:443/x", b"", "another form"),
+    ],
+)
+def test_what_would_be_sent_in_another_form_than_it_is_signed_in_is_refused(
+    url: str, body: bytes | None, reason: str
+) -> None:
+    fake = world(script=SIGNED)
+    with pytest.raises(ScriptFailed, match=reason):
+        fake.gateway.lend("acme", "POST", url, [], body=body)
+    assert fake.scripts.calls == []
+    fake = world()
+    assert fake.gateway.lend("acme", "POST", url, [], body=body), "without a script it is no matter"
+
+
+def test_the_names_that_a_script_chooses_are_not_recorded() -> None:
+    fake = world(Response(200), script=SIGNED)
+    fake.scripts.answer = lambda _call: {"X-Chosen": "text"}
+    fake.gateway.send("acme", "GET", "/")
+    (intent,) = (event for event in fake.audit.events if isinstance(event, Intent))
+    assert "X-Chosen" not in intent.header_names
+    assert "(script)" in intent.header_names
 
 
 @pytest.mark.parametrize(("status", "outcome"), [(0, "unknown"), (401, "answered")])

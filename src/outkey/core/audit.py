@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from outkey.core.config import Configuration
-from outkey.core.message import Request
+from outkey.core.message import Header, Request, Source
 
 _WORD = re.compile(r"v\d{1,2}|[a-z][a-z_.-]{0,31}|", re.IGNORECASE)
 
@@ -39,6 +39,8 @@ class Tag(StrEnum):
     SESSION_BEGAN = "people:session:began"
     SESSION_ENDED = "people:session:ended"
     SESSION_REFUSED = "people:session:refused"
+    PERSON_EXPORTED = "people:account:exported"
+    PERSON_ERASED = "people:account:erased"
     AUDIT_EXPORTED = "audit:records:exported"
     AUDIT_PRUNED = "audit:records:pruned"
 
@@ -102,6 +104,11 @@ def path_template(target: str) -> str:
     return "/".join(s if _WORD.fullmatch(s) else "{}" for s in segments)
 
 
+def _recorded_name(header: Header) -> str:
+    # A script chooses its names, and could write its secret into them in a form nobody knows.
+    return "(script)" if header.source is Source.SCRIPT else header.name
+
+
 def intent_of(
     configuration: Configuration, line: str, request: Request, retry: int, tag: Tag
 ) -> Intent:
@@ -113,7 +120,7 @@ def intent_of(
         method=request.method,
         origin=str(request.origin),
         path=path_template(request.target),
-        header_names=tuple(header.name for header in request.headers),
+        header_names=tuple(map(_recorded_name, request.headers)),
         retry=retry,
         tag=tag,
     )

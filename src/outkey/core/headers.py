@@ -20,19 +20,20 @@ _VALUE_FAULT = re.compile(r"[^ \t!-~]|\A[ \t]|[ \t]\Z")
 _TOKEN_FAULT = re.compile(r"[^!-~]")
 _BLANKS = " \t\r\n"
 # Framing and connection headers are the transport's own; Proxy-* would be a second credential.
-_FORBIDDEN = frozenset(
-    {
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
+_OF_CONNECTION = {
+    name.lower(): name
+    for name in (
+        "Connection",
+        "Content-Length",
+        "Expect",
+        "Host",
+        "Keep-Alive",
+        "TE",
+        "Trailer",
+        "Transfer-Encoding",
+        "Upgrade",
+    )
+}
 _CREDENTIAL_NAME = re.compile(
     r"auth|key|token|secret|password|passwd|signature|session|cookie|credential", re.IGNORECASE
 )
@@ -46,14 +47,19 @@ def check_name(name: str, *, field: str) -> str:
             field=field,
             hint="Use letters, digits and hyphens, without blanks or a colon.",
         )
-    lower = name.lower()
-    if lower in _FORBIDDEN or lower.startswith("proxy-"):
+    if of_connection(name):
         raise HeaderFormatError(
             f"the header {name} belongs to the connection and cannot be set",
             field=field,
             hint="Remove it; outkey sets it where it is needed.",
         )
     return name
+
+
+def of_connection(name: str) -> str | None:
+    """Return our own spelling of a name that belongs to the connection, None for any other."""
+    lower = name.lower()
+    return "Proxy-…" if lower.startswith("proxy-") else _OF_CONNECTION.get(lower)
 
 
 def check_value(text: str, *, field: str) -> str:

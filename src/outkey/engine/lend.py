@@ -12,7 +12,7 @@ from outkey.core.assembly import PLACEHOLDER, authenticated
 from outkey.core.audit import Outcome, Refusal, Tag, intent_of
 from outkey.core.checks import refuse_unsendable
 from outkey.core.config import Configuration
-from outkey.core.errors import EgressDenied, OutkeyError
+from outkey.core.errors import EgressDenied, OutkeyError, ScriptFailed
 from outkey.core.message import Header, Request, Source
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.origin import parse_url
@@ -46,20 +46,28 @@ class Loan:
         return Outcome(self.attempt, self.configuration, status, result, duration)
 
 
-def lend(
+def lend(  # noqa: PLR0913 - the parts of a request
     sender: Sender,
     configuration: Configuration,
     method: str,
     url: str,
     present: Iterable[str],
+    *,
+    body: bytes | None,
     rejected: AccessToken | None = None,
 ) -> Steps[Loan]:
-    """Return the credentials for a request to the configuration's own origin."""
+    """Return the credentials for a request to the configuration's own origin.
+
+    The body is None where it will come from a stream.
+    """
     secret, keeper = sender.opener(configuration), TokenKeeper(sender, configuration)
     token = None
     try:
         refuse_unsendable(configuration)
+        sender.brake.refuse_paused(configuration)
         request = _checked(sender, configuration, method, url, present)
+        if configuration.is_scripted:
+            request = _signable(request, url, body)
         if configuration.uses_oauth2:
             token = yield from keeper.get(Wish(rejected, sure=rejected is not None))
         request = authenticated(
@@ -92,6 +100,20 @@ def _checked(
         sender.egress.vet(configuration.network, location.origin, (location.origin.host,))
     theirs = tuple(Header(name, "", _source(name)) for name in present)
     return Request(method, location.origin, location.target, theirs)
+
+
+def _signable(request: Request, url: str, body: bytes | None) -> Request:
+    """Return the request as the other client will send it, or refuse what cannot be signed."""
+    if body is None:
+        raise ScriptFailed(
+            "a body that comes from a stream cannot be signed", hint="Give the body as bytes."
+        )
+    if url.partition("#")[0].removeprefix(str(request.origin)) != request.target:
+        raise ScriptFailed(
+            "the address would be sent in another form than it is signed in",
+            hint="Percent-encode path and query, and leave out a default port.",
+        )
+    return request._replace(body=body)
 
 
 def _source(name: str) -> Source:

@@ -1,20 +1,34 @@
 """Running a configuration's script: for a request on its way, for a trial, and for its examples."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from outkey.core.config import Configuration
-from outkey.core.errors import ConfigError, OutkeyError, ScriptFailed
+from outkey.core.errors import ConfigError, OutkeyError, ScriptFailed, SecretMissing
 from outkey.core.message import Header, Request
 from outkey.core.origin import Location, parse_url
-from outkey.core.script import MAX_BODY, Example, ScriptCall, examples, headers_of
+from outkey.core.script import (
+    MAX_BODY,
+    SEAL,
+    Example,
+    ScriptCall,
+    check_imports,
+    examples,
+    headers_of,
+    seal_of,
+)
 from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
+
+_EXAMPLES_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What a trial of a script gave: names and lengths, never a value."""
+    """What a trial of a script gave: names and lengths, never a value.
+
+    Its time is that of the whole trial, with the start of a process, which a request rarely has.
+    """
 
     ok: bool
     headers: tuple[tuple[str, int], ...]
@@ -30,6 +44,7 @@ def signed(
     body = request.body if isinstance(request.body, bytes) else b""
     location = Location(request.origin, request.target)
     call = _call(configuration, line, request.method, location, body, secret=secret)
+    call = replace(call, shift=sender.shift(configuration, request.origin))
     return headers_of(sender.scripts.run(call), secret)
 
 
@@ -55,11 +70,19 @@ def try_script(sender: Sender, configuration: Configuration, at: float | None) -
 
 
 def prove_examples(sender: Sender, configurations: Iterable[Configuration]) -> None:
-    """Run the examples that scripts hold; one that gives something else is refused."""
+    """Refuse scripts that import what they cannot have, or whose examples give something else."""
     for configuration in configurations:
         if not configuration.script:
             continue
+        _check_imports(configuration)
+        ends = sender.clock.monotonic() + _EXAMPLES_SECONDS
         for number, example in enumerate(examples(configuration.script), start=1):
+            if sender.clock.monotonic() > ends:
+                raise ScriptFailed(
+                    f"configuration {configuration.name}: the examples of GOLDEN take longer than"
+                    f" {_EXAMPLES_SECONDS} s",
+                    hint="Keep fewer, or make the script quicker.",
+                )
             made = _run_example(sender, configuration, example)
             wrong = [
                 name for name, text in example.expect.items() if made.get(name) != Secret(text)
@@ -70,6 +93,14 @@ def prove_examples(sender: Sender, configurations: Iterable[Configuration]) -> N
                     " gives other headers than it expects",
                     hint="Correct the script, or the example.",
                 )
+
+
+def _check_imports(configuration: Configuration) -> None:
+    try:
+        check_imports(configuration.script)
+    except ConfigError as error:
+        message = f"configuration {configuration.name}: {error.message}"
+        raise ConfigError(message, hint=error.hint, field=error.field) from None
 
 
 def _run_example(
@@ -120,6 +151,18 @@ def _call(  # noqa: PLR0913 - the parts of a request
 
 
 def _secret(sender: Sender, configuration: Configuration) -> Secret | None:
+    """Return the secret that the script is given, unless somebody else has put the script there.
+
+    Whoever can write to the database, and has no key, must not have a secret computed with.
+    """
+    try:
+        genuine = sender.secrets.open(configuration, SEAL) == seal_of(configuration.script)
+    except SecretMissing:
+        genuine = not configuration.record  # of a file, which is its own witness
+    if not genuine:
+        raise ScriptFailed(
+            "the script is not as it was saved", hint="Read it, and save it again if it is right."
+        )
     name = configuration.script_secret
     return None if name is None else sender.open(configuration, name)
 

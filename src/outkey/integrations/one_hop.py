@@ -27,7 +27,7 @@ class OneHopFlow:
         """Add the credentials, let the client send; renew a refused token and send once more."""
         loan = self._lend(request)
         rejected = yield from self._sent(request, loan)
-        if not rejected or not _is_replayable(request):
+        if not rejected or _body_of(request) is None:  # one that came from a stream is gone
             return
         renewed = self._lend(request, rejected=loan)
         if renewed.token != loan.token:
@@ -47,7 +47,14 @@ class OneHopFlow:
     def _lend(self, request: Any, rejected: Loan | None = None) -> Loan:  # noqa: ANN401 - the same
         names = list(request.headers)
         url = str(request.url)
-        return self._gateway.lend(self._configuration, request.method, url, names, rejected)
+        return self._gateway.lend(
+            self._configuration,
+            request.method,
+            url,
+            names,
+            body=_body_of(request),
+            rejected=rejected,
+        )
 
     def _sent(self, request: Any, loan: Loan, earlier: int = 0) -> Generator[Any, Any, bool]:  # noqa: ANN401 - the same
         """Send with lent credentials, and tell whether their token was refused.
@@ -100,12 +107,13 @@ def _next(flow: Generator[Any, Any, None], answer: Any) -> Any:  # noqa: ANN401 
         return None
 
 
-def _is_replayable(request: Any) -> bool:  # noqa: ANN401 - httpx's or httpx2's
-    """Tell whether the body is at hand; one that came from a stream is gone."""
+def _body_of(request: Any) -> bytes | None:  # noqa: ANN401 - httpx's or httpx2's
+    """Return the body, or None where it comes from a stream."""
     try:
-        return isinstance(request.content, bytes)
+        body: bytes = request.content
     except RuntimeError:  # RequestNotRead, of either library
-        return False
+        return None
+    return body
 
 
 def _wire(value: str | Secret) -> bytes:

@@ -33,7 +33,8 @@ class OutkeyAuth(AuthBase):
             request.method or "GET",
             request.url or "",
             list(request.headers),
-            self._rejected,
+            body=_body_of(request),
+            rejected=self._rejected,
         )
         for name, value, _ in loan.headers:
             request.headers[name] = _Masked(value.reveal()) if isinstance(value, Secret) else value
@@ -57,3 +58,11 @@ class OutkeyAuth(AuthBase):
                 hint="Use gateway.send, which follows what is safe, or correct the address.",
             )
         return response
+
+
+def _body_of(request: PreparedRequest) -> bytes | None:
+    """Return the body, or None where it comes from a file or a generator."""
+    body: object = request.body or b""
+    if isinstance(body, str):
+        return body.encode()
+    return body if isinstance(body, bytes) else None

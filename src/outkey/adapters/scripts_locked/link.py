@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from outkey.adapters.scripts_locked.nursery import Born, unavailable
 from outkey.core.errors import HeaderFormatError, OutkeyError, ScriptFailed, SecretMissing
-from outkey.core.script import MAX_BODY, ScriptCall
+from outkey.core.script import IMPORT_HINT, MAX_BODY, ScriptCall
 from outkey.core.secret import Secret
 
 _MOST_CALLS = 10_000
@@ -42,10 +42,18 @@ Pairs = tuple[tuple[str, Secret], ...]
 Given = Pairs | OutkeyError
 ENDED = "the script ended its process"
 _ODD = "the script answered out of turn"
-_IMPORT_HINT = (
-    "Scripts may import the standard library's modules for signing, such as hmac, hashlib, base64,"
-    " json, time and datetime, and cryptography."
+_RETURN = 'Write: return {"X-Name": "text"}'
+_AS_TEXT = dict.fromkeys(("int", "float", "complex"), "Write a number as text: str(number).") | (
+    dict.fromkeys(
+        ("bytes", "bytearray", "memoryview"),
+        "Make text of bytes: .decode(), or base64.b64encode(…).decode() where they are no text.",
+    )
 )
+_HINTS = {
+    ("m", "NoneType"): 'Let every way through the function end with: return {"X-Name": "text"}',
+    ("v", "NoneType"): "Leave the header out where there is no value, or return an empty text.",
+    ("l", ""): "Use base64.b64encode, not encodebytes, and remove line breaks with .strip().",
+}
 
 
 class WorkerGone(Exception):
@@ -62,7 +70,7 @@ class Worker:
         self._view = memoryview(self._buffer)
         self._tags: list[bytes] = []
         self._calls, self._busy = 0, 0.0
-        self._source, self._secret = call.source, call.secret
+        self._source, self._secret, self._shift = call.source, call.secret, call.shift
         self._lines = call.source.count("\n") + 1
         self._is_loaded = False
         self._alive = True
@@ -75,9 +83,8 @@ class Worker:
 
     def serves(self, call: ScriptCall) -> bool:
         """Tell whether it has the script and the secret of a call."""
-        return self._source == call.source and (
-            self._secret is call.secret or self._secret == call.secret
-        )
+        same = self._source == call.source and self._shift == call.shift
+        return same and (self._secret is call.secret or self._secret == call.secret)
 
     def run(self, calls: Sequence[ScriptCall]) -> list[Given]:
         """Return what the script gives for each call, in one round trip."""
@@ -118,7 +125,7 @@ class Worker:
             raise unavailable(said[1:].decode(errors="replace") or "a worker cannot be locked")
         self._channel.settimeout(self._limit)
         secret = None if call.secret is None else call.secret.reveal()
-        (answer,) = self._ask(json.dumps((call.source, secret, call.at)))
+        (answer,) = self._ask(json.dumps((call.source, secret, call.at, call.shift)))
         if answer != "K":
             self.kill()
             raise self._reason(answer)
@@ -138,7 +145,8 @@ class Worker:
         if count == 1:
             return [self._receive(tag)]
         answers: list[str] = []
-        end = time.monotonic() + self._limit * count
+        # A little more than one call may take; who needs longer is asked call by call.
+        end = time.monotonic() + self._limit * min(count, 4)
         while len(answers) < count and self._alive:
             self._channel.settimeout(max(end - time.monotonic(), 0.001))
             answers += self._receive(tag).split("\0")
@@ -189,7 +197,7 @@ class Worker:
         if len(texts) % 2:
             return self._lost(_ODD)
         if "\r" in answer and any("\r" in name for name in texts[::2]):
-            return HeaderFormatError(_WRONG["l"])
+            return _no_headers("l")
         each = iter(texts)
         return tuple(zip(each, map(Secret, each), strict=True))
 
@@ -199,7 +207,7 @@ class Worker:
         if kind == "E":
             return self._raised(*rest.partition(" ")[::2])
         if kind == "H" and rest[:1] in _WRONG and (rest[1:] in _TYPES or not rest[1:]):
-            return HeaderFormatError(_WRONG[rest[:1]].format(rest[1:]))
+            return _no_headers(rest[:1], rest[1:])
         if answer == "S" and self._secret is None:
             return SecretMissing(field="secret_key")
         if answer == "N":
@@ -214,7 +222,7 @@ class Worker:
         where = f" in line {line}" if line else ""
         if kind is MemoryError:
             return ScriptFailed(f"the script used more memory than it may{where}")
-        hint = _IMPORT_HINT if issubclass(kind, ImportError) else None
+        hint = IMPORT_HINT if issubclass(kind, ImportError) else None
         return ScriptFailed(f"the script raised {name}{where}", hint=hint)
 
     def _too_long(self) -> str:
@@ -224,6 +232,16 @@ class Worker:
         self.is_lost = True
         self.kill()
         return ScriptFailed(reason)
+
+
+def _no_headers(letter: str, kind: str = "") -> HeaderFormatError:
+    """Say what is wrong with what a script returned, and what to write instead."""
+    hint = _HINTS.get((letter, kind))
+    if hint is None and letter in "nv":
+        hint = _AS_TEXT.get(kind, _RETURN)
+    elif hint is None and letter == "m":
+        hint = _RETURN
+    return HeaderFormatError(_WRONG[letter].format(kind), hint=hint)
 
 
 def _frame(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:

@@ -20,6 +20,7 @@ _IDLE_SECONDS = 600.0
 _ROW = 3
 _FIRST_REFUSAL, _LONGEST_REFUSAL = 30.0, 300.0
 _FRAME = 64  # calls in one round trip
+_PATIENCE = 10.0  # seconds, for whoever is behind others
 
 
 class Circuit:
@@ -124,7 +125,7 @@ class LockedScripts:
     def run_all(self, calls: Sequence[ScriptCall]) -> list[Given]:
         """Return for each of one script's calls its headers, or the reason for none.
 
-        Many go to the worker at a time; the limit is for each.
+        Many go to the worker at a time. Where together they take too long, each is run alone.
         """
         first, given = calls[0], list[Given]()
         if any(_whose(call) != _whose(first) for call in calls) or first.at is not None:
@@ -156,9 +157,15 @@ class LockedScripts:
         place = calls[0].place
         while True:
             seat = self._seats.get(place) or self._new_seat(place)
-            with seat.lock:
+            if not seat.lock.acquire(timeout=_PATIENCE):
+                raise ScriptFailed(
+                    "too many requests wait for this script", hint="Make it quicker, or send less."
+                )
+            try:
                 if not seat.closed:  # by somebody who needed room, just now
                     return seat.run(calls)
+            finally:
+                seat.lock.release()
 
     def _run_apart(self, call: ScriptCall) -> Given:
         try:
@@ -196,7 +203,7 @@ class LockedScripts:
 
 
 def _whose(call: ScriptCall) -> tuple[object, ...]:
-    return call.place, call.source, call.secret, call.at
+    return call.place, call.source, call.secret, call.at, call.shift
 
 
 def _close(seats: dict[str, Seat], nursery: Nursery) -> None:

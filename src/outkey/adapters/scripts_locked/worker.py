@@ -87,12 +87,11 @@ def offer(roots: frozenset[str]) -> None:
     _builtins.update(vars(builtins), __import__=limited)
 
 
-def serve(descriptor: int, stop: Callable[[float], None]) -> None:
+def serve(descriptor: int, set_clock: Callable[[float | None, int], None]) -> None:
     """Load one script with its secret, then answer calls until the application hangs up."""
     tag, opening, _ = _receive(descriptor)
-    source, secret, at = json.loads(opening)
-    if at is not None:
-        stop(at)
+    source, secret, at, shift = json.loads(opening)
+    set_clock(at, shift)
     try:
         compute = _load(source)
         os.write(descriptor, tag + (b"K" if callable(compute) else b"N"))

@@ -112,7 +112,7 @@ class Zygote:
             for name in _HIDDEN:
                 sys.modules.pop(name, None)
             os.write(_DESCRIPTOR, b"R")
-            worker.serve(_DESCRIPTOR, still.stop)
+            worker.serve(_DESCRIPTOR, still.set_clock)
         finally:
             os._exit(0)
 

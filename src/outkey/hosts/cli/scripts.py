@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from outkey.hosts.cli.home import AsJson, installation
-from outkey.hosts.cli.output import exit_code_of, say_error, say_json, say_table
+from outkey.hosts.cli.output import exit_code_of, say, say_error, say_json, say_table
 
 scripts_app = typer.Typer(help="Signing scripts.", no_args_is_help=True)
 
@@ -30,6 +30,7 @@ def run(
         )
     elif tried.error is None:
         say_table(("Header", "Length"), tried.headers)
+        say(f"It took {tried.ms:.1f} ms with the start of its process.")
     else:
         say_error(tried.error, as_json=False)
     return 0 if tried.error is None else exit_code_of(tried.error)

@@ -25,7 +25,7 @@ def run_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
     if isinstance(drafted, HttpResponse):
         return drafted
     draft, secrets = drafted
-    desk_for(request.user).note_test(draft.name)
+    desk_for(request.user).note_test(draft.name, draft.script)
     try:
         at = _moment(request.POST.get("run:at", "").strip())
         with waiting():

@@ -6,24 +6,66 @@ from functools import lru_cache
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_noop as _
 
+from outkey.core.posture import CHECKS
+
 _GAP = re.compile("%s")
-_WITH_GAPS = (
-    _("%s headers"),
+_WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes last
     _("Script line %s: this is not Python"),
     _("Script line %s: compute_auth_header must take one parameter"),
     _("Script has no function compute_auth_header"),
     _("Write: def compute_auth_header(sync_line): …"),
     _("Script is longer than 64 KiB"),
+    _("configuration %s: Script line %s: this module cannot be imported"),
+    _("configuration %s: Script line %s: %s cannot be imported"),
+    _("Scripts may import %s and cryptography."),
     _("the script raised %s in line %s"),
     _("the script took longer than %s ms"),
     _("the script returned %s and not a mapping"),
+    _('Write: return {"X-Name": "text"}'),
+    _('Let every way through the function end with: return {"X-Name": "text"}'),
+    _("the script returned a header name that is %s and not text"),
     _("the script returned a header value that is %s and not text"),
-    _("the script returned a header with a line break"),
+    _("Write a number as text: str(number)."),
+    _("Make text of bytes: .decode(), or base64.b64encode(…).decode() where they are no text."),
+    _("Leave the header out where there is no value, or return an empty text."),
+    _("the script returned a header with a line break or a NUL character"),
+    _("Use base64.b64encode, not encodebytes, and remove line breaks with .strip()."),
+    _("the script returned text that is not Unicode"),
+    _("the script returned more than 64 KiB of headers"),
+    _("the script returned more than %s headers"),
+    _("the script returned the header %s, which belongs to the connection"),
+    _("Leave it out of what the script returns; outkey sets it where it is needed."),
+    _(
+        "the script returned a header name that is empty"
+        " or has a character that no header name may have"
+    ),
+    _("Use letters, digits and hyphens, without blanks or a colon."),
+    _("the script returned the secret as a header name"),
     _("the script is set aside for another %s s: it failed to answer %s times in a row"),
     _("configuration %s: example %s of GOLDEN gives other headers than it expects"),
     _("Correct the script, or the example."),
     _("this configuration has no script"),
+    _("answered %s; it says: %s"),
+    _("answered %s, and nothing without credentials"),
+    _("answered %s, and %s without credentials"),
+    _("answered %s"),
+    _("the API's clock is %s s ahead of this machine's"),
+    _("the API's clock is %s s behind this machine's"),
+    _("Set this machine's clock right (NTP), or switch on Use the API's clock."),
+    _("the test request is answered without credentials too, so it proves nothing about them"),
+    _("Set Test Path to one that needs credentials, such as the account's own data."),
+    _("configuration %s: %s; the policy for %s blocks %s"),
+    _("the policy is not TOML"),
+    _("the policy has a key that is not known"),
+    _("an environment of the policy has one key: blocking, a list"),
+    _("the policy blocks a check that there is not, or that is not about configurations"),
+    _("Known: %s."),
+    _("Correct config/policy.toml."),
+    _("%s is a number of days from 1 to %s"),
+    _("%s, without TLS"),
+    _("%s headers"),
 )
+_INNER = frozenset(check.message for check in CHECKS)  # what the policy's refusal repeats
 
 
 def said_in_words(text: str) -> str:
@@ -34,7 +76,8 @@ def said_in_words(text: str) -> str:
     for pattern, words in _patterns():
         found = pattern.fullmatch(text)
         if found:
-            return gettext(words) % found.groups() if found.groups() else gettext(words)
+            gaps = tuple(pgettext("outkey", t) if t in _INNER else t for t in found.groups())
+            return gettext(words) % gaps if gaps else gettext(words)
     return text
 
 
