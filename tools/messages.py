@@ -21,13 +21,16 @@ from django.utils.translation.template import templatize
 
 from outkey.adapters.keyring import KeyState
 from outkey.core import errors
-from outkey.core.diagnosis import REMEDIES
+from outkey.core.checks import Level
+from outkey.core.diagnosis import REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.core.field_kinds import Tab
 from outkey.core.fields import FIELDS
 from outkey.core.message import Source
 from outkey.core.oauth2.answers import FAILURES
+from outkey.core.posture import EVERY
 from outkey.core.standing import Status
+from outkey.core.watch import KINDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"
@@ -70,6 +73,10 @@ def _of_core() -> Iterator[str]:
     yield from ("configuration", "secrets", "connect", "request", "complete", "all there")
     yield from ("token", "Bearer token there", "DPoP token there")
     yield from (text for pair in FAILURES.values() for text in pair)
+    yield from (text for check in EVERY for text in (check.message, check.hint))
+    yield from (text for reason in REASONS.values() for text in (reason.title, reason.remedy))
+    yield from (text for kind in KINDS.values() for text in (kind.message, kind.hint))
+    yield from map(str, Level)
     for name in dir(errors):
         kind = getattr(errors, name)
         if isinstance(kind, type) and issubclass(kind, OutkeyError) and kind is not BadAnswer:

@@ -12,11 +12,10 @@ if command -v npm > /dev/null; then
   npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error
 fi
 
-# Unpacked, not installed: the package would start a service that has a known password.
+# Unpacked, not installed: the packages would start services, one of them with a known password.
 unpack() {
   (
-    rm -rf "$folder/debian"
-    mkdir "$folder/debian" && cd "$folder/debian" || exit 1
+    mkdir -p "$folder/debian" && cd "$folder/debian" && rm -f ./*.deb || exit 1
     needed=$(apt-get -qq --simulate --no-install-recommends install dbconfig-sqlite3 "$1" 2> /dev/null |
       sed -nE "s/^Inst ($1|lib[^ ]*) .*/\1/p" | grep -v '^libjs-')
     # shellcheck disable=SC2086 # a list of names
@@ -27,9 +26,10 @@ unpack() {
   )
 }
 
-if ! command -v glewlwyd > /dev/null && [ ! -x "$folder/debian/usr/bin/glewlwyd" ]; then
-  echo "unpacking glewlwyd from Debian into $folder"
-  { command -v apt-get > /dev/null && command -v dpkg-deb > /dev/null && { unpack glewlwyd ||
-    { [ "$(id -u)" = 0 ] && apt-get update -qq > /dev/null 2>&1 && unpack glewlwyd; }; }; } ||
-    echo "missing program: glewlwyd (Debian package glewlwyd)"
-fi
+for program in glewlwyd docker-registry; do
+  command -v "$program" > /dev/null || [ -x "$folder/debian/usr/bin/$program" ] && continue
+  echo "unpacking $program from Debian into $folder"
+  { command -v apt-get > /dev/null && command -v dpkg-deb > /dev/null && { unpack "$program" ||
+    { [ "$(id -u)" = 0 ] && apt-get update -qq > /dev/null 2>&1 && unpack "$program"; }; }; } ||
+    echo "missing program: $program (Debian package $program)"
+done

@@ -1,4 +1,4 @@
-"""Write docs/reference from the code: fields, errors, audit events, scenes.
+"""Write docs/reference and docs/reasons from the code.
 
 `tests/docs` fails when a page is not what this would write.
 """
@@ -10,9 +10,10 @@ from pathlib import Path
 
 from outkey.core import errors
 from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.diagnosis import REMEDIES
+from outkey.core.diagnosis import FIXES, REASONS, REMEDIES, Reason
 from outkey.core.field_kinds import Field, Kind, Tab
 from outkey.core.fields import FIELDS, described
+from outkey.core.posture import CHECKS, EVERY, Area
 from outkey.spar.scenes import index
 
 _NOTHING = (None, "", (), {})
@@ -25,8 +26,42 @@ def pages() -> dict[str, str]:
         "fields.md": "\n".join(_fields()),
         "errors.md": "\n".join(_errors()),
         "audit.md": "\n".join(_audit()),
+        "posture.md": "\n".join(_posture()),
         "spar.md": "\n".join(_scenes()),
+        **_reasons(),
     }
+
+
+def _reasons() -> dict[str, str]:
+    """Return a page for each reason of a diagnosis, and their index."""
+    made = {f"../reasons/{one.id}.md": "\n".join(_reason(one)) for one in REASONS.values()}
+    return made | {"../reasons/index.md": "\n".join(_reason_index())}
+
+
+def _reason(reason: Reason) -> Iterator[str]:
+    by_status = reason.cause is errors.Cause.UNEXPECTED
+    yield f"# {reason.title}\n"
+    yield f"Reason `{reason.id}`, cause {'by the status' if by_status else f'`{reason.cause}`'}.\n"
+    yield f"## How it is recognised\n\n{reason.signs}\n"
+    yield f"## What to do\n\n{reason.remedy}\n"
+    if reason.id in FIXES:
+        label = FIXES[reason.id].replace("{}", "…")
+        yield f"## What outkey can change\n\n{label}, where the evidence allows it.\n"
+
+
+def _reason_index() -> Iterator[str]:
+    yield "# Reasons\n"
+    yield "A test that fails names what it suspects, the most likely first:"
+    yield "the reason, how outkey knows, what to do, and what it can change itself."
+    yield "An answer outside of a test gets the same look, without what was entered.\n"
+    for cause in errors.Cause:
+        rows = [one for one in REASONS.values() if one.cause is cause]
+        if rows:
+            yield f"- `{cause}`"
+            yield from (f"  - [{one.title}]({one.id}.md) (`{one.id}`)" for one in rows)
+    yield "\n```{toctree}\n:hidden:\n"
+    yield from REASONS
+    yield "```\n"
 
 
 def _fields() -> Iterator[str]:
@@ -77,7 +112,7 @@ def _errors() -> Iterator[str]:
     yield "| Cause | Remedy |"
     yield "|---|---|"
     yield from (f"| `{cause}` | {remedy} |" for cause, remedy in REMEDIES.items())
-    yield ""
+    yield "\nA test names the [reason](../reasons/index.md) behind the cause.\n"
 
 
 def _below(branch: type[errors.OutkeyError]) -> Iterator[type[errors.OutkeyError]]:
@@ -102,6 +137,22 @@ def _audit() -> Iterator[str]:
         yield ""
 
 
+def _posture() -> Iterator[str]:
+    yield "# Posture\n"
+    yield "What `outkey doctor` looks for; [Posture](../guide/posture.md) says how."
+    yield "A policy can block what is about a configuration.\n"
+    for area in Area:
+        yield f"## {area}\n"
+        yield "| Id | Level | Meaning | What to do | Can be blocked |"
+        yield "|---|---|---|---|---|"
+        for check in EVERY:
+            if check.area is area:
+                blocked = "yes" if check in CHECKS else "no"
+                said = f"{check.message} | {check.hint}"
+                yield f"| `{check.id}` | {check.level} | {said} | {blocked} |"
+        yield ""
+
+
 def _scenes() -> Iterator[str]:
     yield "# Scenes of the sparring provider\n"
     yield "Start it with `python -m outkey.spar`, or `make spar` in a checkout."
@@ -116,4 +167,5 @@ def _scenes() -> Iterator[str]:
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
+        (FOLDER / name).parent.mkdir(exist_ok=True)
         (FOLDER / name).write_text(text, encoding="utf-8")

@@ -11,7 +11,6 @@ import base64
 import hashlib
 import http.client
 import json
-import os
 import shutil
 import socket
 import sqlite3
@@ -40,14 +39,13 @@ from urllib.request import (
     build_opener,
 )
 
-import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
 from peers.certificates import Pki
-from peers.servers import ServerEnded, running, wait_until
+from peers.servers import listening, require, running, wait_until
 
 SECRET = "cc-secret-0123456789-abcdefghijklmnop"  # long enough for a key of HS256
 SPECIAL_ID = "cc:basic+sp/ecial"
@@ -80,17 +78,7 @@ _GLEWLWYD_PATHS = {
     "revoke": "/api/oidc/revoke",
     "api": "/api/oidc/userinfo",
 }
-_INSTALLED = Path(sys.prefix) / "peers"  # by tools/peers.sh
-_ATTEMPTS = 3
-
-
-def _require(path: Path | str | None, missing: str) -> Path:
-    """Return a path, or skip the test with a line that names what is missing."""
-    if path and Path(path).exists():
-        return Path(path)
-    if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING"):
-        pytest.fail(missing)
-    pytest.skip(missing)
+INSTALLED = Path(sys.prefix) / "peers"  # by tools/peers.sh
 
 
 # ── asking them ──────────────────────────────────────────────────────────────────────────────
@@ -172,7 +160,7 @@ def client_assertion(client: str, audience: str, key: JWK, algorithm: str) -> di
     return {
         "client_id": client,
         "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-        "client_assertion": _signed({"alg": algorithm}, claims, key),
+        "client_assertion": signed({"alg": algorithm}, claims, key),
     }
 
 
@@ -191,11 +179,11 @@ def dpop_header(
     if token:
         claims["ath"] = _base64url(hashlib.sha256(token.encode()).digest())
     header = {"alg": "ES256", "typ": "dpop+jwt", "jwk": key.export_public(as_dict=True)}
-    proof = {"DPoP": _signed(header, claims, key)}
+    proof = {"DPoP": signed(header, claims, key)}
     return proof | ({"Authorization": f"DPoP {token}"} if token else {})
 
 
-def _signed(header: dict[str, Any], claims: dict[str, Any], key: JWK) -> str:
+def signed(header: dict[str, Any], claims: dict[str, Any], key: JWK) -> str:
     signed = JWS(json.dumps(claims))
     signed.allowed_algs = [header["alg"]]
     signed.add_signature(key, protected=json.dumps(header))
@@ -346,9 +334,9 @@ def oidc_running(
     `dpop_nonce` demands a nonce at the token endpoint and at the resource; `token_delay` holds
     back each answer of the token endpoint, so that requests meet there.
     """
-    program = _require_node()
-    modules = _require(
-        _INSTALLED / "node_modules" / "oidc-provider",
+    program = require_node()
+    modules = require(
+        INSTALLED / "node_modules" / "oidc-provider",
         "missing npm package: oidc-provider (make .venv/.dev installs it)",
     ).parent
     keys = {alg: JWK.generate(**kind) for alg, kind in _KINDS.items()}
@@ -382,15 +370,15 @@ def oidc_running(
         )
 
 
-def _require_node() -> Path:
+def require_node() -> Path:
     found = shutil.which("node")
-    program = _require(found, "missing program: node (Debian package nodejs)")
+    program = require(found, "missing program: node (Debian package nodejs)")
     command = [str(program), "--version"]
     said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=10).stdout
     version = tuple(int(part) for part in said.strip().removeprefix("v").split("."))
     # Older ones lack functions that oidc-provider calls when it verifies a proof.
     new_enough = found if version >= (20, 12) else None
-    return _require(new_enough, f"missing program: node 20.12 or newer (this is {said.strip()})")
+    return require(new_enough, f"missing program: node 20.12 or newer (this is {said.strip()})")
 
 
 _KINDS = {
@@ -489,8 +477,15 @@ class Toolkit:
 
     def seed_refresh(self, client: str = "web", scope: str = "read write") -> str:
         """Return a new refresh token, as if the user had agreed."""
-        asked = urlencode({"client": client, "scope": scope})
-        return str(Asker().ask(f"{self.url}/_seed_refresh?{asked}").json["refresh_token"])
+        return self._seed(client=client, scope=scope)["refresh_token"]
+
+    def expired_token(self) -> str:
+        """Return an access token that was good until a minute ago."""
+        return self._seed(seconds="-60")["access_token"]
+
+    def _seed(self, **asked: str) -> dict[str, str]:
+        answer = Asker().ask(f"{self.url}/_seed_refresh?{urlencode(asked)}")
+        return dict(answer.json)
 
     def approve(self, authorize_url: str) -> str:
         """Agree as the user; return the address of the application with the code."""
@@ -600,33 +595,26 @@ class Glewlwyd:
 @contextmanager
 def glewlwyd_running(folder: Path, *, token_seconds: int = 600) -> Iterator[Glewlwyd]:
     """Run glewlwyd until the block ends."""
-    command, installed = _glewlwyd_command()
-    for attempt in range(_ATTEMPTS):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        url = f"http://127.0.0.1:{port}"
-        database = folder / f"glewlwyd-{attempt}.sqlite3"
+    program, installed = _glewlwyd_command()
+
+    def command(port: int) -> list[str]:
+        database = folder / f"{port}.sqlite3"
         _make_database(database, installed)
+        url = f"http://127.0.0.1:{port}"
         (folder / "conf").write_text(_glewlwyd_conf(installed, url, port, database))
-        with running([*command, "--config-file", str(folder / "conf")], folder) as process:
-            try:
-                wait_until(partial(_answers, f"{url}/api/"), "glewlwyd", process)
-            except ServerEnded:
-                # Somebody took the port in between; another one may do.
-                if attempt + 1 < _ATTEMPTS:
-                    continue
-                raise
-            clients = _configure_glewlwyd(url, token_seconds)
-            yield Glewlwyd(url, clients, folder / "output")
-            return
+        return [*program, "--config-file", str(folder / "conf")]
+
+    with listening(folder, "glewlwyd", command, "/api/") as port:
+        url = f"http://127.0.0.1:{port}"
+        yield Glewlwyd(url, _configure_glewlwyd(url, token_seconds), folder / "output")
 
 
 def _glewlwyd_command() -> tuple[list[str], Path]:
     """Return how to start it, and the root that it was installed or unpacked into."""
     if found := shutil.which("glewlwyd"):
         return [found], Path("/")
-    root = _INSTALLED / "debian"
-    program = _require(
+    root = INSTALLED / "debian"
+    program = require(
         root / "usr/bin/glewlwyd", "missing program: glewlwyd (make .venv/.dev unpacks it)"
     )
     libraries = ":".join(str(path) for path in sorted((root / "usr/lib").glob("*-linux-*")))

@@ -24,6 +24,12 @@ from peers.authorization_servers import (
 )
 from peers.certificates import Pki, make_pki
 from peers.documents import GatewayFor, Given, Table, document
+from peers.registries import (
+    DockerRegistry,
+    Verdaccio,
+    docker_registry_running,
+    verdaccio_running,
+)
 from peers.servers import Nginx, Wire, httpbin_running, nginx_running
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -78,6 +84,18 @@ def toolkit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toolkit]:
 @pytest.fixture(scope="session")
 def glewlwyd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Glewlwyd]:
     with glewlwyd_running(tmp_path_factory.mktemp("glewlwyd")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def docker(tmp_path_factory: pytest.TempPathFactory, pki: Pki) -> Iterator[DockerRegistry]:
+    with docker_registry_running(tmp_path_factory.mktemp("docker"), pki) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def verdaccio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Verdaccio]:
+    with verdaccio_running(tmp_path_factory.mktemp("verdaccio")) as running:
         yield running
 
 

@@ -47,9 +47,13 @@ def require_program(name: str) -> str:
     """Return a program's path, or skip the test with a line that names what is missing."""
     # Debian keeps servers where only root's PATH leads.
     found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
-    if found:
-        return found
-    missing = f"missing program: {name} (Debian package {PACKAGES[name]})"
+    return str(require(found, f"missing program: {name} (Debian package {PACKAGES[name]})"))
+
+
+def require(path: Path | str | None, missing: str) -> Path:
+    """Return a path, or skip the test with a line that names what is missing."""
+    if path and Path(path).exists():
+        return Path(path)
     if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING"):
         pytest.fail(missing)
     pytest.skip(missing)
@@ -149,6 +153,7 @@ class Nginx:
 
     ports: Mapping[str, int]
     log: AccessLog
+    pki: Pki
 
     def url(self, server: str, host: str = "127.0.0.1", scheme: str | None = None) -> str:
         """Return the address of a server, in the scheme it speaks unless told otherwise."""
@@ -174,12 +179,12 @@ def nginx_running(folder: Path, pki: Pki) -> Iterator[Nginx]:
     """Run nginx with all its servers until the block ends."""
     program = require_program("nginx")
     (folder / "temp").mkdir()
-    _write_users(folder / "users")
+    write_users(folder / "users")
     command = [program, "-p", f"{folder}/", "-e", f"{folder}/error.log", "-c", f"{folder}/conf"]
     for attempt in range(_ATTEMPTS):
         ports = _free_ports([*_PLAIN_SERVERS, *_TLS_SERVERS])
         (folder / "conf").write_text(_nginx_conf(folder, pki, ports))
-        nginx = Nginx(ports, AccessLog(folder / "access.log", ports["sentinel"]))
+        nginx = Nginx(ports, AccessLog(folder / "access.log", ports["sentinel"]), pki)
         with running(command, folder) as process:
             try:
                 wait_until(partial(_answers, nginx.log.settle), "nginx", process)
@@ -205,10 +210,11 @@ def redirect_targets(ports: Mapping[str, int]) -> dict[str, str]:
     }
 
 
-def _write_users(path: Path) -> None:
+def write_users(path: Path, users: Mapping[str, str] = USERS) -> None:
+    """Write a password file as nginx and others read it."""
     program = require_program("htpasswd")
     path.touch()
-    for name, password in USERS.items():
+    for name, password in users.items():
         command = [program, "-b", "-B", "-C", "4", str(path), name, password]
         subprocess.run(command, check=True, capture_output=True, timeout=10)
 
@@ -337,6 +343,25 @@ def running(
                 process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+@contextmanager
+def listening(
+    folder: Path, what: str, command: Callable[[int], Sequence[str]], target: str = "/"
+) -> Iterator[int]:
+    """Run a program that is told its port, until the block ends; give the port."""
+    for attempt in range(_ATTEMPTS):
+        port = _free_ports([what])[what]
+        with running(command(port), folder) as process:
+            try:
+                wait_until(partial(_answers, partial(_get, port, target)), what, process)
+            except ServerEnded:
+                # Somebody took the port in between; another one may do.
+                if attempt + 1 < _ATTEMPTS:
+                    continue
+                raise
+            yield port
+            return
 
 
 def wait_until(

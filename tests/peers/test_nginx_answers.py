@@ -145,7 +145,7 @@ def test_a_token_too_large_for_the_server_is_a_header_format_error(
     assert gateway.send("fits", "GET", "/").status == 200
     response = gateway.send("too_large", "GET", "/")
     assert (response.status, response.cause) == (400, "header_format")
-    assert response.remedy == CHECK_HEADER
+    assert str(response.remedy).startswith(CHECK_HEADER)
     assert [arrival.status for arrival in wire.arrivals("small")] == [200, 400]
 
 

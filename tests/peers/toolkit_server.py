@@ -147,11 +147,12 @@ def seed_refresh(request: HttpRequest) -> HttpResponse:
     """Make a pair of tokens as the toolkit would after a user's consent."""
     user = User.objects.get()
     application = Application.objects.get(client_id=request.GET.get("client", "web"))
+    seconds = int(request.GET.get("seconds", GIVEN["token_seconds"]))
     access = AccessToken.objects.create(
         user=user,
         application=application,
         token=generate_token(),
-        expires=timezone.now() + timedelta(seconds=GIVEN["token_seconds"]),
+        expires=timezone.now() + timedelta(seconds=seconds),
         scope=request.GET.get("scope", "read"),
     )
     refresh = RefreshToken.objects.create(

@@ -1,13 +1,21 @@
+from dataclasses import replace
+from email.utils import formatdate
+
 import pytest
 
+from outkey.core.config import HeaderRow, SecretState
+from outkey.core.diagnosis import Diagnosis
 from outkey.core.errors import (
+    Cause,
     ConnectionFailed,
     OutkeyError,
     RedirectBlocked,
     ResponseTooLarge,
     TlsFailed,
 )
-from outkey.core.message import Response, ResponseHeaders
+from outkey.core.message import Certificate, Peer, Request, Response, ResponseHeaders
+from outkey.core.reference import parse_reference
+from outkey.engine import verify
 from outkey.engine.verify import Report, accepts
 from outkey.testing import configuration, fake_gateway
 
@@ -20,8 +28,15 @@ def trial_of(
     made = configuration(**({"authentication_type": "bearer"} | values))
     world = fake_gateway(made, answers=list(answers), secrets=TOKEN if secrets is None else secrets)
     report = world.gateway.test("acme")
-    assert len(world.transport.sent) <= 1
+    with_credentials = [
+        request for request, _ in world.transport.sent if "Authorization" in names_of(request)
+    ]
+    assert len(with_credentials) <= 1
     return report
+
+
+def names_of(request: Request) -> list[str]:
+    return [header.name for header in request.headers]
 
 
 def steps(report: Report) -> list[tuple[str, bool]]:
@@ -29,7 +44,7 @@ def steps(report: Report) -> list[tuple[str, bool]]:
 
 
 def test_what_works_passes_every_step() -> None:
-    report = trial_of(Response(204))
+    report = trial_of(Response(204), Response(401))
     assert report.ok
     assert (report.status, report.cause, report.remedy) == (204, None, None)
     assert steps(report) == [
@@ -111,3 +126,144 @@ def test_accepted_statuses_are_numbers_and_ranges(
     statuses: str, status: int, *, expected: bool
 ) -> None:
     assert accepts(statuses, status) is expected
+
+
+def test_a_path_that_answers_everybody_proves_nothing_and_says_so() -> None:
+    report = trial_of(Response(200), Response(200))
+    assert report.ok
+    assert report.steps[-1].detail == "answered 200, and 200 without credentials"
+    assert [finding.id for finding in report.findings] == ["W008"]
+
+
+def test_the_second_request_has_nothing_that_proves_who_sends() -> None:
+    made = configuration(
+        authentication_type="bearer",
+        headers=(HeaderRow("X-Api-Key", "", secret=True), HeaderRow("X-Tenant", "7", secret=False)),
+    )
+    secrets = TOKEN | {"header:X-Api-Key": "key"}
+    world = fake_gateway(made, answers=[Response(200), Response(401)], secrets=secrets)
+    report = world.gateway.test("acme")
+    first, second = (names_of(request) for request, _ in world.transport.sent)
+    assert set(first) - set(second) == {"Authorization", "X-Api-Key"}
+    assert "X-Tenant" in second
+    assert report.findings == ()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"verification.compare": False},
+        {"verification.test_method": "POST"},
+        {"authentication_type": "none", "no_auth_reason": "public_api"},
+    ],
+)
+def test_nothing_is_compared_where_it_is_not_safe_or_not_wanted(values: dict[str, object]) -> None:
+    world = fake_gateway(
+        configuration(**({"authentication_type": "bearer"} | values)),
+        answers=[Response(200)],
+        secrets=TOKEN,
+    )
+    assert world.gateway.test("acme").ok
+    assert len(world.transport.sent) == 1
+
+
+def test_a_comparison_that_fails_costs_nothing() -> None:
+    report = trial_of(Response(200), ConnectionFailed())
+    assert report.ok
+    assert report.steps[-1].detail == "answered 200, and nothing without credentials"
+
+
+def test_the_other_side_is_met_before_anything_is_sent() -> None:
+    world = fake_gateway(configuration(authentication_type="bearer"), secrets=TOKEN)
+    world.transport.peer = TlsFailed("the server's certificate has expired")
+    report = world.gateway.test("acme")
+    assert steps(report)[-1] == ("connect", False)
+    assert report.cause == "tls"
+    assert world.transport.sent == []
+
+
+def test_the_step_connect_names_version_and_chain_and_remembers_them() -> None:
+    world = fake_gateway(
+        configuration(authentication_type="bearer"),
+        answers=[Response(200), Response(401)],
+        secrets=TOKEN,
+    )
+    chain = (Certificate("api.acme.example", "Acme CA", 1e9), Certificate("Acme CA", "", 2e9))
+    world.transport.peer = Peer("93.184.215.14", "TLSv1.3", chain)
+    report = world.gateway.test("acme")
+    connect = next(step for step in report.steps if step.step == "connect")
+    assert connect.detail == (
+        "93.184.215.14, TLSv1.3, api.acme.example until 2001-09-09, Acme CA until 2033-05-18"
+    )
+    assert report.seen == {"tls": "TLSv1.3", "certificate_ends": 1e9, "clock_offset": 0}
+
+
+def test_without_tls_that_is_said() -> None:
+    report = trial_of(
+        Response(200),
+        Response(401),
+        base_url="http://10.0.0.7/",
+        network="internal",
+    )
+    assert report.steps[-2].detail == "10.0.0.7, without TLS"
+
+
+SAYS = b'{"message": "Bad credentials for this account"}'
+
+
+def test_the_other_systems_words_are_shown() -> None:
+    report = trial_of(Response(401, body=SAYS))
+    assert report.steps[-1].detail == "answered 401; it says: Bad credentials for this account"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"message": "unknown token s3cret-of-tests"}',
+        b'{"message": "unknown token", "echo": "czNjcmV0LW9mLXRlc3Rz"}',
+    ],
+)
+def test_words_beside_a_secret_are_not_shown(body: bytes) -> None:
+    report = trial_of(Response(401, body=body), secrets={"token": "s3cret-of-tests"})
+    assert report.steps[-1].detail == "answered 401"
+
+
+def test_what_could_be_a_token_is_left_out_of_the_words() -> None:
+    body = b'{"message": "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx was refused"}'
+    report = trial_of(Response(401, body=body))
+    assert report.steps[-1].detail == "answered 401; it says: token \u2026 was refused"
+
+
+def test_what_the_server_offers_is_remembered() -> None:
+    headers = ResponseHeaders((("WWW-Authenticate", "Basic realm=x, Bearer"),))
+    assert trial_of(Response(401, headers)).seen["offered"] == ["basic", "bearer"]
+
+
+@pytest.mark.parametrize(("date", "words"), [(600, "600 s ahead of"), (-600, "600 s behind")])
+def test_another_clock_is_reported(date: int, words: str) -> None:
+    made = configuration(authentication_type="bearer")
+    world = fake_gateway(made, secrets=TOKEN)
+    text = formatdate(world.clock.now() + date - 0.5, usegmt=True)
+    world.transport.answers = [Response(401, ResponseHeaders((("Date", text),)))]
+    report = world.gateway.test("acme")
+    (finding,) = (found for found in report.findings if found.id == "W007")
+    assert words in finding.message
+    assert report.seen["clock_offset"] == pytest.approx(date, abs=1)
+
+
+def test_a_success_that_is_none_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Diagnosis(Cause.TOKEN_EXPIRED, "Get another one.")
+    monkeypatch.setattr(verify, "diagnose_success", lambda *_args, **_more: found)
+    report = trial_of(Response(200))
+    assert (report.ok, report.cause) == (False, Cause.TOKEN_EXPIRED)
+
+
+@pytest.mark.parametrize("reference", [None, "env:ACME_TOKEN"])
+def test_a_fix_is_offered_only_for_what_is_kept_here(reference: str | None) -> None:
+    found = parse_reference(reference, field="token") if reference else None
+    state = SecretState("https://api.acme.example:443", found)
+    made = replace(configuration(authentication_type="bearer"), secrets={"token": state})
+    world = fake_gateway(made, secrets={"token": "Bearer Bearer abc"})
+    first = world.gateway.test("acme").suspicions[0]
+    assert first.reason.id == "doubled-prefix"
+    assert (first.fix is None) == (reference is not None)

@@ -8,6 +8,7 @@ import os
 import secrets
 import ssl
 import stat
+import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -18,11 +19,13 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from cryptography.x509 import Name, load_der_x509_certificate
+from cryptography.x509.oid import NameOID
 
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ConfigError, ConnectionFailed, OutkeyError, TlsBelowFloor, TlsFailed
 from outkey.core.fields import BY_PATH
-from outkey.core.message import Route, TlsSettings
+from outkey.core.message import Certificate, Route, TlsSettings
 from outkey.core.secret import Secret
 
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
@@ -33,15 +36,18 @@ _SYSTEM_BUNDLES = (
     "/etc/ssl/cert.pem",
 )
 _VERIFY_FAILURES = {
-    10: "the server's certificate has expired",
-    18: "the server's certificate is self-signed",
-    19: "the server's certificate chain ends in an unknown, self-signed authority",
-    20: "the server's certificate is from an unknown authority",
-    21: "the server's certificate is from an unknown authority",
-    62: "the server's certificate is for another host",
-    64: "the server's certificate is for another address",
-    66: "the key of the server's certificate is too weak",
-    67: "a key in the server's certificate chain is too weak",
+    10: ("the server's certificate has expired", "certificate-expired"),
+    18: ("the server's certificate is self-signed", "certificate-self-signed"),
+    19: (
+        "the server's certificate chain ends in an unknown, self-signed authority",
+        "certificate-unknown-issuer",
+    ),
+    20: ("the server's certificate is from an unknown authority", "certificate-unknown-issuer"),
+    21: ("the server's certificate is from an unknown authority", "certificate-unknown-issuer"),
+    62: ("the server's certificate is for another host", "certificate-other-host"),
+    64: ("the server's certificate is for another address", "certificate-other-host"),
+    66: ("the key of the server's certificate is too weak", ""),
+    67: ("a key in the server's certificate chain is too weak", ""),
 }
 _VERSION_REASONS = {
     "TLSV1_ALERT_PROTOCOL_VERSION",
@@ -112,9 +118,9 @@ def make_context(settings: TlsSettings, client_key: Secret | None = None) -> ssl
 def tls_failure(error: ssl.SSLError) -> OutkeyError:
     """Say what a failed handshake means, in our own words."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return TlsFailed(
-            _VERIFY_FAILURES.get(error.verify_code, "the server's certificate is not valid")
-        )
+        unnamed = ("the server's certificate is not valid", "")
+        message, why = _VERIFY_FAILURES.get(error.verify_code, unnamed)
+        return TlsFailed(message, reason=why)
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return ConnectionFailed("the server closed the TLS connection")
     reason = error.reason or ""
@@ -124,13 +130,38 @@ def tls_failure(error: ssl.SSLError) -> OutkeyError:
         return TlsFailed(
             "the server does not speak TLS on this port",
             hint="Check scheme and port of the Base URL.",
+            reason="tls-to-plain-port",
         )
     if reason in _CLIENT_REASONS:
         return TlsFailed(
             "the server did not accept our client certificate, or wants one",
             hint="Check Client certificate and Client key (tls.client_key).",
+            reason="client-certificate-missing",
         )
     return TlsFailed()
+
+
+def shown_by(connected: object) -> tuple[str, tuple[Certificate, ...]]:
+    """Return the version of TLS that was agreed on, and the chain as it was verified."""
+    assert isinstance(connected, ssl.SSLSocket)  # noqa: S101 - urllib3 makes no other with a context
+    if sys.version_info >= (3, 13):
+        chain = connected.get_verified_chain()
+    else:  # the same, before it had a name for everybody
+        found = connected._sslobj.get_verified_chain()  # type: ignore[attr-defined]  # noqa: SLF001
+        chain = [ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in found]
+    return connected.version() or "", tuple(map(_certificate, chain))
+
+
+def _certificate(der: bytes) -> Certificate:
+    found = load_der_x509_certificate(der)
+    ends = found.not_valid_after_utc.timestamp()
+    return Certificate(_common_name(found.subject), _common_name(found.issuer), ends)
+
+
+def _common_name(name: Name) -> str:
+    """Return what a certificate calls somebody; its maker chose the text, so it is kept short."""
+    texts = [str(one.value) for one in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    return "".join(c for c in " ".join(texts) if c.isprintable())[:100]
 
 
 def _trust_system(context: ssl.SSLContext) -> None:

@@ -17,7 +17,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 
 from outkey.adapters.connection_pool import ConnectionPool, Kept
 from outkey.adapters.inflate import inflated
-from outkey.adapters.tls_context import TlsContexts, tls_failure
+from outkey.adapters.tls_context import TlsContexts, shown_by, tls_failure
 from outkey.core.errors import (
     AnswerBroken,
     ConnectionFailed,
@@ -28,20 +28,20 @@ from outkey.core.errors import (
     TimedOut,
     frameless,
 )
-from outkey.core.message import IDEMPOTENT, Request, Response, ResponseHeaders, Route
+from outkey.core.message import IDEMPOTENT, Peer, Request, Response, ResponseHeaders, Route
 from outkey.core.origin import Origin
 from outkey.core.secret import Secret
 
 _CHUNK = 64 * 1024
 _MAX_INTERIM = 10
-_HEAD_ROOM = 1024 * 1024
+HEAD_ROOM = 1024 * 1024
 
 
 class Urllib3Transport:
     """Carries requests over kept-alive connections that no two configurations share."""
 
     def __init__(self) -> None:
-        self._pool = ConnectionPool()
+        self._pool = ConnectionPool[HTTPConnection]()
         self._contexts = TlsContexts()
 
     @frameless  # its frames held the request as it was written
@@ -62,6 +62,16 @@ class Urllib3Transport:
             else:
                 kept.connection.close()
         return response
+
+    @frameless
+    def look(self, origin: Origin, route: Route) -> Peer:
+        """Connect, and keep the connection for the request that follows."""
+        context = self._contexts.get(route) if origin.scheme == "https" else None
+        kept = _connect(origin, route, _Deadline(route), context)
+        self._pool.keep(route.partition, origin, kept)
+        if context is None:
+            return Peer(kept.address)
+        return Peer(kept.address, *shown_by(kept.connection.sock))
 
     def close(self) -> None:
         """Close kept connections."""
@@ -100,7 +110,7 @@ class _Wire(io.RawIOBase):
         self._socket = connection.sock
         self._deadline = deadline
         # Half as much again for chunk sizes and trailers, and room for the headers.
-        self._bytes_left = limit + limit // 2 + _HEAD_ROOM
+        self._bytes_left = limit + limit // 2 + HEAD_ROOM
         self._reader: io.BufferedReader | None = None
 
     def readable(self) -> bool:
@@ -134,7 +144,7 @@ class _TlsConnection(HTTPSConnection):
 
 def _connect(
     origin: Origin, route: Route, deadline: _Deadline, context: ssl.SSLContext | None
-) -> Kept:
+) -> Kept[HTTPConnection]:
     """Connect to the first vetted address that accepts; nothing but these addresses is tried."""
     failure: RemoteError = ConnectionFailed()
     for address in route.addresses:
@@ -218,7 +228,7 @@ def _transmit(connection: HTTPConnection, request: Request, deadline: _Deadline)
     Names and values were validated to be ASCII without line breaks. A server may answer, say 413
     or 401, and close before it has read everything: then its answer is what counts.
     """
-    message = _wire_form(request)
+    message = wire_form(request)
     try:
         for start in range(0, len(message), _CHUNK):
             connection.sock.settimeout(deadline.next_wait())
@@ -230,7 +240,8 @@ def _transmit(connection: HTTPConnection, request: Request, deadline: _Deadline)
     return True
 
 
-def _wire_form(request: Request) -> bytes:
+def wire_form(request: Request) -> bytes:
+    """Return a request as it is written on the wire."""
     lines = [f"{request.method} {request.target} HTTP/1.1"]
     for name, value, _ in request.headers:
         lines.append(f"{name}: {value.reveal() if isinstance(value, Secret) else value}")
@@ -257,14 +268,15 @@ def _parse_head(parsed: http.client.HTTPResponse) -> None:
     except BaseException as error:
         parsed.close()
         if isinstance(error, http.client.LineTooLong):
-            raise _too_many_headers("a header line of the answer is too long") from None
+            raise too_many_headers("a header line of the answer is too long") from None
         # http.client stops at its 100th header, with nothing but a text to tell it by.
         if isinstance(error, http.client.HTTPException) and "headers" in str(error):
-            raise _too_many_headers("the answer has 100 headers or more") from None
+            raise too_many_headers("the answer has 100 headers or more") from None
         raise
 
 
-def _too_many_headers(message: str) -> ResponseTooLarge:
+def too_many_headers(message: str) -> ResponseTooLarge:
+    """Say that an answer's head is too large."""
     return ResponseTooLarge(message, hint="Ask the API's provider; this limit is fixed.")
 
 

@@ -144,7 +144,12 @@ def redirected(request: Request, response: Response) -> Request | None:
     except ConfigError as error:
         raise RedirectBlocked(f"the server redirected, but {error.message}") from None
     if location.origin != request.origin:
-        raise RedirectBlocked(f"the server redirected to another origin, {location.origin}")
+        secured = (request.origin.scheme, location.origin.scheme) == ("http", "https")
+        same = secured and location.origin.host == request.origin.host
+        raise RedirectBlocked(
+            f"the server redirected to another origin, {location.origin}",
+            reason="https-required" if same else "",
+        )
     method, body = request.method, request.body if isinstance(request.body, bytes) else b""
     # RFC 9110 §15.4.2-4: 303 asks for GET; for 301 and 302 after POST every client does the same.
     if response.status == 303 or (response.status in {301, 302} and method == "POST"):

@@ -27,6 +27,7 @@ from outkey.core.headers import check_name, check_value, looks_like_credential, 
 from outkey.core.message import TlsSettings
 from outkey.core.origin import Location, Origin, parse_base_url, parse_endpoint
 from outkey.core.reference import Reference, is_reference
+from outkey.core.script import asks_for_secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,8 @@ class Verification:
     accepted_statuses: str
     forbidden_means_expired: bool
     expired_marker: str
+    compare: bool
+    follow_clock: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,13 @@ class Configuration:
     record: str = ""  # the id it is stored under, which is never reused
     version: int = 0  # grows with every change, so that a second editor is noticed
     revision: int = field(default=0, compare=False)  # grows with every change of a secret as well
+    refused: int = field(default=0, compare=False)  # answers 401 in a row
+    paused_at: float | None = field(default=None, compare=False)  # since then nothing is sent
+
+    @property
+    def paused(self) -> bool:
+        """Whether sending has stopped because the credentials were refused too often."""
+        return self.paused_at is not None
 
     @property
     def expires_on(self) -> date | None:
@@ -160,6 +170,12 @@ class Configuration:
     def uses_oauth2(self) -> bool:
         """Whether tokens are got from a Token URL."""
         return self.sends_token and self.token_source is TokenSource.OAUTH2
+
+    @property
+    def sends_credentials(self) -> bool:
+        """Whether anything that proves who sends goes out with a request."""
+        typed = self.authentication_type is not AuthenticationType.NONE
+        return typed or self.is_scripted or any(row.secret for row in self.headers)
 
     @property
     def is_scripted(self) -> bool:
@@ -183,9 +199,16 @@ class Configuration:
             needed.append("client_secret")
         if self.tls.client_certificate:
             needed.append("client_key")
-        if self.is_scripted and "secret_key" in self.secrets:
+        if self._signs_by_secret_key():
             needed.append("secret_key")
         return needed + [row.secret_field for row in self.headers if row.secret]
+
+    def _signs_by_secret_key(self) -> bool:
+        """Tell whether the script is given a Secret Key, or asks for one that is not there."""
+        if not self.is_scripted:
+            return False
+        given = self.script_secret
+        return given == "secret_key" or (given is None and asks_for_secret(self.script))
 
     def _proves_itself_by_secret(self) -> bool:
         """Tell whether there is a client secret; an application on its own may have none."""

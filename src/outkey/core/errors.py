@@ -21,6 +21,7 @@
     ├── PolicyError            we refused
     │   ├── EgressDenied       ├── RedirectBlocked
     │   ├── RateLimited        ├── TlsBelowFloor
+    │   ├── Paused                 refused too often to be tried again
     │   └── AuthenticationRequired the rule on None
     └── HostError              our storage, key or audit
         ├── StorageUnavailable     the database does not answer or is locked
@@ -87,11 +88,17 @@ class OutkeyError(Exception):
     retryable: ClassVar[bool] = False
 
     def __init__(
-        self, message: str | None = None, *, hint: str | None = None, field: str | None = None
+        self,
+        message: str | None = None,
+        *,
+        hint: str | None = None,
+        field: str | None = None,
+        reason: str = "",
     ) -> None:
         self.message = message or self._default_message()
         self.hint = self.default_hint if hint is None else hint
         self.field = field
+        self.reason = reason  # a word of ours that says more than the class, for a diagnosis
         super().__init__(self.message)
         # What a person reads in a traceback, besides the message.
         for label, text in (("field", self.field), ("hint", self.hint)):
@@ -284,10 +291,16 @@ class TokenEndpointFailed(RemoteError):
     default_hint = "Check the Token URL."
 
     def __init__(
-        self, message: str | None = None, *, hint: str | None = None, reason: str = ""
+        self,
+        message: str | None = None,
+        *,
+        hint: str | None = None,
+        reason: str = "",
+        their_time: float | None = None,
     ) -> None:
-        super().__init__(message, hint=hint, field="oauth2.token_url")
-        self.reason = reason  # a word of ours or of RFC 6749, never the provider's own text
+        # The reason is a word of ours or of RFC 6749, never the provider's own text.
+        super().__init__(message, hint=hint, field="oauth2.token_url", reason=reason)
+        self.their_time = their_time  # by the provider's clock, where its answer tells
 
 
 class BadAnswer(RemoteError):
@@ -326,6 +339,17 @@ class RateLimited(PolicyError):
     retryable = True
     default_hint = (
         "Send later, or raise Rate limit (limits.requests_per_minute) if the API permits more."
+    )
+
+
+class Paused(PolicyError):
+    """Sending is paused: the API has refused the credentials again and again."""
+
+    code = "paused"
+    cause = Cause.INVALID_CREDENTIALS
+    default_hint = (
+        "Enter the right credentials, or test the configuration;"
+        " outkey resume NAME sends with the same ones again."
     )
 
 

@@ -157,6 +157,12 @@ FIELDS: tuple[Field, ...] = (
         help="For APIs that answer 403 to an expired token."),
     _verification("verification.expired_marker", "Expired marker", Kind.TEXT,
         help="A text in an error answer's body that means the token has expired."),
+    _verification("verification.compare", "Compare without credentials", Kind.FLAG, default=True,
+        help="After a GET or HEAD that works, ask once more without credentials: "
+        "a path that answers to everybody proves nothing."),
+    _verification("verification.follow_clock", "Use the API's clock", Kind.FLAG,
+        help="Let the timestamps of scripts and signed assertions follow the clock "
+        "that the API shows in its Date header."),
 )
 # fmt: on
 

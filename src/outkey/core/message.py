@@ -136,6 +136,27 @@ class TlsSettings:
     client_certificate: str = ""
 
 
+class Certificate(NamedTuple):
+    """One certificate of a chain that was verified."""
+
+    subject: str
+    issuer: str
+    ends: float
+
+
+class Peer(NamedTuple):
+    """Whom a connection leads to; without TLS there is no version and no certificate."""
+
+    address: str
+    tls: str = ""
+    chain: tuple[Certificate, ...] = ()
+
+    @property
+    def ends(self) -> float | None:
+        """When the first certificate of the chain ends."""
+        return min((certificate.ends for certificate in self.chain), default=None)
+
+
 class Route(NamedTuple):
     """Where one request goes and within what bounds.
 

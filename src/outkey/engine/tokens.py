@@ -42,10 +42,12 @@ from outkey.core.oauth2.token import (
     TokenState,
     basis_of,
 )
+from outkey.core.origin import parse_url
 from outkey.core.secret import Secret
 from outkey.engine.carry import Sender, Trip
 from outkey.engine.drive import Steps, Wait
 from outkey.engine.held_tokens import Held
+from outkey.engine.offsets import moment_of
 
 # Shorter than the lease, so that nobody else asks while an answer may still come.
 TOKEN_SECONDS = 12.0
@@ -359,7 +361,7 @@ class TokenKeeper:
             return self._needs_person()
         asked = retry_after(response, now=self.sender.clock.now()) if response else None
         self._put(claimed, claimed.failed(reason, now=now, asked=min(asked or 0, _LONGEST_ASKED)))
-        return failure(reason)
+        return failure(reason, moment_of(response) if response else None)
 
     def _put(self, before: TokenState, after: TokenState) -> None:
         """Keep what is only good to know; where storage fails, the lease ends by itself."""
@@ -412,7 +414,7 @@ class TokenKeeper:
             configuration,
             sender.opener(configuration),
             sender.signer.assertion,
-            now=sender.clock.now(),
+            now=sender.moment(configuration, parse_url(url).origin),
             number=sender.signer.fresh(),
         )
         request = grants.post(configuration, url, parameters, proof)
@@ -427,7 +429,7 @@ class TokenKeeper:
         claims: dict[str, object] = {
             "htm": method,
             "htu": request.url.partition("?")[0],
-            "iat": int(self.sender.clock.now()),
+            "iat": int(self.sender.moment(self.configuration, request.origin)),
             "jti": self.sender.signer.fresh(),
         }
         if nonce := self.sender.held.nonce(self._key(), request.origin):

@@ -1,14 +1,25 @@
 """Testing a configuration: step by step, with the cause and the remedy of the first that fails."""
 
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from outkey.core.assembly import Call, authenticated
+from outkey.core.challenge import parse_challenges
 from outkey.core.checks import Finding, Level, check, refuse_unsendable
+from outkey.core.choices import AuthenticationType, NoAuthReason
 from outkey.core.config import Configuration
-from outkey.core.diagnosis import REMEDIES
+from outkey.core.diagnosis import (
+    Diagnosis,
+    Suspicion,
+    diagnose,
+    diagnose_error,
+    diagnose_success,
+    words_of,
+)
 from outkey.core.errors import Cause, OutkeyError
-from outkey.core.message import Response
+from outkey.core.message import Peer, Response
 from outkey.core.oauth2.token import AccessToken
 from outkey.engine.carry import Sender
 from outkey.engine.scripts import signed
@@ -16,6 +27,16 @@ from outkey.engine.scripts import signed
 # What fails before an answer comes is the connection's fault; anything else is the request's.
 _OF_CONNECTING = frozenset(
     {Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT, Cause.EGRESS_DENIED}
+)
+_SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes nothing
+_CLOCK_SECONDS = 30
+_LONG = re.compile(r"\S{24,}")
+_PROVES_NOTHING = Finding(
+    "W008",
+    Level.WARNING,
+    "the test request is answered without credentials too, so it proves nothing about them",
+    "Set Test Path to one that needs credentials, such as the account's own data.",
+    "verification.test_path",
 )
 
 
@@ -31,7 +52,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a test found. `status` is None where no answer came."""
+    """What a test found. `status` is None where no answer came.
+
+    `suspicions` are ranked; the first one is what cause and remedy say. `seen` is what is worth
+    remembering of the other side.
+    """
 
     configuration: str
     ok: bool
@@ -41,10 +66,15 @@ class Report:
     remedy: str | None
     findings: tuple[Finding, ...]
     error: OutkeyError | None = None  # what was raised, where nothing came back
+    suspicions: tuple[Suspicion, ...] = ()
+    seen: dict[str, object] = field(default_factory=dict)
 
 
 class Trial:
-    """One test of one configuration. It sends at most one request, and never a retry."""
+    """One test of one configuration. It never retries.
+
+    At most one request has credentials; another one, without them, may follow a success.
+    """
 
     def __init__(
         self,
@@ -52,14 +82,16 @@ class Trial:
         configuration: Configuration,
         send: Callable[[Call], Response],
         ready: Callable[[], AccessToken],
+        look: Callable[[], Peer],
     ) -> None:
         self._sender, self._configuration, self._send = sender, configuration, send
-        self._ready = ready
+        self._ready, self._look = ready, look
         self._steps: list[Step] = []
+        self._findings: list[Finding] = []
+        self._seen: dict[str, object] = {}
         self._status: int | None = None
         self._error: OutkeyError | None = None
-        self._cause: Cause | None = None
-        self._remedy: str | None = None
+        self._found: Diagnosis | None = None
         self._started = sender.clock.monotonic()
 
     def run(self) -> Report:
@@ -84,34 +116,44 @@ class Trial:
                 step = "script"
                 count = len(signed(self._sender, self._configuration, "", call.request()))
                 yield self._done(step, f"{count} headers")
+            step = "connect"
+            yield self._done(step, self._met(self._look()))
             step = "request"
             response = self._send(call)
         except OutkeyError as error:
             if step == "request" and error.cause in _OF_CONNECTING:
                 step = "connect"
-            self._error, self._cause = error, error.cause
-            self._remedy = error.hint or REMEDIES.get(error.cause)
+            self._error = error
+            self._found = diagnose_error(error, self._configuration, now=self._sender.clock.now())
             yield self._failed(step, error.message)
         else:
-            yield self._done("connect", str(self._configuration.base.origin))
-            yield self._judged(response)
+            yield self._judged(call, response)
 
     def report(self) -> Report:
         """Return what the steps found."""
-        configuration, clock, cause = self._configuration, self._sender.clock, self._cause
+        configuration, found = self._configuration, self._found
         secret = self._sender.opener(configuration)
-        findings = check(configuration, secret, now=clock.now())
-        shown = tuple(finding for finding in findings if finding.level is not Level.ERROR or cause)
+        findings = check(configuration, secret, now=self._sender.clock.now())
+        shown = [finding for finding in findings if finding.level is not Level.ERROR or found]
         return Report(
             configuration=configuration.name,
-            ok=cause is None,
+            ok=found is None,
             steps=tuple(self._steps),
             status=self._status,
-            cause=cause,
-            remedy=self._remedy,
-            findings=shown,
+            cause=found.cause if found else None,
+            remedy=found.remedy if found else None,
+            findings=(*shown, *self._findings),
             error=self._error,
+            suspicions=tuple(map(self._within_reach, found.suspicions)) if found else (),
+            seen=self._seen,
         )
+
+    def _within_reach(self, suspicion: Suspicion) -> Suspicion:
+        """Leave out a fix of a value that is kept elsewhere."""
+        state = self._configuration.secrets.get(suspicion.fix.tidied) if suspicion.fix else None
+        if state is not None and state.reference is not None:
+            return replace(suspicion, fix=None)
+        return suspicion
 
     def _checked(self) -> Call:
         refuse_unsendable(self._configuration)
@@ -126,14 +168,73 @@ class Trial:
             secret(name)
         authenticated(call.request(), self._configuration, secret)
 
-    def _judged(self, response: Response) -> Step:
+    def _met(self, peer: Peer) -> str:
+        """Describe the other side, and keep what doctors ask about."""
+        if not peer.tls:
+            return f"{peer.address}, without TLS"
+        self._seen |= {"tls": peer.tls, "certificate_ends": peer.ends}
+        texts = [f"{peer.address}, {peer.tls}"]
+        for certificate in peer.chain:
+            day = datetime.fromtimestamp(certificate.ends, UTC).date()
+            texts.append(f"{certificate.subject or 'certificate'} until {day}")
+        return ", ".join(texts)
+
+    def _judged(self, call: Call, response: Response) -> Step:
         self._status = response.status
-        answered = f"answered {response.status}"
+        self._learn(response)
+        now, secret = self._sender.clock.now(), self._sender.opener(self._configuration)
         if accepts(self._configuration.verification.accepted_statuses, response.status):
-            return self._done("request", answered)
-        self._cause = response.cause or Cause.UNEXPECTED
-        self._remedy = response.remedy or REMEDIES[self._cause]
-        return self._failed("request", answered)
+            self._found = diagnose_success(response, self._configuration, now=now)
+            if self._found is None:
+                return self._done("request", self._accepted(call, response))
+        else:
+            self._found = diagnose(response, self._configuration, now=now, secret=secret)
+            self._found = self._found or Diagnosis(
+                Cause.UNEXPECTED, "Check Accepted statuses and Test Path."
+            )
+        return self._failed("request", f"answered {response.status}{self._quoted(response)}")
+
+    def _learn(self, response: Response) -> None:
+        challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
+        if challenges:
+            self._seen["offered"] = sorted({challenge.scheme for challenge in challenges})
+        offset = self._sender.offsets.of(self._configuration.base.origin)
+        self._seen["clock_offset"] = offset
+        if abs(offset) > _CLOCK_SECONDS:
+            self._findings.append(_clock_finding(offset))
+
+    def _quoted(self, response: Response) -> str:
+        """Return the other system's own words, unless it repeats a secret in its answer.
+
+        Tokens and signatures are no entered secrets: whatever could be one is left out.
+        """
+        words, whole = _LONG.sub("…", words_of(response)), response.text
+        for name in {*self._configuration.secrets, *self._configuration.needed_secrets()}:
+            try:
+                opened = self._sender.open(self._configuration, name)
+            except OutkeyError:
+                continue  # what cannot be opened was not sent
+            if opened.occurs_in(whole) or opened.occurs_in(words):
+                return ""
+        return f"; it says: {words}" if words else ""
+
+    def _accepted(self, call: Call, response: Response) -> str:
+        answered = f"answered {response.status}"
+        verification = self._configuration.verification
+        if not (
+            verification.compare
+            and call.method in _SAFE
+            and self._configuration.sends_credentials
+            and not self._configuration.tls.client_certificate
+        ):
+            return answered
+        try:
+            other = self._send(replace(call, configuration=_anonymous(self._configuration)))
+        except OutkeyError:
+            return f"{answered}, and nothing without credentials"
+        if accepts(verification.accepted_statuses, other.status):
+            self._findings.append(_PROVES_NOTHING)
+        return f"{answered}, and {other.status} without credentials"
 
     def _done(self, step: str, detail: str) -> Step:
         return self._note(step, detail, ok=True)
@@ -147,6 +248,28 @@ class Trial:
         self._steps.append(noted)
         self._started = now
         return noted
+
+
+def _anonymous(configuration: Configuration) -> Configuration:
+    """Return the configuration without anything that proves who sends."""
+    return replace(
+        configuration,
+        authentication_type=AuthenticationType.NONE,
+        no_auth_reason=NoAuthReason.PUBLIC_API,
+        headers=tuple(row for row in configuration.headers if not row.secret),
+        script_enabled=False,
+    )
+
+
+def _clock_finding(offset: int) -> Finding:
+    side = "ahead of" if offset > 0 else "behind"
+    return Finding(
+        "W007",
+        Level.WARNING,
+        f"the API's clock is {abs(offset)} s {side} this machine's",
+        "Set this machine's clock right (NTP), or switch on Use the API's clock.",
+        "verification.follow_clock",
+    )
 
 
 def accepts(statuses: str, status: int) -> bool:

@@ -127,7 +127,7 @@ _REDIRECTED = "redirect_blocked"
 _BY_CAUSE = {"timeout": "timeout", "dns": "dns", "tls": "tls", "response_too_large": "too_large"}
 
 
-def failure(reason: str) -> OutkeyError:
+def failure(reason: str, their_time: float | None = None) -> OutkeyError:
     """Return the error for one of the reasons above, for who comes later as well."""
     if reason == _REDIRECTED:
         return RedirectBlocked(
@@ -136,7 +136,7 @@ def failure(reason: str) -> OutkeyError:
             field="oauth2.token_url",
         )
     message, hint = FAILURES.get(reason, FAILURES["refused"])
-    return TokenEndpointFailed(message, hint=hint, reason=reason)
+    return TokenEndpointFailed(message, hint=hint, reason=reason, their_time=their_time)
 
 
 def said_by_provider(word: str) -> str:
@@ -177,7 +177,8 @@ def read_document(response: Response, *, may_be_empty: bool = False) -> Mapping[
     error = document.get("error")
     if error or document.get("ok") is False or response.status >= 400:
         silent = not response.body.strip()
-        raise failure(_reason(error, response.status, empty=not document, silent=silent))
+        reason = _reason(error, response.status, empty=not document, silent=silent)
+        raise failure(reason, _their_time(response))
     if not document and not may_be_empty:
         raise failure("not_a_token_endpoint")
     return document
@@ -195,7 +196,7 @@ def read_token(response: Response, *, secrets: Iterable[Secret], now: float) -> 
         access=access,
         refresh=refresh,
         kind=_kind(document.get("token_type")),
-        lifetime=_lifetime(document, _their_time(response, now)),
+        lifetime=_lifetime(document, _their_time(response) or now),
         scope=_scope(document.get("scope"), [*secrets, access, *([refresh] if refresh else [])]),
     )
 
@@ -281,13 +282,13 @@ def _moment(value: object) -> float | None:
         return None
 
 
-def _their_time(response: Response, now: float) -> float:
+def _their_time(response: Response) -> float | None:
     """Return the time by the provider's clock, which is the one its moments are meant by."""
     try:
         date = parsedate_to_datetime(response.headers.get("Date"))
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, OverflowError):
-        return now
+        return None
 
 
 def _scope(value: object, secrets: list[Secret]) -> str:

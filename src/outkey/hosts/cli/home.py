@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from outkey.engine.manage import Desk
     from outkey.hosts.installation import Installation
 
+Name = Annotated[str, typer.Argument(help="the configuration's name")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
 
 
@@ -27,7 +28,7 @@ def desk_of(here: "Installation") -> "Desk":
     """Return the desk of whoever runs the command."""
     from outkey.engine.manage import Desk  # noqa: PLC0415
 
-    return Desk(here.registry, here.secrets, here.audit, f"cli:{_who()}")
+    return Desk(here.registry, here.secrets, here.audit, f"cli:{_who()}", here.policy)
 
 
 def _who() -> str:

@@ -63,6 +63,16 @@ def say_error(error: OutkeyError, *, as_json: bool) -> None:
         sys.stderr.write(f"hint: {error.hint}\n")
 
 
+def say_lines(*lines: tuple[str, str]) -> None:
+    """Print lines, each with its style."""
+    from rich.console import Console  # noqa: PLC0415 - `outkey --help` does not need it
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(highlight=False, emoji=False)
+    for style, text in lines:
+        console.print(Text(text, style=style), soft_wrap=True)
+
+
 def say_findings(findings: Iterable[tuple[str, Finding]]) -> None:
     """List findings with their level, place and hint."""
     from rich.console import Console  # noqa: PLC0415 - `outkey --help` does not need it

@@ -9,7 +9,7 @@ import typer
 from outkey.core.audit import Tag
 from outkey.core.choices import Grant, Network
 from outkey.core.errors import ConfigError, EgressDenied
-from outkey.hosts.cli.home import AsJson, desk_of, installation
+from outkey.hosts.cli.home import AsJson, Name, desk_of, installation
 from outkey.hosts.cli.output import progress_bar, say, say_json, say_table, visible
 from outkey.hosts.cli.shown import moment
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from outkey.engine.token_desk import TokenStatus
 
 tokens_app = typer.Typer(help="Tokens of OAuth 2.0: look, renew, give back.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="the configuration's name")]
 
 
 @tokens_app.command("status")

@@ -1,0 +1,148 @@
+"""From an error that came instead of an answer to its reasons."""
+
+from collections.abc import Iterator
+
+from outkey.core.choices import ClientAuth, Network
+from outkey.core.config import Configuration
+from outkey.core.diagnosis.evidence import SKEW_SECONDS, Clue, Fix, fix_of, https_fix
+from outkey.core.diagnosis.reasons import REASONS
+from outkey.core.errors import (
+    ConnectionFailed,
+    DnsFailed,
+    EgressDenied,
+    HeaderFormatError,
+    OutkeyError,
+    RateLimited,
+    ReauthorizationNeeded,
+    RedirectBlocked,
+    TimedOut,
+    TlsBelowFloor,
+    TlsFailed,
+    TokenEndpointFailed,
+)
+
+_BY_KIND: tuple[tuple[type[OutkeyError], str], ...] = (
+    (TlsBelowFloor, "tls-too-old"),
+    (TlsFailed, "tls-failed"),
+    (TimedOut, "time-out"),
+    (DnsFailed, "dns-failed"),
+    (ConnectionFailed, "connection-refused"),
+    (RedirectBlocked, "redirected-elsewhere"),
+    (EgressDenied, "egress-denied"),
+    (RateLimited, "rate-limited"),
+    (ReauthorizationNeeded, "refresh-token-dead"),
+)
+# The reasons of `oauth2/answers.py`, most of them words of RFC 6749; the likeliest comes first.
+_AT_TOKEN_URL = {
+    "invalid_client": ("client-secret-wrong", "client-authentication-style"),
+    "invalid_grant": ("refresh-token-dead",),
+    "invalid_scope": ("scope-not-allowed",),
+    "unauthorized_client": ("grant-not-allowed",),
+    "unsupported_grant_type": ("grant-not-allowed", "token-url-wrong"),
+    "invalid_request": ("client-authentication-style",),
+    "invalid_target": ("token-other-audience",),
+    "invalid_dpop_proof": ("dpop-required",),
+    "use_dpop_nonce": ("dpop-required",),
+    "token_type": ("dpop-required",),
+    "not_a_token_endpoint": ("token-url-wrong",),
+    "not_found": ("token-url-wrong",),
+    "no_token": ("token-url-wrong",),
+    "too_large": ("token-url-wrong",),
+    "rate_limited": ("rate-limited",),
+    "slow_down": ("rate-limited",),
+    "timeout": ("time-out",),
+    "connection": ("connection-refused",),
+    "dns": ("dns-failed",),
+    "tls": ("tls-failed",),
+    "server_error": ("server-error",),
+    "temporarily_unavailable": ("server-error",),
+}
+_OTHER_STYLE = {
+    ClientAuth.BODY: ClientAuth.BASIC,
+    ClientAuth.BASIC: ClientAuth.BODY,
+    ClientAuth.BASIC_RAW: ClientAuth.BASIC,
+}
+_SIGNED = frozenset({ClientAuth.CLIENT_SECRET_JWT, ClientAuth.PRIVATE_KEY_JWT})
+# Words of our own checks in `headers.py`, and the reason behind each.
+_HEADER_FAULTS = (
+    ("JSON document", "pasted-json"),
+    ("outside ASCII", "invisible-characters"),
+    ("control character", "invisible-characters"),
+    ("line break", "invisible-characters"),
+    ("a blank", "doubled-prefix"),
+    ("is longer than", "header-too-large"),
+)
+
+
+def clues_of(error: OutkeyError, configuration: Configuration, now: float) -> Iterator[Clue]:
+    """Yield what an error is a sign of; one that speaks for itself gives none."""
+    if isinstance(error, TokenEndpointFailed):
+        yield from _at_token_url(error, configuration, now)
+    elif isinstance(error, HeaderFormatError):
+        yield from _header(error)
+    elif isinstance(error, RedirectBlocked) and error.field == "oauth2.token_url":
+        yield _clue(90, "token-url-wrong", error)
+    else:
+        yield from _on_the_way(error, configuration)
+
+
+def _clue(weight: int, reason: str, error: OutkeyError, fix: Fix | None = None) -> Clue:
+    """Make a clue of an error, whose message and hint are words of ours."""
+    said = f"{error.message[:1].upper()}{error.message[1:]}."
+    return Clue(weight, reason, said, error.hint or REASONS[reason].remedy, fix)
+
+
+def _on_the_way(error: OutkeyError, configuration: Configuration) -> Iterator[Clue]:
+    kinds = (reason for kind, reason in _BY_KIND if isinstance(error, kind))
+    reason = error.reason or next(kinds, "")
+    plain = configuration.base.origin.scheme == "http"
+    if isinstance(error, EgressDenied) and plain and configuration.network is Network.PUBLIC:
+        reason = "https-required"
+    if not reason:
+        return
+    if reason == "client-certificate-missing" and configuration.tls.client_certificate:
+        reason = "client-certificate-refused"
+    said = _clue(90, reason, error, https_fix(reason, configuration))
+    if reason == "redirected-elsewhere":  # the message may name a place that the other side chose
+        said = Clue(90, reason, "The server redirects to a place that is not its own.", error.hint)
+    yield said
+    if reason == "connection-refused" and plain:
+        fix = https_fix("plain-http-to-tls-port", configuration)
+        told = "The Base URL is plain http, and ports for https often answer that with silence."
+        yield Clue(30, "plain-http-to-tls-port", told, fix=fix)
+
+
+def _at_token_url(
+    error: TokenEndpointFailed, configuration: Configuration, now: float
+) -> Iterator[Clue]:
+    style, certificate = configuration.oauth2.client_auth, configuration.tls.client_certificate
+    refused = error.reason in {"invalid_client", "invalid_dpop_proof", "invalid_grant"}
+    skew = round((error.their_time or now) - now)
+    if refused and (style in _SIGNED or configuration.oauth2.dpop):
+        said = f"The provider's clock and ours differ by {abs(skew)} seconds."
+        yield Clue(95 if abs(skew) > SKEW_SECONDS else 20, "clock-off", said)
+    if error.reason == "invalid_client" and style is ClientAuth.MTLS:
+        reason = "client-certificate-refused" if certificate else "client-certificate-missing"
+        yield Clue(
+            92, reason, "The provider does not know the client, and it is to be known by mTLS."
+        )
+    for place, reason in enumerate(_AT_TOKEN_URL.get(error.reason, ("unexpected",))):
+        fix = None
+        if reason == "client-authentication-style" and style in _OTHER_STYLE:
+            other = _OTHER_STYLE[style]
+            fix = fix_of(reason, ("oauth2.client_auth", str(other)), word=other.label)
+        if reason == "dpop-required" and not configuration.oauth2.dpop:
+            fix = fix_of(reason, ("oauth2.dpop", "true"))
+        weight = 90 - 10 * place
+        clue = _clue(weight, reason, error, fix)
+        yield clue if not place else Clue(weight, reason, clue.evidence, fix=fix)
+
+
+def _header(error: HeaderFormatError) -> Iterator[Clue]:
+    reason = next(
+        (reason for words, reason in _HEADER_FAULTS if words in error.message), "malformed-header"
+    )
+    secret = error.field or ""
+    mends = reason in {"invisible-characters", "doubled-prefix"}
+    tidy = mends and (secret in {"password", "token"} or secret.startswith("header:"))
+    yield _clue(90, reason, error, fix_of(reason, tidied=secret) if tidy else None)

@@ -1,0 +1,87 @@
+"""Doing what a diagnosis proposes: the difference is shown first, and then the change is made."""
+
+import re
+from dataclasses import replace
+
+from outkey.core.config import Configuration, HeaderRow
+from outkey.core.diagnosis import Fix
+from outkey.core.document import Draft
+from outkey.core.errors import ConfigError
+from outkey.core.field_kinds import Kind
+from outkey.core.fields import BY_PATH, FIELDS
+from outkey.engine.gateway import Gateway
+from outkey.engine.manage import Desk
+
+_ROW_KEY = re.compile(r"headers\[(\d+)\]\.key")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_SCHEME = re.compile(
+    r"(?:(?:authorization|x-[a-z-]{2,30})\s*[:=]\s*)?"
+    r"(?:(?:(?:bearer|basic|token|api-?key)[\s:=]|access_token=)\s*)*",
+    re.IGNORECASE,
+)
+_AROUND = " \t\r\n\u00a0\"'`\u2018\u2019\u201c\u201d"
+
+
+def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, str]]:
+    """Return what a fix would change: label, before, after. Secrets are described, not shown."""
+    rows = []
+    for path, after in fix.changes:
+        if found := _ROW_KEY.fullmatch(path):
+            before = configuration.headers[int(found[1])].key
+            rows.append((f"{BY_PATH['headers'].label} {int(found[1]) + 1}", before, after))
+        else:
+            rows.append((BY_PATH[path].label, str(configuration.values().get(path, "")), after))
+    if fix.tidied:
+        labels = {field.secret_name: field.label for field in FIELDS if field.secret}
+        label = labels.get(fix.tidied, fix.tidied.removeprefix("header:"))
+        rows.append((label, "as it was entered", "without quotes, blanks and a scheme's name"))
+    return rows
+
+
+def apply_fix(desk: Desk, gateway: Gateway, name: str, fix: Fix) -> None:
+    """Change what a fix names; a value that a reference points to is not ours to change."""
+    stored = desk.registry.get(name)
+    if fix.tidied:
+        _refuse_reference(stored, fix.tidied)
+        value = gateway.sender.open(stored, fix.tidied)
+        desk.set_secret(name, fix.tidied, value.derive(untangled))
+    if not fix.changes:
+        return
+    values = {
+        path: after == "true" if BY_PATH[path].kind is Kind.FLAG else after
+        for path, after in fix.changes
+        if not _ROW_KEY.fullmatch(path)
+    }
+    headers = _renamed(stored, fix)
+    moved = {}
+    for old, new in zip(stored.headers, headers, strict=True):
+        if old.secret and old.key != new.key:
+            _refuse_reference(stored, old.secret_field)
+            moved[new.secret_field] = gateway.sender.open(stored, old.secret_field)
+    desk.keep((stored, Draft(name, values, headers, {}).merged(stored)))
+    for field, value in moved.items():
+        desk.set_secret(name, field, value)
+
+
+def untangled(text: str) -> str:
+    """Remove what came along when a secret was copied: quotes, invisible characters, a scheme."""
+    text = _INVISIBLE.sub("", text).strip(_AROUND)
+    return _SCHEME.sub("", text, count=1).strip(_AROUND)
+
+
+def _renamed(stored: Configuration, fix: Fix) -> tuple[HeaderRow, ...]:
+    rows = list(stored.headers)
+    for path, key in fix.changes:
+        if found := _ROW_KEY.fullmatch(path):
+            rows[int(found[1])] = replace(rows[int(found[1])], key=key)
+    return tuple(rows)
+
+
+def _refuse_reference(stored: Configuration, field: str) -> None:
+    state = stored.secrets.get(field)
+    if state is not None and state.reference is not None:
+        raise ConfigError(
+            "the value is not kept here, so outkey cannot change it",
+            hint="Correct it where its reference points to.",
+            field=field,
+        )

@@ -1,0 +1,43 @@
+"""Doing what a test proposed on a configuration's page."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.core import signing
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from outkey.core.diagnosis import Fix
+from outkey.core.errors import EditConflict, OutkeyError
+from outkey.engine.fixes import apply_fix
+from outkey.hosts.django.pages.configurations import FIX, stored_at
+from outkey.hosts.django.pages.installed import desk_for, installation, require
+
+_SECONDS = 3600
+
+
+@require_POST
+def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
+    """Change what a test proposed and showed, if nothing was changed since."""
+    require(request, "change_configuration")
+    stored = stored_at(record)
+    assert stored is not None  # noqa: S101 - a record was given
+    address = reverse("admin:outkey_configuration_change", args=[record])
+    try:
+        loaded = signing.loads(request.POST.get("fix", ""), salt=FIX, max_age=_SECONDS)
+        whose, version, label, changes, tidied = loaded
+        if (whose, version) != (stored.record, stored.version):
+            raise EditConflict
+        if tidied:
+            require(request, "set_secret")
+        fix = Fix(label, tuple((path, text) for path, text in changes), tidied)
+        apply_fix(desk_for(request.user), installation().gateway, stored.name, fix)
+    except signing.BadSignature:
+        messages.error(request, _("This proposal is too old. Test again."))
+    except OutkeyError as error:
+        messages.error(request, f"{error.message} {error.hint or ''}")
+    else:
+        messages.success(request, _("Changed: %s. Now test it again.") % label)
+    return HttpResponseRedirect(address)

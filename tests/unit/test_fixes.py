@@ -1,0 +1,119 @@
+"""What a diagnosis proposes is shown before it is done, and done as it was shown."""
+
+from dataclasses import replace
+
+import pytest
+
+from outkey.adapters.registry_memory import MemoryRegistry
+from outkey.core.config import Configuration, HeaderRow, SecretState
+from outkey.core.diagnosis import Fix
+from outkey.core.errors import ConfigError
+from outkey.core.reference import parse_reference
+from outkey.core.secret import Secret
+from outkey.engine.fixes import apply_fix, difference, untangled
+from outkey.engine.manage import Desk
+from outkey.testing import MemoryAudit, configuration, fake_gateway
+from outkey.testing.fakes import FakeWorld
+
+
+class Store:
+    """Keeps what is set in the fake world's secrets."""
+
+    def __init__(self, world: FakeWorld) -> None:
+        self._world = world
+
+    def replace(
+        self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
+    ) -> SecretState:
+        self._world.secrets.values[field] = secret.reveal()
+        return SecretState(configuration.binding_of(field), set_by=by)
+
+
+def fixing(made: Configuration, fix: Fix, **secrets: str) -> tuple[FakeWorld, Desk]:
+    world = fake_gateway(made, secrets=secrets)
+    registry = world.ports.configurations
+    assert isinstance(registry, MemoryRegistry)
+    desk = Desk(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
+    apply_fix(desk, world.gateway, "acme", fix)
+    return world, desk
+
+
+def test_a_difference_has_label_before_and_after() -> None:
+    made = configuration(
+        authentication_type="bearer", headers=(HeaderRow("X_Key", "", secret=True),)
+    )
+    fix = Fix("Correct it", (("authentication_type", "basic"), ("headers[0].key", "X-Key")))
+    assert difference(made, fix) == [
+        ("Authentication Type", "bearer", "basic"),
+        ("Headers 1", "X_Key", "X-Key"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "label"), [("token", "Token"), ("header:X-Key", "X-Key"), ("password", "Password")]
+)
+def test_a_secret_is_described_and_never_shown(field: str, label: str) -> None:
+    ((shown, before, after),) = difference(configuration(), Fix("Tidy it", tidied=field))
+    assert shown == label
+    assert "entered" in before
+    assert "without" in after
+
+
+def test_fields_are_changed_and_nothing_else() -> None:
+    made = configuration(authentication_type="bearer")
+    _, desk = fixing(made, Fix("Use it", (("verification.test_path", "/me"),)))
+    assert desk.registry.get("acme").verification.test_path == "/me"
+    assert desk.registry.get("acme").authentication_type == "bearer"
+
+
+def test_a_flag_is_switched() -> None:
+    made = configuration(authentication_type="bearer")
+    path = "verification.forbidden_means_expired"
+    _, desk = fixing(made, Fix("Switch it on", ((path, "true"),)))
+    assert desk.registry.get("acme").verification.forbidden_means_expired is True
+
+
+def test_a_secret_is_tidied() -> None:
+    made = configuration(authentication_type="bearer")
+    world, _ = fixing(made, Fix("Tidy it", tidied="token"), token='"Bearer abc"')
+    assert world.secrets.values["token"] == "abc"
+
+
+def test_a_header_is_renamed_with_its_secret() -> None:
+    row = HeaderRow("X_Key", "", secret=True)
+    fix = Fix("Rename it", (("headers[0].key", "X-Key"),))
+    world, desk = fixing(configuration(headers=(row,)), fix, **{"header:X_Key": "value"})
+    assert [row.key for row in desk.registry.get("acme").headers] == ["X-Key"]
+    assert world.secrets.values["header:X-Key"] == "value"
+
+
+def test_a_value_behind_a_reference_is_not_changed() -> None:
+    reference = parse_reference("env:ACME_TOKEN", field="token")
+    state = SecretState("https://api.acme.example:443", reference)
+    made = replace(configuration(authentication_type="bearer"), secrets={"token": state})
+    with pytest.raises(ConfigError, match="not kept here"):
+        fixing(made, Fix("Tidy it", tidied="token"), token="abc")
+
+
+@pytest.mark.parametrize(
+    ("pasted", "tidy"),
+    [
+        ("abc", "abc"),
+        ("  abc\n", "abc"),
+        ('"abc"', "abc"),
+        ("\u201cabc\u201d", "abc"),
+        ("Bearer abc", "abc"),
+        ("Bearer Bearer abc", "abc"),
+        ("Authorization: Bearer abc", "abc"),
+        ("'token abc'", "abc"),
+        ("ab\u200bc\ufeff", "abc"),
+        ("bearerabc", "bearerabc"),
+        ("Bearer", "Bearer"),
+        ("Bearer:abc", "abc"),
+        ("access_token=abc", "abc"),
+        ("X-API-Key: abc", "abc"),
+        ("two  blanks", "two  blanks"),
+    ],
+)
+def test_what_came_along_when_it_was_pasted_is_removed(pasted: str, tidy: str) -> None:
+    assert untangled(pasted) == tidy
