@@ -12,8 +12,9 @@ from outkey.core.document import Document, Draft
 from outkey.core.errors import ChainBroken, ConfigError, HostError, UnknownConfiguration
 from outkey.core.fields import FIELDS
 from outkey.core.headers import check_token, check_value, tidy_token, tidy_value
+from outkey.core.posture import Policy, refuse_blocked
 from outkey.core.reference import Reference
-from outkey.core.script import fingerprint
+from outkey.core.script import SEAL, fingerprint, seal_of
 from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
 from outkey.engine.gateway import Gateway
@@ -45,6 +46,7 @@ class Desk:
     secrets: SecretStore
     audit: Audit
     actor: str
+    policy: Callable[[], Policy] = Policy
 
     def note(self, tag: Tag, configuration: str = "", *fields: str, key: str = "") -> None:
         """Record what is about to be done; where that fails, it is not done."""
@@ -82,16 +84,26 @@ class Desk:
 
     def keep(self, *changes: tuple[Configuration | None, Configuration]) -> None:
         """Create and update configurations with their references, all or none."""
+        refuse_blocked(self.policy(), (made for _, made in changes))
         self.audit.note(*(self._described(stored, made) for stored, made in changes))
         with self.registry.batch():
             for stored, made in changes:
                 if stored is None:
-                    self.registry.add(made)
+                    self._vouch(self.registry.add(made))
                     continue
-                self.registry.replace(made)
+                kept = self.registry.replace(made)
                 for field, state in made.secrets.items():
                     if stored.secrets.get(field) != state:
                         self._put_reference(made.name, field, state)
+                if (stored.script, stored.base_url) != (made.script, made.base_url):
+                    self._vouch(kept)
+
+    def _vouch(self, kept: Configuration) -> None:
+        """Seal what a script is known by, which nobody without the key can do."""
+        if kept.script:
+            self.secrets.replace(kept, SEAL, seal_of(kept.script), by=self.actor)
+        elif SEAL in kept.secrets:
+            self.registry.clear_secret(kept.name, SEAL)
 
     def test(self, gateway: Gateway, name: str) -> Report:
         """Test a configuration and keep how that ended."""
@@ -101,15 +113,19 @@ class Desk:
         self.keep_trial(configuration, report, gateway.sender.clock.now())
         return report
 
-    def note_test(self, name: str) -> None:
-        """Record that a test begins; where that fails, the report itself will say why."""
+    def note_test(self, name: str, script: str = "") -> None:
+        """Record that a test begins; where that fails, the report itself will say why.
+
+        An unsaved script is named by its fingerprint, since it will see a secret.
+        """
         with suppress(HostError):
-            self.note(Tag.CONFIGURATION_TESTED, name)
+            key = f"script {fingerprint(script)}" if script else ""
+            self.note(Tag.CONFIGURATION_TESTED, name, key=key)
 
     def keep_trial(self, configuration: Configuration, report: Report, now: float) -> None:
         """Keep how a test ended; a storage that fails must not cost the report."""
         with suppress(HostError):
-            self.registry.put_trial(configuration, now, report.cause or "")
+            self.registry.put_trial(configuration, now, report.cause or "", report.seen)
 
     def token(self, gateway: Gateway, name: str, tag: Tag) -> TokenDesk:
         """Record what a person is about to do with a token, and return where it is done."""
@@ -171,6 +187,7 @@ def apply(
     known = registry.find(draft.name for draft in document.drafts)
     wanted = [_wanted(known.get(draft.name), draft) for draft in document.drafts]
     _refuse_stray_lines(registry, document)
+    refuse_blocked(desk.policy(), (made for _, made in wanted))
     prove_examples(sender, (made for stored, made in wanted if not _same_script(stored, made)))
     if not dry_run:
         changes = [(stored, made) for stored, made in wanted if stored != made]

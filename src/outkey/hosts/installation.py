@@ -1,8 +1,9 @@
 """An outkey with storage, key and audit: what every host with a database builds a Gateway from."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from outkey.adapters.audit_keyed import KeyedAudit
@@ -11,6 +12,7 @@ from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.key_room import KeyRoom, KeyRotation, Presence
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.permits_leased import LeasedPermits
+from outkey.adapters.policy_file import read_policy
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.secrets_reference import ReferencedSecrets
@@ -18,6 +20,7 @@ from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
+from outkey.core.posture import Policy
 from outkey.engine.gateway import Gateway, Ports
 from outkey.ports import AuditRows, Paces, Processes, Registry, TokenRows
 
@@ -34,6 +37,7 @@ class Installation:
     audit_rows: AuditRows
     checkpoints: CheckpointFile
     gateway: Gateway
+    policy: Callable[[], Policy]  # read anew each time, since an operator may change it
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +77,5 @@ def build_installation(
         )
     )
     rotation = KeyRotation(keys, registry, tables.processes, clock)
-    return Installation(registry, stored, keys, rotation, audit, rows, checkpoints, gateway)
+    policy = partial(read_policy, home, environment)
+    return Installation(registry, stored, keys, rotation, audit, rows, checkpoints, gateway, policy)

@@ -22,7 +22,6 @@ from outkey.hosts.cli.output import (
     say_table,
 )
 
-RETENTION_DAYS = 400
 _LAST_MOMENT = 253_402_300_800_000  # the year 10 000
 keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
 audit_app = typer.Typer(help="The record of what was sent.", no_args_is_help=True)
@@ -148,12 +147,14 @@ def audit_export() -> None:
 def audit_prune(
     *,
     days: Annotated[
-        int, typer.Option(min=0, help="how old a record must be to be removed")
-    ] = RETENTION_DAYS,
+        int | None,
+        typer.Option(min=0, help="how old a record must be to be removed; else the policy's"),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
 ) -> None:
     """Remove old records; a signed tombstone in their place keeps the chain verifiable."""
     here = installation()
+    days = here.policy().retention_days if days is None else days
     ask_first(f"Remove all records that are older than {days} days?", yes=yes)
     removed = 0
     pruning = desk_of(here).prune_audit(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.contrib import messages
-from django.db.models import Count, F, IntegerField, Max, Q
+from django.db.models import Count, F, IntegerField, Max
 from django.db.models.functions import Cast
 from django.http import (
     Http404,
@@ -29,6 +29,7 @@ from outkey.engine.manage import verify_audit
 from outkey.hosts.django.models import AuditRecord, Configuration
 from outkey.hosts.django.pages.configurations import page
 from outkey.hosts.django.pages.installed import desk_for, installation, may, require
+from outkey.hosts.django.pages.posture import Panel
 from outkey.hosts.django.registry import standing_of
 
 _HOUR_MS = 3_600_000
@@ -41,6 +42,7 @@ _ROW = re.compile(r"[0-9]{1,18}")
 _REFUSALS = frozenset(
     {"egress_denied", "redirect_blocked", "rate_limited", "secret_missing", "configuration"}
     | {"sealed", "secret_rebind_required", "inactive", "header_conflict", "audit_unavailable"}
+    | {"paused"}
 )
 
 
@@ -62,14 +64,15 @@ def home_page(request: HttpRequest) -> HttpResponse:
     sealed = here.keys.is_sealed()
     counts: Counter[Status] = Counter()
     attention = []
+    posture = Panel(now)
     for row in Configuration.objects.defer("settings").order_by("name").iterator():
-        status = standing_of(row).status(now=now, sealed=sealed)
+        standing = standing_of(row)
+        status = standing.status(now=now, sealed=sealed)
+        posture.look(row, standing)
         counts[status] += 1
         if status is not Status.WORKING:
             attention.append((list(Status).index(status), row.name, status, row))
     attention.sort(key=lambda found: found[:2])
-    sends = ~Q(authentication_type="none") | Q(headers__secret=True)
-    weak = Configuration.objects.filter(sends, base_url__startswith="http:").distinct()
     name = request.GET.get("configuration", "")
     return page(
         request,
@@ -80,7 +83,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
             "total": sum(counts.values()),
             "attention": attention[:_ATTENTION],
             "more": max(0, len(attention) - _ATTENTION),
-            "weak": weak.order_by("name")[:_ATTENTION],
+            "posture": posture,
             "bars": list(chart(name)) if may(request, "view_auditrecord") else [],
             "configuration": name,
         },

@@ -1,0 +1,117 @@
+"""The command that looks at the installation and at the posture of every configuration."""
+
+import os
+import ssl
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from outkey.core.errors import ConfigError, StorageUnavailable
+from outkey.hosts.cli.home import AsJson, installation
+from outkey.hosts.cli.output import counted, progress_bar, say
+
+if TYPE_CHECKING:
+    from outkey.hosts.cli.doctor_reports import Found
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class Format(StrEnum):
+    """How the findings are written."""
+
+    TABLE = "table"
+    JSON = "json"
+    SARIF = "sarif"
+    HTML = "html"
+
+
+def doctor(
+    *,
+    as_json: AsJson = False,
+    form: Annotated[Format, typer.Option("--format", help="how to write it")] = Format.TABLE,
+    output: Annotated[Path | None, typer.Option(help="a file to write it to")] = None,
+) -> int:
+    """Look at the installation and at the posture of every configuration."""
+    from outkey.hosts.cli import doctor_reports as reports  # noqa: PLC0415 - not for `outkey --help`
+    from outkey.hosts.server.settings import home  # noqa: PLC0415
+
+    if as_json and form not in {Format.TABLE, Format.JSON}:
+        raise ConfigError("--json and --format say two things", field="--format")
+    found, count = _examined(home())
+    line = reports.summary(found, count)
+    colours = output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    written = {
+        Format.TABLE: lambda: "\n".join(
+            filter(None, [reports.as_text(found, colours=colours), line])
+        ),
+        Format.JSON: lambda: reports.as_json(found),
+        Format.SARIF: lambda: reports.as_sarif(found),
+        Format.HTML: lambda: reports.as_html(found, line),
+    }[Format.JSON if as_json else form]()
+    if output is None:
+        say(written)
+    else:
+        _write(output, written + "\n")
+    return 2 if reports.failed(found) else 0
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError:
+        raise ConfigError("the file cannot be written", field="--output") from None
+
+
+def _examined(home: Path) -> "tuple[Found, int]":
+    """Return what is found, and how many configurations were looked at."""
+    from outkey.core.posture import Policy, Premises, premises_of  # noqa: PLC0415
+    from outkey.engine.doctor import Doctor  # noqa: PLC0415
+
+    old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
+    premises = Premises(
+        time.time(),
+        Policy(),
+        readable=tuple(_readable(home)),
+        tls_library=ssl.OPENSSL_VERSION if old else "",
+    )
+    try:
+        here = installation()
+        premises = replace(
+            premises,
+            policy=here.policy(),
+            key_readable=_open_to_others(here.keys.source.file),
+            sealed=here.keys.is_sealed(),
+        )
+        everything = here.registry.all()
+        total = here.audit_rows.count() + len(everything) * (not premises.sealed)
+        audit = here.audit_rows, here.checkpoints, here.keys.audit_key
+        looked = Doctor(here.registry, here.secrets, here.gateway.sender.scripts, *audit)
+        with progress_bar("examining", total) as advance:
+            seen = partial(counted, advance=advance)
+            return looked.examine(everything, premises, seen, advance), len(everything)
+    except StorageUnavailable:
+        found = premises_of(replace(premises, storage=False))
+        return [("", finding) for finding in found], 0
+
+
+def _readable(home: Path) -> Iterator[str]:
+    """Yield what others may read; a policy is no secret, and the key has a check of its own."""
+    for folder in (home / "config", home / "data"):
+        for path in (folder, *sorted(folder.glob("*"))):
+            if path.name not in {"policy.toml", "key"} and _open_to_others(path):
+                yield str(path.relative_to(home))
+
+
+def _open_to_others(path: Path) -> bool:
+    try:
+        return bool(path.stat().st_mode & _OTHERS)
+    except OSError:
+        return False  # not there, or gone meanwhile

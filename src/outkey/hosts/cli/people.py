@@ -1,0 +1,61 @@
+"""What somebody may ask for who uses the pages: all that is kept about them, or to be forgotten."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from outkey.core.audit import Tag
+from outkey.hosts.cli.home import desk_of
+from outkey.hosts.cli.output import ask_first, say, say_json
+
+if TYPE_CHECKING:
+    from outkey.hosts.installation import Installation
+
+people_app = typer.Typer(help="What is kept about people.", no_args_is_help=True)
+User = Annotated[str, typer.Argument(help="the name that they log in with")]
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
+
+
+@people_app.command("export")
+def export(user: User) -> None:
+    """Print everything that is kept about a person, as one JSON document."""
+    here = _with_people()
+    from outkey.hosts.server import personal  # noqa: PLC0415 - after Django has started
+
+    found = personal.person(user)
+    desk_of(here).note(Tag.PERSON_EXPORTED, key=f"user {found.pk}")
+    say_json(personal.gathered(found, here.audit_rows))
+
+
+@people_app.command("erase")
+def erase(user: User, *, yes: Yes = False) -> None:
+    """Delete an account with its sessions and logins, and take its name off secrets."""
+    here = _with_people()
+    from outkey.hosts.server import personal  # noqa: PLC0415
+
+    found = personal.person(user)
+    personal.refuse_last_administrator(found)
+    ask_first(f"Erase {user} for good?", yes=yes)
+    desk_of(here).note(Tag.PERSON_ERASED, key=f"user {found.pk}")
+    instead = personal.erase(found)
+    say(f"erased; where the name stood beside secrets, now stands {instead}")
+    say("the audit keeps the name until its records are pruned: outkey audit prune")
+
+
+@people_app.command("prune")
+def prune() -> None:
+    """Forget logins that are older than the retention, and sessions that have ended."""
+    here = _with_people()
+    from outkey.hosts.server import personal  # noqa: PLC0415
+
+    say(f"removed: {personal.forget_old(here.policy().retention_days)}")
+
+
+def _with_people() -> "Installation":
+    """Open the home with its users, as the pages do."""
+    from outkey.hosts.server.home import PAGES, prepare  # noqa: PLC0415
+
+    home = prepare(PAGES)
+    from outkey.hosts.django.wiring import install  # noqa: PLC0415
+
+    return install(home)

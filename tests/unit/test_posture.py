@@ -1,0 +1,485 @@
+import json
+import random
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from outkey.adapters.policy_file import read_policy
+from outkey.adapters.registry_memory import MemoryRegistry
+from outkey.core.audit import Change, Outcome, Tag
+from outkey.core.chain import ChainRow, canonical, chained, label_of, sign_checkpoint
+from outkey.core.checks import Finding, Level
+from outkey.core.config import Configuration, HeaderRow, SecretState
+from outkey.core.errors import ConfigError, ScriptFailed
+from outkey.core.posture import (
+    CHECKS,
+    EVERY,
+    INSTALLATION,
+    Policy,
+    Premises,
+    Subject,
+    parse_policy,
+    posture_of,
+    premises_of,
+    refuse_blocked,
+    subject_of,
+)
+from outkey.core.reference import Reference, Store
+from outkey.core.script import SEAL, ScriptCall
+from outkey.core.secret import Secret
+from outkey.core.standing import Standing
+from outkey.engine.doctor import Doctor
+from outkey.testing import configuration
+from outkey.testing.fakes import FakeScripts, MemoryAuditRows, MemoryCheckpoints, MemorySecrets
+
+NOW = 1_800_000_000.0  # 2027-01-15
+DAY = 86_400
+SOUND = {
+    "authentication_type": "bearer",
+    "token_expires_on": date(2028, 1, 1),
+    "tls__minimum_version": "1.3",
+    "limits__requests_per_minute": 60,
+}
+FACTS = {"tls": "TLSv1.3", "certificate_ends": NOW + 90 * DAY, "offered": ["Bearer"]}
+TESTED = Standing(NOW - DAY, NOW - DAY, current=True, expires_on=date(2028, 1, 1), seen=FACTS)
+ORIGIN = "https://api.acme.example"
+
+
+def soundly(values: dict[str, object]) -> dict[str, object]:
+    """Return the values of a sound configuration with others in their places; None: left out."""
+    return {name: value for name, value in (SOUND | values).items() if value is not None}
+
+
+def sound(*, headers: tuple[HeaderRow, ...] = (), **values: object) -> Configuration:
+    made = configuration(headers=headers, **soundly(values))
+    return replace(made, secrets={"token": SecretState(ORIGIN, set_at=NOW - 10 * DAY)})
+
+
+def subject(made: Configuration | None = None, **known: object) -> Subject:
+    facts = {"now": NOW, "standing": TESTED, "used_at": NOW - DAY} | known
+    return replace(subject_of(made or sound()), **facts)  # type: ignore[arg-type]
+
+
+def saw(**facts: object) -> Standing:
+    return replace(TESTED, seen=FACTS | facts)
+
+
+def referenced(variable: str) -> Configuration:
+    reference = Reference(Store.ENV, variable)
+    return replace(sound(), secrets={"token": SecretState(ORIGIN, reference)})
+
+
+BY_OAUTH = {"token_source": "oauth2", "oauth2__client_id": "erp"}
+OPEN = {"authentication_type": "none", "token_expires_on": None}
+PLANTED: list[tuple[Subject, str, str | None]] = [
+    (subject(sound(base_url="http://a.example", network="internal")), "P-plain-http", "base_url"),
+    (
+        subject(sound(**BY_OAUTH, oauth2__token_url="http://a.example/t")),
+        "P-plain-http",
+        "oauth2.token_url",
+    ),
+    (subject(standing=saw(tls="TLSv1.1")), "P-old-tls", "base_url"),
+    (subject(standing=saw(tls="TLSv1.2")), "P-tls-1-2", "base_url"),
+    (subject(sound(tls__minimum_version="1.2")), "P-tls-floor", "tls.minimum_version"),
+    (subject(standing=saw(certificate_ends=NOW - DAY)), "P-certificate-1", "base_url"),
+    (subject(standing=saw(certificate_ends=NOW + 0.9 * DAY)), "P-certificate-1", "base_url"),
+    (subject(standing=saw(certificate_ends=NOW + 6 * DAY)), "P-certificate-7", "base_url"),
+    (subject(standing=saw(certificate_ends=NOW + 29 * DAY)), "P-certificate-30", "base_url"),
+    (subject(set_at={"token": NOW - 366 * DAY}), "P-old-secret", "token"),
+    (subject(shared={"token": "shop"}), "P-shared-secret", "token"),
+    (
+        subject(standing=replace(TESTED, expires_on=date(2027, 2, 1))),
+        "P-token-ends",
+        "token_expires_on",
+    ),
+    (subject(endless=True), "P-no-expiry", "token_expires_on"),
+    (subject(sound(**OPEN)), "P-unprotected", "authentication_type"),
+    (
+        subject(sound(authentication_type="basic", username="u")),
+        "P-basic-where-bearer",
+        "authentication_type",
+    ),
+    (
+        subject(sound(headers=(HeaderRow("X-API-Key", "k", secret=False),))),
+        "P-secret-in-clear",
+        "header:X-API-Key",
+    ),
+    (subject(sound(oauth2__extra={"api_key": "7"})), "P-secret-in-clear", "oauth2.extra"),
+    (
+        subject(sound(verification__test_path="/me?page=1&api_key=7")),
+        "P-key-in-query",
+        "verification.test_path",
+    ),
+    (subject(referenced("sk_live_51H8abc")), "P-key-as-reference", "token"),
+    (subject(referenced("q8ZkP2vXw7LmN4tR9sYb")), "P-key-as-reference", "token"),
+    (
+        subject(sound(limits__requests_per_minute=None)),
+        "P-no-rate-limit",
+        "limits.requests_per_minute",
+    ),
+    (subject(sound(active=False)), "P-inactive-secret", "active"),
+    (
+        subject(standing=replace(TESTED, verified_at=None)),
+        "P-never-verified",
+        "verification.test_path",
+    ),
+    (subject(used_at=NOW - 91 * DAY), "P-unused", None),
+    (subject(failed=True), "P-failing", None),
+    (subject(standing=replace(TESTED, cause="invalid_credentials")), "P-failing", None),
+]
+WELL = Premises(NOW, Policy())
+BROKEN: list[tuple[Premises, str]] = [
+    (replace(WELL, storage=False), "P-database"),
+    (replace(WELL, key_readable=True), "P-key-readable"),
+    (replace(WELL, sealed=True), "P-sealed"),
+    (replace(WELL, readable=("data",)), "P-files-readable"),
+    (replace(WELL, scripts_locked=False), "P-scripts"),
+    (replace(WELL, tls_library="OpenSSL 1.0.2"), "P-tls-library"),
+    (replace(WELL, first_bad="k.p:7"), "P-audit-broken"),
+    (replace(WELL, tail=3), "P-audit-tail"),
+    (replace(WELL, oldest=NOW - 402 * DAY), "P-audit-kept"),
+]
+
+
+@pytest.mark.parametrize(("planted", "check", "field"), PLANTED)
+def test_a_planted_weakness_is_found_and_nothing_else(
+    planted: Subject, check: str, field: str | None
+) -> None:
+    (found,) = posture_of(planted)
+    assert (found.id, found.field) == (check, field)
+    assert found.hint
+
+
+@pytest.mark.parametrize(("planted", "check"), BROKEN)
+def test_a_weakness_of_the_installation_is_found_and_nothing_else(
+    planted: Premises, check: str
+) -> None:
+    assert [found.id for found in premises_of(planted)] == [check]
+
+
+def test_every_check_has_a_weakness_that_it_finds() -> None:
+    assert {check.id for check in CHECKS} == {check for _, check, _ in PLANTED}
+    assert {check.id for check in INSTALLATION} == {check for _, check in BROKEN}
+    assert len({check.id for check in EVERY}) == len(EVERY)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        sound(),
+        sound(**BY_OAUTH, oauth2__token_url="https://a.example/t"),
+        sound(**OPEN, no_auth_reason="public_api"),
+        sound(**OPEN, headers=(HeaderRow("X-API-Key", "", secret=True),)),
+        sound(**OPEN, tls__client_certificate="/some/file.pem"),
+        sound(**OPEN, script="def compute_auth_header(sync_line):\n    return {}\n"),
+        sound(**OPEN, network="internal"),
+        referenced("ACME_TOKEN"),
+        referenced("PRODUCTION_ACME_API_KEY_2027"),
+        replace(sound(), secrets={"token": SecretState(ORIGIN, Reference(Store.FILE, "/run/x"))}),
+    ],
+)
+def test_a_sound_configuration_has_no_findings(made: Configuration) -> None:
+    assert posture_of(subject(made)) == []
+
+
+def test_where_nothing_is_known_nothing_is_said() -> None:
+    assert posture_of(subject_of(sound())) == []
+    columns = replace(subject_of(sound()), configuration=None, standing=Standing(0.0, 0.0))
+    assert posture_of(columns) == []
+    assert premises_of(replace(WELL, oldest=NOW - 400 * DAY)) == []
+
+
+def test_the_worst_comes_first() -> None:
+    made = sound(tls__minimum_version="1.2", base_url="http://a.example", network="internal")
+    levels = [f.level for f in posture_of(subject(made, standing=saw(certificate_ends=NOW)))]
+    assert levels == [Level.ERROR, Level.WARNING, Level.NOTICE]
+
+
+def test_a_blocking_check_is_an_error_in_its_environment_only() -> None:
+    policy = parse_policy('secret_days = 5\n[production]\nblocking = ["P-old-secret"]')
+    (found,) = posture_of(subject(policy=policy))
+    assert (found.id, found.level) == ("P-old-secret", Level.ERROR)
+    (found,) = posture_of(subject(sound(environment="test"), policy=policy))
+    assert found.level is Level.WARNING
+
+
+def test_what_the_policy_blocks_is_refused_by_what_a_configuration_says_itself() -> None:
+    policy = parse_policy('[production]\nblocking = ["P-no-rate-limit", "P-never-verified"]')
+    free = sound(limits__requests_per_minute=None)
+    refuse_blocked(Policy(), [free])
+    refuse_blocked(policy, [sound(), replace(free, environment="test"), referenced("sk_live_7")])  # type: ignore[arg-type]
+    with pytest.raises(ConfigError) as caught:
+        refuse_blocked(policy, [sound(), free])
+    assert caught.value.field == "limits.requests_per_minute"
+    assert "the policy for production blocks P-no-rate-limit" in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("secret_days = [", "policy.toml"),
+        ("secret_days = 0", "secret_days"),
+        ("unused_days = true", "unused_days"),
+        ('retention_days = "400"', "retention_days"),
+        ("secret_dais = 10", "secret_dais"),
+        ("blocking = []", "blocking"),
+        ("production = 1", "production.blocking"),
+        ("[test]\nblocks = []", "test.blocking"),
+        ("[test]\nblocking = []\nmore = 1", "test.blocking"),
+        ('[test]\nblocking = ["P-nonsense"]', "test.blocking"),
+        ('[test]\nblocking = ["P-sealed"]', "test.blocking"),
+        ("[test]\nblocking = [{}]", "test.blocking"),
+    ],
+)
+def test_a_policy_that_is_not_understood_is_refused(text: str, field: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_policy(text)
+    assert caught.value.field == field
+    assert caught.value.hint
+
+
+def test_the_policy_is_a_file_and_a_variable_decides_about_retention(tmp_path: Path) -> None:
+    assert read_policy(tmp_path, {}) == Policy()
+    (tmp_path / "config").mkdir()
+    file = tmp_path / "config" / "policy.toml"
+    file.write_text("secret_days = 30\nretention_days = 100\n")
+    assert read_policy(tmp_path, {}) == Policy(secret_days=30, retention_days=100)
+    assert read_policy(tmp_path, {"OUTKEY_RETENTION_DAYS": "7"}).retention_days == 7
+    for wrong in ("0", "-3", "many", "٣"):
+        with pytest.raises(ConfigError):
+            read_policy(tmp_path, {"OUTKEY_RETENTION_DAYS": wrong})
+    file.write_bytes(b"\xff")
+    with pytest.raises(ConfigError):
+        read_policy(tmp_path, {})
+
+
+def test_equal_secrets_have_one_fingerprint_under_a_key_and_another_under_another() -> None:
+    first, second, key = Secret("hunter2"), Secret("hunter2"), b"k" * 32
+    assert first.fingerprint(key) == second.fingerprint(key)
+    assert first.fingerprint(key) != Secret("hunter3").fingerprint(key)
+    assert first.fingerprint(key) != first.fingerprint(b"l" * 32)
+
+
+# ── the doctor ───────────────────────────────────────────────────────────────────────────────
+
+KEY = b"a" * 32
+Event = tuple[float, Outcome | Change]
+
+
+class World:
+    """An installation of fakes, with an audit that tells what it is given."""
+
+    def __init__(self, *configurations: Configuration) -> None:
+        self.registry = MemoryRegistry()
+        for made in configurations:
+            self.registry.add(made)
+        self.secrets, self.scripts = MemorySecrets(), FakeScripts()
+        self.rows, self.checkpoints = MemoryAuditRows(), MemoryCheckpoints()
+        self.premises = WELL
+        self.looked = 0
+
+    def record(self, events: Sequence[Event], stream: str = "k.p", *, signed: bool = True) -> None:
+        bodies = []
+        for at, event in events:
+            facts = {name: getattr(event, name) for name in event.__slots__} | {
+                "at": round(at * 1000)
+            }
+            facts = {n: str(v) if isinstance(v, Tag) else v for n, v in facts.items()}
+            bodies.append((canonical(facts), label_of(facts)))
+        rows = list(chained(KEY, stream, _start(stream), 0, bodies))
+        self.rows.append(rows)
+        if signed:
+            self.checkpoints.append(sign_checkpoint(KEY, rows[-1]))
+
+    def examine(self) -> list[tuple[str, Finding]]:
+        def advance(count: int) -> None:
+            self.looked += count
+
+        audit = self.rows, self.checkpoints, lambda _: KEY
+        doctor = Doctor(self.registry, self.secrets, self.scripts, *audit)
+        return doctor.examine(self.registry.all(), self.premises, iter, advance)
+
+    def ids(self) -> list[tuple[str, str]]:
+        return [(name, finding.id) for name, finding in self.examine()]
+
+
+def _start(stream: str) -> bytes:
+    from outkey.core.chain import chain_start
+
+    return chain_start(KEY, stream)
+
+
+def ended(name: str = "acme", outcome: str = "ok") -> Outcome:
+    return Outcome("1", name, 200, outcome, 5)
+
+
+def verified(world: World, name: str = "acme") -> None:
+    world.registry.put_trial(world.registry.get(name), NOW - DAY, "")
+
+
+REFERENCE = Reference(Store.ENV, "ACME_TOKEN")
+
+
+def referring(name: str = "acme", field: str = "token", **values: object) -> Configuration:
+    made = configuration(name, **soundly(values))
+    state = SecretState(made.binding_of(field), REFERENCE)
+    return replace(made, secrets={field: state})
+
+
+def test_a_fresh_installation_and_a_sound_one_have_no_findings() -> None:
+    assert World().ids() == []
+    world = World(referring())
+    verified(world)
+    world.record([(NOW - 2 * DAY, ended()), (NOW - DAY, ended())])
+    assert world.ids() == []
+    assert world.looked == 1
+
+
+def test_one_secret_in_two_configurations_is_found_in_both_and_named_nowhere() -> None:
+    world = World(*(referring(name) for name in ("a", "b", "c", "d", "e")))
+    world.secrets.values["token"] = "hunter2"
+    found = [f for f in world.examine() if f[1].id == "P-shared-secret"]
+    assert [name for name, _ in found] == ["a", "b", "c", "d", "e"]
+    assert found[0][1].message.endswith("also used by b, c, d and 1 more")
+    assert "hunter2" not in repr(found)
+
+
+def test_what_vouches_for_a_script_is_no_secret_of_anybody() -> None:
+    made = [referring(name) for name in ("a", "b")]
+    seal = SecretState(ORIGIN, set_at=NOW - 1000 * DAY)
+    assert posture_of(subject(replace(sound(active=False), secrets={SEAL: seal}))) == []
+    world = World(*(replace(one, secrets={SEAL: SecretState(ORIGIN, REFERENCE)}) for one in made))
+    world.secrets.values[SEAL] = "the same script"
+    assert {check for _, check in world.ids()} == {"P-never-verified"}
+
+
+def test_an_empty_password_is_nobodys_and_what_does_not_open_is_passed_over() -> None:
+    basic = {"authentication_type": "basic", "username": "u"}
+    world = World(*(referring(name, "password", **basic) for name in ("a", "b")), referring("c"))
+    world.secrets.values["password"] = ""
+    ids = {check for _, check in world.ids()}
+    assert ids == {"P-never-verified"}
+
+
+def test_a_token_that_names_its_end_is_not_endless() -> None:
+    world = World(referring(token_expires_on=None))
+    verified(world)
+    claims = urlsafe_b64encode(json.dumps({"exp": 1_900_000_000}).encode()).decode()
+    world.secrets.values["token"] = f"h.{claims}.s"
+    assert world.ids() == []
+    world.secrets.values["token"] = "opaque"
+    assert world.ids() == [("acme", "P-no-expiry")]
+
+
+def test_a_sealed_installation_opens_nothing_and_verifies_nothing() -> None:
+    world = World(referring("a"), referring("b"))
+    world.secrets.values["token"] = "hunter2"
+    world.premises = replace(WELL, sealed=True)
+    world.record([(NOW - DAY, ended("a"))])
+    world.rows.rows[0] = replace(world.rows.rows[0], mac=b"spoilt")
+    ids = world.ids()
+    assert ids[0] == ("", "P-sealed")
+    assert {check for _, check in ids} == {"P-sealed", "P-never-verified"}
+    assert world.looked == 0
+
+
+def test_a_broken_chain_is_told_with_its_place() -> None:
+    world = World()
+    world.record([(NOW - DAY, ended()), (NOW - DAY, ended())])
+    spoilt: ChainRow = replace(world.rows.rows[1], mac=b"spoilt")
+    world.rows.rows[1] = spoilt
+    (found,) = world.examine()
+    assert (found[0], found[1].id) == ("", "P-audit-broken")
+    assert found[1].message.endswith("at k.p:2")
+
+
+def test_records_that_nobody_signed_for_are_told_once_they_are_settled() -> None:
+    world = World()
+    world.record([(NOW - 5, ended())], signed=False)
+    assert world.ids() == []
+    world.record([(NOW - DAY, ended())], "k.q", signed=False)
+    (found,) = world.examine()
+    assert (found[1].id, found[1].message[-3:]) == ("P-audit-tail", ": 1")
+
+
+def test_records_from_before_the_retention_are_told() -> None:
+    world = World()
+    world.record([(NOW - 500 * DAY, ended()), (NOW, ended())])
+    assert world.ids() == [("", "P-audit-kept")]
+
+
+def made(at: float, tag: Tag = Tag.CONFIGURATION_CREATED) -> Event:
+    return at, Change(tag, "cli:root", "acme")
+
+
+@pytest.mark.parametrize(
+    ("events", "unused"),
+    [
+        ([(NOW - 91 * DAY, ended())], True),
+        ([(NOW - 91 * DAY, ended()), (NOW - 89 * DAY, ended())], False),
+        ([made(NOW - 91 * DAY)], True),
+        ([made(NOW - 89 * DAY)], False),
+        ([(NOW - 91 * DAY, ended("other"))], True),  # the audit began before, and has no record
+        ([(NOW - 89 * DAY, ended("other"))], False),
+        (
+            [
+                (NOW - 91 * DAY, ended()),
+                made(NOW - DAY, Tag.CONFIGURATION_TESTED),
+                (NOW - DAY + 2, ended()),  # a test is no use
+            ],
+            True,
+        ),
+        (
+            [
+                (NOW - 91 * DAY, ended()),
+                made(NOW - DAY, Tag.CONFIGURATION_TESTED),
+                (NOW - DAY + 61, ended()),
+            ],
+            False,
+        ),
+    ],
+)
+def test_what_was_not_used_for_long_is_told(events: list[Event], *, unused: bool) -> None:
+    world = World(referring())
+    verified(world)
+    world.record(events)
+    assert world.ids() == ([("acme", "P-unused")] if unused else [])
+
+
+def test_five_failures_in_a_row_are_told_in_whatever_order_the_streams_come() -> None:
+    world = World(referring())
+    verified(world)
+    failures = [(NOW - second, ended(outcome="timeout")) for second in range(60, 54, -1)]
+    random.Random(7).shuffle(failures)
+    world.record(failures[:3])
+    world.record([(NOW - 70, ended()), *failures[3:]], "k.q")
+    assert world.ids() == [("acme", "P-failing")]
+    world.record([(NOW - 58, ended())], "k.r")
+    assert world.ids() == []
+
+
+class UnlockableScripts(FakeScripts):
+    """A machine whose kernel has no lock."""
+
+    def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
+        super().run(call)
+        raise ScriptFailed
+
+
+def test_the_lock_of_scripts_is_tried_where_a_configuration_has_one() -> None:
+    world = World(referring())
+    verified(world)
+    world.scripts = UnlockableScripts()
+    assert world.ids() == []
+    assert world.scripts.calls == []
+    script = "def compute_auth_header(sync_line):\n    return {}\n"
+    world = World(referring(script=script))
+    verified(world)
+    assert world.ids() == []
+    world.scripts = UnlockableScripts()
+    assert world.ids() == [("", "P-scripts")]
