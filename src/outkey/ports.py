@@ -12,15 +12,30 @@ from outkey.core.audit import Change, Intent, Outcome, Refusal
 from outkey.core.chain import ChainRow, Mark
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.envelope import SealedRow, TokenRow
-from outkey.core.message import Request, Response, Route
+from outkey.core.message import Peer, Request, Response, Route
 from outkey.core.oauth2.token import TokenState
+from outkey.core.origin import Origin
 from outkey.core.pace import Pace
 from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.standing import Summary
+from outkey.core.watch import Habit, Notice
 
 
-class Configurations(Protocol):
+class Refusals(Protocol):
+    """How often in a row the credentials of each configuration were refused."""
+
+    def note_refused(self, name: str) -> int:
+        """Count an answer 401, and return how many there are in a row."""
+
+    def note_accepted(self, name: str) -> None:
+        """Begin to count anew, and end a pause."""
+
+    def pause(self, name: str, at: float) -> None:
+        """Let nothing be sent any more, unless the credentials were replaced meanwhile."""
+
+
+class Configurations(Refusals, Protocol):
     """Where configurations and sync lines are kept."""
 
     def get(self, name: str) -> Configuration:
@@ -90,8 +105,26 @@ class Registry(Configurations, Protocol):
     def put_known_keys(self, keys: dict[str, bytes]) -> None:
         """Keep the check values of these keys as well."""
 
-    def put_trial(self, configuration: Configuration, at: float, cause: str) -> None:
-        """Keep how the last test of this state of a configuration ended; no cause: it works."""
+    def put_trial(
+        self,
+        configuration: Configuration,
+        at: float,
+        cause: str,
+        seen: Mapping[str, object] | None = None,
+    ) -> None:
+        """Keep how the last test of this state of a configuration ended; no cause: it works.
+
+        What was seen of the other side is kept until another test sees something.
+        """
+
+    def resume(self, name: str) -> None:
+        """End a pause, or raise UnknownConfiguration."""
+
+    def due(self, before: float, limit: int) -> list[str]:
+        """Return the names of configurations that could send and whose last test is older.
+
+        The oldest first; what nobody has tested yet is not among them.
+        """
 
     def summaries(self) -> list[Summary]:
         """Return what lists show of every configuration, by name; reads no row and no secret."""
@@ -186,6 +219,9 @@ class Transport(Protocol):
 
     def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for one response."""
+
+    def look(self, origin: Origin, route: Route) -> Peer:
+        """Connect, send nothing, and tell whom the connection leads to."""
 
     def close(self) -> None:
         """Close kept connections; the transport may be used again."""
@@ -294,6 +330,38 @@ class Paces(Protocol):
 
     def advance(self, configuration: str, step: Callable[[Pace], Pace]) -> None:
         """Replace the pace by what the step makes of it, with nobody else in between."""
+
+
+class Watchbook(Protocol):
+    """What the watch reads, what it remembers, and who of all processes does it."""
+
+    def take(self, duty: str, holder: str, seconds: float) -> bool:
+        """Take a duty for some time, or keep it; tell whether nobody else has it."""
+
+    def leave(self, holder: str) -> None:
+        """Give up all duties."""
+
+    def position(self) -> int:
+        """Return the number of the last record that was read; at first the newest one's."""
+
+    def records(self, after: int, limit: int) -> list[dict[str, object]]:
+        """Return the facts of the next records with their ids, oldest first."""
+
+    def habits(self, names: Iterable[str]) -> dict[str, Habit]:
+        """Return what is known of these configurations."""
+
+    def open_notices(self) -> list[Notice]:
+        """Return the notices that are open, oldest first."""
+
+    def turn(self, position: int, habits: Mapping[str, Habit], notices: Iterable[Notice]) -> None:
+        """Keep how far was read and what is known now, open and close notices; all or nothing."""
+
+
+class Messenger(Protocol):
+    """A way to tell people of notices."""
+
+    def tell(self, notices: Sequence[Notice]) -> None:
+        """Tell what has opened and what has recovered; best effort, never raises."""
 
 
 class Processes(Protocol):

@@ -366,8 +366,9 @@ def test_a_test_is_recorded_and_its_end_kept() -> None:
     assert isinstance(registry, MemoryRegistry)
     desk = Desk(registry, Office().secrets, world.audit, "tester")
     assert desk.test(world.gateway, "acme").ok
+    seen = {"tls": "TLSv1.3", "certificate_ends": None, "clock_offset": 0}
     assert registry.summaries()[0].standing == Standing(
-        1_800_000_000.0, 1_800_000_000.0, current=True
+        1_800_000_000.0, 1_800_000_000.0, current=True, seen=seen
     )
     status[0] = 503
     assert desk.test(world.gateway, "acme").cause == "server_error"

@@ -8,9 +8,7 @@ import os
 import ssl
 import time
 from collections import OrderedDict, deque
-from typing import NamedTuple
-
-from urllib3.connection import HTTPConnection
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.message import Route
@@ -23,26 +21,42 @@ IDLE_SECONDS = 45.0
 IDLE_SECONDS_UNREPEATABLE = 4.0
 
 
-class Kept(NamedTuple):
+class Connection(Protocol):
+    """What the pool has to know of a connection."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it is open, and has nothing to read."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+AnyConnection = TypeVar("AnyConnection", bound=Connection)
+
+
+class Kept(NamedTuple, Generic[AnyConnection]):
     """An open connection, the address it leads to and the TLS settings it was made with."""
 
-    connection: HTTPConnection
+    connection: AnyConnection
     address: str
     context: ssl.SSLContext | None
 
 
-class ConnectionPool:
+class ConnectionPool(Generic[AnyConnection]):
     """Keeps idle connections; when there are too many, the least recently used ones go."""
 
     def __init__(self) -> None:
         self._lock = ProcessLock()
-        self._idle: OrderedDict[tuple[str, Origin], deque[tuple[Kept, float]]] = OrderedDict()
+        self._idle: OrderedDict[tuple[str, Origin], deque[tuple[Kept[AnyConnection], float]]] = (
+            OrderedDict()
+        )
         self._count = 0
         self._process = os.getpid()
 
     def take(
         self, route: Route, origin: Origin, context: ssl.SSLContext | None, *, repeatable: bool
-    ) -> Kept | None:
+    ) -> Kept[AnyConnection] | None:
         """Return a live connection to one of the vetted addresses with these TLS settings."""
         self._forget_parent()
         oldest = time.monotonic() - (IDLE_SECONDS if repeatable else IDLE_SECONDS_UNREPEATABLE)
@@ -55,7 +69,7 @@ class ConnectionPool:
             kept.connection.close()
         return None
 
-    def keep(self, partition: str, origin: Origin, kept: Kept) -> None:
+    def keep(self, partition: str, origin: Origin, kept: Kept[AnyConnection]) -> None:
         """Put a connection aside after a complete exchange."""
         with self._lock:
             queue = self._idle.setdefault((partition, origin), deque())
@@ -75,7 +89,7 @@ class ConnectionPool:
             for kept, _ in queue:
                 kept.connection.close()
 
-    def _pop(self, key: tuple[str, Origin]) -> tuple[Kept, float] | None:
+    def _pop(self, key: tuple[str, Origin]) -> tuple[Kept[AnyConnection], float] | None:
         with self._lock:
             queue = self._idle.get(key)
             if not queue:
@@ -86,7 +100,7 @@ class ConnectionPool:
                 del self._idle[key]
             return found
 
-    def _evict(self) -> Kept:
+    def _evict(self) -> Kept[AnyConnection]:
         key, queue = next(iter(self._idle.items()))
         kept, _ = queue.popleft()
         if not queue:

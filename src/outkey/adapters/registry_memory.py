@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from uuid import uuid4
@@ -87,6 +87,8 @@ class MemoryRegistry:
                 configuration,
                 version=before.version + 1,
                 revision=before.revision + 1,
+                refused=0,
+                paused_at=None,
                 secrets={
                     n: s for n, s in known.items() if not n.startswith("header:") or n in rows
                 },
@@ -137,7 +139,7 @@ class MemoryRegistry:
         with self._lock:
             kept = self.get(name)
             secrets = {known: state for known, state in kept.secrets.items() if known != field}
-            self._configurations[name] = replace(kept, secrets=secrets, revision=kept.revision + 1)
+            self._change_secrets(kept, secrets)
             for row in [key for key in self._sealed if key[:2] == (kept.record, field)]:
                 self._drop(*row)
 
@@ -150,8 +152,7 @@ class MemoryRegistry:
             if state is None or state.version != version:
                 raise EditConflict
             del self._pending[kept.record, field]
-            secrets = {**kept.secrets, field: state}
-            self._configurations[name] = replace(kept, secrets=secrets, revision=kept.revision + 1)
+            self._change_secrets(kept, {**kept.secrets, field: state})
             current = before.version if before else 0
             for row in [key for key in self._sealed if key[:2] == (kept.record, field)]:
                 if row[2] not in {current, version}:
@@ -188,13 +189,51 @@ class MemoryRegistry:
         """Keep the check values of these keys as well."""
         self._known_keys = keys | self._known_keys
 
-    def put_trial(self, configuration: Configuration, at: float, cause: str) -> None:
+    def put_trial(
+        self,
+        configuration: Configuration,
+        at: float,
+        cause: str,
+        seen: Mapping[str, object] | None = None,
+    ) -> None:
         """Keep how the last test of this state of a configuration ended."""
         record = configuration.record
         before, _ = self._trials.get(record, (Standing(), 0))
         verified = before.verified_at if cause else at
-        if self.get(configuration.name).revision == configuration.revision:
-            self._trials[record] = Standing(at, verified, cause), configuration.revision
+        if self.get(configuration.name).revision != configuration.revision:
+            return
+        ended = Standing(at, verified, cause, seen=seen or before.seen)
+        self._trials[record] = ended, configuration.revision
+        if not cause:
+            self.note_accepted(configuration.name)
+
+    def note_refused(self, name: str) -> int:
+        """Count an answer 401, and return how many there are in a row."""
+        return self._count(name, lambda kept: replace(kept, refused=kept.refused + 1))
+
+    def note_accepted(self, name: str) -> None:
+        """Begin to count anew, and end a pause."""
+        self._count(name, lambda kept: replace(kept, refused=0, paused_at=None))
+
+    def pause(self, name: str, at: float) -> None:
+        """Let nothing be sent any more, unless the credentials were replaced meanwhile."""
+        self._count(
+            name,
+            lambda kept: replace(kept, paused_at=kept.paused_at or at) if kept.refused else kept,
+        )
+
+    def resume(self, name: str) -> None:
+        """End a pause, or raise UnknownConfiguration."""
+        self.note_accepted(self.get(name).name)
+
+    def due(self, before: float, limit: int) -> list[str]:
+        """Return the names of those that could send and whose last test is older."""
+        found = [
+            (listed.standing.tested_at, listed.name)
+            for listed in self.summaries()
+            if listed.standing.is_due(before)
+        ]
+        return [name for _, name in sorted(found)][:limit]
 
     def summaries(self) -> list[Summary]:
         """Return what lists show of every configuration, by name."""
@@ -208,9 +247,24 @@ class MemoryRegistry:
             needs_secret=needs_secret(kept),
             stores_secret=stores_secret(kept),
             expires_on=kept.expires_on,
+            refused=kept.refused,
+            paused_at=kept.paused_at,
+            active=kept.active,
         )
         facts = (str(kept.authentication_type), str(kept.environment), str(kept.network))
         return Summary(kept.name, kept.base_url, *facts, standing)
+
+    def _change_secrets(self, kept: Configuration, secrets: Mapping[str, SecretState]) -> None:
+        self._configurations[kept.name] = replace(
+            kept, secrets=secrets, revision=kept.revision + 1, refused=0, paused_at=None
+        )
+
+    def _count(self, name: str, step: Callable[[Configuration], Configuration]) -> int:
+        with self._lock:
+            if name not in self._configurations:
+                return 0
+            counted = self._configurations[name] = step(self._configurations[name])
+            return counted.refused
 
     def _drop(self, record: str, field: str, version: int) -> None:
         self._sealed.pop((record, field, version), None)

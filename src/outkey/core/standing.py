@@ -1,6 +1,7 @@
 """How a configuration stands: what its secrets, its expiry date and its last test say together."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -16,6 +17,7 @@ class Status(StrEnum):
     NEEDS_SECRET = "needs_secret"  # noqa: S105 - the name of a status
     REAUTHORIZATION_NEEDED = "reauthorization_needed"
     SEALED = "sealed"
+    PAUSED = "paused"
     EXPIRED = "expired"
     FAILING = "failing"
     EXPIRING_SOON = "expiring_soon"
@@ -38,6 +40,16 @@ class Standing:
     stores_secret: bool = False
     needs_person: bool = False
     expires_on: date | None = None
+    refused: int = 0  # answers 401 in a row
+    paused_at: float | None = None
+    active: bool = True
+    seen: Mapping[str, object] = field(default_factory=dict)  # of the other side, by the last test
+
+    def is_due(self, before: float) -> bool:
+        """Tell whether it could be tested, and was tested before that moment."""
+        hindered = self.needs_secret or self.needs_person or self.paused_at is not None
+        old = self.tested_at is not None and self.tested_at < before
+        return old and self.active and not hindered
 
     def status(self, *, now: float, sealed: bool) -> Status:
         """Return the status to show."""
@@ -49,6 +61,7 @@ class Standing:
             Status.REAUTHORIZATION_NEEDED: self.needs_person
             or (self.current and self.cause == Cause.REAUTHORIZATION_NEEDED),
             Status.SEALED: sealed and self.stores_secret,
+            Status.PAUSED: self.paused_at is not None,
             Status.EXPIRED: ends < today,
             Status.FAILING: self.current and bool(self.cause),
             Status.EXPIRING_SOON: ends <= soon,

@@ -15,10 +15,13 @@ from outkey.core.diagnosis import Diagnosis, diagnose
 from outkey.core.errors import Cause, EgressDenied, OutkeyError, RateLimited, TimedOut
 from outkey.core.headers import compose
 from outkey.core.message import Request, Response, Route
+from outkey.core.origin import Origin
 from outkey.core.secret import Secret
+from outkey.engine.brake import Brake
 from outkey.engine.drive import Conclude, Steps, intend, resolve, transmit
 from outkey.engine.egress import Egress, is_address
 from outkey.engine.held_tokens import HeldTokens
+from outkey.engine.offsets import ClockOffsets
 from outkey.ports import Clock, Permits, Scripts, Secrets, Signer, Tokens
 
 DNS_SECONDS = 5.0
@@ -51,6 +54,8 @@ class Sender:
     signer: Signer
     scripts: Scripts
     held: HeldTokens = field(default_factory=HeldTokens)
+    offsets: ClockOffsets = field(default_factory=ClockOffsets)
+    brake: Brake = field(default_factory=Brake)
 
     def opener(self, configuration: Configuration) -> SecretOpener:
         """Return what opens this configuration's secrets, if they belong to its origin."""
@@ -60,6 +65,20 @@ class Sender:
         """Open a secret that was entered for the origin that requests go to."""
         configuration.refuse_unbound(secret)
         return self.secrets.open(configuration, secret)
+
+    def moment(self, configuration: Configuration, origin: Origin) -> float:
+        """Return the time to write into what this origin will compare with its clock."""
+        return self.clock.now() + self.shift(configuration, origin)
+
+    def shift(self, configuration: Configuration, origin: Origin) -> int:
+        """Return how far from our clock this configuration's timestamps are to be."""
+        return self.offsets.of(origin) if configuration.verification.follow_clock else 0
+
+    def route_of(self, configuration: Configuration) -> Steps[Route]:
+        """Return the way to the Base URL, for whoever only wants to look."""
+        limits = configuration.limits
+        trip = Trip(self.clock.monotonic() + limits.total_timeout, MEBIBYTE)
+        return (yield from self._route(configuration, configuration.base.origin, trip))
 
     def permit(self, configuration: Configuration, patience: float) -> float:
         """Take a permit and return the seconds to wait for it, or refuse."""
@@ -76,7 +95,7 @@ class Sender:
     def carry(self, configuration: Configuration, request: Request, trip: Trip) -> Steps[Response]:
         """Carry a request to its destination and return the diagnosed answer."""
         request = request.with_headers(compose(request.headers))
-        route = yield from self._route(configuration, request, trip)
+        route = yield from self._route(configuration, request.origin, trip)
         tag = Tag.TOKEN_INTENT if trip.for_token else Tag.SEND_INTENT
         intent = intent_of(configuration, trip.line, request, trip.retry, tag)
         trip.attempt = yield from intend(intent)
@@ -89,6 +108,7 @@ class Sender:
             trip.concluded = error
             yield Conclude(self._outcome(configuration, trip, 0, str(error.code), started))
             raise
+        self.offsets.note(request.origin, response, self.clock)
         found = self._diagnosis(configuration, response, trip)
         cause, remedy = (found.cause, found.remedy) if found else (None, None)
         outcome = self._outcome(configuration, trip, response.status, cause or "ok", started)
@@ -104,9 +124,8 @@ class Sender:
             return None if response.status < 300 else Diagnosis(Cause.TOKEN_ENDPOINT, "")
         return diagnose(response, configuration, now=self.clock.now())
 
-    def _route(self, configuration: Configuration, request: Request, trip: Trip) -> Steps[Route]:
+    def _route(self, configuration: Configuration, origin: Origin, trip: Trip) -> Steps[Route]:
         """Vet every address of the destination; the transport may connect to these only."""
-        origin = request.origin
         if configuration.network is Network.PUBLIC and origin.scheme != "https":
             raise EgressDenied(
                 f"{origin} is plain http, which is not allowed on the public internet"

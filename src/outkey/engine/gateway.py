@@ -11,11 +11,12 @@ from outkey.core.choices import Grant, Network
 from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError
 from outkey.core.field_kinds import check_method
-from outkey.core.message import Response, ResponseHeaders
+from outkey.core.message import Peer, Response, ResponseHeaders
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.origin import Params
 from outkey.core.schemes.oauth2 import is_rejected
 from outkey.core.secret import Secret
+from outkey.engine.brake import Brake
 from outkey.engine.carry import Sender
 from outkey.engine.discover import discover
 from outkey.engine.drive import World, drive
@@ -85,6 +86,7 @@ class Gateway:
             ports.tokens,
             ports.signer,
             ports.scripts,
+            brake=Brake(ports.configurations),
         )
 
     def send(  # noqa: PLR0913 - the parts of a request, all by keyword
@@ -139,19 +141,30 @@ class Gateway:
         return preview(self.sender, call)
 
     def test(self, configuration: str) -> Report:
-        """Test a configuration step by step; at most one request is sent."""
+        """Test a configuration step by step; at most one request with credentials is sent."""
         return self.trial(self._configurations.get(configuration)).run()
 
     def trial(self, configuration: Configuration, draft: Draft | None = None) -> Trial:
         """Return a test of a configuration; one that is not kept yet has secrets of its own."""
-        sender = self.sender
+        sender = replace(self.sender, brake=replace(self.sender.brake, stops=False))
         if draft is not None:
-            sender = replace(sender, secrets=draft.secrets, tokens=draft.tokens, held=HeldTokens())
+            sender = replace(sender, secrets=draft.secrets, tokens=draft.tokens)
+            sender = replace(sender, held=HeldTokens(), brake=Brake())
         once = replace(configuration, limits=replace(configuration.limits, retries=0))
         ready = self._token_desk(sender, once).ready
         if draft is not None and once.oauth2.grant is not Grant.CLIENT_CREDENTIALS:
             ready = _refuse_unkept
-        return Trial(sender, once, lambda call: drive(exchange(sender, call), self._world), ready)
+        return Trial(
+            sender,
+            once,
+            lambda call: drive(exchange(sender, call), self._world),
+            ready,
+            lambda: self._look(sender, once),
+        )
+
+    def _look(self, sender: Sender, configuration: Configuration) -> Peer:
+        route = drive(sender.route_of(configuration), self._world)
+        return self._transport.look(configuration.base.origin, route)
 
     def token(self, configuration: str | Configuration) -> TokenDesk:
         """Return the desk where people look after a configuration's token."""
@@ -176,16 +189,20 @@ class Gateway:
         method: str,
         url: str,
         present: Iterable[str],
+        *,
+        body: bytes | None = b"",
         rejected: Loan | None = None,
     ) -> Loan:
         """Return the credentials for a request that another HTTP client will carry.
 
-        `present` are the names of the headers it has already. Report its end to `settle`. Where
-        the API refused a loan's token, name that loan, and the token of the next one is another.
+        `present` are the names of the headers it has already; a `body` that is not at hand is
+        None. Report its end to `settle`. Where the API refused a loan's token, name that loan,
+        and the token of the next one is another.
         """
         found = self._configurations.get(configuration)
         token = rejected.token if rejected else None
-        return drive(lend(self.sender, found, method, url, present, token), self._world)
+        steps = lend(self.sender, found, method, url, present, body=body, rejected=token)
+        return drive(steps, self._world)
 
     def settle(self, loan: Loan, status: int, headers: Iterable[tuple[str, str]] = ()) -> bool:
         """Record how a request with lent credentials ended; status 0 means without an answer.
@@ -193,9 +210,13 @@ class Gateway:
         Tell whether the answer refuses the token, so that a loan with another is worth a try.
         """
         self._world.audit.conclude(loan.outcome(status, self.sender.clock.monotonic()))
-        if loan.token is None or not status:
+        if not status:
             return False
         configuration = self._configurations.get(loan.configuration)
+        if loan.token is None or status != 401:  # that one is renewed first
+            self.sender.brake.learn(configuration, status, self.sender.clock.now())
+        if loan.token is None:
+            return False
         if status < 400:
             TokenKeeper(self.sender, configuration).accepted()
         return is_rejected(Response(status, ResponseHeaders(tuple(headers))), configuration)

@@ -37,11 +37,16 @@ def exchange(sender: Sender, call: Call) -> Steps[Response]:
     exchanged = _Exchange(sender, call)
     try:
         refuse_unsendable(call.configuration)
-        return (yield from exchanged.redirects())
+        sender.brake.refuse_paused(call.configuration)
+        response = yield from exchanged.redirects()
     except OutkeyError as error:
         if error is not exchanged.trip.concluded:
             yield Refuse(exchanged.refusal(error))
         raise
+    # A token that could be renewed says nothing; it is the renewed one that must be refused.
+    if response.status != 401 or exchanged.renewed or not call.configuration.uses_oauth2:
+        sender.brake.learn(call.configuration, response.status, sender.clock.now())
+    return response
 
 
 class _Exchange:
@@ -53,6 +58,7 @@ class _Exchange:
         self._configuration = call.configuration
         self._limits = call.configuration.limits
         self._keeper = TokenKeeper(sender, call.configuration)
+        self.renewed = False  # whether the last request carried a token that replaced a refused one
         self.trip = Trip(
             deadline=sender.clock.monotonic() + self._limits.total_timeout,
             response_bytes=self._limits.response_mebibytes * MEBIBYTE,
@@ -78,7 +84,7 @@ class _Exchange:
         self.trip.retry = 0
         while True:
             if wait := self._sender.permit(self._configuration, self._time_left()):
-                yield Wait(wait)
+                yield from self._waited(wait)
             retry = self.trip.retry
             try:
                 response = yield from self._attempt(request)
@@ -92,8 +98,12 @@ class _Exchange:
                 wait = self._asked_to_wait(response, retry)
                 if retry == retries or wait >= self._time_left():
                     return response
-            yield Wait(wait)
+            yield from self._waited(wait)
             self.trip.retry += 1
+
+    def _waited(self, seconds: float) -> Steps[None]:
+        yield Wait(seconds)
+        self._sender.brake.refuse_paused_since(self._configuration)
 
     def _attempt(self, request: Request) -> Steps[Response]:
         """Run the scheme's flow, doing what each of its steps asks for."""
@@ -123,7 +133,9 @@ class _Exchange:
                 return response
             case NeedToken(rejected, sure):
                 wish = Wish(rejected, sure, self.trip.deadline)
-                return (yield from self._keeper.get(wish))
+                token = yield from self._keeper.get(wish)
+                self.renewed = rejected is not None and token.value != rejected.value
+                return token
             case NeedProof(request, token):
                 return self._keeper.proof(request, token)
             case RunScript(request):

@@ -5,6 +5,7 @@ They are used like those of `contracts`.
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from itertools import groupby
@@ -30,6 +31,7 @@ from outkey.core.errors import (
 )
 from outkey.core.reference import parse_reference
 from outkey.core.standing import Standing
+from outkey.core.watch import Habit, Notice, Sign
 from outkey.ports import (
     AuditRows,
     Checkpoints,
@@ -37,6 +39,7 @@ from outkey.ports import (
     Permits,
     Processes,
     Registry,
+    Watchbook,
 )
 
 _KEY = b"k" * 32
@@ -347,6 +350,84 @@ class RegistryContract(ABC):
         registry.replace(made)
         assert not standing(registry).current
 
+    def test_what_a_test_saw_is_kept_until_another_sees_something(self) -> None:
+        registry = self.make()
+        made = registry.add(_configuration())
+        registry.put_trial(made, 10.0, "", {"tls": "TLSv1.2", "offered": ["basic"]})
+        registry.put_trial(made, 20.0, "dns")
+        assert standing(registry).seen == {"tls": "TLSv1.2", "offered": ["basic"]}
+        registry.put_trial(made, 30.0, "", {"tls": "TLSv1.3"})
+        assert standing(registry).seen == {"tls": "TLSv1.3"}
+
+    def test_refusals_are_counted_until_one_is_accepted(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        assert [registry.note_refused("contract") for _ in range(3)] == [1, 2, 3]
+        assert (registry.get("contract").refused, standing(registry).refused) == (3, 3)
+        registry.pause("contract", 70.0)
+        registry.pause("contract", 80.0)
+        assert registry.get("contract").paused
+        assert registry.find(["contract"])["contract"].paused
+        assert standing(registry).paused_at == 70.0
+        registry.note_accepted("contract")
+        found = registry.get("contract")
+        assert (found.refused, found.paused) == (0, False)
+        registry.note_refused("contract")
+        registry.pause("contract", 90.0)
+        registry.resume("contract")
+        assert standing(registry) == Standing()
+
+    def test_what_is_gone_is_neither_counted_nor_resumed(self) -> None:
+        registry = self.make()
+        assert registry.note_refused("nobody") == 0
+        registry.note_accepted("nobody")
+        registry.pause("nobody", 1.0)
+        with pytest.raises(UnknownConfiguration):
+            registry.resume("nobody")
+
+    def test_another_secret_an_edit_or_a_good_test_ends_a_pause(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+
+        def paused_after(change: Callable[[], object]) -> bool:
+            registry.note_refused("contract")
+            registry.pause("contract", 70.0)
+            assert registry.get("contract").paused
+            change()
+            found = registry.get("contract")
+            assert found.paused == bool(found.refused)
+            return found.paused
+
+        state = SecretState("https://contract.example:443")
+        assert not paused_after(lambda: put(registry, "token", state, _sealed("k1")))
+        assert not paused_after(lambda: registry.clear_secret("contract", "token"))
+        assert not paused_after(lambda: registry.replace(registry.get("contract")))
+        assert not paused_after(lambda: registry.put_trial(registry.get("contract"), 1.0, ""))
+        assert paused_after(lambda: registry.put_trial(registry.get("contract"), 1.0, "timeout"))
+
+    def test_a_late_refusal_of_the_old_secret_does_not_pause_the_new_one(self) -> None:
+        registry = self.make()
+        registry.add(_configuration())
+        registry.note_refused("contract")
+        put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+        registry.pause("contract", 70.0)
+        assert not registry.get("contract").paused
+
+    def test_due_are_those_that_could_send_and_were_tested_before(self) -> None:
+        registry = self.make()
+        for name in ("old", "older", "new", "untested", "paused", "off", "unset"):
+            values = {"base_url": "https://contract.example", "active": name != "off"}
+            if name == "unset":
+                values["authentication_type"] = "bearer"
+            made = registry.add(build(name, values))
+            moments = {"older": 5.0, "new": 100.0}
+            if name != "untested":
+                registry.put_trial(made, moments.get(name, 10.0), "timeout")
+        registry.note_refused("paused")
+        registry.pause("paused", 20.0)
+        assert registry.due(50.0, 10) == ["older", "old"]
+        assert registry.due(50.0, 1) == ["older"]
+
     def test_ciphertexts_are_counted_found_and_swapped_by_their_key(self) -> None:
         registry = self.make()
         record = registry.add(_configuration()).record
@@ -390,6 +471,56 @@ def _name(key: str) -> str:
 
 def _configuration() -> Configuration:
     return build("contract", {"base_url": "https://contract.example"})
+
+
+class WatchbookContract(ABC):
+    """What every watchbook promises."""
+
+    @abstractmethod
+    def make(self) -> tuple[Watchbook, AuditRows]:
+        """Return an empty book, and the table that it reads."""
+
+    def test_a_duty_is_one_holders_until_it_leaves_or_its_time_ends(self) -> None:
+        book, _ = self.make()
+        assert book.take("watch", "one", 60.0)
+        assert not book.take("watch", "two", 60.0)
+        assert book.take("watch", "one", 60.0)
+        assert book.take("another", "two", -1.0)
+        assert book.take("another", "one", 60.0)
+        book.leave("one")
+        assert book.take("watch", "two", 60.0)
+
+    def test_records_are_read_from_where_the_last_turn_ended(self) -> None:
+        book, rows = self.make()
+        rows.append(_rows_at("k.a", 1, 2))
+        start = book.position()
+        assert book.records(start, 10) == []
+        book.turn(start, {}, [])
+        rows.append(_rows_at("k.b", 3, 4, 5))
+        assert book.position() == start
+        first = book.records(start, 2)
+        assert [facts["at"] for facts in first] == [3, 4]
+        last = int(str(first[-1]["id"]))
+        assert [facts["at"] for facts in book.records(last, 2)] == [5]
+        book.turn(last, {}, [])
+        assert book.position() == last
+
+    def test_habits_come_back_and_are_replaced(self) -> None:
+        book, _ = self.make()
+        usual = Habit(("https://a.example",), {500: 3}, 2)
+        book.turn(0, {"a": usual, "b": Habit()}, [])
+        book.turn(0, {"b": Habit(refused=7)}, [])
+        assert book.habits(["a", "b", "c"]) == {"a": usual, "b": Habit(refused=7)}
+
+    def test_a_notice_opens_once_and_can_open_again_after_it_closed(self) -> None:
+        book, _ = self.make()
+        sign, other = Sign("S-failing", "a"), Sign("S-host-failing", "", "https://a.example")
+        book.turn(0, {}, [Notice(sign, 10.0), Notice(other, 11.0)])
+        assert book.open_notices() == [Notice(sign, 10.0), Notice(other, 11.0)]
+        book.turn(0, {}, [Notice(sign, 10.0, 20.0)])
+        assert book.open_notices() == [Notice(other, 11.0)]
+        book.turn(0, {}, [Notice(sign, 30.0)])
+        assert book.open_notices() == [Notice(other, 11.0), Notice(sign, 30.0)]
 
 
 class PermitsContract(ABC):

@@ -20,7 +20,8 @@ from outkey.core.errors import (
     SecretMissing,
     TimedOut,
 )
-from outkey.core.message import Request, Response, Route
+from outkey.core.message import Peer, Request, Response, Route
+from outkey.core.origin import Origin
 from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway, Ports
@@ -79,6 +80,7 @@ class FakeTransport:
     delay: float = 0.0
     clock: FakeClock | None = None
     sent: list[tuple[Request, Route]] = field(default_factory=list)
+    peer: Peer | OutkeyError | None = None
 
     def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for the next answer."""
@@ -93,6 +95,12 @@ class FakeTransport:
         if len(answer.body) > route.response_bytes:
             raise ResponseTooLarge
         return answer
+
+    def look(self, origin: Origin, route: Route) -> Peer:
+        """Tell what the test says of the other side."""
+        if isinstance(self.peer, OutkeyError):
+            raise self.peer
+        return self.peer or Peer(route.addresses[0], "TLSv1.3" if origin.scheme == "https" else "")
 
     def close(self) -> None:
         """Keep nothing, close nothing."""

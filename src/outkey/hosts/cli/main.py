@@ -5,7 +5,7 @@ import os
 import re
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,24 +15,28 @@ from outkey.core.audit import Change, Tag
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.headers import tidy_token, tidy_value
 from outkey.core.message import Response, ResponseHeaders
+from outkey.hosts.cli.doctor import doctor
 from outkey.hosts.cli.given import read_data, read_secret, read_text, split_header
-from outkey.hosts.cli.home import AsJson, desk_of, installation
+from outkey.hosts.cli.home import AsJson, Name, desk_of, installation
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import (
     ask_first,
     exit_code_of,
     finding_facts,
     progress_bar,
-    report_exit_code,
     say,
     say_error,
     say_findings,
     say_json,
     say_table,
 )
+from outkey.hosts.cli.people import people_app
 from outkey.hosts.cli.scripts import scripts_app
 from outkey.hosts.cli.shown import facts_of, mark_of, response_facts, rows_of, say_response, summary
+from outkey.hosts.cli.spar import spar_app
+from outkey.hosts.cli.testing import try_out
 from outkey.hosts.cli.tokens import tokens_app
+from outkey.hosts.cli.watch import add_commands
 
 if TYPE_CHECKING:
     from outkey.hosts.installation import Installation
@@ -49,13 +53,16 @@ secret_app = typer.Typer(
 app.add_typer(secret_app, name="secret")
 app.add_typer(keys_app, name="keys")
 app.add_typer(audit_app, name="audit")
+app.add_typer(people_app, name="people")
 app.add_typer(tokens_app, name="token")
 app.add_typer(scripts_app, name="script")
+app.add_typer(spar_app, name="spar")
+app.command("test")(try_out)
+app.command()(doctor)
+add_commands(app)
 
 # Typer carries its own copy of Click, and this is where its base class is public.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
-
-Name = Annotated[str, typer.Argument(help="the configuration's name")]
 
 
 def main() -> None:
@@ -277,29 +284,6 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
     else:
         say_response(response, include=include)
     return 0 if response.cause is None else 1
-
-
-@app.command("test")
-def try_out(name: Name, *, as_json: AsJson = False) -> int:
-    """Test a configuration step by step, with cause and remedy."""
-    here = installation()
-    report = desk_of(here).test(here.gateway, name)
-    if as_json:
-        facts = asdict(report)
-        del facts["error"]
-        facts["findings"] = [finding_facts(finding, name) for finding in report.findings]
-        say_json(facts)
-    else:
-        say_table(
-            ("", "Step", "Detail", "ms"),
-            (("ok" if s.ok else "FAILED", s.step, s.detail, s.ms) for s in report.steps),
-        )
-        if report.cause is None:
-            say(f"{name} works")
-        else:
-            say(f"cause: {report.cause}\nremedy: {report.remedy}")
-        say_findings((name, finding) for finding in report.findings)
-    return report_exit_code(report)
 
 
 @app.command()

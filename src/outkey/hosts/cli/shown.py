@@ -19,6 +19,7 @@ _MARKS = {
     Status.FAILING: "red",
     Status.EXPIRED: "red",
     Status.SEALED: "red",
+    Status.PAUSED: "red",
     Status.NEVER_TESTED: "dim",
 }
 

@@ -12,7 +12,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from outkey.hosts.django import models
-from outkey.hosts.django.pages import configurations, lines, overview, scripts, tokens
+from outkey.hosts.django.pages import (
+    configurations,
+    fixes,
+    lines,
+    overview,
+    posture,
+    scripts,
+    tokens,
+)
 
 View = Callable[..., HttpResponseBase]
 
@@ -64,6 +72,7 @@ class ConfigurationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not gen
                 view(pages.preview_panel),
                 name="outkey_configuration_preview",
             ),
+            path("<uuid:record>/fix/", view(fixes.fix_panel), name="outkey_configuration_fix"),
             path("script/", view(scripts.run_panel), name="outkey_script_run_new"),
             path("<uuid:record>/script/", view(scripts.run_panel), name="outkey_script_run"),
             *self._token_urls(),
@@ -93,6 +102,7 @@ class AuditAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at 
             path("", view(overview.audit_page), name="outkey_auditrecord_changelist"),
             path("verify/", view(overview.audit_verify), name="outkey_audit_verify"),
             path("export/", view(overview.audit_export), name="outkey_audit_export"),
+            path("people/", view(posture.data_protection_page), name="outkey_data_protection"),
         ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's own

@@ -31,6 +31,10 @@ class Configuration(models.Model):
     tested_at = models.FloatField(null=True)
     verified_at = models.FloatField(null=True)
     cause = models.CharField(max_length=40, blank=True)
+    seen = models.JSONField(default=dict)
+    # Changes with no revision: what a test found of it still holds.
+    refused = models.PositiveIntegerField(default=0)
+    paused_at = models.FloatField(null=True)
 
     class Meta:
         """Names as the specification has them."""
@@ -223,3 +227,50 @@ class Pace(models.Model):
 
     def __str__(self) -> str:
         return self.configuration
+
+
+class Habit(models.Model):
+    """What the watch knows of how a configuration is used."""
+
+    configuration = models.CharField(max_length=200, primary_key=True)
+    facts = models.JSONField()
+
+    def __str__(self) -> str:
+        return self.configuration
+
+
+class Notice(models.Model):
+    """Something that people were told of. Its words are those of its kind, in `core/watch.py`."""
+
+    kind = models.CharField(max_length=40)
+    configuration = models.CharField(max_length=200, blank=True)
+    about = models.CharField(max_length=300, blank=True)
+    opened_at = models.FloatField()
+    closed_at = models.FloatField(null=True, db_index=True)
+
+    class Meta:
+        """Open once; two who look at the same time do not tell it twice."""
+
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(
+                fields=["kind", "configuration", "about"],
+                condition=models.Q(closed_at=None),
+                name="outkey_one_open",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+class Duty(models.Model):
+    """Work that one process does for all of them: who has it until when, and how far it got."""
+
+    name = models.CharField(max_length=20, primary_key=True)
+    holder = models.CharField(max_length=40, blank=True)
+    until = models.FloatField(default=0)
+    position = models.PositiveBigIntegerField(null=True)
+
+    def __str__(self) -> str:
+        return self.name

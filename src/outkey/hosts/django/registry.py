@@ -1,7 +1,7 @@
 """The registry of configurations in Django's tables."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -21,7 +21,7 @@ from outkey.hosts.django.statements import execute, recover, translated
 
 _COLUMNS = ("base_url", "environment", "network", "active", "authentication_type")
 _CONFIGURATION = (
-    f"SELECT id, version, revision, settings, {', '.join(_COLUMNS)}"  # noqa: S608 - constants
+    f"SELECT id, version, revision, refused, paused_at, settings, {', '.join(_COLUMNS)}"  # noqa: S608 - constants
     " FROM outkey_configuration WHERE name = %s"
 )
 _SEALED = (
@@ -37,7 +37,14 @@ _REWRAPPED = (
     "UPDATE outkey_configuration SET revision = revision + 1,"
     " tested_revision = tested_revision + 1 WHERE id = %s"
 )
+_REFUSED = "UPDATE outkey_configuration SET refused = refused + 1 WHERE name = %s RETURNING refused"
+_ACCEPTED = "UPDATE outkey_configuration SET refused = 0, paused_at = NULL WHERE name = %s"
+_PAUSED = (
+    "UPDATE outkey_configuration SET paused_at = %s"
+    " WHERE name = %s AND refused > 0 AND paused_at IS NULL"
+)
 FRESH_SECONDS = 0.1
+_UNREFUSED: dict[str, object] = {"refused": 0, "paused_at": None}
 _BATCH = 500
 _MOST_KEPT = 2000
 
@@ -279,15 +286,56 @@ class DjangoRegistry:
         models.KnownKey.objects.bulk_create(rows, ignore_conflicts=True)
 
     @translated
-    def put_trial(self, configuration: config.Configuration, at: float, cause: str) -> None:
+    def note_refused(self, name: str) -> int:
+        """Count an answer 401, and return how many there are in a row."""
+        self._made.pop(name, None)
+        return sum(count for (count,) in execute(_REFUSED, (name,)).fetchall())
+
+    @translated
+    def note_accepted(self, name: str) -> None:
+        """Begin to count anew, and end a pause."""
+        execute(_ACCEPTED, (name,))
+        self._made.pop(name, None)
+
+    @translated
+    def pause(self, name: str, at: float) -> None:
+        """Let nothing be sent any more, unless the credentials were replaced meanwhile."""
+        execute(_PAUSED, (at, name))
+        self._made.pop(name, None)
+
+    @translated
+    def resume(self, name: str) -> None:
+        """End a pause, or raise UnknownConfiguration."""
+        self.note_accepted(_row(name).name)
+
+    @translated
+    def due(self, before: float, limit: int) -> list[str]:
+        """Return the names of those that could send and whose last test is older, oldest first."""
+        able = models.Configuration.objects.filter(
+            active=True, paused_at=None, needs_secret=False, needs_person=False
+        )
+        found = able.filter(tested_at__lt=before).order_by("tested_at", "name")
+        return list(found.values_list("name", flat=True)[:limit])
+
+    @translated
+    def put_trial(
+        self,
+        configuration: config.Configuration,
+        at: float,
+        cause: str,
+        seen: Mapping[str, object] | None = None,
+    ) -> None:
         """Keep how the last test of this state of a configuration ended; no cause: it works."""
         found = models.Configuration.objects.filter(
             pk=UUID(configuration.record), revision=configuration.revision
         )
         ended: dict[str, object] = {"tested_at": at, "cause": cause}
         if not cause:
-            ended["verified_at"] = at
+            ended |= {"verified_at": at, **_UNREFUSED}
+        if seen:
+            ended["seen"] = dict(seen)
         found.update(tested_revision=configuration.revision, **ended)
+        self._made.pop(configuration.name, None)
 
     @translated
     def summaries(self) -> list[Summary]:
@@ -317,6 +365,10 @@ def standing_of(row: models.Configuration) -> Standing:
         stores_secret=row.stores_secret,
         needs_person=row.needs_person,
         expires_on=row.expires_on,
+        refused=row.refused,
+        paused_at=row.paused_at,
+        active=row.active,
+        seen=row.seen,
     )
 
 
@@ -328,6 +380,7 @@ def _secrets_changed(row: models.Configuration) -> None:
         needs_secret=needs_secret(made),
         stores_secret=stores_secret(made),
         needs_person=False,
+        **_UNREFUSED,
     )
 
 
@@ -352,6 +405,7 @@ def _split(configuration: config.Configuration) -> dict[str, object]:
     columns["needs_secret"] = needs_secret(configuration)
     columns["stores_secret"] = stores_secret(configuration)
     columns["needs_person"] = False  # until the next use of the token says so again
+    columns |= _UNREFUSED  # other settings may be accepted
     columns["settings"] = {
         path: value.isoformat() if isinstance(value, date) else value
         for path, value in values.items()
@@ -406,7 +460,14 @@ def _loaded(rows: Iterable[models.Configuration]) -> Iterator[config.Configurati
         made_of_row = config.build(
             row.name, values, headers=tuple(headers[row.pk]), secrets=secrets[row.pk]
         )
-        yield replace(made_of_row, record=row.pk.hex, version=row.version, revision=row.revision)
+        yield replace(
+            made_of_row,
+            record=row.pk.hex,
+            version=row.version,
+            revision=row.revision,
+            refused=row.refused,
+            paused_at=row.paused_at,
+        )
 
 
 def _parsed(settings: dict[str, object]) -> dict[str, object]:

@@ -7,6 +7,10 @@ from django.contrib.auth.models import Group, User
 from django.core.wsgi import get_wsgi_application
 from gunicorn.app.base import BaseApplication
 
+from outkey.hosts.django.pages.installed import installation
+from outkey.hosts.server.background import Background
+from outkey.hosts.server.personal import forget_old
+
 _THREADS = 32
 
 
@@ -48,6 +52,8 @@ def announce(address: str, password: str | None) -> None:
 
 def serve(host: str, port: int) -> None:
     """Serve until told to stop."""
+    # What is wrong with its settings is told at once.
+    background = Background(installation(), forget_people=forget_old)
     shown = f"[{host}]" if ":" in host else host
     _Server(
         {
@@ -60,5 +66,8 @@ def serve(host: str, port: int) -> None:
             "accesslog": None,  # paths hold names, and nothing else is worth keeping
             "loglevel": "warning",
             "control_socket_disable": True,
+            # In the worker: a thread of its parent would not be there after the fork.
+            "post_worker_init": lambda _worker: background.start(),
+            "worker_exit": lambda _server, _worker: background.end(),
         }
     ).run()

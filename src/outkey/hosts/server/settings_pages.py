@@ -40,6 +40,13 @@ def signing_key(file: Path) -> str:
 
 
 # Where people reach the pages; behind TLS, cookies are for TLS only.
+EMAIL_HOST = os.environ.get("OUTKEY_EMAIL_HOST", "localhost")
+EMAIL_PORT = int(os.environ.get("OUTKEY_EMAIL_PORT", "25"))
+EMAIL_HOST_USER = os.environ.get("OUTKEY_EMAIL_USER", "")
+EMAIL_HOST_PASSWORD = os.environ.get("OUTKEY_EMAIL_PASSWORD", "")
+EMAIL_USE_TLS = os.environ.get("OUTKEY_EMAIL_TLS") == "1"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = os.environ.get("OUTKEY_EMAIL_FROM", "outkey@localhost")
 _PUBLIC = urlsplit(os.environ.get("OUTKEY_PUBLIC_URL", ""))
 _TLS = _PUBLIC.scheme == "https"
 
@@ -195,6 +202,9 @@ UNFOLD = {
                         _("Audit"), "history", "outkey_auditrecord_changelist", "view_auditrecord"
                     ),
                     _item(_("Keys"), "key", "outkey_knownkey_changelist", "view_knownkey"),
+                    _item(
+                        _("Data protection"), "shield", "outkey_data_protection", "view_auditrecord"
+                    ),
                 ],
             },
             {

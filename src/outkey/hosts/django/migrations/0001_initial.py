@@ -38,6 +38,9 @@ class Migration(migrations.Migration):
                 ("tested_at", models.FloatField(null=True)),
                 ("verified_at", models.FloatField(null=True)),
                 ("cause", models.CharField(blank=True, max_length=40)),
+                ("seen", models.JSONField(default=dict)),
+                ("refused", models.PositiveIntegerField(default=0)),
+                ("paused_at", models.FloatField(null=True)),
             ],
             options={
                 "verbose_name": "API Sync Configuration",
@@ -50,6 +53,25 @@ class Migration(migrations.Migration):
                     ("edit_script", "Can write signing scripts"),
                 ),
             },
+        ),
+        migrations.CreateModel(
+            name="Duty",
+            fields=[
+                ("name", models.CharField(max_length=20, primary_key=True, serialize=False)),
+                ("holder", models.CharField(blank=True, max_length=40)),
+                ("until", models.FloatField(default=0)),
+                ("position", models.PositiveBigIntegerField(null=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Habit",
+            fields=[
+                (
+                    "configuration",
+                    models.CharField(max_length=200, primary_key=True, serialize=False),
+                ),
+                ("facts", models.JSONField()),
+            ],
         ),
         migrations.CreateModel(
             name="KnownKey",
@@ -119,6 +141,32 @@ class Migration(migrations.Migration):
                 ("key_id", models.CharField(blank=True, db_index=True, max_length=16)),
                 ("facts", models.JSONField()),
             ],
+        ),
+        migrations.CreateModel(
+            name="Notice",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("kind", models.CharField(max_length=40)),
+                ("configuration", models.CharField(blank=True, max_length=200)),
+                ("about", models.CharField(blank=True, max_length=300)),
+                ("opened_at", models.FloatField()),
+                ("closed_at", models.FloatField(db_index=True, null=True)),
+            ],
+            options={
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("closed_at", None)),
+                        fields=("kind", "configuration", "about"),
+                        name="outkey_one_open",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SyncLine",

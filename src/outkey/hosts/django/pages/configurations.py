@@ -10,6 +10,7 @@ from functools import wraps
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.core import signing
 from django.db.models import F, Q, QuerySet
 from django.http import (
     Http404,
@@ -42,10 +43,12 @@ from outkey.core.field_kinds import check_method
 from outkey.core.fields import BY_PATH
 from outkey.core.headers import looks_like_credential
 from outkey.core.standing import Standing, Status
+from outkey.engine.fixes import difference
 from outkey.engine.gateway import Draft
 from outkey.engine.manage import refuse_unusable
 from outkey.engine.preview import preview as preview_of
 from outkey.engine.scripts import prove_examples
+from outkey.engine.verify import Report
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.forms import (
     ConfigurationForm,
@@ -67,6 +70,7 @@ PAGE = 50
 # Tests wait for other people's servers; they must leave threads for the other pages.
 _running = threading.BoundedSemaphore(12)
 _FILTERS = ("environment", "network", "authentication_type")
+FIX = "outkey.fix"  # what signatures under proposals are for
 _OF_SCRIPTS = ("script_enabled", "script")  # what needs the permission edit_script
 
 
@@ -127,6 +131,7 @@ def _filtered(chosen: dict[str, str]) -> QuerySet[models.Configuration]:
         Status.NEEDS_SECRET: Q(needs_secret=True),
         Status.REAUTHORIZATION_NEEDED: Q(needs_person=True)
         | (current & Q(cause=Cause.REAUTHORIZATION_NEEDED)),
+        Status.PAUSED: Q(paused_at__isnull=False),
         Status.EXPIRED: Q(expires_on__lt=today),
         Status.FAILING: current & ~Q(cause=""),
         Status.EXPIRING_SOON: Q(expires_on__lte=today + timedelta(days=WARN_DAYS)),
@@ -222,7 +227,7 @@ def _tested(
     request: HttpRequest, stored: Configuration | None, draft: Configuration, secrets: DraftSecrets
 ) -> Iterator[str]:
     here, desk = installation(), desk_for(request.user)
-    desk.note_test(draft.name)
+    desk.note_test(draft.name, draft.script if _rewrites(stored, draft) else "")
     tried = draft
     if draft != stored:
         # A draft must not use up the permits, nor fill the record, of what is kept; and a marker
@@ -238,7 +243,24 @@ def _tested(
     here.audit.flush()  # so that the history shows how it ended
     if draft == stored:
         desk.keep_trial(stored, report, time.time())
-    yield render_to_string("outkey/test_verdict.html", {"report": report, "draft": draft})
+    fixable = stored if draft == stored and may(request, "change_configuration") else None
+    context = {"report": report, "draft": draft, "reasons": _reasons(report, fixable)}
+    yield render_to_string("outkey/test_verdict.html", context)
+
+
+def _reasons(report: Report, stored: Configuration | None) -> Iterator[dict[str, object]]:
+    """Give each reason with what outkey would change, and a signature under that."""
+    for suspicion in report.suspicions:
+        fix = suspicion.fix if stored else None
+        shown: dict[str, object] = {"suspicion": suspicion}
+        if fix and stored:
+            proposal = (stored.record, stored.version, fix.label, fix.changes, fix.tidied)
+            shown |= {
+                "difference": difference(stored, fix),
+                "proposal": signing.dumps(proposal, salt=FIX),
+                "record": stored.record,
+            }
+        yield shown
 
 
 @require_POST
@@ -250,10 +272,16 @@ def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpRespo
     if isinstance(drafted, HttpResponse):
         return drafted
     draft, secrets = drafted
+    if _rewrites(stored, draft):  # which runs the script, with the secret
+        require(request, "test_configuration")
+        desk_for(request.user).note_test(draft.name, draft.script)
+    if draft != stored:
+        draft = replace(draft, name=f"{draft.name} (draft)")  # with processes of its own
     verification = draft.verification
     call = Call(draft, check_method(verification.test_method, field=""), verification.test_path)
     try:
-        shown = preview_of(replace(installation().gateway.sender, secrets=secrets), call)
+        with waiting():
+            shown = preview_of(replace(installation().gateway.sender, secrets=secrets), call)
     except OutkeyError as error:
         return render(request, "outkey/refused.html", {"errors": [error]})
     return render(request, "outkey/preview.html", {"shown": shown, "curl": shown.curl()})

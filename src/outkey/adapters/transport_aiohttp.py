@@ -1,0 +1,362 @@
+"""The asynchronous transport: aiohttp's parser under connections and a pool of our own.
+
+aiohttp's sessions are left out on purpose: they add headers, repeat requests on kept connections,
+and cost more than the exchange itself. What is left is reading answers, which is C code.
+"""
+
+import asyncio
+import ssl
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from urllib3.util import wait_for_read
+
+from outkey.adapters.connection_pool import ConnectionPool, Kept
+from outkey.adapters.inflate import inflated
+from outkey.adapters.tls_context import TlsContexts, tls_failure
+from outkey.adapters.transport_urllib3 import HEAD_ROOM, too_many_headers, wire_form
+from outkey.core.errors import (
+    AnswerBroken,
+    ConfigError,
+    ConnectionFailed,
+    ConnectTimedOut,
+    EgressDenied,
+    OutkeyError,
+    RemoteError,
+    ResponseTooLarge,
+    TimedOut,
+    bare,
+)
+from outkey.core.message import IDEMPOTENT, Request, Response, ResponseHeaders, Route, TlsSettings
+from outkey.core.origin import Origin
+
+if TYPE_CHECKING:
+    from aiohttp import StreamReader
+    from aiohttp.http import HttpResponseParser, RawResponseMessage
+
+_CHUNK = 64 * 1024
+_MAX_INTERIM = 10
+_MAX_LINE = 65_536
+_MAX_HEADERS = 99
+_READ_AHEAD = 1024 * 1024  # more than a loop reads at once, so that the parser never has to pause
+_INFLATED_AT_ONCE = 8 * 1024  # at a thousandfold still a matter of milliseconds
+
+
+class AiohttpTransport:
+    """Carries requests over kept-alive connections that no two configurations share.
+
+    Each event loop has connections of its own.
+    """
+
+    def __init__(self) -> None:
+        self._pools: dict[asyncio.AbstractEventLoop, ConnectionPool[_Connection]] = {}
+        self._contexts = TlsContexts()
+        self._made: set[tuple[str, TlsSettings]] = set()
+
+    async def send(self, request: Request, route: Route) -> Response:
+        """Exchange one request for one response."""
+        try:
+            return await self._send(request, route)
+        except OutkeyError as error:
+            failure = error
+        raise bare(failure)  # as the blocking transport does
+
+    async def close(self) -> None:
+        """Close the connections of the running loop, and forget those of loops that are gone."""
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        self._pools = {loop: kept for loop, kept in self._pools.items() if not loop.is_closed()}
+        if pool is not None:
+            pool.close()
+            await asyncio.sleep(0)  # sockets are closed by the loop's next turn
+
+    async def _send(self, request: Request, route: Route) -> Response:
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + route.time_left
+        pool = self._pools.get(loop) or await self._new_pool(loop)
+        context = await self._context(route) if request.origin.scheme == "https" else None
+        repeatable = request.method in IDEMPOTENT
+        kept = pool.take(route, request.origin, context, repeatable=repeatable)
+        if kept is None:
+            kept = await _connect(request.origin, route, ends, context)
+        connection, reusable = kept.connection, False
+        try:
+            bounds = _Bounds(route.read_timeout, ends, route.response_bytes)
+            answer = await connection.ask(wire_form(request), bounds, head=request.method == "HEAD")
+            reusable = connection.is_reusable
+        finally:
+            if reusable:
+                pool.keep(route.partition, request.origin, kept)
+            else:
+                connection.close()
+        return await _response(answer, route.response_bytes)
+
+    async def _new_pool(self, loop: asyncio.AbstractEventLoop) -> "ConnectionPool[_Connection]":
+        await asyncio.to_thread(_load)
+        self._pools = {known: pool for known, pool in self._pools.items() if not known.is_closed()}
+        return self._pools.setdefault(loop, ConnectionPool())
+
+    async def _context(self, route: Route) -> ssl.SSLContext:
+        """Return the TLS context; the first time in a thread, since it reads all authorities."""
+        key = route.partition, route.tls
+        if key in self._made:
+            return self._contexts.get(route)
+        context = await asyncio.to_thread(self._contexts.get, route)
+        self._made.add(key)
+        return context
+
+
+class _Bounds(NamedTuple):
+    silence: float
+    ends: float  # by the loop's clock
+    body: int
+
+
+class _Answer(NamedTuple):
+    head: "RawResponseMessage"
+    body: bytes
+
+
+class _Connection(asyncio.Protocol):
+    """A connection and the exchange that is on it. In between, the other side has to be silent.
+
+    One future and one timer per exchange; everything else happens where bytes arrive.
+    """
+
+    _transport: asyncio.Transport
+    _answer: asyncio.Future[_Answer]
+    _timer: asyncio.TimerHandle
+    _parser: "HttpResponseParser | None" = None
+    _lost = False
+    _full = False
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._unsent: memoryview | bytes = b""
+
+    # ── the exchange ─────────────────────────────────────────────────────────────────────────
+
+    def ask(self, message: bytes, bounds: _Bounds, *, head: bool) -> asyncio.Future[_Answer]:
+        """Write a request, and return the future of its answer.
+
+        Not a coroutine: whatever is raised must not carry the message along in its frames.
+        """
+        self._parser = _load()(
+            self,  # type: ignore[arg-type]  # it only ever calls resume_reading
+            self._loop,
+            _READ_AHEAD,
+            max_line_size=_MAX_LINE,
+            max_field_size=_MAX_LINE,
+            max_headers=_MAX_HEADERS,
+            response_with_body=not head,
+            read_until_eof=True,
+            auto_decompress=False,
+        )
+        self._head: RawResponseMessage | None = None
+        self._payload: StreamReader | None = None
+        self._parts: list[bytes] = []
+        self._interim = 0
+        self._bounds, self._body_left = bounds, bounds.body
+        # Half as much again for chunk sizes and trailers, and room for the headers.
+        self._wire_left = bounds.body + bounds.body // 2 + HEAD_ROOM
+        self._answer = self._loop.create_future()
+        self._heard = self._loop.time()
+        self._timer = self._loop.call_at(self._patience_ends(), self._check_patience)
+        self._unsent = message if len(message) <= _CHUNK else memoryview(message)
+        self._write_on()
+        return self._answer
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether the next request can use this connection."""
+        over = self._head is not None and not self._head.should_close
+        return over and not self._unsent and not self._lost and not self._transport.is_closing()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it is open, and has nothing to read: then it was closed, or is out of step."""
+        if self._lost or self._transport.is_closing():
+            return False
+        return not wait_for_read(self._transport.get_extra_info("socket"), timeout=0)
+
+    def close(self) -> None:
+        """Close at once, whatever is under way."""
+        self._end()
+        if not self._lost and not self._loop.is_closed():
+            self._transport.abort()
+
+    def _write_on(self) -> None:
+        while self._unsent and not self._full:
+            part, self._unsent = self._unsent[:_CHUNK], self._unsent[_CHUNK:]
+            self._heard = self._loop.time()
+            self._transport.write(part)
+
+    def _patience_ends(self) -> float:
+        return min(self._heard + self._bounds.silence, self._bounds.ends)
+
+    def _check_patience(self) -> None:
+        ends = self._patience_ends()
+        if self._loop.time() < ends:
+            self._timer = self._loop.call_at(ends, self._check_patience)
+        else:
+            self._fail(TimedOut("the answer did not come in time"))
+
+    def _end(self) -> None:
+        if self._parser is not None:
+            self._parser = None
+            self._timer.cancel()
+
+    def _fail(self, error: OutkeyError) -> None:
+        self._end()
+        if not self._answer.done():
+            self._answer.set_exception(error)
+
+    # ── what arrives ─────────────────────────────────────────────────────────────────────────
+
+    def data_received(self, data: bytes) -> None:
+        if self._parser is None:
+            self.close()  # nobody has asked
+            return
+        self._heard = self._loop.time()
+        self._wire_left -= len(data)
+        try:
+            if self._wire_left < 0:
+                raise ResponseTooLarge
+            messages, _, _ = self._parser.feed_data(data)
+            for head, payload in messages:
+                self._take_head(head, payload)
+            self._take_body()
+        except OutkeyError as error:
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 - whatever the parser has to say
+            self._fail(self._broken(error))
+
+    def _take_head(self, head: "RawResponseMessage", payload: "StreamReader") -> None:
+        """Take the head of an answer, passing over interim ones such as 103 Early Hints."""
+        if head.code >= 200 and self._head is None:
+            self._head, self._payload = head, payload
+            length = head.headers.get("Content-Length", "")
+            if not payload.is_eof() and length.isdecimal() and int(length) > self._body_left:
+                raise ResponseTooLarge
+            return
+        self._interim += 1
+        if head.code >= 200 or head.code == 101 or self._interim >= _MAX_INTERIM:
+            raise ConnectionFailed("the connection broke, or the answer is not HTTP")
+
+    def _take_body(self) -> None:
+        if self._payload is None or self._head is None:
+            return
+        if part := self._payload.read_nowait():
+            self._parts.append(part)
+            self._body_left -= len(part)
+            if self._body_left < 0:
+                raise ResponseTooLarge
+        if self._payload.is_eof():
+            self._end()
+            if not self._answer.done():
+                self._answer.set_result(_Answer(self._head, b"".join(self._parts)))
+
+    def _broken(self, error: BaseException | None) -> OutkeyError:
+        if self._head is not None:
+            return AnswerBroken()
+        if isinstance(error, ssl.SSLError):  # TLS 1.3 refuses a client certificate only now
+            return tls_failure(error)
+        if type(error).__name__ == "LineTooLong":
+            return too_many_headers("a header line of the answer is too long")
+        # aiohttp has nothing but a text to tell this by.
+        if "Too many headers" in str(error):
+            return too_many_headers("the answer has 100 headers or more")
+        return ConnectionFailed("the connection broke, or the answer is not HTTP")
+
+    # ── what the loop and the parser call ────────────────────────────────────────────────────
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+        if self._parser is None:
+            return
+        try:
+            if exc is None and self._head is not None:
+                self._parser.feed_eof()  # a body without a length ends here
+                self._take_body()
+        except OutkeyError as error:
+            self._fail(error)
+        except Exception as error:  # noqa: BLE001 - whatever the parser has to say
+            exc = error
+        self._fail(self._broken(exc))
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        self._write_on()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - the parser's
+        """Do nothing: what arrives is taken at once, and never paused."""
+
+
+async def _connect(
+    origin: Origin, route: Route, ends: float, context: ssl.SSLContext | None
+) -> Kept[_Connection]:
+    """Connect to the first vetted address that accepts; nothing but these addresses is tried."""
+    failure: RemoteError = ConnectionFailed()
+    for address in route.addresses:
+        left = ends - asyncio.get_running_loop().time()
+        if left <= 0:
+            raise TimedOut("the total time-out has passed")
+        try:
+            wait = min(route.connect_timeout, left)
+            return Kept(await _open(origin, address, wait, context), address, context)
+        except (ConnectionFailed, TimedOut) as error:
+            failure = error
+    raise failure
+
+
+async def _open(
+    origin: Origin, address: str, wait: float, context: ssl.SSLContext | None
+) -> _Connection:
+    try:
+        async with asyncio.timeout(wait):
+            # Connected to the pinned address, but SNI and the certificate are those of the host.
+            transport, connection = await asyncio.get_running_loop().create_connection(
+                _Connection,
+                address,
+                origin.port,
+                ssl=context,
+                server_hostname=origin.host if context else None,
+                ssl_handshake_timeout=wait if context else None,
+            )
+    except TimeoutError:
+        raise ConnectTimedOut from None
+    except ssl.SSLError as error:
+        raise tls_failure(error) from None
+    except OSError:
+        raise ConnectionFailed("the connection was refused or could not be opened") from None
+    if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
+        transport.abort()  # TCP simultaneous open on one port
+        raise EgressDenied("the connection leads back to itself; nothing listens there")
+    return connection
+
+
+async def _response(answer: _Answer, limit: int) -> Response:
+    lines = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in answer.head.raw_headers)
+    headers, body = ResponseHeaders(lines), answer.body
+    if encodings := headers.get_all("Content-Encoding"):
+        if len(body) <= _INFLATED_AT_ONCE:
+            body = inflated(body, encodings, limit)
+        else:
+            body = await asyncio.to_thread(inflated, body, encodings, limit)
+    return Response(answer.head.code, headers, body)
+
+
+def _load() -> "type[HttpResponseParser]":
+    """Return the parser; the library is loaded when something is to be sent, and not before."""
+    try:
+        from aiohttp.http import HttpResponseParser as Parser  # noqa: PLC0415
+    except ModuleNotFoundError:
+        raise ConfigError(
+            "sending from an event loop needs the package aiohttp",
+            hint="Install outkey[async] or outkey[server].",
+        ) from None
+    return Parser

@@ -1,0 +1,40 @@
+"""The brake: who is refused again and again stops asking, before the account is locked."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from outkey.core.config import Configuration
+from outkey.core.errors import HostError, Paused
+from outkey.ports import Configurations
+
+MOST_REFUSED = 5  # answers 401 in a row; the usual lock comes after five to ten
+
+
+@dataclass(frozen=True, slots=True)
+class Brake:
+    """Counts refusals where configurations are kept; what is not kept yet is not counted."""
+
+    kept: Configurations | None = None
+    stops: bool = True  # a person's test is made all the same, but it counts
+
+    def refuse_paused(self, configuration: Configuration) -> None:
+        """Raise where sending with this configuration is paused."""
+        if self.kept is not None and self.stops and configuration.paused:
+            raise Paused
+
+    def refuse_paused_since(self, configuration: Configuration) -> None:
+        """Raise where sending was paused while this one had to wait."""
+        if self.kept is not None:
+            self.refuse_paused(self.kept.get(configuration.name))
+
+    def learn(self, configuration: Configuration, status: int, now: float) -> None:
+        """Count what an answer says of the credentials; only a change is written."""
+        if self.kept is None or not configuration.sends_credentials:
+            return
+        name = configuration.name
+        with suppress(HostError):  # the answer itself is worth more than the count
+            if status == 401:
+                if self.kept.note_refused(name) >= MOST_REFUSED:
+                    self.kept.pause(name, now)
+            elif status < 400 and (configuration.refused or configuration.paused):
+                self.kept.note_accepted(name)

@@ -1,0 +1,88 @@
+"""What the watch reads and remembers, in Django's tables."""
+
+from collections.abc import Iterable, Mapping
+
+from django.db import transaction
+from django.db.models import Max, Q
+
+from outkey.core.chain import facts_of
+from outkey.core.watch import KINDS, Habit, Notice, Sign, habit_of
+from outkey.hosts.django import models
+from outkey.hosts.django.statements import translated
+from outkey.hosts.django.tokens import DjangoTokenRows
+
+WATCH = "watch"  # the duty that has a position
+_BATCH = 500
+
+
+class DjangoWatchbook:
+    """One row for each duty, habit and notice."""
+
+    @translated
+    def take(self, duty: str, holder: str, seconds: float) -> bool:
+        """Take a duty for some time, or keep it; tell whether nobody else has it."""
+        now = DjangoTokenRows().now()  # the clock that all machines share
+        models.Duty.objects.bulk_create([models.Duty(name=duty)], ignore_conflicts=True)
+        free = Q(holder=holder) | Q(until__lt=now)
+        found = models.Duty.objects.filter(free, name=duty)
+        return bool(found.update(holder=holder, until=now + seconds))
+
+    @translated
+    def leave(self, holder: str) -> None:
+        """Give up all duties."""
+        models.Duty.objects.filter(holder=holder).update(until=0)
+
+    @translated
+    def position(self) -> int:
+        """Return the number of the last record that was read; at first the newest one's."""
+        kept = models.Duty.objects.filter(name=WATCH).values_list("position", flat=True).first()
+        if kept is not None:
+            return kept
+        return models.AuditRecord.objects.aggregate(newest=Max("id"))["newest"] or 0
+
+    @translated
+    def records(self, after: int, limit: int) -> list[dict[str, object]]:
+        """Return the facts of the next records with their ids, oldest first.
+
+        One that is committed later than its successor is passed over: this is no audit.
+        """
+        found = models.AuditRecord.objects.filter(pk__gt=after).order_by("pk")
+        rows = found.values_list("id", "body")[:limit]
+        return [facts_of(bytes(body)) | {"id": number} for number, body in rows]
+
+    @translated
+    def habits(self, names: Iterable[str]) -> dict[str, Habit]:
+        """Return what is known of these configurations."""
+        wanted, known = sorted(names), dict[str, Habit]()
+        for start in range(0, len(wanted), _BATCH):
+            rows = models.Habit.objects.filter(pk__in=wanted[start : start + _BATCH])
+            known |= {row.pk: habit_of(row.facts) for row in rows}
+        return known
+
+    @translated
+    def open_notices(self) -> list[Notice]:
+        """Return the notices that are open, oldest first."""
+        rows = models.Notice.objects.filter(closed_at=None, kind__in=KINDS).order_by("id")
+        return [Notice(Sign(row.kind, row.configuration, row.about), row.opened_at) for row in rows]
+
+    @translated
+    def turn(self, position: int, habits: Mapping[str, Habit], notices: Iterable[Notice]) -> None:
+        """Keep how far was read and what is known now, open and close notices; all or nothing."""
+        with transaction.atomic():
+            duty = {"position": position}
+            models.Duty.objects.update_or_create(name=WATCH, defaults=duty)
+            models.Habit.objects.bulk_create(
+                [models.Habit(configuration=name, facts=h.facts()) for name, h in habits.items()],
+                update_conflicts=True,
+                unique_fields=["configuration"],
+                update_fields=["facts"],
+                batch_size=_BATCH,
+            )
+            for notice in notices:
+                sign = notice.sign._asdict()
+                if notice.closed_at is None:
+                    row = models.Notice(**sign, opened_at=notice.opened_at)
+                    models.Notice.objects.bulk_create([row], ignore_conflicts=True)
+                else:
+                    kept = models.Notice.objects.filter(**sign, closed_at=None)
+                    kept.update(closed_at=notice.closed_at)

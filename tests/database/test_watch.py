@@ -1,0 +1,286 @@
+"""The watch on both databases: its book, the brake between processes, and the background."""
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from django.core import mail
+from django.db import connection, connections
+from django.test.utils import CaptureQueriesContext, override_settings
+
+from outkey.core.document import parse_document
+from outkey.core.errors import ConfigError, Paused, StorageUnavailable
+from outkey.core.secret import Secret
+from outkey.core.watch import Notice, Sign
+from outkey.engine.brake import MOST_REFUSED
+from outkey.engine.manage import Desk, apply
+from outkey.ports import AuditRows, Watchbook
+from outkey.spar import Spar
+from outkey.testing import FakeClock
+from outkey.testing.contracts_storage import WatchbookContract
+
+if TYPE_CHECKING:
+    from outkey.hosts.installation import Installation
+    from outkey.hosts.server.background import Background
+
+THREADS = 50
+DOCUMENT = """
+[configuration.acme]
+base_url = "{url}"
+network = "internal"
+authentication_type = "bearer"
+[configuration.acme.verification]
+test_path = "/bearer"
+[configuration.acme.limits]
+retries = 0
+"""
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoWatchbook(WatchbookContract):
+    def make(self) -> tuple[Watchbook, AuditRows]:
+        from outkey.hosts.django.audit import DjangoAuditRows
+        from outkey.hosts.django.watchbook import DjangoWatchbook
+
+        return DjangoWatchbook(), DjangoAuditRows()
+
+
+@pytest.fixture(scope="module")
+def spar() -> Iterator[Spar]:
+    with Spar() as server:
+        yield server
+
+
+@pytest.fixture
+def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
+    from outkey.hosts.django.wiring import install
+
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    made = install(tmp_path / "home", {})
+    spar.clear()
+    desk = Desk(made.registry, made.secrets, made.audit, "tester")
+    document = parse_document(DOCUMENT.format(url=spar.url))
+    apply(desk, made.gateway.sender, document, dry_run=False)
+    desk.set_secret("acme", "token", Secret("wrong"))
+    yield made
+    made.audit.close()
+    made.gateway.close()
+
+
+def background(here: "Installation", clock: FakeClock, **environment: str) -> "Background":
+    from outkey.hosts.server.background import Background
+
+    return Background(here, environment, clock)
+
+
+def clock_of_now() -> FakeClock:
+    import time
+
+    return FakeClock(time.time())
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.message for record in caplog.records if record.name == "outkey.notices"]
+
+
+def test_fifty_threads_with_a_wrong_token_stop_after_five_and_those_in_flight(
+    here: "Installation", spar: Spar
+) -> None:
+    stopped = []
+
+    def send_often() -> None:
+        for _ in range(4):
+            try:
+                here.gateway.send("acme", "GET", "/bearer")
+            except Paused:
+                stopped.append(1)
+            except StorageUnavailable:  # SQLite lets one at a time write
+                continue
+        connection.close()
+
+    threads = [threading.Thread(target=send_often) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(spar.journal) <= MOST_REFUSED + THREADS
+    assert len(stopped) >= THREADS
+    arrived = len(spar.journal)
+    with pytest.raises(Paused):
+        here.gateway.send("acme", "GET", "/bearer")
+    assert len(spar.journal) == arrived
+
+
+def test_another_process_knows_of_the_pause_and_a_new_token_ends_it(
+    here: "Installation", spar: Spar
+) -> None:
+    from outkey.hosts.django.wiring import install
+
+    for _ in range(MOST_REFUSED):
+        assert here.gateway.send("acme", "GET", "/bearer").status == 401
+    other = install(here.keys.source.file.parent.parent, {})
+    with pytest.raises(Paused), other.gateway as gateway:
+        gateway.send("acme", "GET", "/bearer")
+    other.audit.close()
+    assert len(spar.journal) == MOST_REFUSED
+    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    desk.set_secret("acme", "token", Secret("spar-token"))
+    assert here.gateway.send("acme", "GET", "/bearer").status == 200
+
+
+def test_an_ordinary_send_writes_nothing_but_its_record(here: "Installation") -> None:
+    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    desk.set_secret("acme", "token", Secret("spar-token"))
+    here.gateway.send("acme", "GET", "/bearer")
+    with CaptureQueriesContext(connection) as queries:
+        before = here.registry.get("acme")
+        assert here.gateway.send("acme", "GET", "/bearer").status == 200
+    assert [query for query in queries if "outkey_configuration" in query["sql"]] == []
+    assert here.registry.get("acme") is before
+
+
+def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
+    here: "Installation", caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from outkey.hosts.server import background as module
+
+    monkeypatch.setattr(module, "_BETWEEN_TESTS", 0.0)
+    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    report = desk.test(here.gateway, "acme")
+    assert not report.ok
+    running = background(here, clock_of_now())
+    running.round()
+    assert told(caplog) == ["S-failing error: acme: the last test failed"]
+    running.round()
+    assert len(told(caplog)) == 1
+    desk.set_secret("acme", "token", Secret("spar-token"))
+    here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")  # long ago
+    running.round()
+    assert here.registry.summaries()[0].standing.cause == ""
+    running.round()
+    assert told(caplog)[1:] == ["S-failing recovered: acme: the last test failed"]
+    assert connections["default"].connection is None
+
+
+def test_nothing_is_verified_when_it_is_switched_off_or_sealed(
+    here: "Installation", spar: Spar
+) -> None:
+    here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
+    background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0").round()
+    here.keys.source.file.unlink()
+    from outkey.hosts.django.wiring import install
+
+    sealed = install(here.keys.source.file.parent.parent, {})
+    assert sealed.keys.is_sealed()
+    background(sealed, clock_of_now()).round()
+    assert spar.journal == []
+
+
+def test_of_two_processes_one_does_the_work_until_it_ends(
+    here: "Installation", caplog: pytest.LogCaptureFixture
+) -> None:
+    here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
+    before = threading.active_count()
+    one = background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
+    two = background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
+    one.round()
+    two.round()
+    assert len(told(caplog)) == 1
+    here.registry.put_trial(here.registry.get("acme"), 2000.0, "")
+    two.round()
+    assert len(told(caplog)) == 1
+    one.start()
+    one.end()
+    assert threading.active_count() == before
+    two.round()
+    assert len(told(caplog)) == 2
+
+
+def test_old_records_are_pruned_once_a_day(here: "Installation") -> None:
+    here.audit.flush()
+    later = FakeClock(clock_of_now().now() + 500 * 86_400)
+    before = here.audit_rows.count()
+    assert before
+    background(here, later, OUTKEY_VERIFY_HOURS="0").round()
+    assert here.audit_rows.count() <= 1  # that it was pruned
+    assert list(here.audit_rows.tombstones())
+    marks = [mark.number for mark in here.audit_rows.tombstones()]
+    background(here, later, OUTKEY_VERIFY_HOURS="0").round()
+    assert [mark.number for mark in here.audit_rows.tombstones()] == marks
+
+
+def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
+    here: "Installation", caplog: pytest.LogCaptureFixture
+) -> None:
+    running = background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE outkey_duty RENAME TO hidden")
+    running.round()
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE hidden RENAME TO outkey_duty")
+    (failure,) = [r for r in caplog.records if r.name == "outkey.background"]
+    assert failure.message == "background work failed (StorageUnavailable)"
+    here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
+    running.round()
+    assert len(told(caplog)) == 1
+
+
+def test_notices_are_mailed_together_and_a_mail_server_that_fails_is_only_logged(
+    here: "Installation", caplog: pytest.LogCaptureFixture
+) -> None:
+    from outkey.hosts.server.background import messengers
+
+    _, way = messengers(here, {"OUTKEY_NOTICE_EMAIL": "a@example.com, b@example.com"})
+    many = [Notice(Sign("S-failing", f"n{n}"), 1.0) for n in range(102)]
+    backend = "django.core.mail.backends.locmem.EmailBackend"
+    with override_settings(EMAIL_BACKEND=backend):
+        mail.outbox = []
+        way.tell(many[:1])
+        way.tell(many)
+    one, all_of_them = mail.outbox
+    assert one.to == ["a@example.com", "b@example.com"]
+    assert one.subject == "outkey: error: n0: the last test failed"
+    assert "Open the configuration, and test it." in one.body
+    assert all_of_them.subject == "outkey: 102 notices"
+    assert all_of_them.body.endswith("and 2 more: outkey notices")
+    with override_settings(EMAIL_BACKEND="nowhere.Backend"):
+        way.tell(many)
+    assert told(caplog) == ["notices could not be mailed (ModuleNotFoundError)"]
+
+
+def test_notices_are_posted_by_our_own_rules(
+    here: "Installation", spar: Spar, caplog: pytest.LogCaptureFixture
+) -> None:
+    from outkey.hosts.server.background import messengers
+
+    chosen = {"OUTKEY_NOTICE_WEBHOOK": f"{spar.url}/echo?k=1", "OUTKEY_NOTICE_SECRET": "s"}
+    _, way = messengers(here, chosen | {"OUTKEY_NOTICE_NETWORK": "internal"})
+    way.tell([Notice(Sign("S-failing", "acme"), 1.0)])
+    (arrival,) = spar.journal
+    assert arrival.values("Content-Type") == ["application/json"]
+    (signature,) = arrival.values("X-Outkey-Signature")
+    assert signature.startswith("sha256=")
+    assert json.loads(arrival.body)["notices"][0]["id"] == "S-failing"
+    _, way = messengers(here, chosen)
+    way = type(way)(way.place, way.transport, way.route, FakeClock(), way.key)  # type: ignore[attr-defined, call-arg]
+    with caplog.at_level(logging.ERROR):
+        way.tell([Notice(Sign("S-failing", "acme"), 1.0)])
+    assert told(caplog) == ["notices could not be posted (egress_denied)"]
+    assert len(spar.journal) == 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"OUTKEY_VERIFY_HOURS": "soon"},
+        {"OUTKEY_NOTICE_WEBHOOK": "not an address"},
+        {"OUTKEY_NOTICE_WEBHOOK": "https://a.example", "OUTKEY_NOTICE_NETWORK": "moon"},
+    ],
+)
+def test_wrong_settings_are_told_at_once(here: "Installation", settings: dict[str, str]) -> None:
+    with pytest.raises(ConfigError):
+        background(here, clock_of_now(), **settings)

@@ -1,0 +1,616 @@
+"""The brake on refused credentials, the patterns of the watch, and how notices are told."""
+
+import hashlib
+import hmac
+import json
+import logging
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from outkey.adapters.notices_log import LoggedNotices
+from outkey.adapters.notices_webhook import WebhookNotices
+from outkey.adapters.registry_memory import MemoryRegistry
+from outkey.core.audit import Change, Refusal
+from outkey.core.chain import canonical, chain_start, chained, label_of
+from outkey.core.config import Configuration, HeaderRow
+from outkey.core.errors import ConnectionFailed, Paused, StorageUnavailable, UnknownConfiguration
+from outkey.core.message import Request, Response, Route, TlsSettings
+from outkey.core.origin import parse_endpoint
+from outkey.core.secret import Secret
+from outkey.core.standing import Standing, Status, Summary
+from outkey.core.watch import (
+    KINDS,
+    Habit,
+    Notice,
+    Seen,
+    Sign,
+    bursts,
+    failing_hosts,
+    habit_of,
+    learned,
+    standing_signs,
+)
+from outkey.engine.brake import MOST_REFUSED, Brake
+from outkey.engine.gateway import Draft
+from outkey.engine.manage import Desk
+from outkey.engine.watch import Watch, prune_expired, verify_due
+from outkey.ports import AuditRows, Watchbook
+from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
+from outkey.testing.contracts_storage import WatchbookContract
+from outkey.testing.fakes import FakeWorld, MemoryAuditRows, MemoryCheckpoints
+from outkey.testing.fakes_watch import MemoryWatchbook, ToldNotices
+
+NOW = 1_800_000_000.0
+HOUR = int(NOW // 3600)
+KEY = b"k" * 32
+ROW = (HeaderRow("X-API-Key", "", secret=True),)
+SECRETS = {"token": "abc", "password": "p", "header:X-API-Key": "k", "secret_key": "s"}
+SCRIPT = "def compute_auth_header(sync_line):\n    return {}"
+
+
+def refusing(*configurations: Configuration, status: int = 401) -> FakeWorld:
+    return fake_gateway(*configurations, answers=lambda _: Response(status), secrets=SECRETS)
+
+
+def bearer(name: str = "acme", **values: object) -> Configuration:
+    return configuration(name, **({"authentication_type": "bearer"} | values))
+
+
+# ── the brake ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        configuration(authentication_type="basic", username="u"),
+        bearer(),
+        configuration(headers=ROW, no_auth_reason="public_api"),
+        configuration(no_auth_reason="public_api", script=SCRIPT, script_enabled=True),
+    ],
+    ids=["basic", "bearer", "row", "script"],
+)
+def test_five_refusals_in_a_row_pause_whatever_sends_credentials(made: Configuration) -> None:
+    fake = refusing(made)
+    for _ in range(MOST_REFUSED):
+        assert fake.gateway.send("acme", "GET", "/").status == 401
+    with pytest.raises(Paused) as caught:
+        fake.gateway.send("acme", "GET", "/")
+    assert caught.value.code == "paused"
+    assert len(fake.transport.sent) == MOST_REFUSED
+    assert fake.audit.events[-1] == Refusal("", "acme", "", "paused")
+
+
+def test_what_sends_no_credentials_is_never_paused() -> None:
+    fake = refusing(configuration(no_auth_reason="public_api"))
+    for _ in range(MOST_REFUSED + 2):
+        fake.gateway.send("acme", "GET", "/")
+    assert len(fake.transport.sent) == MOST_REFUSED + 2
+
+
+def test_an_accepted_request_begins_the_count_anew_and_another_error_does_not() -> None:
+    statuses = [401] * 4 + [200] + [401, 500, 403] * 4 + [401]
+    made = bearer(limits__retries=0)
+    fake = fake_gateway(made, answers=[Response(s) for s in statuses], secrets=SECRETS)
+    for _ in statuses:
+        fake.gateway.send("acme", "GET", "/")
+    with pytest.raises(Paused):
+        fake.gateway.send("acme", "GET", "/")
+
+
+def test_a_test_is_made_in_spite_of_the_pause_counts_and_ends_it_when_it_is_good() -> None:
+    fake = refusing(bearer())
+    for _ in range(MOST_REFUSED):
+        assert not fake.gateway.test("acme").ok
+    with pytest.raises(Paused):
+        fake.gateway.send("acme", "GET", "/")
+    fake.transport.answers = lambda _: Response(200)
+    assert fake.gateway.test("acme").ok
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+
+
+def test_a_draft_is_tested_without_counting_for_what_is_kept() -> None:
+    fake = refusing(bearer())
+    kept = fake.ports.configurations.get("acme")
+    for _ in range(MOST_REFUSED + 1):
+        fake.gateway.trial(kept, Draft(fake.secrets, fake.ports.tokens)).run()
+    assert fake.ports.configurations.get("acme").refused == 0
+    Brake().refuse_paused_since(replace(kept, paused_at=NOW))
+    assert fake.gateway.send("acme", "GET", "/").status == 401
+
+
+def test_lent_credentials_count_and_are_not_lent_while_paused() -> None:
+    fake = refusing(bearer())
+    url = "https://api.acme.example/"
+    for _ in range(MOST_REFUSED):
+        fake.gateway.settle(fake.gateway.lend("acme", "GET", url, ()), 401)
+    with pytest.raises(Paused):
+        fake.gateway.lend("acme", "GET", url, ())
+
+
+def test_a_renewed_oauth_token_that_is_refused_counts_once_a_call() -> None:
+    made = bearer(
+        token_source="oauth2",
+        oauth2__token_url="https://api.acme.example/token",
+        oauth2__client_id="c",
+    )
+    tokens = iter(range(1000))
+
+    def answer(request: Request) -> Response:
+        if request.target == "/token":
+            body = {"access_token": f"t{next(tokens)}", "token_type": "Bearer", "expires_in": 600}
+            return Response(200, body=json.dumps(body).encode())
+        return Response(401)
+
+    fake = fake_gateway(made, answers=answer, secrets={"client_secret": "s"})
+    for _ in range(MOST_REFUSED):
+        assert fake.gateway.send("acme", "GET", "/").status == 401
+        fake.clock.advance(100)
+    with pytest.raises(Paused):
+        fake.gateway.send("acme", "GET", "/")
+    assert len([r for r, _ in fake.transport.sent if r.target == "/"]) <= 2 * MOST_REFUSED
+
+
+def test_an_oauth_token_that_another_client_was_refused_is_renewed_first_and_does_not_count() -> (
+    None
+):
+    made = bearer(
+        token_source="oauth2",
+        oauth2__token_url="https://api.acme.example/token",
+        oauth2__client_id="c",
+    )
+    body = b'{"access_token": "t", "token_type": "Bearer", "expires_in": 600}'
+    fake = fake_gateway(made, answers=[Response(200, body=body)], secrets={"client_secret": "s"})
+    loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/", ())
+    assert fake.gateway.settle(loan, 401)
+    assert fake.ports.configurations.get("acme").refused == 0
+
+
+def test_who_waited_while_sending_was_paused_sends_nothing() -> None:
+    fake = refusing(bearer(limits__requests_per_minute=1))
+    registry, sleep = fake.ports.configurations, fake.clock.sleep
+    fake.gateway.send("acme", "GET", "/")
+
+    def paused_meanwhile(seconds: float) -> None:
+        registry.pause("acme", NOW)
+        sleep(seconds)
+
+    fake.clock.sleep = paused_meanwhile  # type: ignore[method-assign]
+    fake.clock.advance(1)
+    with pytest.raises(Paused):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.clock.sleeps
+    assert len(fake.transport.sent) == 1
+
+
+def test_a_count_that_cannot_be_written_costs_no_answer() -> None:
+    class Broken(MemoryRegistry):
+        def note_refused(self, name: str) -> int:
+            raise StorageUnavailable
+
+    made = bearer()
+    Brake(Broken([made])).learn(made, 401, NOW)
+    fake = refusing(made)
+    fake.gateway.sender = replace(fake.gateway.sender, brake=Brake(Broken([made])))
+    assert fake.gateway.send("acme", "GET", "/").status == 401
+
+
+def test_fifty_threads_send_five_and_those_in_flight() -> None:
+    threads, calls = 50, 10
+    fake = refusing(bearer())
+    stopped = []
+
+    def send_often() -> None:
+        for _ in range(calls):
+            try:
+                fake.gateway.send("acme", "GET", "/")
+            except Paused:
+                stopped.append(1)
+
+    running = [threading.Thread(target=send_often) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert MOST_REFUSED <= len(fake.transport.sent) <= MOST_REFUSED + threads
+    assert len(fake.transport.sent) + len(stopped) == threads * calls
+
+
+# ── patterns ─────────────────────────────────────────────────────────────────────────────────
+
+
+def seen(
+    at: float = NOW,
+    name: str = "acme",
+    origin: str = "https://a",
+    outcome: str = "ok",
+    status: int = 200,
+) -> Seen:
+    return Seen(at, name, origin, outcome, status)
+
+
+@pytest.mark.parametrize(
+    ("count", "apart", "found"),
+    [(10, 6.0, True), (9, 1.0, False), (10, 7.0, False), (30, 7.0, False)],
+)
+def test_ten_refusals_within_a_minute_are_a_burst(count: int, apart: float, *, found: bool) -> None:
+    recent = [seen(NOW + n * apart, status=401) for n in range(count)]
+    assert list(bursts(recent)) == ([Sign("S-refused-burst", "acme")] if found else [])
+
+
+def test_a_burst_belongs_to_one_configuration() -> None:
+    recent = [seen(NOW, f"n{n}", status=401) for n in range(20)]
+    assert list(bursts([*recent, seen()])) == []
+
+
+def test_three_configurations_that_fail_at_one_host_are_told_as_one() -> None:
+    fails = [seen(name=n, status=s, outcome="x") for n, s in (("a", 500), ("b", 0), ("c", 401))]
+    sign = Sign("S-host-failing", "", "https://a")
+    assert list(failing_hosts(fails)) == [sign]
+    assert list(failing_hosts(fails[:2])) == []
+    elsewhere = [fails[0], fails[1], fails[2]._replace(origin="https://b")]
+    assert list(failing_hosts(elsewhere)) == []
+    assert list(failing_hosts([*fails, seen(name="a")])) == []  # one works again
+    asked_wrongly = [seen(name=n, status=404, outcome="not_found") for n in "abc"]
+    assert list(failing_hosts(asked_wrongly)) == []
+    unknown = [seen(name=n, status=0, outcome="unknown") for n in "abc"]
+    assert list(failing_hosts(unknown)) == []
+
+
+def test_an_origin_is_new_unless_it_is_among_the_first() -> None:
+    both = [seen(origin="https://a"), seen(origin="https://token"), seen(origin="")]
+    habit, signs = learned("acme", Habit(), both)
+    assert (habit.origins, signs) == (("https://a", "https://token"), [])
+    habit, signs = learned("acme", habit, [seen(), seen(origin="https://evil")])
+    assert signs == [Sign("S-new-origin", "acme", "https://evil")]
+    assert learned("acme", habit, [seen(origin="https://evil")])[1] == []
+
+
+def test_an_acceptance_after_five_refusals_is_told_across_looks() -> None:
+    habit, signs = learned("acme", Habit(), [seen(status=401)] * 4 + [seen(status=500)])
+    assert signs == []
+    habit, signs = learned("acme", habit, [seen(status=401), seen(), seen()])
+    assert signs == [Sign("S-accepted-after-refusals", "acme")]
+    assert habit.refused == 0
+    assert learned("acme", Habit(), [seen(status=401)] * 4 + [seen()])[1] == []
+
+
+@pytest.mark.parametrize(
+    ("usual", "count", "unusual"),
+    [
+        ([10] * 168, 101, True),
+        ([10] * 168, 100, False),
+        ([11] * 168, 110, False),
+        ([5000] * 7, 5000, False),  # a nightly job
+        ([10] * 4, 5000, False),  # too new to know what is usual
+    ],
+)
+def test_a_volume_is_unusual_beside_the_hours_of_a_week(
+    usual: list[int], count: int, *, unusual: bool
+) -> None:
+    hours = {HOUR - 1 - n: c for n, c in enumerate(usual)} | {HOUR: count}
+    assert Habit((), hours).is_unusual(NOW) is unusual
+
+
+def test_a_habit_keeps_a_week_and_comes_back_from_json() -> None:
+    habit = Habit(("https://a",), {HOUR - 169: 1, HOUR - 168: 2}, 3)
+    habit, _ = learned("acme", habit, [seen(), seen()])
+    assert habit.hours == {HOUR - 168: 2, HOUR: 2}
+    assert habit_of(json.loads(json.dumps(habit.facts()))) == habit
+
+
+def listed(**standing: object) -> Summary:
+    known = Standing(NOW, NOW, current=True)
+    made = replace(known, **standing)  # type: ignore[arg-type]
+    return Summary("acme", "https://a", "bearer", "test", "public", made)
+
+
+TODAY = datetime.fromtimestamp(NOW, UTC).date()
+
+
+@pytest.mark.parametrize(
+    ("days", "stage"), [(31, None), (30, 30), (8, 30), (7, 7), (2, 7), (1, 1), (0, 1), (-1, 0)]
+)
+def test_an_end_is_told_thirty_seven_and_one_days_ahead(days: int, stage: int | None) -> None:
+    day = TODAY + timedelta(days=days)
+    moment = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()
+    signs = standing_signs(listed(expires_on=day, seen={"certificate_ends": moment}), NOW)
+    wanted = [Sign(f"S-{noun}-ends-{stage}", "acme", str(day)) for noun in ("token", "certificate")]
+    assert list(signs) == ([] if stage is None else wanted)
+
+
+@pytest.mark.parametrize(
+    ("standing", "kind"),
+    [
+        ({"cause": "timeout"}, "S-failing"),
+        ({"paused_at": 1.0}, "S-paused"),
+        ({"needs_person": True}, "S-person-needed"),
+    ],
+)
+def test_a_standing_that_stops_sending_is_told(standing: dict[str, object], kind: str) -> None:
+    assert list(standing_signs(listed(**standing), NOW)) == [Sign(kind, "acme")]
+    assert list(standing_signs(listed(active=False, **standing), NOW)) == []
+
+
+def test_what_is_paused_says_so_before_what_fails() -> None:
+    standing = Standing(NOW, NOW, "invalid_credentials", current=True, paused_at=NOW)
+    assert standing.status(now=NOW, sealed=False) is Status.PAUSED
+
+
+def test_every_kind_of_notice_says_what_to_do() -> None:
+    for kind, words in KINDS.items():
+        assert kind.startswith("S-")
+        assert words.message
+        assert words.hint.endswith(".")
+
+
+# ── the watch ────────────────────────────────────────────────────────────────────────────────
+
+
+class TestMemoryWatchbook(WatchbookContract):
+    def make(self) -> tuple[Watchbook, AuditRows]:
+        rows = MemoryAuditRows()
+        return MemoryWatchbook(FakeClock(), rows), rows
+
+
+class Bench:
+    """A watch over a list of records, with a clock that is moved."""
+
+    def __init__(self, *configurations: Configuration) -> None:
+        self.clock, self.rows, self.told = FakeClock(NOW), MemoryAuditRows(), ToldNotices()
+        self.registry = MemoryRegistry(configurations)
+        self.book = MemoryWatchbook(self.clock, self.rows)
+        self.watch = Watch(self.book, self.registry, [self.told], self.clock)
+        self.watch.look()
+
+    def sent(self, status: int = 200, name: str = "acme", origin: str = "https://a") -> None:
+        attempt = f"{len(self.rows.rows)}"
+        at = round(self.clock.now() * 1000)
+        common: dict[str, object] = {"attempt": attempt, "configuration": name, "at": at}
+        self.record(common | {"tag": "engine:send:intended", "origin": origin})
+        outcome = {"tag": "engine:send:ended", "outcome": "ok", "status": status}
+        self.record(common | outcome)
+
+    def record(self, facts: dict[str, object]) -> None:
+        stream = f"k.{len(self.rows.rows)}"
+        made = [(canonical(facts), label_of(facts))]
+        self.rows.append(list(chained(KEY, stream, chain_start(KEY, stream), 0, made)))
+
+    def look(self, minutes: float = 1.0) -> list[str]:
+        self.clock.advance(minutes * 60)
+        return [notice.text() for notice in self.watch.look()]
+
+
+def test_a_burst_is_told_once_and_its_end_too() -> None:
+    bench = Bench()
+    for _ in range(10):
+        bench.sent(401)
+    text = "acme: the API refused the credentials ten times within a minute"
+    assert bench.look() == [f"warning: {text}"]
+    assert bench.look() == []
+    assert bench.look(10) == [f"recovered: {text}"]
+    assert bench.look() == []
+    assert [len(at_once) for at_once in bench.told.told] == [1, 1]
+
+
+def test_what_happened_once_closes_after_a_day_without_a_word() -> None:
+    bench = Bench()
+    bench.sent()
+    assert bench.look() == []
+    bench.sent(origin="https://b")
+    (told,) = bench.look()
+    assert told.endswith("never went before: https://b")
+    assert bench.look(23 * 60) == []
+    assert len(bench.book.open_notices()) == 1
+    assert bench.look(60) == []
+    assert bench.book.open_notices() == []
+
+
+def test_an_unusual_volume_is_told_until_its_hour_ends() -> None:
+    bench = Bench()
+    bench.book.turn(0, {"acme": Habit((), {HOUR - n: 10 for n in range(1, 9)})}, [])
+    for _ in range(150):
+        bench.sent()
+    assert bench.look(0) == ["warning: acme: more than ten times as many requests as usual"]
+    assert bench.look(0) == []  # though nothing was sent since
+    (told,) = bench.look(60)
+    assert told.startswith("recovered")
+
+
+def test_a_failing_and_a_paused_configuration_are_told_and_their_recovery() -> None:
+    made = bearer()
+    bench = Bench(replace(made, secrets={}))
+    kept = bench.registry.get("acme")
+    bench.registry.note_refused("acme")
+    bench.registry.pause("acme", NOW)
+    assert bench.look() == []  # a secret is missing, which comes first
+    bench = Bench(configuration(no_auth_reason="public_api"))
+    kept = bench.registry.get("acme")
+    bench.registry.put_trial(kept, NOW, "timeout")
+    assert bench.look() == ["error: acme: the last test failed"]
+    bench.registry.put_trial(kept, NOW, "")
+    assert bench.look() == ["recovered: acme: the last test failed"]
+
+
+def test_each_warning_of_an_end_is_told_once_and_a_new_token_silently_ends_it() -> None:
+    day = TODAY + timedelta(days=29)
+    made = configuration(no_auth_reason="public_api")
+    bench = Bench(made)
+    kept = bench.registry.get("acme")
+    ends = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()
+    bench.registry.put_trial(kept, NOW, "", {"certificate_ends": ends})
+    told = [bench.look(24 * 60) for _ in range(31)]
+    days = {n: texts for n, texts in enumerate(told, start=1) if texts}
+    ending = f"the server's certificate {{}}: {day}"
+    assert days == {
+        1: [f"warning: acme: {ending.format('ends within 30 days')}"],
+        22: [f"warning: acme: {ending.format('ends within a week')}"],
+        28: [f"warning: acme: {ending.format('ends within a day')}"],
+        30: [f"error: acme: {ending.format('has ended')}"],
+    }
+    bench.registry.put_trial(kept, NOW, "", {"certificate_ends": ends + 4e7})
+    assert bench.look() == []
+    assert bench.book.open_notices() == []
+
+
+def test_records_that_somebody_has_spoilt_are_passed_over() -> None:
+    bench = Bench()
+    bench.record({"at": 1, "tag": "engine:send:ended", "status": "many", "configuration": "acme"})
+    bench.record({"at": 1, "tag": "people:session:began"})
+    assert bench.look() == []
+    assert bench.book.position() == 2
+
+
+def test_reading_is_bounded_and_goes_on_at_the_next_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    from outkey.engine import watch
+
+    monkeypatch.setattr(watch, "_AT_ONCE", 4)
+    monkeypatch.setattr(watch, "_MOST_BATCHES", 2)
+    monkeypatch.setattr(watch, "_MOST_UNDER_WAY", 1)
+    bench = Bench()
+    for number in range(5):
+        bench.record(
+            {"at": 1, "tag": "engine:send:intended", "attempt": str(number), "origin": "o"}
+        )
+    for _ in range(3):
+        bench.sent()
+    bench.look()
+    assert bench.book.position() == 8
+    bench.look()
+    assert bench.book.position() == 11
+    assert bench.book.habits(["acme"])["acme"].origins == ("https://a",)
+
+
+# ── what else is done in the background ──────────────────────────────────────────────────────
+
+
+class NoSecrets:
+    """A store that nobody writes to."""
+
+
+def kept_open(name: str) -> Configuration:
+    """Return a configuration without credentials, under a record of its own."""
+    return replace(configuration(name, no_auth_reason="public_api"), record=name)
+
+
+def desk_of(fake: FakeWorld) -> Desk:
+    return Desk(fake.ports.configurations, NoSecrets(), fake.audit, "outkey")  # type: ignore[arg-type]
+
+
+def verified(fake: FakeWorld) -> list[str]:
+    return [e.configuration for e in fake.audit.events if isinstance(e, Change)]
+
+
+def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
+    names = [f"n{number:03}" for number in range(150)]
+    fake = fake_gateway(*map(kept_open, names))
+    desk = desk_of(fake)
+    for number, name in enumerate(names):
+        desk.registry.put_trial(desk.registry.get(name), NOW - 200_000 + number, "timeout")
+    assert verify_due(desk, fake.gateway, 86_400, lambda: True) == 3
+    assert verified(fake) == names[:3]
+    assert verify_due(desk, fake.gateway, 86_400, lambda: False) == 0
+    assert verify_due(desk, fake.gateway, 500_000, lambda: True) == 0
+
+
+def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -> None:
+    names = [f"n{number:03}" for number in range(60)]
+    fake = fake_gateway(*map(kept_open, names))
+    desk = desk_of(fake)
+    for name in names:
+        desk.registry.put_trial(desk.registry.get(name), 1.0, "")
+    gone = iter([True, False])
+
+    def goes_on() -> bool:
+        if next(gone):
+            desk.registry.remove("n000")
+        return True
+
+    assert verify_due(desk, fake.gateway, 86_400, goes_on) == 2
+    assert verified(fake) == ["n001"]
+    with pytest.raises(UnknownConfiguration):
+        desk.registry.get("n000")
+
+
+def test_pruning_without_anything_old_records_nothing() -> None:
+    fake, rows = fake_gateway(), MemoryAuditRows()
+    desk, places = desk_of(fake), MemoryCheckpoints()
+    facts = {"at": 5000, "configuration": "acme"}
+    rows.append(
+        list(chained(KEY, "k.a", chain_start(KEY, "k.a"), 0, [(canonical(facts), label_of(facts))]))
+    )
+    assert prune_expired(desk, rows, places, lambda _: KEY, 4.0) == 0
+    assert fake.audit.events == []
+    assert prune_expired(desk, rows, places, lambda _: KEY, 6.0) == 1
+    assert rows.count() == 0
+
+
+# ── ways out ─────────────────────────────────────────────────────────────────────────────────
+
+FAILING = Notice(Sign("S-failing", "acme"), NOW)
+
+
+def test_the_log_has_a_line_for_each_notice(caplog: pytest.LogCaptureFixture) -> None:
+    odd = Notice(Sign("S-accepted-after-refusals", "acme"), NOW)
+    LoggedNotices().tell([FAILING, replace(FAILING, closed_at=NOW + 1), odd])
+    assert [(r.levelno, r.message) for r in caplog.records] == [
+        (logging.ERROR, "S-failing error: acme: the last test failed"),
+        (logging.ERROR, "S-failing recovered: acme: the last test failed"),
+        (logging.INFO, f"{odd.sign.kind} {odd.text()}"),
+    ]
+
+
+def webhook(transport: FakeTransport, clock: FakeClock, key: Secret | None) -> WebhookNotices:
+    place = parse_endpoint("https://hooks.example/T0/secret-part?x=1", "url")
+    route = Route(("93.184.215.14",), "notices", TlsSettings(), 5, 10, 15, 1024)
+    return WebhookNotices(place, transport, lambda: route, clock, key)
+
+
+def test_a_webhook_gets_json_with_a_signature_that_can_be_checked() -> None:
+    transport = FakeTransport()
+    webhook(transport, FakeClock(), Secret("shared")).tell([FAILING])
+    ((request, _),) = transport.sent
+    headers = {h.name: h.value for h in request.headers}
+    assert (request.method, request.target) == ("POST", "/T0/secret-part?x=1")
+    assert isinstance(request.body, bytes)
+    code = hmac.new(b"shared", request.body, hashlib.sha256).hexdigest()
+    assert headers["X-Outkey-Signature"] == Secret(f"sha256={code}")
+    assert headers["Content-Length"] == str(len(request.body))
+    assert json.loads(request.body) == {
+        "notices": [
+            {
+                "id": "S-failing",
+                "level": "error",
+                "configuration": "acme",
+                "about": "",
+                "message": "the last test failed",
+                "hint": "Open the configuration, and test it.",
+                "opened_at": NOW,
+                "closed_at": None,
+            }
+        ]
+    }
+
+
+def test_without_a_key_there_is_no_signature() -> None:
+    transport = FakeTransport()
+    webhook(transport, FakeClock(), None).tell([FAILING])
+    assert "X-Outkey-Signature" not in [h.name for h in transport.sent[0][0].headers]
+
+
+def test_a_webhook_that_fails_is_tried_three_times_and_logged_without_its_address(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = FakeClock()
+    transport = FakeTransport([ConnectionFailed(), Response(500), Response(302)])
+    hook = webhook(transport, clock, Secret("shared"))
+    hook.tell([FAILING])
+    assert (len(transport.sent), clock.sleeps) == (3, [1.0, 4.0])
+    assert [record.message for record in caplog.records] == ["notices could not be posted (302)"]
+    assert "secret-part" not in caplog.text + repr(hook)
+    recovering = FakeTransport([Response(503), Response(204)])
+    webhook(recovering, FakeClock(), None).tell([FAILING])
+    assert len(recovering.sent) == 2
+    assert len(caplog.records) == 1
