@@ -234,6 +234,7 @@ def test_each_page_and_action_refuses_the_wrong_group(
         LIST + "add/": {"administrator"},
         change + "delete/": {"administrator"},
         "/outkey/auditrecord/": {"administrator", "operator", "auditor"},
+        "/outkey/auditrecord/people/": {"administrator", "operator", "auditor"},
         "/outkey/knownkey/": {"administrator"},
         "/outkey/syncline/": {"administrator", "operator"},
         "/auth/user/": set(),

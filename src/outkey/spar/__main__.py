@@ -12,19 +12,24 @@ from outkey.spar.server import Spar
 
 
 def main() -> int:
-    """Serve until interrupted."""
+    """Read the arguments and serve."""
     parser = argparse.ArgumentParser(prog="python -m outkey.spar", description=__doc__)
     parser.add_argument("--port", type=int, default=9000, help="the port of the main server")
     parser.add_argument("--tls", action="store_true", help="serve https as well")
     arguments = parser.parse_args()
+    return serve(arguments.port, tls=arguments.tls)
+
+
+def serve(port: int, *, tls: bool) -> int:
+    """Serve until interrupted, and return the exit code."""
     try:
-        spar = Spar(port=arguments.port, tls=arguments.tls)
+        spar = Spar(port=port, tls=tls)
     except (OSError, OverflowError):
-        print(f"port {arguments.port} cannot be used; choose another with --port", file=sys.stderr)  # noqa: T201
+        print(f"port {port} cannot be used; choose another with --port", file=sys.stderr)  # noqa: T201
         return 2
-    for line in _introduction(spar):
-        print(line, flush=True)  # noqa: T201
     with contextlib.suppress(KeyboardInterrupt):
+        for line in _introduction(spar):
+            print(line, flush=True)  # noqa: T201
         spar.wait()
     return 0
 

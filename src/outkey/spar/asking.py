@@ -38,12 +38,15 @@ def read_form(stage: Stage) -> dict[str, str]:
 
 
 def authenticated(stage: Stage, form: dict[str, str]) -> str:
-    """Return the client that authenticated in the header or in the body (RFC 6749 §2.3.1)."""
+    """Return the client that authenticated, in one way (RFC 6749 §2.3.1, RFC 7523 §2.2)."""
     client, secret = form.get("client_id", ""), form.get("client_secret", "")
     if "authorization" in stage.headers:
         if secret:
             raise Refused("invalid_request", "The client came in two ways")  # RFC 6749 §2.3
         client, secret = _basic(stage.headers["authorization"])
+    if "client_assertion" in form:
+        stage.authority.check_assertion(client, form["client_assertion"], stage.origin)
+        return client
     stage.authority.authenticate(client, secret)
     return client
 

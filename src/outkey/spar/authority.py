@@ -23,7 +23,9 @@ from outkey.spar.records import (
     Refused,
     Terms,
     check_verifier,
+    claims_of,
     needed,
+    new_key,
 )
 
 CLIENT, CLIENT_SECRET = "spar-client", "spar-client-secret"
@@ -51,6 +53,7 @@ class Authority:
         self._devices: dict[str, Device] = {}
         self._user_codes: dict[str, Device] = {}
         self._next: deque[str] = deque()
+        self._assertions: set[str] = set()
         self._requests: Counter[str] = Counter()
         self._reuses = 0
 
@@ -83,6 +86,11 @@ class Authority:
         """Register a client; without a secret it is a public one."""
         with self._lock:
             self._clients[client] = secret
+
+    def enrol(self, client: str) -> str:
+        """Register a client that signs, and return its private key."""
+        self.add_client(client, new_key())
+        return self._clients[client]
 
     def counts(self) -> Counts:
         """Return what came and went so far."""
@@ -122,6 +130,16 @@ class Authority:
             known = self._clients.get(client)
         if known is None or not hmac.compare_digest(known.encode(), secret.encode()):
             raise Refused("invalid_client", "Unknown client or wrong secret", 401)
+
+    def check_assertion(self, client: str, assertion: str, audience: str) -> None:
+        """Refuse a client whose assertion is not its own, or came before (RFC 7523 §3)."""
+        with self._lock:
+            claims = claims_of(assertion, self._clients.get(client, ""))
+            ours = str(claims.get("aud", "")).startswith(audience)
+            number = str(claims.get("jti"))
+            if not ours or claims.get("sub") != client or number in self._assertions:
+                raise Refused("invalid_client", "The assertion is not good", 401)
+            self._assertions.add(number)
 
     def grant(self, client: str, form: Mapping[str, str], terms: Terms) -> Fields:
         """Answer a token request (RFC 6749 §5.1) or refuse it."""

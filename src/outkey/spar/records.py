@@ -1,5 +1,6 @@
 """What the authorization server keeps and counts, and the checks that need no state."""
 
+import json
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
@@ -109,3 +110,22 @@ def check_verifier(verifier: str, challenge: str) -> None:
     computed = urlsafe_b64encode(digest).rstrip(b"=").decode()
     if not _VERIFIER.fullmatch(verifier) or computed != challenge:
         raise Refused("invalid_grant", "code_verifier does not fit code_challenge")
+
+
+def new_key() -> str:
+    """Make a private key for a client that signs, as a JWK."""
+    from joserfc.jwk import ECKey  # noqa: PLC0415 - only who signs needs it
+
+    return json.dumps(ECKey.generate_key("P-256").as_dict(private=True))
+
+
+def claims_of(assertion: str, known: str) -> Fields:
+    """Return what an assertion claims, if this key or else this secret signed it."""
+    from joserfc import errors, jwk, jwt  # noqa: PLC0415 - only who signs needs it
+
+    try:
+        own = json.loads(known) if known.startswith("{") else {}
+        key = jwk.ECKey.import_key(own) if own else jwk.OctKey.import_key(known)
+        return jwt.decode(assertion, key, algorithms=["ES256", "HS256"]).claims
+    except (errors.JoseError, ValueError):
+        return {}

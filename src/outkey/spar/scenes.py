@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from outkey.spar.asking import refuse
 from outkey.spar.authorization import AUTHORIZATION
+from outkey.spar.drill import drill
 from outkey.spar.records import Refused
 from outkey.spar.stage import Stage
 
@@ -262,5 +263,6 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "headers": _headers,
     "impatient": _impatient,
     "hints": _hints,
+    "drill": drill,
     **AUTHORIZATION,
 }
