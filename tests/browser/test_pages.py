@@ -139,7 +139,7 @@ def test_an_untouched_save_keeps_the_secret_and_no_page_holds_it(
         save(page)
     spar.clear()
     run_test(page)
-    assert spar.journal[-1].values("X-API-Key") == [key]
+    assert spar.journal[0].values("X-API-Key") == [key]
     page.get_by_role("button", name="Preview request").click()
     page.locator("#curl").wait_for()
     stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")

@@ -376,6 +376,53 @@ assert "#oauth2" in admin.get("/outkey/configuration/home/").content.decode()
 page = person("looker", "view_configuration").get(consent).content.decode()
 assert "token/" not in page
 
+# A script that came into the database without the key gets no secret, whoever asks.
+import time
+SPYING = "def compute_auth_header(line):\\n return {'X-Spy': line.api_config_id.get_secret_key()}"
+row = Configuration.objects.get(name="inner")
+kept = dict(row.settings)
+row.settings |= {"script": SPYING, "script_enabled": True}
+row.revision += 1
+row.save()
+time.sleep(0.2)
+spar.clear()
+looker = person("spy", "view_configuration", "change_configuration", "test_configuration")
+for who, path in ((looker, "test/"), (looker, "preview/"), (admin, "test/"), (admin, "preview/")):
+    for changed in ({}, {"notes": "another"}):
+        answer = who.post(place + path, form("inner", script=SPYING, script_enabled="on") | changed)
+        shown = b"".join(answer) if answer.streaming else answer.content
+        assert b"not as it was saved" in shown, (path, changed, shown[-300:])
+assert spar.journal == []
+row.settings = kept
+row.revision += 1
+row.save()
+time.sleep(0.2)
+
+# A preview that runs another script needs the permission to test, and is recorded.
+scribe = person("scribe", "view_configuration", "change_configuration", "edit_script")
+quiet = form("inner", script="def compute_auth_header(line):\\n return {}", script_enabled="on")
+assert scribe.post(place + "preview/", quiet).status_code == 403
+assert admin.post(place + "preview/", quiet).status_code == 200
+assert here.audit_rows.newest(1)[0]["key"].startswith("script ")
+
+# A fix is signed, for one state of one configuration, and needs what the change itself needs.
+import re
+desk.set_secret("inner", "token", Secret("wrong"))
+apply(desk, here.gateway.sender, parse_document(
+    '[configuration.inner]\\nverification = { test_path = "/basic" }'), dry_run=False)
+shown = b"".join(admin.post(place + "test/", form("inner"))).decode()
+proposal = re.search('name="fix" value="([^"]+)"', shown)[1]
+assert "wrong-scheme" in shown and "<ins>basic</ins>" in shown, shown[-800:]
+assert editor.post(place + "fix/", {"fix": proposal}).status_code == 403
+assert here.registry.get("inner").authentication_type == "bearer"
+for bad in ("", "nonsense", proposal[:-2] + "xx"):
+    assert b"too old" in admin.post(place + "fix/", {"fix": bad}, follow=True).content
+done = admin.post(place + "fix/", {"fix": proposal}, follow=True).content
+assert b"Now test it again" in done
+assert here.registry.get("inner").authentication_type == "basic"
+again = admin.post(place + "fix/", {"fix": proposal}, follow=True).content
+assert b"changed the configuration meanwhile" in again
+
 # A spoilt record spoils no page.
 from django.db import connection
 with connection.cursor() as cursor:

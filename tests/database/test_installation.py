@@ -166,6 +166,31 @@ def test_a_script_that_was_put_there_by_sql_gets_no_secret(
     time.sleep(0.15)
     with pytest.raises(ScriptFailed, match="not as it was saved"):
         here.gateway.send("acme", "GET", "/echo")
+    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    text = f'[configuration.acme]\nbase_url = "{spar.url}/v2"\nnotes = "changed by a person"'
+    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    with pytest.raises(ScriptFailed, match="not as it was saved"):
+        here.gateway.send("acme", "GET", "/echo")
+    assert spar.journal == [], "another change vouches for nothing"
+
+
+def test_a_seal_is_never_kept_elsewhere(here: "Installation", spar: Spar, tmp_path: Path) -> None:
+    from outkey.core.script import SEAL, seal_of
+    from outkey.hosts.django.models import Configuration, SecretValue
+
+    set_both(here, "a-token", "a-key")
+    text = f"[configuration.acme]\nscript = '''{SCRIPT}'''"
+    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    (tmp_path / "seal").write_text(seal_of(SCRIPT + "#").reveal())
+    row = Configuration.objects.get()
+    settings = row.settings | {"script": SCRIPT + "#"}
+    Configuration.objects.update(settings=settings, revision=F("revision") + 1)
+    reference = f"file:{tmp_path / 'seal'}"
+    SecretValue.objects.filter(field=SEAL).update(reference=reference, sealed=None, key_id="")
+    time.sleep(0.15)
+    with pytest.raises(ScriptFailed, match="not as it was saved"):
+        here.gateway.send("acme", "GET", "/echo")
     assert spar.journal == []
 
 

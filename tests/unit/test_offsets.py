@@ -17,21 +17,21 @@ def dated(at: float, *more: tuple[str, str]) -> Response:
 
 
 def test_nothing_is_known_of_a_clock_that_was_never_seen() -> None:
-    assert ClockOffsets().of(ORIGIN) == 0
+    assert ClockOffsets().of("acme", ORIGIN, FakeClock()) == 0
 
 
 @pytest.mark.parametrize("offset", [600, -600, 5])
 def test_an_offset_is_learned_from_the_date(offset: int) -> None:
     offsets, clock = ClockOffsets(), FakeClock()
-    offsets.note(ORIGIN, dated(clock.now() + offset), clock)
-    assert offsets.of(ORIGIN) == pytest.approx(offset, abs=1)
+    offsets.note("acme", ORIGIN, dated(clock.now() + offset), clock)
+    assert offsets.of("acme", ORIGIN, clock) == pytest.approx(offset, abs=1)
 
 
 @pytest.mark.parametrize("offset", [0, 1, -1])
 def test_a_second_is_no_offset(offset: int) -> None:
     offsets, clock = ClockOffsets(), FakeClock()
-    offsets.note(ORIGIN, dated(clock.now() + offset), clock)
-    assert offsets.of(ORIGIN) == 0
+    offsets.note("acme", ORIGIN, dated(clock.now() + offset), clock)
+    assert offsets.of("acme", ORIGIN, clock) == 0
 
 
 @pytest.mark.parametrize(
@@ -44,26 +44,26 @@ def test_a_second_is_no_offset(offset: int) -> None:
     ],
 )
 def test_an_answer_without_a_date_of_its_own_says_nothing(response: Response) -> None:
-    offsets = ClockOffsets()
-    offsets.note(ORIGIN, response, FakeClock())
-    assert offsets.of(ORIGIN) == 0
+    offsets, clock = ClockOffsets(), FakeClock()
+    offsets.note("acme", ORIGIN, response, clock)
+    assert offsets.of("acme", ORIGIN, clock) == 0
 
 
 def test_a_clock_is_looked_at_again_after_a_minute() -> None:
     offsets, clock = ClockOffsets(), FakeClock()
-    offsets.note(ORIGIN, dated(clock.now() + 600), clock)
-    offsets.note(ORIGIN, dated(clock.now()), clock)
-    assert offsets.of(ORIGIN) > 500
+    offsets.note("acme", ORIGIN, dated(clock.now() + 600), clock)
+    offsets.note("acme", ORIGIN, dated(clock.now()), clock)
+    assert offsets.of("acme", ORIGIN, clock) > 500
     clock.advance(61)
-    offsets.note(ORIGIN, dated(clock.now()), clock)
-    assert offsets.of(ORIGIN) == 0
+    offsets.note("acme", ORIGIN, dated(clock.now()), clock)
+    assert offsets.of("acme", ORIGIN, clock) == 0
 
 
 def test_many_origins_take_a_bounded_place() -> None:
     offsets, clock = ClockOffsets(), FakeClock()
     for number in range(1100):
         origin = parse_url(f"https://h{number}.example/").origin
-        offsets.note(origin, dated(clock.now() + 60), clock)
+        offsets.note("acme", origin, dated(clock.now() + 60), clock)
     assert len(offsets._known) <= 1024
 
 
@@ -81,3 +81,22 @@ def test_timestamps_follow_the_api_only_where_that_is_switched_on(*, follows: bo
         world.gateway.send("acme", "GET", "/")
     shifts = [call.shift for call in world.scripts.calls]
     assert shifts == [0, pytest.approx(600, abs=1) if follows else 0]
+
+
+def test_a_clock_that_is_a_day_off_is_not_believed() -> None:
+    offsets, clock = ClockOffsets(), FakeClock()
+    offsets.note("acme", ORIGIN, dated(clock.now() + 100_000), clock)
+    assert offsets.of("acme", ORIGIN, clock) == 0
+
+
+def test_what_nobody_confirms_is_forgotten() -> None:
+    offsets, clock = ClockOffsets(), FakeClock()
+    offsets.note("acme", ORIGIN, dated(clock.now() + 60), clock)
+    clock.advance(601)
+    assert offsets.of("acme", ORIGIN, clock) == 0
+
+
+def test_two_configurations_do_not_believe_each_other() -> None:
+    offsets, clock = ClockOffsets(), FakeClock()
+    offsets.note("acme", ORIGIN, dated(clock.now() + 60), clock)
+    assert offsets.of("other", ORIGIN, clock) == 0

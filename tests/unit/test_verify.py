@@ -3,6 +3,7 @@ from email.utils import formatdate
 
 import pytest
 
+from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.config import HeaderRow, SecretState
 from outkey.core.diagnosis import Diagnosis
 from outkey.core.errors import (
@@ -16,8 +17,9 @@ from outkey.core.errors import (
 from outkey.core.message import Certificate, Peer, Request, Response, ResponseHeaders
 from outkey.core.reference import parse_reference
 from outkey.engine import verify
+from outkey.engine.gateway import Draft
 from outkey.engine.verify import Report, accepts
-from outkey.testing import configuration, fake_gateway
+from outkey.testing import MemorySecrets, configuration, fake_gateway
 
 TOKEN = {"token": "abc"}
 
@@ -216,16 +218,53 @@ def test_the_other_systems_words_are_shown() -> None:
     assert report.steps[-1].detail == "answered 401; it says: Bad credentials for this account"
 
 
+DESCRIBED = 'Bearer error="invalid_token", error_description="no s3cret/of-tests"'
+
+
 @pytest.mark.parametrize(
-    "body",
+    "answer",
     [
-        b'{"message": "unknown token s3cret-of-tests"}',
-        b'{"message": "unknown token", "echo": "czNjcmV0LW9mLXRlc3Rz"}',
+        Response(401, body=b'{"message": "unknown token s3cret/of-tests"}'),
+        Response(401, body=b'{"message": "unknown token", "echo": "czNjcmV0L29mLXRlc3Rz"}'),
+        Response(401, body=b'{"message": "unknown token s3cret\\/of-tests"}'),
+        Response(401, ResponseHeaders((("WWW-Authenticate", DESCRIBED),))),
+        Response(401, body=b'{"message": "' + b"x " * 92 + b's3cret/of-tests"}'),
     ],
 )
-def test_words_beside_a_secret_are_not_shown(body: bytes) -> None:
-    report = trial_of(Response(401, body=body), secrets={"token": "s3cret-of-tests"})
+@pytest.mark.parametrize("entered", ["s3cret/of-tests", "Bearer s3cret/of-tests"])
+def test_words_beside_a_secret_are_not_shown(answer: Response, entered: str) -> None:
+    report = trial_of(answer, secrets={"token": entered})
     assert report.steps[-1].detail == "answered 401"
+
+
+def test_words_beside_a_token_of_oauth_are_not_shown() -> None:
+    made = configuration(
+        authentication_type="bearer",
+        token_source="oauth2",
+        oauth2__token_url="https://api.acme.example/token",
+        oauth2__client_id="erp",
+    )
+    issued = b'{"access_token": "opaque-91c2", "token_type": "Bearer", "expires_in": 600}'
+
+    def answer(request: Request) -> Response:
+        if request.target == "/token":
+            return Response(200, body=issued)
+        return Response(403, body=b'{"message": "opaque-91c2 may not"}')
+
+    world = fake_gateway(made, answers=answer, secrets={"client_secret": "s"})
+    assert world.gateway.test("acme").steps[-1].detail == "answered 403"
+
+
+def test_what_a_success_says_is_data_and_not_shown() -> None:
+    report = trial_of(Response(200, body=SAYS), **{"verification.accepted_statuses": "599"})
+    assert report.steps[-1].detail == "answered 200"
+
+
+def test_a_draft_quotes_nothing() -> None:
+    made = configuration(authentication_type="bearer")
+    world = fake_gateway(made, answers=[Response(401, body=SAYS)], secrets=TOKEN)
+    draft = Draft(MemorySecrets(TOKEN), MemoryTokens(world.clock.now))
+    assert world.gateway.trial(made, draft).run().steps[-1].detail == "answered 401"
 
 
 def test_what_could_be_a_token_is_left_out_of_the_words() -> None:

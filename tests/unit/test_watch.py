@@ -187,7 +187,7 @@ def test_who_waited_while_sending_was_paused_sends_nothing() -> None:
 
 def test_a_count_that_cannot_be_written_costs_no_answer() -> None:
     class Broken(MemoryRegistry):
-        def note_refused(self, name: str) -> int:
+        def note_refused(self, name: str, revision: int) -> int:
             raise StorageUnavailable
 
     made = bearer()
@@ -423,7 +423,7 @@ def test_a_failing_and_a_paused_configuration_are_told_and_their_recovery() -> N
     made = bearer()
     bench = Bench(replace(made, secrets={}))
     kept = bench.registry.get("acme")
-    bench.registry.note_refused("acme")
+    bench.registry.note_refused("acme", bench.registry.get("acme").revision)
     bench.registry.pause("acme", NOW)
     assert bench.look() == []  # a secret is missing, which comes first
     bench = Bench(configuration(no_auth_reason="public_api"))
@@ -614,3 +614,56 @@ def test_a_webhook_that_fails_is_tried_three_times_and_logged_without_its_addres
     webhook(recovering, FakeClock(), None).tell([FAILING])
     assert len(recovering.sent) == 2
     assert len(caplog.records) == 1
+
+
+def test_late_refusals_of_a_former_secret_say_nothing_of_the_new_one() -> None:
+    made = configuration(authentication_type="bearer")
+    fake = fake_gateway(made, secrets={"token": "new"})
+    registry = fake.ports.configurations
+    assert isinstance(registry, MemoryRegistry)
+    brake = fake.gateway.sender.brake
+    for _ in range(MOST_REFUSED):
+        brake.learn(replace(registry.get("acme"), revision=-1), 401, 0.0)
+    assert not registry.get("acme").paused
+
+
+def test_a_late_success_ends_what_it_did_not_know_of() -> None:
+    made = configuration(authentication_type="bearer")
+    fake = fake_gateway(made, secrets={"token": "t"})
+    registry = fake.ports.configurations
+    assert isinstance(registry, MemoryRegistry)
+    before, brake = registry.get("acme"), fake.gateway.sender.brake
+    for _ in range(MOST_REFUSED):
+        brake.learn(registry.get("acme"), 401, 0.0)
+    assert registry.get("acme").paused
+    brake.learn(before, 200, 0.0)
+    assert not registry.get("acme").paused
+
+
+def test_a_lent_token_that_was_renewed_and_is_refused_again_counts() -> None:
+    made = configuration(
+        authentication_type="bearer",
+        token_source="oauth2",
+        oauth2__token_url="https://api.acme.example/token",
+        oauth2__client_id="erp",
+    )
+    issued = b'{"access_token": "a", "token_type": "Bearer", "expires_in": 600}'
+    fake = fake_gateway(
+        made, answers=lambda _: Response(200, body=issued), secrets={"client_secret": "s"}
+    )
+    url = "https://api.acme.example/x"
+    first = fake.gateway.lend("acme", "GET", url, [])
+    fake.gateway.settle(first, 401)
+    assert fake.ports.configurations.get("acme").refused == 0
+    second = fake.gateway.lend("acme", "GET", url, [], rejected=first)
+    fake.gateway.settle(second, 401)
+    assert fake.ports.configurations.get("acme").refused == 1
+
+
+def test_a_test_that_would_change_something_is_not_repeated_in_the_background() -> None:
+    made = configuration(no_auth_reason="public_api", verification__test_method="DELETE")
+    fake = fake_gateway(replace(made, record="acme"))
+    desk = desk_of(fake)
+    desk.registry.put_trial(desk.registry.get("acme"), 1.0, "")
+    assert verify_due(desk, fake.gateway, 86_400, lambda: True) == 1
+    assert fake.transport.sent == []

@@ -207,8 +207,12 @@ class MemoryRegistry:
         if not cause:
             self.note_accepted(configuration.name)
 
-    def note_refused(self, name: str) -> int:
-        """Count an answer 401, and return how many there are in a row."""
+    def note_refused(self, name: str, revision: int) -> int:
+        """Count an answer 401 to this revision, and return how many there are in a row."""
+        with self._lock:
+            kept = self._configurations.get(name)
+            if kept is None or kept.revision != revision:
+                return 0
         return self._count(name, lambda kept: replace(kept, refused=kept.refused + 1))
 
     def note_accepted(self, name: str) -> None:

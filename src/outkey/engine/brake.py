@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from outkey.core.config import Configuration
-from outkey.core.errors import HostError, Paused
+from outkey.core.errors import OutkeyError, Paused
 from outkey.ports import Configurations
 
 MOST_REFUSED = 5  # answers 401 in a row; the usual lock comes after five to ten
@@ -32,9 +32,12 @@ class Brake:
         if self.kept is None or not configuration.sends_credentials:
             return
         name = configuration.name
-        with suppress(HostError):  # the answer itself is worth more than the count
+        with suppress(OutkeyError):  # the answer itself is worth more than the count
             if status == 401:
-                if self.kept.note_refused(name) >= MOST_REFUSED:
+                # By their revision: who still had the former secret says nothing of this one.
+                if self.kept.note_refused(name, configuration.revision) >= MOST_REFUSED:
                     self.kept.pause(name, now)
-            elif status < 400 and (configuration.refused or configuration.paused):
-                self.kept.note_accepted(name)
+            elif status < 400:
+                kept = self.kept.get(name)  # as it is by now
+                if kept.refused or kept.paused:
+                    self.kept.note_accepted(name)

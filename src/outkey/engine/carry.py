@@ -72,7 +72,9 @@ class Sender:
 
     def shift(self, configuration: Configuration, origin: Origin) -> int:
         """Return how far from our clock this configuration's timestamps are to be."""
-        return self.offsets.of(origin) if configuration.verification.follow_clock else 0
+        if not configuration.verification.follow_clock:
+            return 0
+        return self.offsets.of(configuration.name, origin, self.clock)
 
     def route_of(self, configuration: Configuration) -> Steps[Route]:
         """Return the way to the Base URL, for whoever only wants to look."""
@@ -108,7 +110,7 @@ class Sender:
             trip.concluded = error
             yield Conclude(self._outcome(configuration, trip, 0, str(error.code), started))
             raise
-        self.offsets.note(request.origin, response, self.clock)
+        self.offsets.note(configuration.name, request.origin, response, self.clock)
         found = self._diagnosis(configuration, response, trip)
         cause, remedy = (found.cause, found.remedy) if found else (None, None)
         outcome = self._outcome(configuration, trip, response.status, cause or "ok", started)

@@ -58,9 +58,7 @@ def apply_fix(desk: Desk, gateway: Gateway, name: str, fix: Fix) -> None:
         if old.secret and old.key != new.key:
             _refuse_reference(stored, old.secret_field)
             moved[new.secret_field] = gateway.sender.open(stored, old.secret_field)
-    desk.keep((stored, Draft(name, values, headers, {}).merged(stored)))
-    for field, value in moved.items():
-        desk.set_secret(name, field, value)
+    desk.keep((stored, Draft(name, values, headers, {}).merged(stored)), moved=moved)
 
 
 def untangled(text: str) -> str:

@@ -37,7 +37,9 @@ class Loan:
     configuration: str
     attempt: str
     started: float
+    revision: int
     token: AccessToken | None = None  # of OAuth 2.0, to be renewed where the API refuses it
+    renewed: bool = False  # after the API refused another token
 
     def outcome(self, status: int, now: float) -> Outcome:
         """Describe how the request ended; status 0 means without an answer."""
@@ -84,7 +86,15 @@ def lend(  # noqa: PLR0913 - the parts of a request
         raise
     attempt = yield from intend(intent_of(configuration, "", request, 0, Tag.SEND_INTENT))
     ours = tuple(header for header in request.headers if header.source in _OURS)
-    return Loan(ours, configuration.name, attempt, sender.clock.monotonic(), token)
+    return Loan(
+        ours,
+        configuration.name,
+        attempt,
+        sender.clock.monotonic(),
+        configuration.revision,
+        token,
+        renewed=rejected is not None,
+    )
 
 
 def _checked(

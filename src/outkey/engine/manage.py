@@ -1,8 +1,8 @@
 """Changing what an installation keeps: configurations, secrets, lines, tests and the audit."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from outkey.core.audit import Change, Tag
 from outkey.core.chain import AuditKeys, ChainRow, Verdict, key_id_of, sign_tombstone, verify
@@ -70,9 +70,11 @@ class Desk:
         """Let a secret be read from elsewhere, bound to the origin of now."""
         configuration = self.registry.get(name)
         check_secret_field(configuration, field)
-        self.note(Tag.SECRET_SET, name, field)
         before, origin = configuration.secrets.get(field), configuration.binding_of(field)
         state = successor(before, origin, reference)
+        made = replace(configuration, secrets={**configuration.secrets, field: state})
+        refuse_blocked(self.policy(), [made])
+        self.note(Tag.SECRET_SET, name, field)
         with self.registry.batch():
             self._put_reference(name, field, state)
 
@@ -82,8 +84,15 @@ class Desk:
         self.note(Tag.CONFIGURATION_REMOVED, name)
         self.registry.remove(name)
 
-    def keep(self, *changes: tuple[Configuration | None, Configuration]) -> None:
-        """Create and update configurations with their references, all or none."""
+    def keep(
+        self,
+        *changes: tuple[Configuration | None, Configuration],
+        moved: Mapping[str, Secret] | None = None,
+    ) -> None:
+        """Create and update configurations with their references, all or none.
+
+        `moved` are secrets that come along under a new name.
+        """
         refuse_blocked(self.policy(), (made for _, made in changes))
         self.audit.note(*(self._described(stored, made) for stored, made in changes))
         with self.registry.batch():
@@ -92,10 +101,12 @@ class Desk:
                     self._vouch(self.registry.add(made))
                     continue
                 kept = self.registry.replace(made)
+                for field, value in (moved or {}).items():
+                    self.secrets.replace(kept, field, value, by=self.actor)
                 for field, state in made.secrets.items():
                     if stored.secrets.get(field) != state:
                         self._put_reference(made.name, field, state)
-                if (stored.script, stored.base_url) != (made.script, made.base_url):
+                if stored.script != made.script:
                     self._vouch(kept)
 
     def _vouch(self, kept: Configuration) -> None:

@@ -155,10 +155,13 @@ def _secret(sender: Sender, configuration: Configuration) -> Secret | None:
 
     Whoever can write to the database, and has no key, must not have a secret computed with.
     """
+    state = configuration.secrets.get(SEAL)
     try:
         genuine = sender.secrets.open(configuration, SEAL) == seal_of(configuration.script)
     except SecretMissing:
         genuine = not configuration.record  # of a file, which is its own witness
+    if state is not None and state.reference is not None:
+        genuine = False  # a seal is never kept elsewhere
     if not genuine:
         raise ScriptFailed(
             "the script is not as it was saved", hint="Read it, and save it again if it is right."

@@ -1,9 +1,11 @@
 """Testing a configuration: step by step, with the cause and the remedy of the first that fails."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from outkey.core.assembly import Call, authenticated
 from outkey.core.challenge import parse_challenges
@@ -16,11 +18,13 @@ from outkey.core.diagnosis import (
     diagnose,
     diagnose_error,
     diagnose_success,
+    shortened,
     words_of,
 )
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.message import Peer, Response
 from outkey.core.oauth2.token import AccessToken
+from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
 from outkey.engine.scripts import signed
 
@@ -28,9 +32,10 @@ from outkey.engine.scripts import signed
 _OF_CONNECTING = frozenset(
     {Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT, Cause.EGRESS_DENIED}
 )
-_SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes nothing
+SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes nothing
 _CLOCK_SECONDS = 30
 _LONG = re.compile(r"\S{24,}")
+_READ = 16 * 1024  # what the words are taken from
 _PROVES_NOTHING = Finding(
     "W008",
     Level.WARNING,
@@ -70,22 +75,24 @@ class Report:
     seen: dict[str, object] = field(default_factory=dict)
 
 
+class Means(NamedTuple):
+    """What a test reaches the world by."""
+
+    send: Callable[[Call], Response]
+    ready: Callable[[], AccessToken]
+    look: Callable[[], Peer]
+    tokens: Callable[[], Iterable[Secret]]  # those of OAuth 2.0 that are kept
+    quotes: bool
+
+
 class Trial:
     """One test of one configuration. It never retries.
 
     At most one request has credentials; another one, without them, may follow a success.
     """
 
-    def __init__(
-        self,
-        sender: Sender,
-        configuration: Configuration,
-        send: Callable[[Call], Response],
-        ready: Callable[[], AccessToken],
-        look: Callable[[], Peer],
-    ) -> None:
-        self._sender, self._configuration, self._send = sender, configuration, send
-        self._ready, self._look = ready, look
+    def __init__(self, sender: Sender, configuration: Configuration, means: Means) -> None:
+        self._sender, self._configuration, self._means = sender, configuration, means
         self._steps: list[Step] = []
         self._findings: list[Finding] = []
         self._seen: dict[str, object] = {}
@@ -111,15 +118,15 @@ class Trial:
             yield self._done(step, "all there")
             if self._configuration.uses_oauth2:
                 step = "token"
-                yield self._done(step, f"{self._ready().kind} token there")
+                yield self._done(step, f"{self._means.ready().kind} token there")
             if self._configuration.is_scripted:
                 step = "script"
                 count = len(signed(self._sender, self._configuration, "", call.request()))
                 yield self._done(step, f"{count} headers")
             step = "connect"
-            yield self._done(step, self._met(self._look()))
+            yield self._done(step, self._met(self._means.look()))
             step = "request"
-            response = self._send(call)
+            response = self._means.send(call)
         except OutkeyError as error:
             if step == "request" and error.cause in _OF_CONNECTING:
                 step = "connect"
@@ -189,16 +196,17 @@ class Trial:
                 return self._done("request", self._accepted(call, response))
         else:
             self._found = diagnose(response, self._configuration, now=now, secret=secret)
-            self._found = self._found or Diagnosis(
-                Cause.UNEXPECTED, "Check Accepted statuses and Test Path."
-            )
+            if self._found is None:  # an answer that succeeded, where another was expected
+                self._found = Diagnosis(Cause.UNEXPECTED, "Check Accepted statuses and Test Path.")
+                return self._failed("request", f"answered {response.status}")
         return self._failed("request", f"answered {response.status}{self._quoted(response)}")
 
     def _learn(self, response: Response) -> None:
         challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
         if challenges:
             self._seen["offered"] = sorted({challenge.scheme for challenge in challenges})
-        offset = self._sender.offsets.of(self._configuration.base.origin)
+        name, origin = self._configuration.name, self._configuration.base.origin
+        offset = self._sender.offsets.of(name, origin, self._sender.clock)
         self._seen["clock_offset"] = offset
         if abs(offset) > _CLOCK_SECONDS:
             self._findings.append(_clock_finding(offset))
@@ -206,30 +214,39 @@ class Trial:
     def _quoted(self, response: Response) -> str:
         """Return the other system's own words, unless it repeats a secret in its answer.
 
-        Tokens and signatures are no entered secrets: whatever could be one is left out.
+        Signatures are no secrets that are kept: whatever could be one is left out. A draft quotes
+        nothing: who may test but not see could have the API say what is asked for.
         """
-        words, whole = _LONG.sub("…", words_of(response)), response.text
+        words = words_of(response)
+        if not self._means.quotes or not words:
+            return ""
+        headers = "\n".join(value for _, value in response.headers)
+        heard = (words, response.text[:_READ].replace("\\/", "/"), headers)
+        if any(secret.occurs_in(text) for secret in self._sent() for text in heard):
+            return ""
+        return f"; it says: {shortened(_LONG.sub('…', words))}"
+
+    def _sent(self) -> Iterator[Secret]:
+        """Yield what was sent, as it was entered and without what stands in front of it."""
         for name in {*self._configuration.secrets, *self._configuration.needed_secrets()}:
-            try:
+            with suppress(OutkeyError):  # what cannot be opened was not sent
                 opened = self._sender.open(self._configuration, name)
-            except OutkeyError:
-                continue  # what cannot be opened was not sent
-            if opened.occurs_in(whole) or opened.occurs_in(words):
-                return ""
-        return f"; it says: {words}" if words else ""
+                yield opened
+                yield opened.derive(lambda text: (text.split() or [""])[-1])
+        yield from self._means.tokens()
 
     def _accepted(self, call: Call, response: Response) -> str:
         answered = f"answered {response.status}"
         verification = self._configuration.verification
         if not (
             verification.compare
-            and call.method in _SAFE
+            and call.method in SAFE
             and self._configuration.sends_credentials
             and not self._configuration.tls.client_certificate
         ):
             return answered
         try:
-            other = self._send(replace(call, configuration=_anonymous(self._configuration)))
+            other = self._means.send(replace(call, configuration=_anonymous(self._configuration)))
         except OutkeyError:
             return f"{answered}, and nothing without credentials"
         if accepts(verification.accepted_statuses, other.status):

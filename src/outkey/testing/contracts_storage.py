@@ -362,7 +362,9 @@ class RegistryContract(ABC):
     def test_refusals_are_counted_until_one_is_accepted(self) -> None:
         registry = self.make()
         registry.add(_configuration())
-        assert [registry.note_refused("contract") for _ in range(3)] == [1, 2, 3]
+        revision = registry.get("contract").revision
+        assert [registry.note_refused("contract", revision) for _ in range(3)] == [1, 2, 3]
+        assert registry.note_refused("contract", revision - 1) == 0, "of a former secret"
         assert (registry.get("contract").refused, standing(registry).refused) == (3, 3)
         registry.pause("contract", 70.0)
         registry.pause("contract", 80.0)
@@ -372,14 +374,14 @@ class RegistryContract(ABC):
         registry.note_accepted("contract")
         found = registry.get("contract")
         assert (found.refused, found.paused) == (0, False)
-        registry.note_refused("contract")
+        registry.note_refused("contract", registry.get("contract").revision)
         registry.pause("contract", 90.0)
         registry.resume("contract")
         assert standing(registry) == Standing()
 
     def test_what_is_gone_is_neither_counted_nor_resumed(self) -> None:
         registry = self.make()
-        assert registry.note_refused("nobody") == 0
+        assert registry.note_refused("nobody", 1) == 0
         registry.note_accepted("nobody")
         registry.pause("nobody", 1.0)
         with pytest.raises(UnknownConfiguration):
@@ -390,7 +392,7 @@ class RegistryContract(ABC):
         registry.add(_configuration())
 
         def paused_after(change: Callable[[], object]) -> bool:
-            registry.note_refused("contract")
+            registry.note_refused("contract", registry.get("contract").revision)
             registry.pause("contract", 70.0)
             assert registry.get("contract").paused
             change()
@@ -408,7 +410,7 @@ class RegistryContract(ABC):
     def test_a_late_refusal_of_the_old_secret_does_not_pause_the_new_one(self) -> None:
         registry = self.make()
         registry.add(_configuration())
-        registry.note_refused("contract")
+        registry.note_refused("contract", registry.get("contract").revision)
         put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
         registry.pause("contract", 70.0)
         assert not registry.get("contract").paused
@@ -423,7 +425,7 @@ class RegistryContract(ABC):
             moments = {"older": 5.0, "new": 100.0}
             if name != "untested":
                 registry.put_trial(made, moments.get(name, 10.0), "timeout")
-        registry.note_refused("paused")
+        registry.note_refused("paused", registry.get("paused").revision)
         registry.pause("paused", 20.0)
         assert registry.due(50.0, 10) == ["older", "old"]
         assert registry.due(50.0, 1) == ["older"]

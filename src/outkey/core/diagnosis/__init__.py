@@ -19,7 +19,7 @@ from outkey.core.diagnosis.evidence import Clue, Diagnosis, Evidence, Fix, Suspi
 from outkey.core.diagnosis.failures import clues_of
 from outkey.core.diagnosis.reasons import FIXES, REASONS, REMEDIES, Reason
 from outkey.core.diagnosis.success import clues_in_success
-from outkey.core.diagnosis.words import words_of
+from outkey.core.diagnosis.words import shortened, words_of
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.message import Response
 
@@ -35,6 +35,7 @@ __all__ = [
     "diagnose_error",
     "diagnose_success",
     "retry_after",
+    "shortened",
     "words_of",
 ]
 

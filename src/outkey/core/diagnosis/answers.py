@@ -154,7 +154,10 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
     wanted = _named(offered)
     remedy = REASONS["wrong-scheme"].remedy.replace("another scheme", wanted)
     said = f"WWW-Authenticate asks for {wanted}; this configuration sends {sent}."
-    known = [kind for kind in AuthenticationType if kind in offered]
+    # Never none of them, whatever a server says that it takes.
+    known = [
+        kind for kind in (AuthenticationType.BASIC, AuthenticationType.BEARER) if kind in offered
+    ]
     fix = known and fix_of(
         "wrong-scheme", ("authentication_type", str(known[-1])), word=known[-1].label
     )
@@ -292,7 +295,9 @@ def by_row_names(evidence: Evidence) -> Iterator[Clue]:
     for place, key in evidence.secret_rows:
         if "_" in key:
             better = key.replace("_", "-")
-            fix = fix_of("header-underscore", (f"headers[{place}].key", better), word=better)
+            free = better.lower() not in evidence.row_names
+            change = (f"headers[{place}].key", better)
+            fix = fix_of("header-underscore", change, word=better) if free else None
             said = f"The header {key} has an underscore, and many servers drop such headers."
             yield Clue(64 if evidence.status == 401 else 45, "header-underscore", said, fix=fix)
 
@@ -308,7 +313,7 @@ def by_named_headers(evidence: Evidence) -> Iterator[Clue]:
     for raw, name in _KEY_HEADERS.items():
         if raw in evidence.lower and name.lower() not in ours:
             renamed = [(f"headers[{place}].key", name) for place, _ in rows]
-            one = len(rows) == 1
+            one = len(rows) == 1 and name.lower() not in evidence.row_names
             fix = fix_of("key-in-another-header", *renamed, word=name) if one else None
             said = f"The answer names the header {name}, which this configuration does not send."
             remedy = f"{REASONS['key-in-another-header'].remedy} It names {name}."

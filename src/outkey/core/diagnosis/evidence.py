@@ -150,6 +150,11 @@ class Evidence:
         return [(place, row.key) for place, row in rows if row.secret]
 
     @property
+    def row_names(self) -> set[str]:
+        """The names of all header rows, in small letters."""
+        return {row.key.lower() for row in self.configuration.headers}
+
+    @property
     def sends_key(self) -> bool:
         """Whether a token or key that can expire is sent, and no password."""
         basic = self.configuration.authentication_type is AuthenticationType.BASIC

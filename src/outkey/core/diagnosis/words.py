@@ -34,7 +34,10 @@ _TAGS = re.compile(r"<(?:title|message|faultstring)(?:\s[^>]{0,200})?>([^<]{1,40
 
 
 def words_of(response: Response) -> str:
-    """Return what the answer says in its own words: one printable line, or nothing."""
+    """Return what the answer says in its own words: one printable line, or nothing.
+
+    It is not shortened, so that whoever looks for a secret in it looks at all of it.
+    """
     text = response.body[:BODY_READ].decode("utf-8", "replace")
     document = read_json(text)
     if document is not None:
@@ -44,7 +47,11 @@ def words_of(response: Response) -> str:
         words = html.unescape(found[1]) if found else ""
     else:
         words = text
-    line = _line(words) or _line(_described(response))
+    return _line(words) or _line(_described(response))
+
+
+def shortened(line: str) -> str:
+    """Return a line that fits."""
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 

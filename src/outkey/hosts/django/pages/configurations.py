@@ -254,11 +254,12 @@ def _reasons(report: Report, stored: Configuration | None) -> Iterator[dict[str,
         fix = suspicion.fix if stored else None
         shown: dict[str, object] = {"suspicion": suspicion}
         if fix and stored:
-            proposal = (stored.record, stored.version, fix.label, fix.changes, fix.tidied)
+            seen = (stored.record, stored.version, stored.revision)
+            proposal = (*seen, fix.label, fix.changes, fix.tidied)
             shown |= {
                 "difference": difference(stored, fix),
                 "proposal": signing.dumps(proposal, salt=FIX),
-                "record": stored.record,
+                "record": UUID(stored.record),
             }
         yield shown
 
@@ -295,7 +296,7 @@ def draft_on(
     if not may(request, "change_configuration"):
         if stored is None:
             raise Http404
-        return stored, DraftSecrets({}, [], kept)
+        return stored, DraftSecrets(stored, kept)
     form = _form(request, stored, request.POST)
     entered = form.entered()
     name = entered.configuration.name if entered else ""
@@ -310,7 +311,7 @@ def draft_on(
     draft = entered.configuration
     if entered.secrets:
         draft = replace(draft, secrets=states)
-    return draft, DraftSecrets(entered.secrets, entered.cleared, kept)
+    return draft, DraftSecrets(stored, kept, entered.secrets, entered.cleared)
 
 
 def _allowed(

@@ -14,6 +14,7 @@ from outkey.core.errors import EditConflict, OutkeyError
 from outkey.engine.fixes import apply_fix
 from outkey.hosts.django.pages.configurations import FIX, stored_at
 from outkey.hosts.django.pages.installed import desk_for, installation, require
+from outkey.hosts.django.pages.words import said_in_words
 
 _SECONDS = 3600
 
@@ -27,17 +28,18 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
     address = reverse("admin:outkey_configuration_change", args=[record])
     try:
         loaded = signing.loads(request.POST.get("fix", ""), salt=FIX, max_age=_SECONDS)
-        whose, version, label, changes, tidied = loaded
-        if (whose, version) != (stored.record, stored.version):
+        *seen, label, changes, tidied = loaded
+        if seen != [stored.record, stored.version, stored.revision]:
             raise EditConflict
-        if tidied:
+        # Whatever else it changes decides where a secret goes, or how.
+        if tidied or not all(path.startswith("verification.") for path, _ in changes):
             require(request, "set_secret")
         fix = Fix(label, tuple((path, text) for path, text in changes), tidied)
         apply_fix(desk_for(request.user), installation().gateway, stored.name, fix)
     except signing.BadSignature:
         messages.error(request, _("This proposal is too old. Test again."))
     except OutkeyError as error:
-        messages.error(request, f"{error.message} {error.hint or ''}")
+        messages.error(request, f"{said_in_words(error.message)} {said_in_words(error.hint)}")
     else:
-        messages.success(request, _("Changed: %s. Now test it again.") % label)
+        messages.success(request, _("Changed: %s. Now test it again.") % said_in_words(label))
     return HttpResponseRedirect(address)

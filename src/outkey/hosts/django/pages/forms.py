@@ -86,13 +86,22 @@ class Entered:
 class DraftSecrets:
     """The secrets of a draft: those that were typed, and those that are kept already."""
 
-    def __init__(self, typed: Mapping[str, Secret], cleared: Iterable[str], kept: Secrets) -> None:
-        self._typed, self._cleared, self._kept = typed, set(cleared), kept
+    def __init__(
+        self,
+        stored: Configuration | None,
+        kept: Secrets,
+        typed: Mapping[str, Secret] | None = None,
+        cleared: Iterable[str] = (),
+    ) -> None:
+        self._stored, self._kept = stored, kept
+        self._typed, self._cleared = typed or {}, set(cleared)
 
     def open(self, configuration: Configuration, secret: str) -> Secret:
         """Return a secret for immediate use, or raise SecretMissing."""
-        if secret == SEAL:  # whoever typed the script may write scripts: the page has asked
-            return seal_of(configuration.script)
+        if secret == SEAL:
+            if self._stored is not None and self._stored.script == configuration.script:
+                return self._kept.open(self._stored, SEAL)
+            return seal_of(configuration.script)  # who typed it may write scripts: the page asked
         if secret in self._typed:
             return self._typed[secret]
         if secret in self._cleared:
