@@ -2,8 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Warnings that only the development mode of Python gives are errors in the tests.
-PYTEST := PYTHONDEVMODE=1 $(BIN)/coverage run -m pytest
 
 .PHONY: help run tour spar test test-full lint types architecture pytest bench docs changelog clean
 
@@ -23,7 +21,7 @@ spar: $(VENV)/.server ## the sparring provider, to aim a configuration of your o
 test: lint types architecture docs pytest ## everything that must pass before a change lands
 
 test-full: lint types architecture docs ## the same, with the long versions of the heavy suites
-	$(PYTEST) --full
+	@tools/pytest.sh --full
 	@$(BIN)/python tools/coverage_floor.py
 
 lint: $(VENV)/.dev ## format and lint
@@ -37,11 +35,11 @@ architecture: $(VENV)/.dev ## the direction of imports
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/.dev ## the tests alone, with coverage
-	$(PYTEST)
+	@tools/pytest.sh
 	@$(BIN)/python tools/coverage_floor.py
 
 bench: $(VENV)/.dev .venv-bench/.ready ## the budgets: sending beside the peers, audit and storage
-	@missed=0; for what in send audit storage pages stampede scripts; do $(BIN)/python bench/$$what.py || missed=1; done; exit $$missed
+	@missed=0; for what in send asend audit storage pages stampede scripts; do $(BIN)/python bench/$$what.py || missed=1; done; exit $$missed
 
 docs: $(VENV)/.dev ## the handbook, warnings are errors
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html

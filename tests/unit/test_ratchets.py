@@ -86,3 +86,10 @@ def test_locks_hold_no_download_address() -> None:
 def test_every_module_says_what_may_live_in_it() -> None:
     for file in SOURCE.rglob("*.py"):
         assert ast.get_docstring(ast.parse(file.read_text("utf-8"))), file.name
+
+
+def test_every_folder_of_tests_is_run() -> None:
+    root = Path(__file__).parents[2]
+    there = {file.parent.name for file in (root / "tests").glob("*/test_*.py")}
+    named = re.findall(r"tests/(\w+)", (root / "tools" / "pytest.sh").read_text())
+    assert there == set(named)
