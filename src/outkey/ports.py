@@ -1,7 +1,7 @@
 """Every edge of the world in one file: Protocols only.
 
-Each blocking port has a stand-in and a contract suite in `outkey.testing`, which every adapter
-passes too; the asynchronous ones have the same promises.
+Each port has a stand-in and a contract suite in `outkey.testing`, which every adapter passes too;
+the asynchronous ones have the same promises, and are tried by the same suites.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,14 +19,15 @@ from outkey.core.pace import Pace
 from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.standing import Summary
+from outkey.core.sync.run import HostField, HostRecord, Quarantined, Run, Target, Written
 from outkey.core.watch import Habit, Notice
 
 
 class Refusals(Protocol):
     """How often in a row the credentials of each configuration were refused."""
 
-    def note_refused(self, name: str) -> int:
-        """Count an answer 401, and return how many there are in a row."""
+    def note_refused(self, name: str, revision: int) -> int:
+        """Count an answer 401 to this revision, and return how many there are in a row."""
 
     def note_accepted(self, name: str) -> None:
         """Begin to count anew, and end a pause."""
@@ -228,10 +229,13 @@ class Transport(Protocol):
 
 
 class AsyncTransport(Protocol):
-    """The same for an event loop."""
+    """The same for an event loop; whoever is cancelled leaves no connection behind."""
 
     async def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for one response."""
+
+    async def close(self) -> None:
+        """Close the connections that are kept for this loop; the transport may be used again."""
 
 
 class Resolver(Protocol):
@@ -375,3 +379,76 @@ class Processes(Protocol):
 
     def lacking(self, key: str, since: float) -> list[str]:
         """Return the processes that were seen since then and do not hold this key."""
+
+
+class Finder(Protocol):
+    """What finds values in an answer by a path that people write."""
+
+    def compile(self, expression: str, *, field: str) -> Callable[[object], object]:
+        """Return what finds; an expression that is none is a ConfigError at this field."""
+
+
+class Records(Protocol):
+    """The host's own records, behind an allow-list and the host's permissions."""
+
+    def targets(self) -> Sequence[Target]:
+        """Return the models that may be synchronized."""
+
+    def describe(self, target: str) -> Sequence[HostField]:
+        """Return the fields of a model, or raise ConfigError."""
+
+    def read(self, target: str, after: str, limit: int) -> Sequence[HostRecord]:
+        """Return some records behind one, in the order of their ids; the first ones after ""."""
+
+    def upsert(
+        self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]], run: str
+    ) -> Sequence[Written]:
+        """Create or update a record for each row, found by its keys; the same again is unchanged.
+
+        A row that the host refuses takes no other with it. `run` marks what was seen.
+        """
+
+    def compare(
+        self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]
+    ) -> Sequence[tuple[Written, Mapping[str, tuple[object, object]]]]:
+        """Tell what upsert would do, with each field's value before and after; writes nothing."""
+
+    def archive(self, target: str, line: str, run: str) -> int:
+        """Archive what this line has brought and this run has not seen; return how many."""
+
+    def find(self, target: str, field: str, values: Sequence[object]) -> Mapping[object, object]:
+        """Return the ids of the records that have these values in a field, by value."""
+
+
+class Runs(Protocol):
+    """Where runs, their checkpoints and what they left out are kept."""
+
+    def begin(self, line: str, actor: str, *, dry_run: bool) -> Run:
+        """Begin a run, or go on with one that was killed; raise LineBusy while another one lives.
+
+        A run lives as long as it is saved at least every minute, by the database's clock.
+        """
+
+    def page(self) -> AbstractContextManager[None]:
+        """Keep all that is written inside, records and checkpoint, or nothing of it."""
+
+    def save(self, run: Run) -> Run:
+        """Keep a checkpoint; raise RunStopped where somebody cancelled it or took it over."""
+
+    def quarantine(self, run: Run, items: Sequence[Quarantined]) -> None:
+        """Keep what was left out."""
+
+    def finish(self, run: Run) -> None:
+        """Keep how a run ended."""
+
+    def newest(self, limit: int, line: str = "") -> list[Run]:
+        """Return runs, newest first."""
+
+    def get(self, run: str) -> Run:
+        """Return one run, or raise ConfigError."""
+
+    def left_out(self, run: str, limit: int) -> list[Quarantined]:
+        """Return what a run left out."""
+
+    def cancel(self, run: str) -> None:
+        """Let a run stop at its next page."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.assembly import Call
 from outkey.core.audit import Intent, Outcome, Refusal, path_template
 from outkey.core.config import HeaderRow, SecretState, SyncLine
 from outkey.core.errors import (
@@ -31,9 +30,8 @@ from outkey.core.errors import (
 )
 from outkey.core.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
-from outkey.engine.drive import AsyncWorld, Wait, adrive, drive
-from outkey.engine.send import exchange
-from outkey.testing import AsyncFake, configuration, fake_gateway
+from outkey.engine.drive import Wait, drive
+from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 
 BEARER = {"authentication_type": "bearer"}
@@ -486,16 +484,7 @@ def by_gateway(fake: FakeWorld) -> Response:
 
 
 def by_event_loop(fake: FakeWorld) -> Response:
-    ports = fake.ports
-    sender = fake.gateway.sender
-    both = AsyncFake(fake.transport, fake.resolver)
-
-    async def sleep(seconds: float) -> None:
-        fake.clock.sleep(seconds)
-
-    async_world = AsyncWorld(both, both, sleep, fake.audit)
-    call = Call(ports.configurations.get("acme"), "GET", "/")
-    return asyncio.run(adrive(exchange(sender, call), async_world))
+    return asyncio.run(fake.gateway.asend("acme", "GET", "/"))
 
 
 @pytest.mark.parametrize("send", [by_gateway, by_event_loop])

@@ -1,5 +1,6 @@
 """The system's resolver with a deadline, which getaddrinfo itself does not have."""
 
+import asyncio
 import socket
 import threading
 import time
@@ -15,46 +16,73 @@ class SystemResolver:
 
     def __init__(self) -> None:
         self._cache: dict[tuple[str, int], tuple[float, tuple[str, ...]]] = {}
-        self._running: dict[tuple[str, int], _LookUp] = {}
+        self._running: dict[tuple[str, int], LookUp] = {}
 
     def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
         """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
-        key = host, port
-        cached = self._cache.get(key)
-        if cached and cached[0] > time.monotonic():
-            return cached[1]
-        addresses = self._look_up(key, timeout)
+        known = self.known(host, port)
+        if known:
+            return known
+        begun = self.begin(host, port)
+        begun.join(timeout)
+        return self.found(begun)
+
+    def known(self, host: str, port: int) -> tuple[str, ...]:
+        """Return what was found a moment ago."""
+        cached = self._cache.get((host, port))
+        return cached[1] if cached and cached[0] > time.monotonic() else ()
+
+    def begin(self, host: str, port: int) -> "LookUp":
+        """Return the look-up of a name; one that hangs gets one thread, however many ask for it."""
+        running = self._running.get((host, port))
+        if running is None or not running.is_alive():
+            running = self._running[host, port] = LookUp(host, port)
+            running.start()
+        return running
+
+    def found(self, begun: "LookUp") -> tuple[str, ...]:
+        """Return what was found, and keep it for a moment."""
+        if begun.is_alive():
+            raise TimedOut("the host name could not be resolved in time")
+        self._running.pop(begun.key, None)
+        if not begun.addresses:
+            raise DnsFailed
         if len(self._cache) >= _MAX_CACHED:
             self._cache.clear()
-        self._cache[key] = (time.monotonic() + CACHE_SECONDS, addresses)
-        return addresses
-
-    def _look_up(self, key: tuple[str, int], timeout: float) -> tuple[str, ...]:
-        running = self._running.get(key)
-        if running is None or not running.is_alive():
-            # A name that hangs gets one thread, however many ask for it.
-            running = self._running[key] = _LookUp(*key)
-            running.start()
-        running.join(timeout)
-        if running.is_alive():
-            raise TimedOut("the host name could not be resolved in time")
-        self._running.pop(key, None)
-        if not running.addresses:
-            raise DnsFailed
-        return running.addresses
+        self._cache[begun.key] = (time.monotonic() + CACHE_SECONDS, begun.addresses)
+        return begun.addresses
 
 
-class _LookUp(threading.Thread):
+class AsyncSystemResolver:
+    """The same for an event loop, with the same threads."""
+
+    def __init__(self, system: SystemResolver) -> None:
+        self._system = system
+
+    async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the port's signature
+        """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
+        known = self._system.known(host, port)
+        if known:
+            return known
+        begun, ends, pause = self._system.begin(host, port), time.monotonic() + timeout, 0.001
+        while begun.is_alive() and time.monotonic() < ends:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.02)
+        return self._system.found(begun)
+
+
+class LookUp(threading.Thread):
     """One call of getaddrinfo. A daemon, so that it does not keep the process alive."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(name="outkey-resolve", daemon=True)
-        self._host, self._port = host, port
+        self.key = host, port
         self.addresses: tuple[str, ...] = ()
 
     def run(self) -> None:
+        """Ask the system."""
         try:
-            infos = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+            infos = socket.getaddrinfo(*self.key, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
             return
         self.addresses = tuple(dict.fromkeys(str(info[4][0]) for info in infos))

@@ -5,6 +5,7 @@ and cost more than the exchange itself. What is left is reading answers, which i
 """
 
 import asyncio
+import contextlib
 import ssl
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -63,7 +64,7 @@ class AiohttpTransport:
     async def close(self) -> None:
         """Close the connections of the running loop, and forget those of loops that are gone."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)
-        self._pools = {loop: kept for loop, kept in self._pools.items() if not loop.is_closed()}
+        self._forget_closed()
         if pool is not None:
             pool.close()
             await asyncio.sleep(0)  # sockets are closed by the loop's next turn
@@ -91,8 +92,12 @@ class AiohttpTransport:
 
     async def _new_pool(self, loop: asyncio.AbstractEventLoop) -> "ConnectionPool[_Connection]":
         await asyncio.to_thread(_load)
-        self._pools = {known: pool for known, pool in self._pools.items() if not known.is_closed()}
+        self._forget_closed()
         return self._pools.setdefault(loop, ConnectionPool())
+
+    def _forget_closed(self) -> None:
+        for loop in [known for known in self._pools if known.is_closed()]:
+            self._pools.pop(loop, None)
 
     async def _context(self, route: Route) -> ssl.SSLContext:
         """Return the TLS context; the first time in a thread, since it reads all authorities."""
@@ -123,7 +128,7 @@ class _Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
     _answer: asyncio.Future[_Answer]
-    _timer: asyncio.TimerHandle
+    _timer: asyncio.TimerHandle | None = None
     _parser: "HttpResponseParser | None" = None
     _lost = False
     _full = False
@@ -159,7 +164,7 @@ class _Connection(asyncio.Protocol):
         self._wire_left = bounds.body + bounds.body // 2 + HEAD_ROOM
         self._answer = self._loop.create_future()
         self._heard = self._loop.time()
-        self._timer = self._loop.call_at(self._patience_ends(), self._check_patience)
+        self._set_timer()
         self._unsent = message if len(message) <= _CHUNK else memoryview(message)
         self._write_on()
         return self._answer
@@ -179,7 +184,8 @@ class _Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close at once, whatever is under way."""
-        self._end()
+        self._parser = None
+        self._stop_timer()
         if not self._lost and not self._loop.is_closed():
             self._transport.abort()
 
@@ -192,20 +198,28 @@ class _Connection(asyncio.Protocol):
     def _patience_ends(self) -> float:
         return min(self._heard + self._bounds.silence, self._bounds.ends)
 
-    def _check_patience(self) -> None:
+    def _set_timer(self) -> None:
+        """See to it that patience is checked in time; one timer serves many exchanges."""
         ends = self._patience_ends()
-        if self._loop.time() < ends:
+        if self._timer is None or self._timer.when() > ends:
+            self._stop_timer()
             self._timer = self._loop.call_at(ends, self._check_patience)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _check_patience(self) -> None:
+        self._timer = None
+        if self._parser is None:
+            return
+        if self._loop.time() < self._patience_ends():
+            self._set_timer()
         else:
             self._fail(TimedOut("the answer did not come in time"))
 
-    def _end(self) -> None:
-        if self._parser is not None:
-            self._parser = None
-            self._timer.cancel()
-
     def _fail(self, error: OutkeyError) -> None:
-        self._end()
+        self._parser = None
         if not self._answer.done():
             self._answer.set_exception(error)
 
@@ -217,9 +231,10 @@ class _Connection(asyncio.Protocol):
             return
         self._heard = self._loop.time()
         self._wire_left -= len(data)
+        if self._wire_left < 0:
+            self._fail(ResponseTooLarge())
+            return
         try:
-            if self._wire_left < 0:
-                raise ResponseTooLarge
             messages, _, _ = self._parser.feed_data(data)
             for head, payload in messages:
                 self._take_head(head, payload)
@@ -250,7 +265,7 @@ class _Connection(asyncio.Protocol):
             if self._body_left < 0:
                 raise ResponseTooLarge
         if self._payload.is_eof():
-            self._end()
+            self._parser = None
             if not self._answer.done():
                 self._answer.set_result(_Answer(self._head, b"".join(self._parts)))
 
@@ -259,9 +274,9 @@ class _Connection(asyncio.Protocol):
             return AnswerBroken()
         if isinstance(error, ssl.SSLError):  # TLS 1.3 refuses a client certificate only now
             return tls_failure(error)
-        if type(error).__name__ == "LineTooLong":
+        if type(error).__name__ == "LineTooLong":  # by name, since the library is loaded late
             return too_many_headers("a header line of the answer is too long")
-        # aiohttp has nothing but a text to tell this by.
+        # This one has nothing but a text to tell it by.
         if "Too many headers" in str(error):
             return too_many_headers("the answer has 100 headers or more")
         return ConnectionFailed("the connection broke, or the answer is not HTTP")
@@ -273,6 +288,10 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
+        self._stop_timer()
+        if self._parser is not None and isinstance(exc, BrokenPipeError | ConnectionResetError):
+            # A server may answer, say 413 or 401, and close before it has read everything.
+            self.data_received(_left_behind(self._transport))
         if self._parser is None:
             return
         try:
@@ -294,6 +313,17 @@ class _Connection(asyncio.Protocol):
 
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - the parser's
         """Do nothing: what arrives is taken at once, and never paused."""
+
+
+def _left_behind(transport: asyncio.Transport) -> bytes:
+    """Return what came before a connection broke; asyncio closes it when a write fails."""
+    if transport.get_extra_info("ssl_object") is not None:
+        return b""
+    with transport.get_extra_info("socket").dup() as again, contextlib.suppress(OSError):
+        again.settimeout(0)
+        left: bytes = again.recv(_CHUNK)
+        return left
+    return b""
 
 
 async def _connect(

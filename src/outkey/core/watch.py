@@ -138,7 +138,7 @@ class Seen(NamedTuple):
     @property
     def failed(self) -> bool:
         """Whether the other side is to blame; what a caller asked for wrongly is no failure."""
-        silent = self.status == 0 and self.outcome != "unknown"
+        silent = self.status == 0 and self.outcome not in {"unknown", "cancelled"}
         return silent or self.status == 401 or self.status >= 500
 
 

@@ -1,8 +1,10 @@
 """The door for callers: a Gateway sends and previews by a configuration's name."""
 
+import asyncio
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, Self
 
 from outkey.core.assembly import Call, encode_body
@@ -19,7 +21,7 @@ from outkey.core.secret import Secret
 from outkey.engine.brake import Brake
 from outkey.engine.carry import Sender
 from outkey.engine.discover import discover
-from outkey.engine.drive import World, drive
+from outkey.engine.drive import AsyncWorld, Steps, World, adrive, drive
 from outkey.engine.egress import Egress
 from outkey.engine.held_tokens import HeldTokens
 from outkey.engine.lend import Loan, lend
@@ -28,8 +30,10 @@ from outkey.engine.scripts import Tried, try_script
 from outkey.engine.send import exchange
 from outkey.engine.token_desk import TokenDesk
 from outkey.engine.tokens import TokenKeeper
-from outkey.engine.verify import Report, Trial
+from outkey.engine.verify import Means, Report, Trial
 from outkey.ports import (
+    AsyncResolver,
+    AsyncTransport,
     Audit,
     Clock,
     Configurations,
@@ -43,6 +47,19 @@ from outkey.ports import (
 )
 
 Data = bytes | str | Mapping[str, object] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asynchronous:
+    """What a gateway sends from an event loop with.
+
+    It `waits` where secrets, tokens, permits or records are kept on a disk or in a database.
+    """
+
+    transport: AsyncTransport
+    resolver: AsyncResolver
+    waits: bool
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +76,7 @@ class Ports:
     tokens: Tokens
     signer: Signer
     scripts: Scripts
+    asynchronous: Asynchronous | None = None
     own: frozenset[tuple[str, int]] = frozenset()
     jitter: Callable[[], float] = random.random
 
@@ -77,6 +95,7 @@ class Gateway:
         self._configurations = ports.configurations
         self._transport = ports.transport
         self._world = World(ports.transport, ports.resolver, ports.clock, ports.audit)
+        self._async_world = _async_world(ports)
         self.sender = Sender(
             ports.secrets,
             ports.clock,
@@ -106,8 +125,6 @@ class Gateway:
         Raises when nothing was sent or nothing came back. `line` names the sync line that the
         request belongs to.
         """
-        if line and self._configurations.line(line).configuration != configuration:
-            raise ConfigError("the sync line belongs to another configuration", field="line")
         call = self._call(
             configuration,
             method,
@@ -119,6 +136,48 @@ class Gateway:
             line=line,
         )
         return drive(exchange(self.sender, call), self._world)
+
+    async def asend(  # noqa: PLR0913 - the parts of a request, all by keyword
+        self,
+        configuration: str,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        json: object = None,
+        data: Data = None,
+        headers: Mapping[str, str | Secret] | None = None,
+        line: str = "",
+    ) -> Response:
+        """Do what `send` does, from an event loop and without holding it up.
+
+        Whoever is cancelled waits for a token that is on its way, a few seconds at most.
+        """
+        make = partial(
+            self._call,
+            configuration,
+            method,
+            path,
+            params=params,
+            json=json,
+            data=data,
+            headers=headers,
+            line=line,
+        )
+        world = self._async_world
+        if world is None:
+            raise ConfigError(
+                "this gateway has no asynchronous transport", hint="Call send in a thread."
+            )
+        if world.waits:
+            return await adrive(self._exchange(make), world)
+        call = make()
+        if call.configuration.is_scripted:
+            world = replace(world, waits=True)
+        return await adrive(exchange(self.sender, call), world)
+
+    def _exchange(self, make: Callable[[], Call]) -> Steps[Response]:
+        return (yield from exchange(self.sender, make()))
 
     def preview(  # noqa: PLR0913 - the parts of a request, all by keyword
         self,
@@ -151,16 +210,16 @@ class Gateway:
             sender = replace(sender, secrets=draft.secrets, tokens=draft.tokens)
             sender = replace(sender, held=HeldTokens(), brake=Brake())
         once = replace(configuration, limits=replace(configuration.limits, retries=0))
-        ready = self._token_desk(sender, once).ready
-        if draft is not None and once.oauth2.grant is not Grant.CLIENT_CREDENTIALS:
-            ready = _refuse_unkept
-        return Trial(
-            sender,
-            once,
-            lambda call: drive(exchange(sender, call), self._world),
-            ready,
-            lambda: self._look(sender, once),
+        desk = self._token_desk(sender, once)
+        unkept = draft is not None and once.oauth2.grant is not Grant.CLIENT_CREDENTIALS
+        means = Means(
+            send=lambda call: drive(exchange(sender, call), self._world),
+            ready=_refuse_unkept if unkept else desk.ready,
+            look=lambda: self._look(sender, once),
+            tokens=desk.secrets if once.uses_oauth2 else tuple,
+            quotes=draft is None,
         )
+        return Trial(sender, once, means)
 
     def _look(self, sender: Sender, configuration: Configuration) -> Peer:
         route = drive(sender.route_of(configuration), self._world)
@@ -213,8 +272,9 @@ class Gateway:
         if not status:
             return False
         configuration = self._configurations.get(loan.configuration)
-        if loan.token is None or status != 401:  # that one is renewed first
-            self.sender.brake.learn(configuration, status, self.sender.clock.now())
+        if loan.token is None or loan.renewed or status != 401:  # the first one is renewed first
+            lent = replace(configuration, revision=loan.revision)
+            self.sender.brake.learn(lent, status, self.sender.clock.now())
         if loan.token is None:
             return False
         if status < 400:
@@ -231,11 +291,23 @@ class Gateway:
         self._transport.close()
         self.sender.scripts.close()
 
+    async def aclose(self) -> None:
+        """Do the same, and close the connections that are kept for the running event loop."""
+        if self._async_world is not None:
+            await self._async_world.transport.close()
+        await asyncio.to_thread(self.close)
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.aclose()
 
     def _call(  # noqa: PLR0913 - the parts of a request, all by keyword
         self,
@@ -249,6 +321,8 @@ class Gateway:
         headers: Mapping[str, str | Secret] | None,
         line: str = "",
     ) -> Call:
+        if line and self._configurations.line(line).configuration != configuration:
+            raise ConfigError("the sync line belongs to another configuration", field="line")
         found = self._configurations.get(configuration)
         body, content_type = encode_body(json, data)
         return Call(
@@ -261,6 +335,15 @@ class Gateway:
             content_type=content_type,
             line=line,
         )
+
+
+def _async_world(ports: Ports) -> AsyncWorld | None:
+    loop = ports.asynchronous
+    if loop is None:
+        return None
+    return AsyncWorld(
+        loop.transport, loop.resolver, loop.sleep, ports.clock, ports.audit, loop.waits
+    )
 
 
 def _refuse_unkept() -> AccessToken:

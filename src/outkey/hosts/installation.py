@@ -13,15 +13,16 @@ from outkey.adapters.key_room import KeyRoom, KeyRotation, Presence
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.policy_file import read_policy
-from outkey.adapters.resolver_system import SystemResolver
+from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_stored import StoredTokens
+from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.posture import Policy
-from outkey.engine.gateway import Gateway, Ports
+from outkey.engine.gateway import Asynchronous, Gateway, Ports
 from outkey.ports import AuditRows, Paces, Processes, Registry, TokenRows
 
 
@@ -56,6 +57,7 @@ def build_installation(
 ) -> Installation:
     """Put the adapters around a host's tables."""
     clock, registry, rows = SystemClock(), tables.registry, tables.audit
+    resolver = SystemResolver()
     source = KeySource.from_environment(environment, home / "config" / "key")
     keys = KeyRoom(source, registry)
     stored = StoredSecrets(registry, ReferencedSecrets(own=[source.file]), keys, clock)
@@ -66,7 +68,7 @@ def build_installation(
             configurations=registry,
             secrets=stored,
             transport=Urllib3Transport(),
-            resolver=SystemResolver(),
+            resolver=resolver,
             clock=clock,
             audit=audit,
             # Unix time, since the machines that share a database share no other.
@@ -74,6 +76,9 @@ def build_installation(
             tokens=StoredTokens(tables.tokens, keys),
             signer=JoseSigner(),
             scripts=LockedScripts(),
+            asynchronous=Asynchronous(
+                AiohttpTransport(), AsyncSystemResolver(resolver), waits=True
+            ),
         )
     )
     rotation = KeyRotation(keys, registry, tables.processes, clock)

@@ -4,6 +4,7 @@ Each suite runs on the fake of its port and on every real adapter. What is store
 its suites in `contracts_storage`.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -23,6 +24,8 @@ from outkey.core.message import Header, Request, Response, Route, Source, TlsSet
 from outkey.core.origin import Origin
 from outkey.core.secret import Secret
 from outkey.ports import (
+    AsyncResolver,
+    AsyncTransport,
     Audit,
     Clock,
     Resolver,
@@ -41,11 +44,37 @@ class Scene(Enum):
     FLOODS = auto()  # 200 with two mebibytes
 
 
+class OnLoop:
+    """An asynchronous transport as a blocking one, so that the same rules are tried on both."""
+
+    def __init__(self, runner: asyncio.Runner, transport: AsyncTransport) -> None:
+        self.run, self.transport = runner.run, transport
+
+    def send(self, request: Request, route: Route) -> Response:
+        """Exchange one request for one response."""
+        return self.run(self.transport.send(request, route))
+
+    def close(self) -> None:
+        """Close the connections of this loop."""
+        self.run(self.transport.close())
+
+
+class ResolverOnLoop:
+    """An asynchronous resolver as a blocking one."""
+
+    def __init__(self, runner: asyncio.Runner, resolver: AsyncResolver) -> None:
+        self.run, self.resolver = runner.run, resolver
+
+    def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
+        """Return all addresses in order of preference."""
+        return self.run(self.resolver.resolve(host, port, timeout))
+
+
 @dataclass(frozen=True)
 class Trial:
     """A transport and the peer that plays a scene."""
 
-    transport: Transport
+    transport: Transport | OnLoop
     origin: Origin
     received: list[tuple[str, str, tuple[tuple[str, str], ...], bytes]]
 

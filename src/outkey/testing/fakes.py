@@ -1,5 +1,6 @@
 """In-memory stand-ins for the ports. They keep the ports' promises and remember what they saw."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
@@ -24,7 +25,7 @@ from outkey.core.message import Peer, Request, Response, Route
 from outkey.core.origin import Origin
 from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
-from outkey.engine.gateway import Gateway, Ports
+from outkey.engine.gateway import Asynchronous, Gateway, Ports
 
 Answer = Response | OutkeyError
 
@@ -49,6 +50,11 @@ class FakeClock:
         """Let the time pass at once."""
         self.sleeps.append(seconds)
         self.advance(seconds)
+
+    async def asleep(self, seconds: float) -> None:
+        """Let the time pass at once, and others go on."""
+        self.sleep(seconds)
+        await asyncio.sleep(0)
 
     def advance(self, seconds: float) -> None:
         """Let time pass without anybody sleeping."""
@@ -121,6 +127,9 @@ class AsyncFake:
     async def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for the next answer."""
         return self.transport.send(request, route)
+
+    async def close(self) -> None:
+        """Keep nothing, close nothing."""
 
     async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the port's signature
         """Return the addresses of a known name."""
@@ -328,6 +337,7 @@ def fake_gateway(
     transport = FakeTransport([] if answers is None else answers, clock=clock)
     resolver = FakeResolver({"api.acme.example": ("93.184.215.14",)} if names is None else names)
     audit, store, scripts = MemoryAudit(), MemorySecrets(secrets), FakeScripts()
+    both = AsyncFake(transport, resolver)
     ports = Ports(
         configurations=MemoryRegistry(configurations, lines),
         secrets=store,
@@ -339,6 +349,7 @@ def fake_gateway(
         tokens=MemoryTokens(clock.now),
         signer=JoseSigner(),
         scripts=scripts,
+        asynchronous=Asynchronous(both, both, waits=False, sleep=clock.asleep),
         jitter=lambda: 0.5,
     )
     return FakeWorld(Gateway(ports), ports, transport, resolver, clock, audit, store, scripts)

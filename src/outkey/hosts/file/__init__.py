@@ -7,17 +7,18 @@ from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
-from outkey.adapters.resolver_system import SystemResolver
+from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_memory import MemoryTokens
+from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.choices import Grant
 from outkey.core.config import Configuration
 from outkey.core.document import parse_document
 from outkey.core.errors import ConfigError
-from outkey.engine.gateway import Gateway, Ports
+from outkey.engine.gateway import Asynchronous, Gateway, Ports
 from outkey.ports import Tokens
 
 
@@ -50,19 +51,23 @@ def from_text(text: str, *, tokens: Tokens | None = None) -> Gateway:
             )
     if tokens is None:
         _refuse_consent(configurations)
-    clock = SystemClock()
+    clock, resolver = SystemClock(), SystemResolver()
     return Gateway(
         Ports(
             configurations=MemoryRegistry(configurations, document.lines),
             secrets=ReferencedSecrets(),
             transport=Urllib3Transport(),
-            resolver=SystemResolver(),
+            resolver=resolver,
             clock=clock,
             audit=LoggingAudit(),
             permits=LeasedPermits(MemoryPaces(), clock.monotonic),
             tokens=tokens or MemoryTokens(clock.now),
             signer=JoseSigner(),
             scripts=LockedScripts(),
+            # What is in memory is not waited for; whether a given place for tokens is, who knows.
+            asynchronous=Asynchronous(
+                AiohttpTransport(), AsyncSystemResolver(resolver), waits=tokens is not None
+            ),
         )
     )
 

@@ -1,0 +1,1 @@
+"""Synchronization as data and pure rules: lines, pages, field mappings and runs."""

@@ -1,0 +1,96 @@
+"""What a sync line says: which records, page by page, into which fields of the host."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from outkey.core.choices import Choice
+
+
+class Direction(Choice):
+    """Which way records go."""
+
+    PULL = "pull", "From the API into the host"
+    PUSH = "push", "From the host to the API"
+
+
+class Paging(Choice):
+    """How an API hands out many records."""
+
+    NONE = "none", "All at once"
+    PAGE = "page", "By page number"
+    OFFSET = "offset", "By offset"
+    CURSOR = "cursor", "By a cursor in the body"
+    LINK = "link", "By Link header (RFC 8288)"
+
+
+class Gone(Choice):
+    """What happens to the host's records that the API does not have any more."""
+
+    KEEP = "keep", "Keep them"
+    ARCHIVE = "archive", "Archive them"
+
+
+class Transform(Choice):
+    """How a value of the API becomes one of the host."""
+
+    AS_IS = "as_is", "As it is"
+    TEXT = "text", "Text"
+    NUMBER = "number", "Whole number"
+    DECIMAL = "decimal", "Decimal number"
+    DATE = "date", "Date"
+    DATETIME = "datetime", "Date and time"
+    BOOLEAN = "boolean", "Yes or no"
+    CHOICE = "choice", "Choice"
+    LOOKUP = "lookup", "Lookup by key"
+    CONSTANT = "constant", "Constant"
+    TEMPLATE = "template", "Template"
+
+
+@dataclass(frozen=True, slots=True)
+class Pagination:
+    """How to ask for the next page."""
+
+    kind: Paging = Paging.NONE
+    size: int = 100
+    size_parameter: str = ""
+    position_parameter: str = ""  # of the page number, the offset or the cursor
+    first: int = 1  # the number of the first page
+    cursor: str = ""  # JMESPath: the next cursor in the body, or the next page's whole address
+
+
+@dataclass(frozen=True, slots=True)
+class Incremental:
+    """How to ask only for what changed: the greatest value of a field is the next parameter."""
+
+    parameter: str = ""
+    field: str = ""  # JMESPath in a record
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMapping:
+    """One row: a field of the API, a field of the host, and the way between them."""
+
+    api: str  # JMESPath in a record
+    host: str
+    transform: Transform = Transform.AS_IS
+    default: str | None = None
+    required: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """What makes a named call a synchronization."""
+
+    direction: Direction = Direction.PULL
+    target: str = ""  # the host's model
+    keys: tuple[str, ...] = ()  # the host's fields that tell records apart
+    mappings: tuple[FieldMapping, ...] = ()
+    query: tuple[tuple[str, str], ...] = ()
+    body: str = ""  # a template
+    records: str = "@"  # JMESPath: where the records are in the answer
+    pagination: Pagination = Pagination()
+    incremental: Incremental = Incremental()
+    gone: Gone = Gone.KEEP
+    script: str = field(default="", repr=False)  # transform(record), in a locked worker
+    schedule: str = ""  # cron

@@ -1,0 +1,422 @@
+"""The asynchronous transport keeps every promise of the blocking one: the same tests, on a loop.
+
+Tests that are imported here run with the fixtures of this module.
+"""
+
+import asyncio
+import gc
+import gzip
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import trustme
+
+from contract import test_ports
+from contract.raw_peer import raw_peer
+from contract.test_header_lines import (  # noqa: F401 - run here as well
+    peer,
+    test_one_accepted_header_is_one_line_with_that_value,
+)
+from faults import test_tls_faults
+from faults.test_tls_faults import (  # noqa: F401 - run here as well
+    authority,
+    ca_file,
+    test_a_server_that_hangs_up_in_the_handshake_is_a_failed_connection,
+    test_a_server_that_never_shakes_hands_is_a_time_out,
+    test_a_tls_answer_cut_in_the_middle_is_a_broken_answer,
+    test_no_time_left_opens_no_connection,
+)
+from faults.test_transport_faults import gateway as blocking_gateway  # noqa: F401 - a fixture
+from faults.test_transport_faults import (  # noqa: F401 - run here as well
+    send_raw,
+    spar,
+    test_a_bad_answer_is_a_typed_error_within_the_total_time,
+    test_a_kept_connection_is_used_again,
+    test_a_kept_connection_to_an_address_no_longer_vetted_is_dropped,
+    test_a_request_after_a_silent_close_is_never_sent_twice,
+    test_an_answer_that_is_no_http_is_a_failed_connection,
+    test_an_answer_to_head_has_no_body_and_the_connection_stays_in_step,
+    test_an_old_idle_connection_is_not_used,
+    test_as_many_headers_and_bytes_as_allowed_are_fine,
+    test_compressed_answers_are_inflated_and_unknown_ones_left_alone,
+    test_damaged_compression_is_a_broken_answer,
+    test_descriptors_do_not_leak_over_many_failures,
+    test_early_hints_are_passed_over_and_the_connection_stays_in_step,
+    test_idle_connections_are_bounded,
+    test_no_frame_of_a_failed_exchange_holds_the_credentials,
+    test_partitions_never_share_a_connection,
+    test_raw_deflate_is_read_too,
+    test_the_second_vetted_address_is_tried_when_the_first_refuses,
+)
+from outkey import Gateway, Response
+from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
+from outkey.adapters.transport_aiohttp import AiohttpTransport, _Connection
+from outkey.core.errors import (
+    ConfigError,
+    ConnectionFailed,
+    EgressDenied,
+    OutkeyError,
+    ResponseTooLarge,
+    TimedOut,
+    TlsFailed,
+)
+from outkey.core.message import Header, Request, Route, Source, TlsSettings
+from outkey.core.origin import Origin
+from outkey.hosts.file import from_text
+from outkey.ports import Resolver
+from outkey.spar import Spar
+from outkey.testing.contracts import OnLoop, ResolverContract, ResolverOnLoop
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as made:
+        yield made
+
+
+@pytest.fixture
+def transport(runner: asyncio.Runner) -> Iterator[OnLoop]:
+    made = OnLoop(runner, AiohttpTransport())
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _another_transport(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tests of the blocking transport make asynchronous ones."""
+    for module in (test_tls_faults, test_ports):
+        monkeypatch.setattr(module, "Urllib3Transport", lambda: OnLoop(runner, AiohttpTransport()))
+
+
+class GatewayOnLoop:
+    """A gateway that sends from an event loop."""
+
+    def __init__(self, runner: asyncio.Runner, gateway: Gateway) -> None:
+        self._run, self._gateway = runner.run, gateway
+
+    def send(
+        self, configuration: str, method: str, path: str, data: bytes | None = None
+    ) -> Response:
+        return self._run(self._gateway.asend(configuration, method, path, data=data))
+
+
+@pytest.fixture
+def gateway(
+    runner: asyncio.Runner,
+    blocking_gateway: Gateway,  # noqa: F811 - a fixture
+) -> Iterator[GatewayOnLoop]:
+    yield GatewayOnLoop(runner, blocking_gateway)
+    runner.run(blocking_gateway.aclose())
+
+
+class TestAiohttpTransport(test_ports.TestUrllib3Transport):
+    """The contract of every transport."""
+
+
+class TestAsyncSystemResolver(ResolverContract):
+    @pytest.fixture(autouse=True)
+    def _on_loop(self, runner: asyncio.Runner) -> None:
+        self.runner = runner
+
+    def make(self) -> Resolver:
+        return ResolverOnLoop(self.runner, AsyncSystemResolver(SystemResolver()))
+
+
+# ── answers ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+    ],
+)
+def test_a_connection_that_ends_is_not_used_again(transport: OnLoop, answer: bytes) -> None:
+    with raw_peer(answer) as server:
+        for _ in range(3):
+            assert send_raw(transport, server.port).body == b"ok"
+        assert server.connections == 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and something nobody asked for",
+        b"HTTP/1.1 204 No Content\r\n\r\n" * 2,
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
+    ],
+)
+def test_an_answer_that_is_out_of_step_is_refused(transport: OnLoop, answer: bytes) -> None:
+    with raw_peer(answer) as server, pytest.raises(ConnectionFailed):
+        send_raw(transport, server.port)
+
+
+def test_a_kept_connection_that_begins_to_talk_is_closed(transport: OnLoop) -> None:
+    def talk(stream: socket.socket) -> None:
+        stream.recv(65536)
+        stream.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+        said.wait(5)
+        stream.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+        assert stream.recv(65536) == b""
+
+    said = threading.Event()
+    with serving(talk) as port:
+        send_raw(transport, port)
+        said.set()
+        transport.run(asyncio.sleep(0.05))
+        with pytest.raises(ConnectionFailed):  # there is nobody to answer another connection
+            send_raw(transport, port, read_timeout=0.2)
+
+
+def test_a_small_body_in_a_large_wrapping_is_refused(transport: OnLoop) -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = b"1;" + b"x" * 1_500_000 + b"\r\na\r\n0\r\n\r\n"
+    with raw_peer(head + chunks) as server, pytest.raises(ResponseTooLarge):
+        send_raw(transport, server.port)
+
+
+def test_a_client_certificate_that_is_missed_after_the_handshake_is_a_tls_failure(
+    transport: OnLoop,
+    authority: trustme.CA,  # noqa: F811 - a fixture
+    ca_file: str,  # noqa: F811 - a fixture
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = ssl.CERT_REQUIRED
+    authority.configure_trust(context)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+
+    def talk(stream: socket.socket) -> None:
+        wrapped = context.wrap_socket(stream, server_side=True, do_handshake_on_connect=False)
+        with suppress(ssl.SSLError):
+            wrapped.do_handshake()
+        with socket.socket(fileno=wrapped.detach()) as plain:
+            time.sleep(0.1)  # until the alert has arrived
+            plain.recv(65536)
+
+    with serving(talk) as port, pytest.raises(TlsFailed, match="client certificate"):
+        test_tls_faults.send(port, TlsSettings(ca_file=ca_file))
+
+
+def test_a_large_compressed_answer_is_inflated(transport: OnLoop) -> None:
+    body = gzip.compress(os.urandom(50_000))
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+    with raw_peer(head.encode() + body) as server:
+        answer = send_raw(transport, server.port, response_bytes=100_000)
+    assert answer.body == gzip.decompress(body)
+
+
+# ── uploads ──────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def serving(*talks: Callable[[socket.socket], None]) -> Iterator[int]:
+    """Serve one connection with each of these functions."""
+
+    def serve() -> None:
+        for talk in talks:
+            with suppress(OSError):
+                stream, _ = listener.accept()
+                with stream:
+                    talk(stream)
+        listener.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
+
+
+def upload(transport: OnLoop, port: int, size: int, silence: float = 5.0) -> Response:
+    origin = Origin("http", "127.0.0.1", port)
+    route = Route(("127.0.0.1",), "p", TlsSettings(), 1.0, silence, 20.0, 1024)
+    length = Header("Content-Length", str(size), Source.DEFAULT)
+    return transport.send(Request("PUT", origin, "/", (length,), b"x" * size), route)
+
+
+def test_a_large_upload_arrives_whole(transport: OnLoop) -> None:
+    with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
+        for _ in range(2):
+            assert upload(transport, server.port, 10_000_000).status == 204
+        assert [len(request.partition(b"\r\n\r\n")[2]) for request in server.requests] == [
+            10_000_000,
+            10_000_000,
+        ]
+        assert server.connections == 1
+
+
+def test_an_answer_that_comes_before_the_upload_was_read_counts(transport: OnLoop) -> None:
+    def talk(stream: socket.socket) -> None:
+        stream.recv(100)
+        stream.sendall(b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
+
+    with serving(talk, talk) as port:
+        assert upload(transport, port, 30_000_000).status == 401
+        assert upload(transport, port, 30_000_000).status == 401  # on another connection
+
+
+def test_an_upload_that_nobody_reads_ends_at_the_silence(transport: OnLoop) -> None:
+    with serving(lambda stream: stream.recv(1) and finished.wait(5)) as port:
+        finished = threading.Event()
+        with pytest.raises(TimedOut):
+            upload(transport, port, 30_000_000, silence=0.5)
+        finished.set()
+
+
+def test_a_post_on_a_connection_that_dies_under_it_is_not_repeated(transport: OnLoop) -> None:
+    seen = []
+
+    def talk(stream: socket.socket) -> None:
+        for answer in (b"HTTP/1.1 204 No Content\r\n\r\n", b""):
+            seen.append(stream.recv(65536)[:4])
+            stream.sendall(answer)
+
+    with serving(talk, lambda _: seen.append(b"more")) as port:
+        send_raw(transport, port)
+        with pytest.raises(ConnectionFailed):
+            send_raw(transport, port, "POST")
+    assert seen == [b"GET ", b"POST"]
+
+
+# ── connections and loops ────────────────────────────────────────────────────────────────────
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_one_transport_serves_several_loops_one_after_the_other() -> None:
+    shared = AiohttpTransport()
+    with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
+        for _ in range(3):
+            with asyncio.Runner() as own:
+                once = OnLoop(own, shared)
+                assert send_raw(once, server.port).status == 204
+                assert send_raw(once, server.port).status == 204
+                once.close()
+                once.close()
+        assert server.connections == 3
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_loop_that_is_gone_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "asyncio")  # its records at DEBUG would keep what they are about
+    shared = AiohttpTransport()
+    with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
+        for _ in range(3):
+            with asyncio.Runner() as own:  # and nobody closes
+                send_raw(OnLoop(own, shared), server.port)
+        assert len(shared._pools) == 1
+        with asyncio.Runner() as own:
+            own.run(shared.close())
+        assert shared._pools == {}
+        gc.collect()
+
+
+def test_a_connection_of_a_loop_that_is_gone_can_be_closed() -> None:
+    with asyncio.Runner() as own:
+
+        async def make() -> _Connection:
+            made = _Connection()
+            made.connection_made(SimpleNamespace(abort=lambda: pytest.fail("no loop")))  # type: ignore[arg-type]
+            return made
+
+        connection = own.run(make())
+    connection.close()
+
+
+def test_whoever_is_cancelled_leaves_no_connection_behind(transport: OnLoop) -> None:
+    async def cancelled(port: int) -> None:
+        request = Request("GET", Origin("http", "127.0.0.1", port), "/", ())
+        route = Route(("127.0.0.1",), "p", TlsSettings(), 2.0, 2.0, 5.0, 1024)
+        tasks = [asyncio.create_task(transport.transport.send(request, route)) for _ in range(20)]
+        await asyncio.sleep(0.1)
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        assert {type(one) for one in ended} == {asyncio.CancelledError}
+        await asyncio.sleep(0)
+
+    with raw_peer(None) as server:
+        transport.run(asyncio.to_thread(str))  # the loop's thread has its descriptors
+        before = descriptors()
+        transport.run(cancelled(server.port))
+        assert server.connections == 20
+    for _ in range(100):
+        if descriptors() <= before:
+            break
+        time.sleep(0.02)  # for the server's side
+    assert descriptors() <= before
+
+
+def test_a_connection_that_meets_itself_is_refused(
+    transport: OnLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aborted = []
+    looped = SimpleNamespace(
+        get_extra_info=lambda _: ("127.0.0.1", 9), abort=lambda: aborted.append(True)
+    )
+
+    async def connect(*_: object, **__: object) -> tuple[object, None]:
+        return looped, None
+
+    async def send() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", connect)
+        request = Request("GET", Origin("http", "127.0.0.1", 9), "/", ())
+        route = Route(("127.0.0.1",), "p", TlsSettings(), 2.0, 2.0, 5.0, 1024)
+        await transport.transport.send(request, route)
+
+    with pytest.raises(EgressDenied, match="back to itself"):
+        transport.run(send())
+    assert aborted == [True]
+
+
+def test_without_aiohttp_the_error_says_what_to_install(
+    transport: OnLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp.http", None)
+    with pytest.raises(ConfigError, match="needs the package aiohttp") as caught:
+        send_raw(transport, 9)
+    assert "outkey[async]" in caught.value.hint
+
+
+def test_aiohttp_is_not_loaded_before_something_is_sent() -> None:
+    code = "import outkey, sys; outkey.load; sys.exit('aiohttp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_an_idempotent_request_after_a_silent_close_is_repeated_and_succeeds(
+    runner: asyncio.Runner,
+    spar: Spar,  # noqa: F811 - a fixture
+) -> None:
+    text = f'[configuration.a]\nbase_url = "{spar.url}"\nnetwork = "internal"'
+    gateway = from_text(text)
+
+    async def send() -> None:
+        async with gateway:
+            for _ in range(50):
+                assert (await gateway.asend("a", "GET", "/impatient")).status == 200
+                assert (await gateway.asend("a", "GET", "/echo")).status == 200
+
+    runner.run(send())
+
+
+def test_an_unknown_host_is_an_outkey_error(runner: asyncio.Runner) -> None:
+    text = '[configuration.a]\nbase_url = "https://nowhere.invalid"\nno_auth_reason = "public_api"'
+    with from_text(text) as gateway, pytest.raises(OutkeyError) as caught:
+        runner.run(gateway.asend("a", "GET", "/"))
+    assert caught.value.code in {"dns", "timeout"}

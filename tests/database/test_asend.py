@@ -1,0 +1,49 @@
+"""Sending from an event loop with an installation: what waits for the database runs in threads."""
+
+import asyncio
+import gc
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from database.test_installation import here, set_both, spar  # noqa: F401 - fixtures
+from outkey.core.message import Response
+from outkey.spar import Spar
+
+if TYPE_CHECKING:
+    from outkey.hosts.installation import Installation
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # Django's connections end with threads
+def test_many_sends_are_recorded_and_the_loop_is_not_held_up(
+    here: "Installation",  # noqa: F811 - a fixture
+    spar: Spar,  # noqa: F811 - a fixture
+) -> None:
+    set_both(here, "a-token", "a-key")
+    lags: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            lags.append(time.monotonic() - before - 0.01)
+
+    async def send_all() -> list[Response]:
+        async with here.gateway as gateway:
+            await gateway.asend("acme", "GET", "/echo")  # the first one opens what the others use
+            watching = asyncio.create_task(watch())
+            found = await asyncio.gather(
+                *(gateway.asend("acme", "GET", "/echo") for _ in range(60))
+            )
+            watching.cancel()
+        return found
+
+    responses = asyncio.run(send_all())
+    assert {response.status for response in responses} == {200}
+    assert len({response.attempt for response in responses}) == 60
+    here.audit.flush()
+    assert here.audit_rows.count() >= 2 * 61
+    assert len(spar.journal) == 61
+    assert max(lags) < 1.0
+    gc.collect()
