@@ -14,6 +14,7 @@ from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
 LIST = "/outkey/configuration/"
+LOOK = "button => getComputedStyle(button).backgroundColor"
 
 
 def new(page: Page, name: str, url: str, kind: str, path: str) -> None:
@@ -40,7 +41,7 @@ def save(page: Page) -> None:
 
 def run_test(page: Page) -> str:
     page.get_by_role("button", name="Test connection").click()
-    page.locator("#outcome .ok-success, #outcome div.ok-error").first.wait_for()
+    page.locator("#outcome [role=status], #outcome [role=alert]").first.wait_for()
     return page.locator("#outcome").inner_text()
 
 
@@ -59,7 +60,7 @@ def test_basic_fails_with_the_wrong_password_and_passes_with_the_right_one(
     expect(page.get_by_text("by basic is saved.")).to_be_visible()
     tab(page, "Authentication")
     told = run_test(page)
-    assert "invalid_credentials" in told
+    assert "Cause: invalid credentials\n" in told
     assert "Check the username and password, or the token." in told
     page.get_by_role("button", name="Replace").first.click()
     page.locator('[name="secret:password"]').fill("open sesame")
@@ -138,7 +139,7 @@ def test_an_untouched_save_keeps_the_secret_and_no_page_holds_it(
     for _ in range(2):
         save(page)
     spar.clear()
-    run_test(page)
+    assert "keeps answers, but this proves nothing." in run_test(page)
     assert spar.journal[0].values("X-API-Key") == [key]
     page.get_by_role("button", name="Preview request").click()
     page.locator("#curl").wait_for()
@@ -312,6 +313,7 @@ def test_a_login_is_locked_after_repeated_wrong_passwords(browser: Browser, serv
     with stranger.expect_response(re.compile("/login/")) as answered:
         stranger.press("[name=password]", "Enter")
     assert answered.value.status == 429
+    expect(stranger.get_by_text("Wait for 15 minutes")).to_be_visible()
     context.close()
 
 
@@ -391,6 +393,38 @@ def test_the_list_renders_when_a_secret_cannot_be_opened(page: Page, served: Ser
     page.goto(LIST)
     assert time.monotonic() - started < 5
     expect(page.get_by_role("link", name="demo bearer")).to_be_visible()
+
+
+def test_a_login_leads_home_and_no_page_breaks_its_own_policy(
+    browser: Browser, served: Served
+) -> None:
+    context = browser.new_context(base_url=served.url)
+    opened = context.new_page()
+    complaints: list[str] = []
+    opened.on(
+        "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+    )
+    log_in(opened, "admin", served.password)
+    assert opened.url == served.url + "/outkey/configuration/home/"
+    assert complaints == []
+    context.close()
+
+
+def test_a_verdict_numbers_its_reasons_and_shows_what_a_fix_changes(page: Page) -> None:
+    page.goto(LIST + "?q=error+header+format")
+    page.get_by_role("link", name="error header format").click()
+    told = run_test(page)
+    assert told.count("Review the authentication header format.") == 1
+    assert "Cause: header format\n" in told
+    reasons = page.locator(".ok-reasons")
+    assert reasons.evaluate("list => getComputedStyle(list).listStyleType") == "decimal"
+    table = reasons.locator("table")
+    assert table.locator("thead th").all_inner_texts() == ["Field", "Now", "Then"]
+    row = table.locator("tbody th, tbody td").all_inner_texts()
+    assert row == ["Authentication Type", "bearer", "basic"]
+    button = page.get_by_role("button", name="Switch Authentication Type to Basic")
+    save_look = page.get_by_role("button", name="Save").evaluate(LOOK)
+    assert button.evaluate(LOOK) == save_look
 
 
 def test_a_german_browser_gets_german_pages(browser: Browser, served: Served) -> None:

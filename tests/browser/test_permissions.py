@@ -423,6 +423,62 @@ assert here.registry.get("inner").authentication_type == "basic"
 again = admin.post(place + "fix/", {"fix": proposal}, follow=True).content
 assert b"changed the configuration meanwhile" in again
 
+# A pause is explained on the page, told once on the home page, and ended by who may test.
+from django.db.models import F
+from outkey.core.watch import Notice, Sign
+from outkey.hosts.django.watchbook import DjangoWatchbook
+desk.set_secret("inner", "password", Secret("wrong"))
+for _ in range(5):
+    here.registry.note_refused("inner", here.registry.get("inner").revision)
+here.registry.pause("inner", 1_700_000_000.0)
+tested = {"cause": "secret_missing", "tested_revision": F("revision"), "tested_at": 1.0}
+Configuration.objects.filter(name="inner").update(**tested)
+page = admin.get(place).content.decode()
+assert "paused since 2023-11-14 22:13 UTC" in page and "5 times in a row" in page
+assert place + "resume/" in page
+assert place + "resume/" not in person("passer", "view_configuration").get(place).content.decode()
+stranger = person("stranger", "view_configuration", "change_configuration")
+assert stranger.post(place + "resume/").status_code == 403
+assert admin.get(place + "resume/").status_code == 405
+signs = Sign("S-paused", "inner"), Sign("S-new-origin", "inner", "https://new.example")
+DjangoWatchbook().turn(0, {}, [Notice(sign, 1.0) for sign in signs])
+home = admin.get("/outkey/configuration/home/").content.decode()
+assert "again and again" not in home and home.count("Enter the right credentials") == 1
+assert home.count("https://new.example") == 1
+assert "secret missing" in home and "secret_missing" not in home
+tester = person("tester", "view_configuration", "test_configuration")
+assert b"inner sends again" in tester.post(place + "resume/", follow=True).content
+assert not here.registry.get("inner").paused
+assert here.audit_rows.newest(1)[0]["fields"] == ["paused_at"]
+assert "failing" in admin.get(place).content.decode()
+desk.set_secret("inner", "password", Secret("another"))
+for path in (place, "/outkey/configuration/", "/outkey/configuration/home/"):
+    page = admin.get(path).content.decode()
+    assert "changed since the last test" in page and "secret missing" not in page, path
+
+# Whoever may see nothing can at least log out.
+nobody = person("nobody")
+page = nobody.get("/", follow=True).content.decode()
+assert "You may not see this" in page and 'href="/"' not in page
+assert 'action="/logout/"' in page and nobody.post("/logout/").status_code == 200
+assert "/login/" in nobody.get("/outkey/configuration/")["Location"]
+assert 'href="/"' in tester.get("/outkey/auditrecord/").content.decode()
+
+# The menu marks the page that is shown, and no other.
+for path in ("auditrecord/people/", "auditrecord/", "configuration/home/", "configuration/"):
+    page = admin.get(f"/outkey/{path}").content.decode()
+    assert re.findall('href="([^"]+)" class="[^"]* active"', page) == [f"/outkey/{path}"]
+assert b"by whom" in admin.get("/outkey/auditrecord/people/").content
+
+# A login leads to the beginning; one that is locked says for how long.
+User.objects.create_superuser("lou", password="a long password")
+visitor = Client(SERVER_NAME="127.0.0.1")
+told = visitor.post("/login/", {"username": "lou", "password": "a long password"})
+assert told["Location"] == "/"
+for _ in range(5):
+    told = Client(SERVER_NAME="127.0.0.1").post("/login/", {"username": "x", "password": "x"})
+assert told.status_code == 429 and b"15 minutes" in told.content and b"outkey.css" in told.content
+
 # A spoilt record spoils no page.
 from django.db import connection
 with connection.cursor() as cursor:

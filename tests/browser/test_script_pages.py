@@ -140,7 +140,7 @@ def test_a_script_that_fails_tells_type_and_line_only(page: Page, spar: Spar) ->
     told = run(page)
     assert "The script raised KeyError in line 3." in told
     assert SECRET not in page.content()
-    assert "script_error" in run_test(page)
+    assert "Cause: script error\n" in run_test(page)
     assert SECRET not in page.content()
     page.fill(AREA, FUNCTION + "    return {}\n")
     assert "made no header" in run(page)

@@ -220,6 +220,34 @@ def test_a_test_reports_steps_cause_and_remedy(ready: Terminal, spar: Spar) -> N
     assert "cause: header_format" in wrong.out
     missing = ready("test", "shop", "--json")
     assert (missing.code, missing.json["cause"]) == (2, "secret_missing")
+    ready("apply", "-", stdin='[configuration.acme]\nbase_url = "https://elsewhere.example"')
+    moved = ready("test", "acme")
+    assert (moved.code, "cause: configuration (secret_rebind_required)" in moved.out) == (2, True)
+    assert "outkey secret set acme token" in moved.err
+
+
+def test_a_fix_is_offered_made_and_told_what_it_leaves_to_enter(ready: Terminal) -> None:
+    ready("apply", "-", stdin='[configuration.acme]\nverification = { test_path = "/basic" }')
+    first = ready("test", "acme", "--json").json["findings"][0]
+    assert set(first) == {"id", "level", "message", "hint", "configuration", "field"}
+    assert (first["id"], first["level"]) == ("wrong-scheme", "error")
+    assert first["message"].startswith("The API asks for another scheme: WWW-Authenticate")
+    assert first["hint"].endswith("Switch Authentication Type to Basic: outkey test acme --fix")
+    fixed = ready("test", "acme", "--fix", "--yes", "--json")
+    assert (fixed.code, fixed.json["cause"]) == (2, "secret_missing")
+    hints = {finding["id"]: finding["hint"] for finding in fixed.json["findings"]}
+    assert hints["E-secret_missing"].endswith("outkey secret set acme password")
+    assert "username in [configuration.acme]" in hints["W002"]
+    again = ready("test", "acme", "--fix")
+    assert (again.code, again.out.count("nothing here that outkey can put right itself")) == (2, 1)
+
+
+def test_an_answer_to_everybody_is_no_proof(ready: Terminal) -> None:
+    ready("apply", "-", stdin='[configuration.acme]\nverification = { test_path = "/echo" }')
+    done = ready("test", "acme")
+    assert done.code == 0
+    assert "acme answers, but proves nothing: " in done.out
+    assert "acme works" not in done.out
 
 
 def test_what_is_exported_holds_no_secret_and_can_be_applied_elsewhere(

@@ -58,6 +58,7 @@ verification = {{ test_path = "/bearer" }}
     assert run("test", "good").code == 0
     assert run("request", "good", "/bearer").code == 0
     change(run, "UPDATE outkey_configuration SET base_url = 'https://api.acme.example'")
+    run("secret", "set", "good", "token", stdin="spar-token")  # bound to the new address
     return run.home
 
 
@@ -73,7 +74,7 @@ def test_a_good_configuration_has_no_findings(good: Terminal) -> None:
 
 def test_weaknesses_that_are_planted_are_found(good: Terminal) -> None:
     change(good, "UPDATE outkey_secretvalue SET set_at = ?", time.time() - 400 * DAY)
-    change(good, "UPDATE outkey_configuration SET verified_at = NULL, cause = 'timeout'")
+    change(good, "UPDATE outkey_configuration SET verified_at = NULL, refused = 3")
     change(good, "UPDATE outkey_auditrecord SET body = '{}' WHERE number = 1")
     (good.home / "data").chmod(0o755)
     assert ids(good) == {
@@ -129,6 +130,36 @@ def test_findings_are_grouped_and_nothing_of_a_shared_secret_is_shown(
         "Get one of its own for each, so that one can be revoked without the others.",
     ]
     assert lines[-1] == "0 errors, 3 warnings, 6 notices: the installation and 2 configurations"
+
+
+def test_a_hint_names_its_configuration_and_what_can_never_send_is_an_error(
+    outkey: Terminal,
+) -> None:
+    text = "\n".join(
+        f'[configuration."{name}"]\nbase_url = "https://a.example"\nactive = {active}\n'
+        'authentication_type = "bearer"\ntoken = "env:NOBODY_SETS_THIS"'
+        for name, active in (("my shop", "true"), ("off", "false"))
+    )
+    outkey("apply", "-", stdin=text)
+    done = outkey("doctor", "--json")
+    assert done.code == 2
+    first, *others = done.json["findings"]
+    assert (first["configuration"], first["id"]) == ("my shop", "E-secret_missing")
+    assert "Test it: outkey test 'my shop'." in {other["hint"] for other in others}
+    assert {"error"} & {o["level"] for o in others} == set()
+    assert [o["configuration"] for o in others] == sorted(o["configuration"] for o in others)
+
+
+def test_what_the_policy_blocks_is_not_applied_and_named_at_once(outkey: Terminal) -> None:
+    policy = outkey.home / "config" / "policy.toml"
+    outkey("list")
+    policy.write_text('[production]\nblocking = ["P-no-rate-limit", "P-plain-http"]\n')
+    text = '[configuration.a]\nbase_url = "http://a.example"\nnetwork = "internal"'
+    done = outkey("apply", "-", "--json", stdin=text)
+    assert (done.code, done.json["error"]["code"]) == (3, "policy")
+    assert "blocks P-plain-http, P-no-rate-limit" in done.json["error"]["message"]
+    assert done.json["error"]["hint"].startswith("Use https")
+    assert outkey("list", "--json").json == []
 
 
 def test_the_policy_makes_errors_and_what_is_wrong_with_it_is_one(good: Terminal) -> None:

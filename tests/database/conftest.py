@@ -57,7 +57,9 @@ def configure(url: str | None, folder: Path) -> None:
     chosen = database(url, folder)
     if not settings.configured:
         settings.configure(
-            INSTALLED_APPS=["outkey.hosts.django"], USE_TZ=True, DATABASES={"default": chosen}
+            INSTALLED_APPS=["outkey.hosts.django", "outkey.hosts.demo_records"],
+            USE_TZ=True,
+            DATABASES={"default": chosen},
         )
         django.setup()
     for connection in connections.all(initialized_only=True):

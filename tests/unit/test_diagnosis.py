@@ -137,13 +137,13 @@ def test_a_400_may_be_about_the_header_or_about_tls(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_clock_that_is_off_explains_a_rejected_timestamp(status: int) -> None:
+def test_words_about_the_time_explain_a_refusal_whatever_the_date_says(status: int) -> None:
     body = "<Code>RequestTimeTooSkewed</Code>"
     ahead = ("Date", formatdate(NOW + 600, usegmt=True))
     assert cause(status, body, ahead) == "clock_skew"
-    assert cause(status, body, ("Date", formatdate(NOW + 5, usegmt=True))) != "clock_skew"
-    assert cause(status, body, ("Date", "nonsense")) != "clock_skew"
-    assert cause(status, body) != "clock_skew"
+    assert cause(status, body, ("Date", formatdate(NOW + 5, usegmt=True))) == "clock_skew"
+    assert cause(status, body, ("Date", "nonsense")) == "clock_skew"
+    assert cause(status, body) == "clock_skew"
 
 
 @pytest.mark.parametrize(

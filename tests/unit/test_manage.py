@@ -406,3 +406,14 @@ def test_what_cannot_be_recorded_is_not_done() -> None:
         with pytest.raises(AuditUnavailable):
             change()
     assert office.registry.all() == before
+
+
+@pytest.mark.parametrize(
+    ("count", "hint"),
+    [(0, "Known: none."), (2, "Known: a00, a01."), (12, "a08, a09 and 2 more.")],
+)
+def test_an_unknown_name_is_told_some_that_are_known(count: int, hint: str) -> None:
+    names = [f"a{number:02}" for number in range(count)]
+    with pytest.raises(UnknownConfiguration) as refused:
+        MemoryRegistry([configuration(name) for name in names]).get("nobody")
+    assert refused.value.hint.endswith(hint)

@@ -148,3 +148,9 @@ def test_a_redirect_is_read_against_the_address_it_came_from(
 def test_a_tricky_redirect_is_refused(reference: str) -> None:
     with pytest.raises(ConfigError):
         parse_redirect(BASE.origin, "/", reference)
+
+
+@pytest.mark.parametrize("reference", ["https://[", "//[::1", "https://[x]/"])
+def test_a_redirect_that_is_no_address_is_refused(reference: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_redirect(BASE.origin, "/", reference)

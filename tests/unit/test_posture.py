@@ -14,7 +14,7 @@ from outkey.core.audit import Change, Outcome, Tag
 from outkey.core.chain import ChainRow, canonical, chained, label_of, sign_checkpoint
 from outkey.core.checks import Finding, Level
 from outkey.core.config import Configuration, HeaderRow, SecretState
-from outkey.core.errors import ConfigError, ScriptFailed
+from outkey.core.errors import ConfigError, PolicyError, ScriptFailed
 from outkey.core.posture import (
     CHECKS,
     EVERY,
@@ -130,6 +130,7 @@ PLANTED: list[tuple[Subject, str, str | None]] = [
     (subject(used_at=NOW - 91 * DAY), "P-unused", None),
     (subject(failed=True), "P-failing", None),
     (subject(standing=replace(TESTED, cause="invalid_credentials")), "P-failing", None),
+    (subject(standing=replace(TESTED, refused=3)), "P-failing", None),
 ]
 WELL = Premises(NOW, Policy())
 BROKEN: list[tuple[Premises, str]] = [
@@ -159,6 +160,30 @@ def test_a_weakness_of_the_installation_is_found_and_nothing_else(
     planted: Premises, check: str
 ) -> None:
     assert [found.id for found in premises_of(planted)] == [check]
+
+
+@pytest.mark.parametrize(
+    ("known", "why"),
+    [
+        ({"failed": True}, ["the last requests failed, one after the other"]),
+        (
+            {"standing": replace(TESTED, refused=4)},
+            ["the API refused the credentials 4 times in a row"],
+        ),
+        ({"standing": replace(TESTED, refused=2)}, []),
+        (
+            {"standing": replace(TESTED, cause="tls")},
+            ["the last test failed (tls, 2027-01-14)"],
+        ),
+        ({"standing": replace(TESTED, tested_at=NOW - 3000, cause="tls")}, []),
+        ({"standing": replace(TESTED, current=False, cause="tls")}, []),
+    ],
+)
+def test_what_fails_once_is_no_weakness_and_why_it_fails_is_told(
+    known: dict[str, object], why: list[str]
+) -> None:
+    found = posture_of(subject(**known))
+    assert [f.message for f in found] == [f"it keeps failing: {text}" for text in why]
 
 
 def test_every_check_has_a_weakness_that_it_finds() -> None:
@@ -212,11 +237,26 @@ def test_what_the_policy_blocks_is_refused_by_what_a_configuration_says_itself()
     free = sound(limits__requests_per_minute=None)
     refuse_blocked(Policy(), [free])
     refuse_blocked(policy, [sound(), replace(free, environment="test"), referenced("sk_live_7")])  # type: ignore[arg-type]
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(PolicyError) as caught:
         refuse_blocked(policy, [sound(), free])
     assert caught.value.field == "limits.requests_per_minute"
     assert "the policy for production blocks P-no-rate-limit" in caught.value.message
-    assert caught.value.hint
+    assert (caught.value.code, bool(caught.value.hint)) == ("policy", True)
+
+
+def test_all_that_the_policy_blocks_is_named_at_once() -> None:
+    policy = parse_policy('[production]\nblocking = ["P-no-rate-limit", "P-plain-http"]')
+    plain = {"base_url": "http://a.example", "network": "internal"}
+    both = sound(**plain, limits__requests_per_minute=None)
+    with pytest.raises(PolicyError) as caught:
+        refuse_blocked(policy, [both, replace(sound(**plain), name="shop")])
+    assert caught.value.message == (
+        "configuration acme: requests travel unencrypted; there is no rate limit; "
+        "the policy for production blocks P-plain-http, P-no-rate-limit. "
+        "configuration shop: requests travel unencrypted; "
+        "the policy for production blocks P-plain-http"
+    )
+    assert caught.value.hint.count("Use https") == 1
 
 
 @pytest.mark.parametrize(
@@ -451,7 +491,7 @@ def test_what_was_not_used_for_long_is_told(events: list[Event], *, unused: bool
     assert world.ids() == ([("acme", "P-unused")] if unused else [])
 
 
-def test_five_failures_in_a_row_are_told_in_whatever_order_the_streams_come() -> None:
+def test_failures_in_a_row_are_told_in_whatever_order_the_streams_come() -> None:
     world = World(referring())
     verified(world)
     failures = [(NOW - second, ended(outcome="timeout")) for second in range(60, 54, -1)]
@@ -459,7 +499,7 @@ def test_five_failures_in_a_row_are_told_in_whatever_order_the_streams_come() ->
     world.record(failures[:3])
     world.record([(NOW - 70, ended()), *failures[3:]], "k.q")
     assert world.ids() == [("acme", "P-failing")]
-    world.record([(NOW - 58, ended())], "k.r")
+    world.record([(NOW - 56, ended())], "k.r")
     assert world.ids() == []
 
 

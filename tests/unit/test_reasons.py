@@ -37,8 +37,10 @@ from outkey.core.errors import (
     RateLimited,
     ReauthorizationNeeded,
     RedirectBlocked,
+    ResponseTooLarge,
     Sealed,
     SecretMissing,
+    TimedOut,
     TlsBelowFloor,
     TlsFailed,
     UnknownConfiguration,
@@ -140,6 +142,11 @@ MTLS = OAUTH2 | {"oauth2.client_auth": "mtls"}
 SIGNED = OAUTH2 | {"oauth2.client_auth": "private_key_jwt"}
 OWN_CERTIFICATE: dict[str, object] = {"tls.client_certificate": "/etc/ssl/own.pem"}
 
+
+def asked_for(values: dict[str, object]) -> Configuration:
+    return build("acme", {"base_url": "https://api.acme.example"} | values)
+
+
 ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (TlsFailed(), {}, ["tls-failed"], ""),
     *(
@@ -163,7 +170,8 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (DnsFailed(), {}, ["dns-failed"], ""),
     (ConnectTimedOut(), {}, ["time-out"], ""),
     (ConnectionFailed(), {}, ["connection-refused"], ""),
-    (AnswerBroken(), PLAIN, ["connection-refused", "plain-http-to-tls-port"], ""),
+    (ConnectionFailed(), PLAIN, ["connection-refused"], ""),
+    (AnswerBroken(), PLAIN, ["connection-refused"], ""),
     (RateLimited(), {}, ["rate-limited"], ""),
     (EgressDenied(), {}, ["egress-denied"], ""),
     (EgressDenied(), PUBLIC, ["https-required"], "base_url=https://intra.example"),
@@ -210,6 +218,7 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (refused(check_token, "Bearer abc", "token"), {}, ["doubled-prefix"], "token"),
     (refused(check_token, "a\u200bb", "token"), {}, ["invisible-characters"], "token"),
     (refused(check_token, '{"a": 1}', "token"), {}, ["pasted-json"], ""),
+    (refused(check_value, " a", "header:X-Key"), {}, ["doubled-prefix"], "header:X-Key"),
     (refused(check_value, "a\r\nb", "header:X-Key"), {}, ["invisible-characters"], "header:X-Key"),
     (refused(check_value, "x" * 9000, "headers[0].value"), {}, ["header-too-large"], ""),
     (refused(check_value, "a\x01", "headers[0].value"), {}, ["invisible-characters"], ""),
@@ -226,9 +235,9 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
 def test_an_error_has_its_reasons(
     error: OutkeyError, values: dict[str, object], expected: list[str], fix: str
 ) -> None:
-    asked = build("acme", {"base_url": "https://api.acme.example"} | values)
-    found = diagnose_error(error, asked, now=NOW)
+    found = diagnose_error(error, asked_for(values), now=NOW)
     assert ids(found)[: len(expected)] == expected
+    assert "plain-http-to-tls-port" not in ids(found)  # a refused connection is no silence
     assert found.cause == error.cause
     assert found.remedy
     assert error.hint in {"", found.remedy} or error.reason == "invalid_client"
@@ -236,9 +245,61 @@ def test_an_error_has_its_reasons(
     assert fix_text(found.suspicions[0].fix if found.suspicions else None) == fix
 
 
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (refused(check_token, "Token abc", "token"), "Enter the value alone, without the word"),
+        (refused(check_token, "a\u200bb", "token"), "Enter the value anew, typed or copied"),
+        (refused(check_token, '{"a": 1}', "token"), "Enter only the value of its access_token."),
+        (refused(check_value, "a\r\nb", "header:X-Key"), "Enter the value anew, typed or copied"),
+    ],
+)
+def test_a_value_that_is_no_header_is_told_what_to_enter(error: OutkeyError, sentence: str) -> None:
+    found = diagnose_error(error, configuration(), now=NOW)
+    assert found.remedy.startswith(f"Review the authentication header format. {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("first", "sentence"),
+    [
+        ("doubled-prefix", "Enter the value alone, without a word such as Bearer"),
+        ("secret-in-quotes", "Enter the value without the quotes around it."),
+        ("invisible-characters", "Enter the value anew, typed or copied as plain text"),
+    ],
+)
+def test_what_was_entered_wrong_is_told_what_to_enter(first: str, sentence: str) -> None:
+    for one in (one for one in ANSWERS if one.first == first):
+        told = found_in(one).remedy
+        assert told.startswith(f"Review the authentication header format. {sentence}")
+
+
 def test_an_error_without_a_hint_has_a_remedy_all_the_same() -> None:
     found = diagnose_error(UnknownConfiguration(), configuration(), now=NOW)
     assert (found.remedy, found.suspicions) == (REMEDIES[Cause.UNEXPECTED], ())
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "fix"),
+    [
+        (
+            ConnectionFailed(),
+            ["plain-http-to-tls-port", "connection-refused"],
+            "base_url=https://intra.example:8443",
+        ),
+        (AnswerBroken(), ["connection-refused"], ""),
+        (TimedOut(), ["time-out", "plain-http-to-tls-port"], ""),
+        (ResponseTooLarge(), [], ""),
+    ],
+)
+def test_a_connection_that_ends_after_plain_http_led_to_a_port_for_https(
+    error: OutkeyError, expected: list[str], fix: str
+) -> None:
+    asked = build("acme", PLAIN | {"base_url": "http://intra.example:8443"})
+    found = diagnose_error(error, asked, now=NOW, met=True)
+    assert (ids(found), found.cause) == (expected, error.cause)
+    assert fix_text(found.suspicions[0].fix if found.suspicions else None) == fix
+    secure = build("acme", {"base_url": "https://intra.example"})
+    assert "plain-http-to-tls-port" not in ids(diagnose_error(error, secure, now=NOW, met=True))
 
 
 def test_the_other_client_authentication_is_offered_from_either_side() -> None:
@@ -247,8 +308,14 @@ def test_the_other_client_authentication_is_offered_from_either_side() -> None:
             "acme",
             {"base_url": "https://api.acme.example"} | OAUTH2 | {"oauth2.client_auth": style},
         )
-        found = diagnose_error(failure("invalid_client"), asked, now=NOW)
-        assert fix_text(found.suspicions[1].fix) == f"oauth2.client_auth={other}"
+        found = diagnose_error(failure("invalid_request"), asked, now=NOW)
+        assert fix_text(found.suspicions[0].fix) == f"oauth2.client_auth={other}"
+
+
+def test_only_the_first_suspicion_has_a_fix() -> None:
+    errors = [diagnose_error(e, asked_for(values), now=NOW) for e, values, _, _ in ERRORS]
+    for found in (*map(found_in, ANSWERS), *errors):
+        assert not [later for later in found.suspicions[1:] if later.fix]
 
 
 def test_a_token_endpoints_clock_is_kept_with_its_refusal() -> None:
@@ -312,15 +379,67 @@ def test_a_403_may_be_expiry_and_oauth2_can_be_told_so() -> None:
     found = diagnose(Response(403), asked, now=NOW)
     assert found is not None
     assert ids(found) == ["forbidden", "expired-as-403"]
-    assert fix_text(found.suspicions[1].fix) == "verification.forbidden_means_expired=true"
+    assert "403 means expired" in found.suspicions[1].remedy
 
 
-def test_words_without_a_clock_that_differs_only_raise_a_suspicion_of_it() -> None:
-    response = Response(403, body=b"RequestTimeTooSkewed")
+def test_a_field_for_the_time_only_raises_a_suspicion_of_the_clock() -> None:
+    response = Response(403, body=b'{"timestamp": "2027-01-15T08:00:00Z", "error": "Forbidden"}')
     found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
     assert found is not None
     assert ids(found)[0] == "forbidden"
     assert "clock-off" in ids(found)
+
+
+@pytest.mark.parametrize(("date", "agree"), [("", False), ("nonsense", False), ("5", True)])
+def test_where_the_clocks_agree_the_form_of_the_time_is_named(date: str, *, agree: bool) -> None:
+    date = formatdate(NOW + int(date), usegmt=True) if agree else date
+    response = Response(403, ResponseHeaders((("Date", date),)), b"RequestTimeTooSkewed")
+    found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
+    assert found is not None
+    assert ids(found)[0] == "clock-off"
+    assert ("Both clocks agree" in found.remedy) is agree
+
+
+NONE: dict[str, object] = {"kind": "none"}
+SCRIPTED = {"script": "def compute_auth_header(sync_line):\n    return {}\n"}
+
+
+@pytest.mark.parametrize(
+    ("given", "fields"),
+    [
+        ({"kind": "basic"}, "Username, Password"),
+        ({"kind": "bearer"}, "Token"),
+        (NONE | {"rows": ("X-API-Key", "X-App")}, "the header X-API-Key, the header X-App"),
+        (NONE | {"values": SCRIPTED}, "Secret Key of the script"),
+        (OAUTH, "Client Secret"),
+    ],
+)
+def test_a_refused_credential_is_told_with_its_fields(
+    given: dict[str, object], fields: str
+) -> None:
+    one = Exchange("", "", 401, secrets={"other": "x"}, **given)  # type: ignore[arg-type]
+    found = found_in(one)
+    begin = "Check the username and password, or the token. In use here: "
+    assert found.remedy.startswith(f"{begin}{fields}.")
+    assert ("got a new token" in found.remedy) is (given is OAUTH)
+    assert found_in(replace(one, secrets={})).remedy != found.remedy
+
+
+def test_a_401_that_is_explained_is_not_explained_by_its_status_as_well() -> None:
+    explained = [one for one in ANSWERS if one.status == 401 and one.first == "wrong-scheme"]
+    assert len(explained) > 2
+    assert not [one for one in explained if "wrong-credentials" in ids(found_in(one))]
+    doubtful = next(one for one in ANSWERS if one.who == "a sandbox in production")
+    assert ids(found_in(doubtful)) == ["wrong-environment", "wrong-credentials"]
+
+
+@pytest.mark.parametrize(("anonymous", "first"), [(401, "not-found"), (404, "hidden-401")])
+def test_credentials_that_make_a_difference_are_not_refused(anonymous: int, first: str) -> None:
+    one = next(one for one in ANSWERS if one.who == "httpbin hidden-basic")
+    secret = opener(one.secrets)
+    found = diagnose(answered(one), asked_with(one), now=NOW, secret=secret, anonymous=anonymous)
+    assert found is not None
+    assert ids(found)[0] == first
 
 
 def test_a_dpop_clients_scheme_is_the_tokens_own_business() -> None:

@@ -1,8 +1,11 @@
+import ssl
 from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
+import trustme
 
+from outkey.adapters import tls_context
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.config import HeaderRow, SecretState
 from outkey.core.diagnosis import Diagnosis
@@ -12,6 +15,7 @@ from outkey.core.errors import (
     OutkeyError,
     RedirectBlocked,
     ResponseTooLarge,
+    TimedOut,
     TlsFailed,
 )
 from outkey.core.message import Certificate, Peer, Request, Response, ResponseHeaders
@@ -65,8 +69,10 @@ def test_what_works_passes_every_step() -> None:
         (Response(404), "request", "not_found"),
         (Response(503), "request", "server_error"),
         (Response(304), "request", "unexpected"),
-        (ConnectionFailed(), "connect", "connection"),
-        (TlsFailed(), "connect", "tls"),
+        # The connection was there before: what fails now is the request.
+        (ConnectionFailed(), "request", "connection"),
+        (TlsFailed(), "request", "tls"),
+        (TimedOut(), "request", "timeout"),
         (ResponseTooLarge(), "request", "response_too_large"),
         (
             Response(302, ResponseHeaders((("Location", "https://evil.example"),))),
@@ -96,7 +102,7 @@ def test_a_missing_secret_fails_before_anything_is_sent() -> None:
 def test_a_forbidden_configuration_fails_first() -> None:
     report = trial_of(authentication_type="none")
     assert steps(report) == [("configuration", False)]
-    assert report.cause == "configuration"
+    assert (report.cause, report.code) == ("configuration", "authentication_required")
     assert steps(trial_of(verification__test_path="/a#b")) == [("configuration", False)]
 
 
@@ -135,6 +141,38 @@ def test_a_path_that_answers_everybody_proves_nothing_and_says_so() -> None:
     assert report.ok
     assert report.steps[-1].detail == "answered 200, and 200 without credentials"
     assert [finding.id for finding in report.findings] == ["W008"]
+    assert report.proves_nothing
+    assert not trial_of(Response(200), Response(401)).proves_nothing
+
+
+@pytest.mark.parametrize(
+    ("other", "first"),
+    [
+        (Response(401), "not-found"),
+        (Response(404), "hidden-401"),
+        (ConnectionFailed(), "hidden-401"),
+    ],
+)
+def test_a_404_is_compared_with_the_answer_to_nobody(
+    other: Response | OutkeyError, first: str
+) -> None:
+    report = trial_of(Response(404), other, **{"verification.test_path": "/me"})
+    assert report.suspicions[0].reason.id == first
+
+
+def test_a_404_is_not_compared_where_that_is_not_wanted() -> None:
+    made = configuration(authentication_type="bearer", **{"verification.compare": False})
+    world = fake_gateway(made, answers=[Response(404)], secrets=TOKEN)
+    assert world.gateway.test("acme").cause == "not_found"
+    assert len(world.transport.sent) == 1
+
+
+def test_plain_http_that_ends_the_connection_is_told_first() -> None:
+    values = {"base_url": "http://10.0.0.7:8443/", "network": "internal"}
+    report = trial_of(ConnectionFailed(), **values)
+    assert steps(report)[-2:] == [("connect", True), ("request", False)]
+    assert report.suspicions[0].reason.id == "plain-http-to-tls-port"
+    assert (report.cause, report.code) == ("connection", "")
 
 
 def test_the_second_request_has_nothing_that_proves_who_sends() -> None:
@@ -190,7 +228,11 @@ def test_the_step_connect_names_version_and_chain_and_remembers_them() -> None:
         answers=[Response(200), Response(401)],
         secrets=TOKEN,
     )
-    chain = (Certificate("api.acme.example", "Acme CA", 1e9), Certificate("Acme CA", "", 2e9))
+    chain = (
+        Certificate("api.acme.example", "Acme CA", 1e9),
+        Certificate("Acme CA", "Root", 2e9),
+        Certificate("Root", "Root", 3e9),
+    )
     world.transport.peer = Peer("93.184.215.14", "TLSv1.3", chain)
     report = world.gateway.test("acme")
     connect = next(step for step in report.steps if step.step == "connect")
@@ -198,6 +240,19 @@ def test_the_step_connect_names_version_and_chain_and_remembers_them() -> None:
         "93.184.215.14, TLSv1.3, api.acme.example until 2001-09-09, Acme CA until 2033-05-18"
     )
     assert report.seen == {"tls": "TLSv1.3", "certificate_ends": 1e9, "clock_offset": 0}
+
+
+def test_a_certificate_without_a_common_name_is_called_by_its_first_host() -> None:
+    authority = trustme.CA()
+    leaf = authority.issue_cert("api.acme.example", "www.acme.example")
+    named = authority.issue_cert("b.example", common_name="Acme")
+    shown = [tls_context._certificate(_der(one.cert_chain_pems[0])) for one in (leaf, named)]
+    assert [one.subject for one in shown] == ["api.acme.example", "Acme"]
+    assert tls_context._certificate(_der(authority.cert_pem)).subject == ""
+
+
+def _der(pem: trustme.Blob) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(pem.bytes().decode())
 
 
 def test_without_tls_that_is_said() -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from uuid import uuid4
 
-from outkey.core.config import Configuration, SecretState, SyncLine
+from outkey.core.config import Configuration, SecretState, SyncLine, known_names
 from outkey.core.envelope import SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
@@ -32,8 +32,8 @@ class MemoryRegistry:
         try:
             return self._configurations[name]
         except KeyError:
-            known = ", ".join(sorted(self._configurations)[:10]) or "none"
-            raise UnknownConfiguration(hint=f"Known: {known}.") from None
+            known = sorted(self._configurations)
+            raise UnknownConfiguration(hint=known_names(known, len(known))) from None
 
     def line(self, name: str) -> SyncLine:
         """Return one sync line, or raise UnknownConfiguration."""

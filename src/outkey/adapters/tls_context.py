@@ -13,13 +13,13 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
     PrivateFormat,
     load_pem_private_key,
 )
-from cryptography.x509 import Name, load_der_x509_certificate
 from cryptography.x509.oid import NameOID
 
 from outkey.adapters.process_lock import ProcessLock
@@ -153,14 +153,27 @@ def shown_by(connected: object) -> tuple[str, tuple[Certificate, ...]]:
 
 
 def _certificate(der: bytes) -> Certificate:
-    found = load_der_x509_certificate(der)
+    found = x509.load_der_x509_certificate(der)
     ends = found.not_valid_after_utc.timestamp()
-    return Certificate(_common_name(found.subject), _common_name(found.issuer), ends)
+    subject = _common_name(found.subject) or _first_name(found)
+    return Certificate(subject, _common_name(found.issuer), ends)
 
 
-def _common_name(name: Name) -> str:
+def _first_name(found: x509.Certificate) -> str:
+    """Return the first host that a certificate is for; many have no common name any more."""
+    try:
+        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        return ""
+    return _shown(names.get_values_for_type(x509.DNSName)[:1])
+
+
+def _common_name(name: x509.Name) -> str:
     """Return what a certificate calls somebody; its maker chose the text, so it is kept short."""
-    texts = [str(one.value) for one in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    return _shown([str(one.value) for one in name.get_attributes_for_oid(NameOID.COMMON_NAME)])
+
+
+def _shown(texts: list[str]) -> str:
     return "".join(c for c in " ".join(texts) if c.isprintable())[:100]
 
 

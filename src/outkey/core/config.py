@@ -28,6 +28,7 @@ from outkey.core.message import TlsSettings
 from outkey.core.origin import Location, Origin, parse_base_url, parse_endpoint
 from outkey.core.reference import Reference, is_reference
 from outkey.core.script import asks_for_secret
+from outkey.core.sync.line import Sync
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,14 +256,16 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class SyncLine:
-    """One named call of a configuration."""
+    """One named call of a configuration, or what is synchronized by many of them."""
 
     name: str
     configuration: str
     method: str
     path: str
+    sync: Sync | None = None
 
 
+_NAMED = 10
 _SECTIONS = {
     "oauth2": OAuth2Settings,
     "tls": TlsSettings,
@@ -336,6 +339,13 @@ def _bound(made: Configuration, references: Mapping[str, Reference]) -> dict[str
         if before is None or (before.reference, before.origin) != (reference, binding):
             states[secret] = successor(before, binding, reference)
     return states
+
+
+def known_names(names: Iterable[str], count: int) -> str:
+    """Return a hint with the first of the names that there are."""
+    first = list(names)[:_NAMED]
+    more = f" and {count - _NAMED} more" if count > _NAMED else ""
+    return f"Known: {', '.join(first) or 'none'}{more}."
 
 
 def kept_secrets(

@@ -23,10 +23,12 @@ from outkey.core.field_kinds import Kind, check_method
 from outkey.core.fields import BY_PATH, FIELDS, SECTIONS
 from outkey.core.headers import MAX_HEADERS
 from outkey.core.reference import Reference, parse_reference
+from outkey.core.sync.line import Direction
+from outkey.core.sync.table import SYNC_KEYS, read_sync
 
 _CONFIGURATION_KEYS = sorted({path.partition(".")[0] for path in BY_PATH} - {"name"})
 _ROW_KEYS = ["key", "secret", "value"]
-_LINE_KEYS = ["configuration", "method", "path"]
+_LINE_KEYS = ["configuration", "method", "path", *SYNC_KEYS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,14 @@ def _line(name: str, table: Mapping[str, object]) -> SyncLine:
     path = table.get("path", "/")
     if not isinstance(path, str):
         raise ConfigError("must be text", field=f"{place}.path")
-    return checked_line(name, configuration, table.get("method", "GET"), path, place=f"{place}.")
+    said = {key: value for key, value in table.items() if key in SYNC_KEYS}
+    if said and "direction" not in said:
+        reason = "a line that synchronizes must say pull or push"
+        raise ConfigError(reason, field=f"{place}.direction")
+    sync = read_sync(said, f"{place}.") if said else None
+    method = table.get("method", "POST" if said.get("direction") == Direction.PUSH else "GET")
+    line = checked_line(name, configuration, method, path, place=f"{place}.")
+    return replace(line, sync=sync)
 
 
 def checked_line(

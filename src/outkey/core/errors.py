@@ -10,6 +10,8 @@
     │   ├── ReauthorizationNeeded  a person must allow the access again
     │   ├── ScriptFailed           a signing script failed, or cannot be run here
     │   ├── EditConflict           a second editor was quicker
+    │   ├── LineBusy               another run of the sync line is under way
+    │   ├── RunStopped             a run was cancelled, or taken over by another process
     │   ├── UnknownConfiguration   no configuration of that name
     │   └── InactiveConfiguration  it is switched off
     ├── RemoteError            they answered badly, or not at all
@@ -17,6 +19,7 @@
     │   ├── TimedOut               too late; ConnectTimedOut: before anything was sent
     │   ├── DnsFailed  ├── TlsFailed  ├── ResponseTooLarge
     │   ├── TokenEndpointFailed    no token: the provider refused, or did not answer
+    │   ├── SyncFailed             an answer whose records or next page cannot be read
     │   └── BadAnswer              one whose cause is known (Response.raise_for_cause)
     ├── PolicyError            we refused
     │   ├── EgressDenied       ├── RedirectBlocked
@@ -209,6 +212,20 @@ class EditConflict(ConfigError):
     default_hint = "Look at what changed, and make your change again."
 
 
+class LineBusy(ConfigError):
+    """Another run of this sync line is under way."""
+
+    code = "line_busy"
+    default_hint = "Wait until it ends, or cancel it."
+
+
+class RunStopped(ConfigError):
+    """The run was stopped; its reason is `cancelled` or `taken_over`."""
+
+    code = "run_stopped"
+    default_hint = "Look at the line's newest runs, and run it again if it is still needed."
+
+
 class UnknownConfiguration(ConfigError):
     """There is no configuration of that name."""
 
@@ -301,6 +318,13 @@ class TokenEndpointFailed(RemoteError):
         # The reason is a word of ours or of RFC 6749, never the provider's own text.
         super().__init__(message, hint=hint, field="oauth2.token_url", reason=reason)
         self.their_time = their_time  # by the provider's clock, where its answer tells
+
+
+class SyncFailed(RemoteError):
+    """The answer of the API cannot be synchronized."""
+
+    code = "sync_failed"
+    default_hint = "Preview the line to see what the API answers, and correct the line."
 
 
 class BadAnswer(RemoteError):

@@ -8,9 +8,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
+from typing import Any
 
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.fields import BY_PATH, FIELDS, SECTIONS
+from outkey.core.sync.table import sync_table
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -24,7 +26,7 @@ def render(configurations: Iterable[Configuration], lines: Iterable[SyncLine]) -
 
 def render_table(name: str, values: Mapping[str, object]) -> str:
     """Return one table with its values."""
-    return "\n".join([f"[{name}]", *(f"{key} = {_value(value)}" for key, value in values.items())])
+    return "\n".join([f"[{name}]", *_entries(values)])
 
 
 def _configuration(configuration: Configuration) -> Iterator[str]:
@@ -73,10 +75,29 @@ def _secret(key: str, state: SecretState | None) -> Iterator[str]:
 
 
 def _line(line: SyncLine) -> Iterator[str]:
-    yield f"[line.{_key(line.name)}]"
+    table = f"line.{_key(line.name)}"
+    yield f"[{table}]"
     yield f"configuration = {_value(line.configuration)}"
     yield f"method = {_value(line.method)}"
     yield f"path = {_value(line.path)}"
+    if line.sync is not None:
+        yield from _sync(table, sync_table(line.sync))
+
+
+def _sync(table: str, said: dict[str, Any]) -> Iterator[str]:
+    parts = {key: said.pop(key) for key in ("pagination", "incremental") if key in said}
+    rows = said.pop("fields")
+    yield from _entries(said)
+    for key, values in parts.items():
+        yield f"[{table}.{key}]"
+        yield from _entries(values)
+    for row in rows:
+        yield f"[[{table}.fields]]"
+        yield from _entries(row)
+
+
+def _entries(values: Mapping[str, object]) -> Iterator[str]:
+    return (f"{key} = {_value(value)}" for key, value in values.items())
 
 
 def _key(name: str) -> str:

@@ -65,7 +65,7 @@ def of_connection(name: str) -> str | None:
 def check_value(text: str, *, field: str) -> str:
     """Return the value if it would arrive exactly as it is, else say where it would not."""
     if fault := _VALUE_FAULT.search(text):
-        raise HeaderFormatError(f"the value has {_described(text, fault)}", field=field)
+        raise _refused("value", text, fault, field)
     return check_length(text, field=field)
 
 
@@ -80,12 +80,12 @@ def check_token(text: str, *, field: str) -> str:
         raise HeaderFormatError(
             "the token looks like a JSON document",
             field=field,
-            hint="Enter only the value of its access_token.",
+            hint=f"{HeaderFormatError.default_hint} Enter only the value of its access_token.",
         )
     # The quick look first: nearly every token passes it.
     visible = text.isascii() and text.isprintable() and " " not in text
     if not visible and (fault := _TOKEN_FAULT.search(text)):
-        raise HeaderFormatError(f"the token has {_described(text, fault)}", field=field)
+        raise _refused("token", text, fault, field)
     return check_length(text, field=field)
 
 
@@ -146,14 +146,21 @@ def _conflict(header: Header, other: Header) -> HeaderConflict:
     return HeaderConflict(message, field=f"header:{other.name}")
 
 
-def _described(text: str, fault: re.Match[str]) -> str:
-    """Say what kind of character is at fault, and where, without showing it."""
+def _refused(what: str, text: str, fault: re.Match[str], field: str) -> HeaderFormatError:
+    """Say what kind of character is at fault, where, and what to enter, without showing it."""
     character = fault.group()
     kind = "a character outside ASCII (perhaps an invisible one)"
+    remedy = "Enter the value anew, typed or copied as plain text, without blanks around it."
     if character in "\r\n":
         kind = "a line break"
     elif character in " \t":
         kind = "a blank"
+        if what == "token":
+            remedy = "Enter the value alone, without the word Bearer and without blanks."
     elif character.isascii():
         kind = "a control character"
-    return f"{kind} at position {fault.start() + 1} of {len(text)}"
+    return HeaderFormatError(
+        f"the {what} has {kind} at position {fault.start() + 1} of {len(text)}",
+        hint=f"{HeaderFormatError.default_hint} {remedy}",
+        field=field,
+    )

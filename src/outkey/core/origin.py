@@ -84,7 +84,11 @@ def parse_redirect(current: Origin, target: str, reference: str) -> Location:
     """Read a Location header against the address that sent it (RFC 9110 §10.2.2)."""
     if _UNSAFE.search(reference):
         raise ConfigError("the redirect's address holds characters that no address has")
-    return _parse(urljoin(f"{current}{target}", reference).partition("#")[0], "location")
+    try:
+        joined = urljoin(f"{current}{target}", reference)
+    except ValueError:  # a bracket that is never closed
+        raise ConfigError("the redirect's address cannot be read") from None
+    return _parse(joined.partition("#")[0], "location")
 
 
 def parse_url(text: str) -> Location:

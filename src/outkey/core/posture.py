@@ -15,13 +15,14 @@ from urllib.parse import parse_qsl
 from outkey.core.checks import WARN_DAYS, Finding, Level
 from outkey.core.choices import AuthenticationType, Environment, Network, NoAuthReason
 from outkey.core.config import Configuration, SecretState
-from outkey.core.errors import ConfigError
+from outkey.core.errors import Cause, ConfigError, PolicyError
 from outkey.core.headers import looks_like_credential
 from outkey.core.reference import Reference, Store
 from outkey.core.script import SEAL
 from outkey.core.standing import Standing
 
-_DAY = 86_400
+_DAY, _HOUR = 86_400, 3_600
+_REFUSALS = 3
 _LONGEST = 36_500
 Known = TypeVar("Known")
 Place = tuple[str | None, str]  # a field, and what is to be said about it besides
@@ -30,6 +31,13 @@ _KEY_ITSELF = re.compile(
     r"(sk|pk|rk)_(live|test)_|gh[opsu]_|github_pat_|glpat|xox[abp]|AKIA[0-9A-Z]{16}|eyJ"
     r"|(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9]{20,}\Z"
 )
+
+
+class BlockedByPolicy(PolicyError):
+    """The operator's policy does not allow this configuration."""
+
+    code = "policy"
+    cause = Cause.CONFIGURATION
 
 
 class Area(StrEnum):
@@ -148,16 +156,19 @@ def refuse_blocked(policy: Policy, configurations: Iterable[Configuration]) -> N
 
     Only what they say themselves counts: neither secrets nor history are looked at.
     """
+    blocked: list[Finding] = []
+    messages = []
     for configuration in configurations:
         blocking = policy.blocking.get(configuration.environment, ())
-        for finding in posture_of(subject_of(configuration)) if blocking else ():
-            if finding.id in blocking:
-                message = f"configuration {configuration.name}: {finding.message}"
-                raise ConfigError(
-                    f"{message}; the policy for {configuration.environment} blocks {finding.id}",
-                    hint=finding.hint,
-                    field=finding.field,
-                )
+        posture = posture_of(subject_of(configuration)) if blocking else ()
+        if found := [finding for finding in posture if finding.id in blocking]:
+            said, ids = ("; ".join(f.message for f in found), ", ".join(f.id for f in found))
+            policed = f"the policy for {configuration.environment} blocks {ids}"
+            messages.append(f"configuration {configuration.name}: {said}; {policed}")
+            blocked += found
+    if blocked:
+        hints = dict.fromkeys(finding.hint for finding in blocked)
+        raise BlockedByPolicy(". ".join(messages), hint=" ".join(hints), field=blocked[0].field)
 
 
 def parse_policy(text: str) -> Policy:
@@ -333,10 +344,19 @@ def _unused(subject: Subject) -> list[Place]:
     return [(None, f"since {_day(last)}")]
 
 
-def _failing(subject: Subject) -> list[Place]:
+def _failing(subject: Subject) -> Iterator[Place]:
+    """Find what fails again and again, or has failed for an hour: once is an accident."""
     standing = subject.standing
-    tested = standing is not None and standing.current and bool(standing.cause)
-    return _if(subject.active and (tested or subject.failed))
+    if not subject.active:
+        return
+    if subject.failed:
+        yield None, "the last requests failed, one after the other"
+    elif standing and standing.refused >= _REFUSALS:
+        yield None, f"the API refused the credentials {standing.refused} times in a row"
+    elif standing and standing.current and standing.cause:
+        failed_at = standing.tested_at or 0
+        late = failed_at < subject.now - _HOUR
+        yield from _if(late, None, f"the last test failed ({standing.cause}, {_day(failed_at)})")
 
 
 def _kept_too_long(premises: Premises) -> list[Place]:

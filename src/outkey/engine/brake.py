@@ -2,12 +2,18 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from shlex import quote
 
 from outkey.core.config import Configuration
 from outkey.core.errors import OutkeyError, Paused
 from outkey.ports import Configurations
 
 MOST_REFUSED = 5  # answers 401 in a row; the usual lock comes after five to ten
+
+
+def way_out(name: str) -> str:
+    """Say what ends the pause of a configuration."""
+    return Paused.default_hint.replace("NAME", quote(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +26,7 @@ class Brake:
     def refuse_paused(self, configuration: Configuration) -> None:
         """Raise where sending with this configuration is paused."""
         if self.kept is not None and self.stops and configuration.paused:
-            raise Paused
+            raise Paused(hint=way_out(configuration.name))
 
     def refuse_paused_since(self, configuration: Configuration) -> None:
         """Raise where sending was paused while this one had to wait."""

@@ -34,7 +34,7 @@ from outkey.ports import AuditRows, Checkpoints, Registry, Scripts, Secrets
 INSTALLATION = ""  # the name that findings about the installation have
 _SETTLED_MS = 600_000  # a process at work signs for its records every minute
 _TEST_MS = 60_000
-_ROW = 5
+_ROW = 3
 _NAMED = 3
 _NOTHING = "def compute_auth_header(sync_line):\n    return {}\n"
 _PROBE = ScriptCall("doctor", _NOTHING, None, "", "", "", "", "GET", "", "/", "")

@@ -28,10 +28,6 @@ from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
 from outkey.engine.scripts import signed
 
-# What fails before an answer comes is the connection's fault; anything else is the request's.
-_OF_CONNECTING = frozenset(
-    {Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT, Cause.EGRESS_DENIED}
-)
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes nothing
 _CLOCK_SECONDS = 30
 _LONG = re.compile(r"\S{24,}")
@@ -74,6 +70,17 @@ class Report:
     suspicions: tuple[Suspicion, ...] = ()
     seen: dict[str, object] = field(default_factory=dict)
 
+    @property
+    def code(self) -> str:
+        """The code of what was raised, where it says more than the cause."""
+        code = str(self.error.code) if self.error else ""
+        return "" if code == self.cause else code
+
+    @property
+    def proves_nothing(self) -> bool:
+        """Whether the answer is the same for everybody."""
+        return self.ok and _PROVES_NOTHING in self.findings
+
 
 class Means(NamedTuple):
     """What a test reaches the world by."""
@@ -88,7 +95,7 @@ class Means(NamedTuple):
 class Trial:
     """One test of one configuration. It never retries.
 
-    At most one request has credentials; another one, without them, may follow a success.
+    At most one request has credentials; another one, without them, may follow a success or a 404.
     """
 
     def __init__(self, sender: Sender, configuration: Configuration, means: Means) -> None:
@@ -128,10 +135,9 @@ class Trial:
             step = "request"
             response = self._means.send(call)
         except OutkeyError as error:
-            if step == "request" and error.cause in _OF_CONNECTING:
-                step = "connect"
             self._error = error
-            self._found = diagnose_error(error, self._configuration, now=self._sender.clock.now())
+            now, met = self._sender.clock.now(), step == "request"
+            self._found = diagnose_error(error, self._configuration, now=now, met=met)
             yield self._failed(step, error.message)
         else:
             yield self._judged(call, response)
@@ -181,7 +187,9 @@ class Trial:
             return f"{peer.address}, without TLS"
         self._seen |= {"tls": peer.tls, "certificate_ends": peer.ends}
         texts = [f"{peer.address}, {peer.tls}"]
-        for certificate in peer.chain:
+        for place, certificate in enumerate(peer.chain):
+            if place and certificate.subject == certificate.issuer:
+                continue  # the root is this machine's own
             day = datetime.fromtimestamp(certificate.ends, UTC).date()
             texts.append(f"{certificate.subject or 'certificate'} until {day}")
         return ", ".join(texts)
@@ -195,7 +203,13 @@ class Trial:
             if self._found is None:
                 return self._done("request", self._accepted(call, response))
         else:
-            self._found = diagnose(response, self._configuration, now=now, secret=secret)
+            self._found = diagnose(
+                response,
+                self._configuration,
+                now=now,
+                secret=secret,
+                anonymous=self._anonymously(call) if response.status == 404 else None,
+            )
             if self._found is None:  # an answer that succeeded, where another was expected
                 self._found = Diagnosis(Cause.UNEXPECTED, "Check Accepted statuses and Test Path.")
                 return self._failed("request", f"answered {response.status}")
@@ -237,21 +251,32 @@ class Trial:
 
     def _accepted(self, call: Call, response: Response) -> str:
         answered = f"answered {response.status}"
-        verification = self._configuration.verification
-        if not (
-            verification.compare
+        if not self._compares(call):
+            return answered
+        other = self._anonymously(call)
+        if other is None:
+            return f"{answered}, and nothing without credentials"
+        if accepts(self._configuration.verification.accepted_statuses, other):
+            self._findings.append(_PROVES_NOTHING)
+        return f"{answered}, and {other} without credentials"
+
+    def _compares(self, call: Call) -> bool:
+        return (
+            self._configuration.verification.compare
             and call.method in SAFE
             and self._configuration.sends_credentials
             and not self._configuration.tls.client_certificate
-        ):
-            return answered
+        )
+
+    def _anonymously(self, call: Call) -> int | None:
+        """Return the status that the request gets without credentials, if any may be asked for."""
+        if not self._compares(call):
+            return None
         try:
-            other = self._means.send(replace(call, configuration=_anonymous(self._configuration)))
+            asked = replace(call, configuration=_anonymous(self._configuration))
+            return self._means.send(asked).status
         except OutkeyError:
-            return f"{answered}, and nothing without credentials"
-        if accepts(verification.accepted_statuses, other.status):
-            self._findings.append(_PROVES_NOTHING)
-        return f"{answered}, and {other.status} without credentials"
+            return None
 
     def _done(self, step: str, detail: str) -> Step:
         return self._note(step, detail, ok=True)

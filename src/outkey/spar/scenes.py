@@ -14,6 +14,7 @@ from outkey.spar.asking import refuse
 from outkey.spar.authorization import AUTHORIZATION
 from outkey.spar.drill import drill
 from outkey.spar.records import Refused
+from outkey.spar.records_api import records
 from outkey.spar.stage import Stage
 
 USERNAME, PASSWORD = "sparring", "open sesame"
@@ -263,6 +264,7 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "headers": _headers,
     "impatient": _impatient,
     "hints": _hints,
+    "records": records,
     "drill": drill,
     **AUTHORIZATION,
 }

@@ -41,6 +41,8 @@ __all__ = [
 
 _RENEWED = "Check Scope, Audience and Resource: outkey got a new token, and it is refused too."
 _OF_TOKENS = frozenset({"wrong-credentials", "token-expired", "expired-as-403"})
+_WRONG = "wrong-credentials"
+_BETTER = 60  # from here on a clue explains a 401, and its usual reason only repeats the status
 
 
 def diagnose(
@@ -49,18 +51,37 @@ def diagnose(
     *,
     now: float,
     secret: SecretOpener | None = None,
+    anonymous: int | None = None,
 ) -> Diagnosis | None:
     """Say why an answer is bad; an answer below 400 has no cause.
 
-    With `secret`, in tests of a configuration, what was entered is evidence too.
+    In tests of a configuration, what was entered is evidence too (`secret`), and the status that
+    the same request got without credentials (`anonymous`).
     """
     if response.status < 400:
         return None
     evidence = Evidence(response, configuration, now, secret)
+    evidence.anonymous = anonymous
     clues = [clue for rule in answers.RULES for clue in rule(evidence)]
     if secret is not None:
         clues += [clue for rule in entered.RULES for clue in rule(evidence)]
-    return _diagnosis(clues, configuration, response.status)
+    if any(clue.weight >= _BETTER for clue in clues):
+        clues = [clue for clue in clues if clue.reason != _WRONG or clue.weight >= _BETTER]
+    found = _diagnosis(clues, configuration, response.status)
+    return found if secret is None else _naming_fields(found, configuration)
+
+
+def _naming_fields(found: Diagnosis, configuration: Configuration) -> Diagnosis:
+    """Say which fields the credentials of this configuration stand in."""
+    fields = entered.fields_in_use(configuration)
+    named = f"{REASONS[_WRONG].remedy} In use here: {', '.join(fields)}."
+    if configuration.uses_oauth2:
+        named = f"{named} {_RENEWED}"
+    suspicions = tuple(
+        replace(one, remedy=named) if fields and one.reason.id == _WRONG else one
+        for one in found.suspicions
+    )
+    return replace(found, remedy=suspicions[0].remedy, suspicions=suspicions)
 
 
 def diagnose_success(
@@ -71,9 +92,14 @@ def diagnose_success(
     return _diagnosis(clues, configuration, response.status) if clues else None
 
 
-def diagnose_error(error: OutkeyError, configuration: Configuration, *, now: float) -> Diagnosis:
-    """Say why nothing came back; the error itself has the last word on cause and remedy."""
-    suspicions = ranked(list(clues_of(error, configuration, now)))
+def diagnose_error(
+    error: OutkeyError, configuration: Configuration, *, now: float, met: bool = False
+) -> Diagnosis:
+    """Say why nothing came back; the error itself has the last word on the cause.
+
+    `met` says that a connection was opened before, so that it is the request which failed.
+    """
+    suspicions = ranked(list(clues_of(error, configuration, now, met=met)))
     remedy = suspicions[0].remedy if suspicions else error.hint
     fallback = REMEDIES.get(error.cause, REMEDIES[Cause.UNEXPECTED])
     return Diagnosis(error.cause, remedy or fallback, suspicions)
@@ -83,7 +109,9 @@ def _diagnosis(clues: list[Clue], configuration: Configuration, status: int) -> 
     suspicions = ranked(clues)
     if configuration.uses_oauth2 and status >= 400:
         suspicions = tuple(
-            replace(one, remedy=_RENEWED) if one.reason.id in _OF_TOKENS else one
+            replace(one, remedy=_RENEWED)
+            if one.reason.id in _OF_TOKENS and one.remedy == one.reason.remedy
+            else one
             for one in suspicions
         )
     first = suspicions[0]

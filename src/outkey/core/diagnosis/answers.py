@@ -40,8 +40,20 @@ _BY_STATUS = {
     496: "client-certificate-missing",
     497: "plain-http-to-tls-port",
 }
-# Words of time that a signature was refused for.
+# Words of time that a signature was refused for; the first ones mean nothing else. (A field
+# "timestamp" stands in every error of Spring.)
+_TOO_LATE = (
+    *(b"tooskewed", b"clockskew", b"requestexpired", b"invalidtimestamp", b"badtimestamp"),
+    *(b"timestamp" + word for word in (b"is", b"for", b"has", b"out", b"too", b"expired")),
+)
 _TIMED = (b"tooskewed", b"clockskew", b"timestamp", b"requestexpired", b"signatureexpired")
+_SWITCH = (
+    "Implement a token refresh mechanism: switch on 403 means expired on the Verification tab, "
+    "and outkey gets a new token after a 403."
+)
+_SAME_TIME = "Both clocks agree: check the form of the timestamp too (UTC, unit, digits)."
+# Who is known to answer 404 to what one may not see.
+_HIDING = ("github.com", "gitlab.com", "bitbucket.org", "atlassian.net")
 _KEY_HEADERS = {
     name.lower().encode(): name
     for name in (
@@ -186,9 +198,8 @@ def by_expiry(evidence: Evidence) -> Iterator[Clue]:
     if verification.forbidden_means_expired:
         yield Clue(80, reason, "The configuration says that 403 means expired.")
     elif "insufficient_scope" not in evidence.errors:
-        switch = fix_of(reason, ("verification.forbidden_means_expired", "true"))
         said = "Some APIs answer 403 to an expired token (django-oauth-toolkit)."
-        yield Clue(30, reason, said, fix=switch if configuration.uses_oauth2 else None)
+        yield Clue(30, reason, said, _SWITCH if configuration.uses_oauth2 else "")
 
 
 def by_clock(evidence: Evidence) -> Iterator[Clue]:
@@ -204,6 +215,10 @@ def by_clock(evidence: Evidence) -> Iterator[Clue]:
         said = f"The API's clock is {abs(skew)} seconds {side} ours"
         word = ", and the answer speaks of the time." if timed else "."
         yield Clue(88 if timed else 65, "clock-off", said + word)
+    elif any(word in evidence.said for word in _TOO_LATE):
+        # Where the clocks agree, a script may write the time in another form than the API reads.
+        remedy = f"{REASONS['clock-off'].remedy} {_SAME_TIME}" if evidence.skew else ""
+        yield Clue(74, "clock-off", "The answer refuses the time of the request.", remedy)
     elif timed:
         yield Clue(30, "clock-off", "The answer speaks of the time.")
 
@@ -272,9 +287,23 @@ def by_place(evidence: Evidence) -> Iterator[Clue]:
     elif tested and path == "/":
         yield Clue(48, "wrong-path", "The Test Path is /, where many APIs have nothing.")
     if configuration.sends_credentials:
-        weight = 55 if tested and path != "/" else 30
-        said = "Credentials are sent, and some APIs answer 404 to what they refuse."
-        yield Clue(weight, "hidden-401", said)
+        yield _hidden(evidence, alone=tested and path != "/")
+    if evidence.anonymous in {401, 403}:
+        said = f"Without credentials the answer is {evidence.anonymous}, so these are accepted."
+        yield Clue(58, "not-found", said)
+
+
+def _hidden(evidence: Evidence, *, alone: bool) -> Clue:
+    """Say how likely a 404 hides a refusal; one for an unknown path mostly has a body."""
+    host = f".{evidence.configuration.base.origin.host}"
+    weight, said = 30, "Credentials are sent, and some APIs answer 404 to what they refuse."
+    if evidence.offered:
+        weight, said = 75, "The 404 asks for credentials (WWW-Authenticate)."
+    elif any(host.endswith(f".{domain}") for domain in _HIDING):
+        weight, said = 60, "This provider answers 404 to what one may not see."
+    elif alone and not evidence.body:
+        weight, said = 55, "The 404 is empty, as of an API that hides what one may not see."
+    return Clue(weight, "hidden-401", said)
 
 
 def by_environment(evidence: Evidence) -> Iterator[Clue]:

@@ -9,6 +9,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from outkey.core.choices import AuthenticationType, Environment
+from outkey.core.config import Configuration
 from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of, told
 from outkey.core.errors import OutkeyError
 from outkey.core.fields import FIELDS
@@ -48,6 +49,19 @@ def by_entered(evidence: Evidence) -> Iterator[Clue]:
             fix = None if fault == "pasted-json" else fix_of(fault, tidied=name)
             yield Clue(95, fault, f"The value of {label} {_FAULTS[fault]}.", fix=fix)
         yield from _environment(evidence, label, value)
+
+
+def fields_in_use(configuration: Configuration) -> list[str]:
+    """Name the fields that hold the credentials of a configuration."""
+    fields = []
+    if configuration.authentication_type is AuthenticationType.BASIC:
+        fields += ["Username", "Password"]
+    elif configuration.sends_token:
+        fields.append("Client Secret" if configuration.uses_oauth2 else "Token")
+    fields += [f"the header {row.key}" for row in configuration.headers if row.secret]
+    if configuration.is_scripted:
+        fields.append("Secret Key of the script")
+    return fields
 
 
 def _entered(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], str]]]:

@@ -39,7 +39,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A reason that something shown speaks for."""
+    """A reason that something shown speaks for. Only the likeliest one has a fix."""
 
     reason: Reason
     evidence: str
@@ -90,12 +90,13 @@ def ranked(clues: list[Clue]) -> tuple[Suspicion, ...]:
     best: dict[str, Clue] = {}
     for clue in sorted(clues, key=lambda clue: (-clue.weight, _PLACES[clue.reason])):
         best.setdefault(clue.reason, clue)
-    return tuple(_suspicion(clue) for clue in best.values())
+    return tuple(_suspicion(rank, clue) for rank, clue in enumerate(best.values()))
 
 
-def _suspicion(clue: Clue) -> Suspicion:
-    reason = REASONS[clue.reason]
-    return Suspicion(reason, clue.evidence, clue.remedy or reason.remedy, clue.fix)
+def _suspicion(rank: int, clue: Clue) -> Suspicion:
+    """Make a suspicion of a clue; nothing is changed on a second guess."""
+    reason, fix = REASONS[clue.reason], None if rank else clue.fix
+    return Suspicion(reason, clue.evidence, clue.remedy or reason.remedy, fix)
 
 
 def compact(text: str | bytes) -> bytes:
@@ -126,6 +127,7 @@ class Evidence:
         self.configuration = configuration
         self.now = now
         self.secret = secret
+        self.anonymous: int | None = None  # the status of the same request without credentials
         self.headers = {name.lower(): value for name, value in response.headers}
         self.body = response.body[:BODY_READ]
         self.challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))

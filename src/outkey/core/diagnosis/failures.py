@@ -7,6 +7,7 @@ from outkey.core.config import Configuration
 from outkey.core.diagnosis.evidence import SKEW_SECONDS, Clue, Fix, fix_of, https_fix
 from outkey.core.diagnosis.reasons import REASONS
 from outkey.core.errors import (
+    AnswerBroken,
     ConnectionFailed,
     DnsFailed,
     EgressDenied,
@@ -57,6 +58,7 @@ _AT_TOKEN_URL = {
     "server_error": ("server-error",),
     "temporarily_unavailable": ("server-error",),
 }
+_PLAIN = "plain-http-to-tls-port"
 _OTHER_STYLE = {
     ClientAuth.BODY: ClientAuth.BASIC,
     ClientAuth.BASIC: ClientAuth.BODY,
@@ -74,7 +76,9 @@ _HEADER_FAULTS = (
 )
 
 
-def clues_of(error: OutkeyError, configuration: Configuration, now: float) -> Iterator[Clue]:
+def clues_of(
+    error: OutkeyError, configuration: Configuration, now: float, *, met: bool
+) -> Iterator[Clue]:
     """Yield what an error is a sign of; one that speaks for itself gives none."""
     if isinstance(error, TokenEndpointFailed):
         yield from _at_token_url(error, configuration, now)
@@ -82,6 +86,9 @@ def clues_of(error: OutkeyError, configuration: Configuration, now: float) -> It
         yield from _header(error)
     elif isinstance(error, RedirectBlocked) and error.field == "oauth2.token_url":
         yield _clue(90, "token-url-wrong", error)
+    elif met and configuration.base.origin.scheme == "http":
+        yield from _after_plain_http(error, configuration)
+        yield from _on_the_way(error, configuration)
     else:
         yield from _on_the_way(error, configuration)
 
@@ -106,10 +113,17 @@ def _on_the_way(error: OutkeyError, configuration: Configuration) -> Iterator[Cl
     if reason == "redirected-elsewhere":  # the message may name a place that the other side chose
         said = Clue(90, reason, "The server redirects to a place that is not its own.", error.hint)
     yield said
-    if reason == "connection-refused" and plain:
-        fix = https_fix("plain-http-to-tls-port", configuration)
-        told = "The Base URL is plain http, and ports for https often answer that with silence."
-        yield Clue(30, "plain-http-to-tls-port", told, fix=fix)
+
+
+def _after_plain_http(error: OutkeyError, configuration: Configuration) -> Iterator[Clue]:
+    """Tell a port for https by what it does with plain http: it hangs up, with an alert or not."""
+    if isinstance(error, ConnectionFailed) and not isinstance(error, AnswerBroken):
+        fix = https_fix(_PLAIN, configuration)
+        said = "The connection was opened, and ended without HTTP when plain http was sent."
+        yield Clue(92, _PLAIN, said, fix=fix)
+    elif isinstance(error, TimedOut):
+        said = "The Base URL is plain http, and some ports for https answer that with silence."
+        yield Clue(30, _PLAIN, said)
 
 
 def _at_token_url(

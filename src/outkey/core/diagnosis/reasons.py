@@ -265,7 +265,6 @@ FIXES: dict[str, str] = {
     "header-underscore": "Write the header as {}",
     "key-in-another-header": "Send the key in {}",
     "dpop-required": "Switch DPoP on",
-    "expired-as-403": "Switch on 403 means expired",
     "plain-http-to-tls-port": "Use https in the Base URL",
     "https-required": "Use https in the Base URL",
     "wrong-path": "Set Test Path to {}",

@@ -1,11 +1,12 @@
 """The command that looks at the installation and at the posture of every configuration."""
 
 import os
+import shlex
 import ssl
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -14,11 +15,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from outkey.core.checks import Finding, Level, check
+from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.hosts.cli.home import AsJson, installation
 from outkey.hosts.cli.output import counted, progress_bar, say
 
 if TYPE_CHECKING:
+    from outkey.engine.carry import Sender
     from outkey.hosts.cli.doctor_reports import Found
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -96,10 +100,33 @@ def _examined(home: Path) -> "tuple[Found, int]":
         looked = Doctor(here.registry, here.secrets, here.gateway.sender.scripts, *audit)
         with progress_bar("examining", total) as advance:
             seen = partial(counted, advance=advance)
-            return looked.examine(everything, premises, seen, advance), len(everything)
+            found = looked.examine(everything, premises, seen, advance)
+        if not premises.sealed:
+            found += _unsendable(everything, here.gateway.sender, premises.now)
+        return _in_order(found, everything), len(everything)
     except StorageUnavailable:
-        found = premises_of(replace(premises, storage=False))
-        return [("", finding) for finding in found], 0
+        said = premises_of(replace(premises, storage=False))
+        return [("", finding) for finding in said], 0
+
+
+def _unsendable(
+    configurations: Sequence[Configuration], sender: "Sender", now: float
+) -> Iterator[tuple[str, Finding]]:
+    """Yield why configurations can never send; one that is switched off is not meant to."""
+    for made in configurations:
+        for finding in check(made, sender.opener(made), now=now) if made.active else ():
+            if finding.level is Level.ERROR:
+                yield made.name, finding
+
+
+def _in_order(found: "Found", configurations: Sequence[Configuration]) -> "Found":
+    """Return findings by configuration, the worst first, with its name in the commands of hints."""
+    places = {made.name: place for place, made in enumerate(configurations, start=1)}
+    levels = list(Level)
+    named = [
+        (n, replace(f, hint=f.hint.replace("NAME", shlex.quote(n))) if n else f) for n, f in found
+    ]
+    return sorted(named, key=lambda one: (places.get(one[0], 0), levels.index(one[1].level)))
 
 
 def _readable(home: Path) -> Iterator[str]:

@@ -63,7 +63,7 @@ def _lines(found: Found, *, colours: bool) -> Iterator[str]:
             place = f"{finding.field}: " if finding.field else ""
             head = f"  {words[finding.level]} {finding.id:{width}}  "
             yield head + visible(place + finding.message)
-            yield f"  {'':{width + 9}}  {finding.hint}"
+            yield f"  {'':{width + 9}}  {visible(finding.hint)}"
 
 
 def _groups(found: Found) -> Iterator[tuple[str, Iterable[Finding]]]:

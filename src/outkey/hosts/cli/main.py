@@ -18,6 +18,7 @@ from outkey.core.message import Response, ResponseHeaders
 from outkey.hosts.cli.doctor import doctor
 from outkey.hosts.cli.given import read_data, read_secret, read_text, split_header
 from outkey.hosts.cli.home import AsJson, Name, desk_of, installation
+from outkey.hosts.cli.lines import lines_app, runs_app
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import (
     ask_first,
@@ -25,6 +26,7 @@ from outkey.hosts.cli.output import (
     finding_facts,
     progress_bar,
     say,
+    say_done,
     say_error,
     say_findings,
     say_json,
@@ -32,7 +34,15 @@ from outkey.hosts.cli.output import (
 )
 from outkey.hosts.cli.people import people_app
 from outkey.hosts.cli.scripts import scripts_app
-from outkey.hosts.cli.shown import facts_of, mark_of, response_facts, rows_of, say_response, summary
+from outkey.hosts.cli.shown import (
+    facts_of,
+    mark_of,
+    pause_words,
+    response_facts,
+    rows_of,
+    say_response,
+    summary,
+)
 from outkey.hosts.cli.spar import spar_app
 from outkey.hosts.cli.testing import try_out
 from outkey.hosts.cli.tokens import tokens_app
@@ -57,10 +67,13 @@ app.add_typer(people_app, name="people")
 app.add_typer(tokens_app, name="token")
 app.add_typer(scripts_app, name="script")
 app.add_typer(spar_app, name="spar")
+app.add_typer(lines_app, name="line")
+app.add_typer(runs_app, name="run")
 app.command("test")(try_out)
 app.command()(doctor)
 add_commands(app)
 
+_LISTED = ("name", "status", "authentication_type", "environment", "network", "base_url")
 # Typer carries its own copy of Click, and this is where its base class is public.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -111,7 +124,10 @@ def _our_usage_error(error: Exception) -> ConfigError:
         name = options[0] if options else str(parameter.metavar or parameter.name).upper()
         if type(error).__name__ == "MissingParameter":
             return ConfigError(f"{name} is missing", hint=see)
-        return ConfigError(f"{name} is not what it should be", hint=see)
+        record = parameter.get_help_record(context) or (name, "")
+        return ConfigError(
+            f"{name} is not what it should be", hint=f"Write it as {record[0]}. {see}"
+        )
     close = re.search(r"Did you mean '([a-z-]+)'", getattr(error, "message", ""))
     known = [*(getattr(error, "possibilities", None) or ()), *(close.groups() if close else ())]
     hint = f"Did you mean {' or '.join(known)}? {see}" if known else see
@@ -177,8 +193,8 @@ def list_configurations(*, as_json: AsJson = False) -> None:
         say_json(rows)
     elif rows:
         say_table(
-            ("", "Name", "Base URL", "Authentication Type", "Environment", "Network", "Status"),
-            ((mark_of(row), *list(row.values())[:6]) for row in rows),
+            ("", "Name", "Status", "Type", "Environment", "Network", "Base URL"),
+            ((mark_of(row), *map(row.get, _LISTED)) for row in rows),
         )
     else:
         say("no configurations yet; create some with: outkey apply FILE")
@@ -213,14 +229,17 @@ def export(
 
 @app.command()
 def delete(
-    name: Name, *, yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False
+    name: Name,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Delete a configuration with its secrets and sync lines."""
     here = installation()
     here.registry.get(name)
     ask_first(f"Delete {name} with its secrets?", yes=yes)
     desk_of(here).remove(name)
-    say(f"deleted: {name}")
+    say_done("deleted", as_json=as_json, configuration=name)
 
 
 @app.command()
@@ -283,6 +302,8 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
         say_json(response_facts(response))
     else:
         say_response(response, include=include)
+        if response.status == 401 and (kept := here.registry.get(name)).paused:
+            sys.stderr.write(f"sending is paused now: {pause_words(kept)}\n")
     return 0 if response.cause is None else 1
 
 
@@ -322,6 +343,7 @@ def set_secret(
     ],
     *,
     reference: Annotated[str | None, typer.Option("--from", help="env:NAME or file:PATH")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Set a secret from standard input, a prompt, or a reference; never from the command line."""
     from outkey.core.reference import parse_reference  # noqa: PLC0415
@@ -335,7 +357,7 @@ def set_secret(
     else:
         check_secret_field(here.registry.get(name), field)
         desk.set_secret(name, field, Secret(read_secret(field)))
-    say(f"set: {name} {field}")
+    say_done("set", as_json=as_json, configuration=name, field=field)
 
 
 def _scrubbed(here: "Installation", name: str, response: Response) -> Response:

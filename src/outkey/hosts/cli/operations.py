@@ -17,6 +17,7 @@ from outkey.hosts.cli.output import (
     exit_code_of,
     progress_bar,
     say,
+    say_done,
     say_error,
     say_json,
     say_table,
@@ -24,6 +25,7 @@ from outkey.hosts.cli.output import (
 
 _LAST_MOMENT = 253_402_300_800_000  # the year 10 000
 keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
+KeyId = Annotated[str, typer.Argument(help="the key's id")]
 audit_app = typer.Typer(help="The record of what was sent.", no_args_is_help=True)
 
 
@@ -49,24 +51,29 @@ def keys_status(*, as_json: AsJson = False) -> None:
 
 
 @keys_app.command("add")
-def keys_add() -> None:
+def keys_add(*, as_json: AsJson = False) -> None:
     """Add a key that only opens; promote it when every process has it."""
     here = installation()
     desk = desk_of(here)
-    say(here.rotation.add(lambda key: desk.note(Tag.KEY_ADDED, key=key)))
+    key = here.rotation.add(lambda name: desk.note(Tag.KEY_ADDED, key=name))
+    if as_json:
+        say_json({"done": "added", "key": key})
+    else:
+        say(key)  # alone, for $(outkey keys add)
 
 
 @keys_app.command("promote")
-def keys_promote(key: Annotated[str, typer.Argument(help="the key's id")]) -> None:
+def keys_promote(key: KeyId, *, as_json: AsJson = False) -> None:
     """Seal new secrets with this key; the former one still opens."""
     here = installation()
     desk = desk_of(here)
     here.rotation.promote(key, lambda name: desk.note(Tag.KEY_PROMOTED, key=name))
-    say(f"promoted: {key}; bring the stored secrets under it with: outkey keys rewrap")
+    also = "; bring the stored secrets under it with: outkey keys rewrap"
+    say_done("promoted", as_json=as_json, also=also, key=key)
 
 
 @keys_app.command("rewrap")
-def keys_rewrap() -> None:
+def keys_rewrap(*, as_json: AsJson = False) -> None:
     """Bring all stored secrets under the primary key; may be interrupted and begun again."""
     here = installation()
     primary = here.keys.ring().primary.name
@@ -77,16 +84,16 @@ def keys_rewrap() -> None:
         for done in here.secrets.rewrap():
             rewrapped += done
             advance(done)
-    say(f"rewrapped: {rewrapped}")
+    say_done("rewrapped", as_json=as_json, count=rewrapped)
 
 
 @keys_app.command("retire")
-def keys_retire(key: Annotated[str, typer.Argument(help="the key's id")]) -> None:
+def keys_retire(key: KeyId, *, as_json: AsJson = False) -> None:
     """Stop opening with a key that no secret needs any more."""
     here = installation()
     desk = desk_of(here)
     here.rotation.retire(key, lambda name: desk.note(Tag.KEY_RETIRED, key=name))
-    say(f"retired: {key}")
+    say_done("retired", as_json=as_json, key=key)
 
 
 @audit_app.command("verify")
@@ -130,7 +137,7 @@ def audit_list(
     if not records:
         say("no records yet")
         return
-    say_table(("When", "What", "Configuration", "Detail", "Outcome"), map(_row, records))
+    say_table(("When", "What", "Configuration", "Outcome", "Detail"), map(_row, records))
 
 
 @audit_app.command("export")
@@ -151,6 +158,7 @@ def audit_prune(
         typer.Option(min=0, help="how old a record must be to be removed; else the policy's"),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Remove old records; a signed tombstone in their place keeps the chain verifiable."""
     here = installation()
@@ -164,7 +172,7 @@ def audit_prune(
         for count in pruning:
             removed += count
             advance(count)
-    say(f"removed: {removed}")
+    say_done("removed", as_json=as_json, count=removed)
 
 
 def _row(record: Mapping[str, object]) -> tuple[str, ...]:
@@ -179,7 +187,7 @@ def _row(record: Mapping[str, object]) -> tuple[str, ...]:
     outcome = f"{record.get('status') or ''} {record.get('outcome') or record.get('code') or ''}"
     what = str(record.get("tag", "")).partition(":")[2].replace(":", " ")
     name = str(record.get("configuration", ""))
-    return _moment(record), what, name, detail, outcome.strip()
+    return _moment(record), what, name, outcome.strip(), detail
 
 
 def _moment(record: Mapping[str, object]) -> str:

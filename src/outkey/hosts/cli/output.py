@@ -5,13 +5,17 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from outkey.core.checks import Finding, Level
 from outkey.core.errors import ConfigError, HostError, OutkeyError, PolicyError, RemoteError, Sealed
 from outkey.engine.verify import Report
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
 _STEP = 1000
+_GAP = 2  # blanks between columns
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Item = TypeVar("Item")
 _COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTICE: "cyan"}
@@ -70,7 +74,7 @@ def say_lines(*lines: tuple[str, str]) -> None:
 
     console = Console(highlight=False, emoji=False)
     for style, text in lines:
-        console.print(Text(text, style=style), soft_wrap=True)
+        console.print(Text(text, style=style), soft_wrap=not sys.stdout.isatty())
 
 
 def say_findings(findings: Iterable[tuple[str, Finding]]) -> None:
@@ -90,19 +94,51 @@ def say_findings(findings: Iterable[tuple[str, Finding]]) -> None:
             console.print(f"  hint: {escape(finding.hint)}", style="dim", soft_wrap=True)
 
 
+def say_done(done: str, *, as_json: bool, also: str = "", **facts: object) -> None:
+    """Say what was done to what, as a line or as `{"done": …}` with the same facts."""
+    if as_json:
+        say_json({"done": done, **facts})
+    else:
+        say(f"{done}: {' '.join(map(str, facts.values()))}{also}")
+
+
 def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.markup import escape  # noqa: PLC0415
+    """Print a table: piped as wide as it is, and on a terminal so that only words are parted.
+
+    There the widest column is folded; where the others leave less than half of the width for
+    that, each row has its last column beneath it instead.
+    """
+    from rich.console import Console  # noqa: PLC0415 - `outkey --help` does not need it
+    from rich.padding import Padding  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")  # rather two lines than a part
-    for row in rows:
-        table.add_row(*(c if isinstance(c, Text) else escape(visible(str(c))) for c in row))
-    Console(highlight=False, emoji=False).print(table)
+    titles = [Text(title, style="bold") for title in columns]
+    cells = [[c if isinstance(c, Text) else Text(visible(str(c))) for c in row] for row in rows]
+    lengths = [max(map(_width, column)) for column in zip(titles, *cells, strict=True)]
+    total, widest = sum(lengths) + _GAP * (len(lengths) - 1), max(lengths)
+    is_terminal = sys.stdout.isatty()
+    # A file is as wide as what is written to it, whatever the terminal behind it.
+    console = Console(highlight=False, emoji=False, width=None if is_terminal else total)
+    if total > console.width < 2 * (total - widest):
+        for *first, last in cells:
+            console.print(Text(" " * _GAP).join(filter(None, first)))
+            if last:
+                console.print(Padding(last, (0, 0, 0, _GAP), expand=False))
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    for title, length in zip(titles, lengths, strict=True):
+        table.add_column(title, no_wrap=length < widest, overflow="fold")
+    for row in cells:
+        table.add_row(*row)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        say(line.rstrip())
+
+
+def _width(cell: "Text") -> int:
+    return max(line.cell_len for line in cell.split("\n", allow_blank=True))
 
 
 def finding_facts(finding: Finding, configuration: str) -> Mapping[str, object]:
@@ -155,4 +191,4 @@ def ask_first(question: str, *, yes: bool) -> None:
         raise ConfigError("this needs --yes where nobody can be asked")
     import typer  # noqa: PLC0415
 
-    typer.confirm(question, abort=True)
+    typer.confirm(question, abort=True, err=True)  # stdout may be a program's

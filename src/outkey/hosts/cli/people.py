@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.audit import Tag
-from outkey.hosts.cli.home import desk_of
-from outkey.hosts.cli.output import ask_first, say, say_json
+from outkey.hosts.cli.home import AsJson, desk_of
+from outkey.hosts.cli.output import ask_first, say, say_done, say_json
 
 if TYPE_CHECKING:
     from outkey.hosts.installation import Installation
@@ -28,7 +28,7 @@ def export(user: User) -> None:
 
 
 @people_app.command("erase")
-def erase(user: User, *, yes: Yes = False) -> None:
+def erase(user: User, *, yes: Yes = False, as_json: AsJson = False) -> None:
     """Delete an account with its sessions and logins, and take its name off secrets."""
     here = _with_people()
     from outkey.hosts.server import personal  # noqa: PLC0415
@@ -38,17 +38,21 @@ def erase(user: User, *, yes: Yes = False) -> None:
     ask_first(f"Erase {user} for good?", yes=yes)
     desk_of(here).note(Tag.PERSON_ERASED, key=f"user {found.pk}")
     instead = personal.erase(found)
+    if as_json:
+        say_json({"done": "erased", "user": user, "instead": instead})
+        return
     say(f"erased; where the name stood beside secrets, now stands {instead}")
     say("the audit keeps the name until its records are pruned: outkey audit prune")
 
 
 @people_app.command("prune")
-def prune() -> None:
+def prune(*, as_json: AsJson = False) -> None:
     """Forget logins that are older than the retention, and sessions that have ended."""
     here = _with_people()
     from outkey.hosts.server import personal  # noqa: PLC0415
 
-    say(f"removed: {personal.forget_old(here.policy().retention_days)}")
+    removed = personal.forget_old(here.policy().retention_days)
+    say_done("removed", as_json=as_json, count=removed)
 
 
 def _with_people() -> "Installation":

@@ -1,5 +1,6 @@
 """What the command line shows of configurations and answers; of secrets, only their state."""
 
+import os
 import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from outkey.core.config import Configuration
 from outkey.core.message import Response
 from outkey.core.standing import Status, Summary
+from outkey.engine.brake import MOST_REFUSED, way_out
 from outkey.hosts.cli.output import say, visible
 
 if TYPE_CHECKING:
@@ -84,6 +86,8 @@ def _secret_facts(configuration: Configuration, field: str) -> dict[str, object]
 def rows_of(configuration: Configuration) -> Iterator[tuple[str, str]]:
     """Return the same for a person, as rows of field and text."""
     yield "name", configuration.name
+    if configuration.paused:
+        yield "paused", pause_words(configuration)
     for path, value in configuration.values().items():
         if isinstance(value, Mapping):
             yield path, ", ".join(f"{key} = {text}" for key, text in value.items())
@@ -97,6 +101,12 @@ def rows_of(configuration: Configuration) -> Iterator[tuple[str, str]]:
         for row in configuration.headers
     )
     yield "headers", "\n".join(f"{key}: {text}" for key, text in shown)
+
+
+def pause_words(configuration: Configuration) -> str:
+    """Say since when nothing is sent, and what ends that."""
+    since = moment(configuration.paused_at or 0)
+    return f"since {since}, after {MOST_REFUSED} refusals in a row. {way_out(configuration.name)}"
 
 
 def _secret_words(configuration: Configuration, field: str) -> str:
@@ -121,6 +131,11 @@ def response_facts(response: Response) -> dict[str, object]:
     }
 
 
+def _on_one_stream() -> bool:
+    """Tell whether answers and errors are read in one place, as after 2>&1."""
+    return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+
+
 def say_response(response: Response, *, include: bool) -> None:
     """Print an answer; what was wrong with it goes to stderr."""
     if include:
@@ -131,7 +146,8 @@ def say_response(response: Response, *, include: bool) -> None:
     sys.stdout.flush()
     body = response.body
     sys.stdout.buffer.write(body)
-    if body and not body.endswith(b"\n") and sys.stdout.isatty():
+    unended = bool(body) and not body.endswith(b"\n")
+    if unended and (sys.stdout.isatty() or (response.cause and _on_one_stream())):
         say("")
     sys.stdout.flush()
     if response.cause is not None:

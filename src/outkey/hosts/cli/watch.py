@@ -3,8 +3,9 @@
 import typer
 
 from outkey.core.audit import Tag
+from outkey.core.watch import Notice
 from outkey.hosts.cli.home import AsJson, Name, desk_of, installation
-from outkey.hosts.cli.output import say, say_json, say_table
+from outkey.hosts.cli.output import say, say_done, say_json, say_table
 from outkey.hosts.cli.shown import moment
 
 
@@ -14,31 +15,37 @@ def add_commands(app: typer.Typer) -> None:
     app.command()(notices)
 
 
-def resume(name: Name) -> None:
+def resume(name: Name, *, as_json: AsJson = False) -> None:
     """Send again with a configuration that was paused because it was refused too often."""
     here = installation()
-    here.registry.get(name)
+    if not here.registry.get(name).paused:
+        say_done("unchanged", as_json=as_json, configuration=name, also=" is not paused")
+        return
     desk_of(here).note(Tag.CONFIGURATION_UPDATED, name, "paused_at")
     here.registry.resume(name)
-    say(f"resumed: {name}")
+    say_done("resumed", as_json=as_json, configuration=name)
 
 
 def notices(*, as_json: AsJson = False) -> None:
     """List what `outkey serve` has noticed and what has not recovered yet."""
     installation()
-    from outkey.hosts.django.watchbook import DjangoWatchbook  # noqa: PLC0415 - needs Django
+    from outkey.hosts.django.models import Duty  # noqa: PLC0415 - needs Django
+    from outkey.hosts.django.watchbook import WATCH, DjangoWatchbook  # noqa: PLC0415
 
-    found = [
-        notice.facts() | {"opened_at": moment(notice.opened_at)}
-        for notice in DjangoWatchbook().open_notices()
-    ]
+    found = DjangoWatchbook().open_notices()
     if as_json:
-        say_json(found)
+        say_json([notice.facts() | {"opened_at": moment(notice.opened_at)} for notice in found])
     elif found:
-        columns = ("opened_at", "id", "level", "configuration", "message", "about", "hint")
-        say_table(
-            ("Since", "Id", "Level", "Configuration", "What", "About", "What to do"),
-            (map(facts.get, columns) for facts in found),
-        )
-    else:
+        titles = ("Since", "Level", "Id", "Configuration", "What", "What to do")
+        say_table(titles, map(_row, found))
+    elif Duty.objects.filter(name=WATCH, position__isnull=False).exists():
         say("nothing to tell")
+    else:
+        say("the watch has not run yet; it runs with: outkey serve")
+
+
+def _row(notice: Notice) -> tuple[object, ...]:
+    facts = notice.facts()
+    what = ": ".join(filter(None, (str(facts["message"]), notice.sign.about)))
+    since = moment(notice.opened_at)[:16].replace("T", " ")  # a minute is exact enough
+    return since, facts["level"], facts["id"], facts["configuration"], what, facts["hint"]

@@ -73,6 +73,11 @@ class ConfigurationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not gen
                 name="outkey_configuration_preview",
             ),
             path("<uuid:record>/fix/", view(fixes.fix_panel), name="outkey_configuration_fix"),
+            path(
+                "<uuid:record>/resume/",
+                view(fixes.resume_panel),
+                name="outkey_configuration_resume",
+            ),
             path("script/", view(scripts.run_panel), name="outkey_script_run_new"),
             path("<uuid:record>/script/", view(scripts.run_panel), name="outkey_script_run"),
             *self._token_urls(),

@@ -8,6 +8,8 @@ from uuid import uuid4
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from outkey.core.sync.run import RunState
+
 
 class Configuration(models.Model):
     """One external API. What lists filter by is a column; the other fields are in `settings`."""
@@ -134,12 +136,13 @@ class Token(models.Model):
 
 
 class SyncLine(models.Model):
-    """One named call of a configuration."""
+    """One named call of a configuration, or what is synchronized by many of them."""
 
     name = models.CharField(max_length=200, unique=True)
     configuration = models.ForeignKey(Configuration, models.CASCADE, related_name="lines")
     method = models.CharField(max_length=20)
     path = models.CharField(max_length=2000)
+    sync = models.JSONField(null=True)  # the table that a TOML document has
 
     class Meta:
         """Names as the specification has them."""
@@ -150,6 +153,81 @@ class SyncLine(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Run(models.Model):
+    """One run of a sync line, with its checkpoint; it lives until a moment that saving moves."""
+
+    line = models.ForeignKey(SyncLine, models.CASCADE, related_name="runs", db_index=False)
+    digest = models.CharField(max_length=64)  # of the line as it was
+    actor = models.CharField(max_length=150)
+    state = models.CharField(max_length=10)
+    dry_run = models.BooleanField()
+    checkpoint = models.TextField()  # JSON as text: an API's cursor may hold what jsonb refuses
+    counts = models.JSONField(default=dict)
+    pages = models.PositiveBigIntegerField(default=0)
+    started_at = models.FloatField()
+    ended_at = models.FloatField(null=True)
+    cause = models.TextField(blank=True)
+    generation = models.PositiveBigIntegerField(default=1)
+    until = models.FloatField()
+
+    class Meta:
+        """One at a time, whoever begins at the same moment."""
+
+        verbose_name = _("run")
+        verbose_name_plural = _("Runs")
+        default_permissions = ("view",)
+        indexes = (models.Index(fields=["line", "-id"], name="outkey_run_by_line"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=["line"],
+                condition=models.Q(state=RunState.RUNNING.value),
+                name="outkey_one_running",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+class Quarantine(models.Model):
+    """A record that a run left out; none of its values but what tells it apart."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="left_out")
+    number = models.PositiveBigIntegerField()
+    key = models.CharField(max_length=200, blank=True)
+    field = models.TextField(blank=True)
+    reason = models.TextField()
+
+    class Meta:
+        """Seen with the run."""
+
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.run_id}:{self.number}"
+
+
+class SyncMark(models.Model):
+    """A record of the host that a line brought, and the run that has seen it last."""
+
+    line = models.ForeignKey(SyncLine, models.CASCADE, related_name="marks", db_index=False)
+    target = models.CharField(max_length=200)
+    record = models.CharField(max_length=200)
+    run = models.PositiveBigIntegerField()
+    archived = models.BooleanField(default=False)
+
+    class Meta:
+        """Once for each record."""
+
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(fields=["line", "target", "record"], name="outkey_one_mark"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.target}:{self.record}"
 
 
 class Stream(models.Model):

@@ -16,6 +16,7 @@ from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place, to
 from outkey.core.errors import ConfigError, EditConflict, StorageUnavailable, UnknownConfiguration
 from outkey.core.reference import parse_reference
 from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
+from outkey.core.sync.table import read_sync, sync_table
 from outkey.hosts.django import models
 from outkey.hosts.django.statements import execute, recover, translated
 
@@ -37,7 +38,10 @@ _REWRAPPED = (
     "UPDATE outkey_configuration SET revision = revision + 1,"
     " tested_revision = tested_revision + 1 WHERE id = %s"
 )
-_REFUSED = "UPDATE outkey_configuration SET refused = refused + 1 WHERE name = %s RETURNING refused"
+_REFUSED = (
+    "UPDATE outkey_configuration SET refused = refused + 1"
+    " WHERE name = %s AND revision = %s RETURNING refused"
+)
 _ACCEPTED = "UPDATE outkey_configuration SET refused = 0, paused_at = NULL WHERE name = %s"
 _PAUSED = (
     "UPDATE outkey_configuration SET paused_at = %s"
@@ -114,7 +118,7 @@ class DjangoRegistry:
         line = models.SyncLine.objects.select_related("configuration").filter(name=name).first()
         if line is None:
             raise UnknownConfiguration("there is no sync line of that name", field="line")
-        return config.SyncLine(line.name, line.configuration.name, line.method, line.path)
+        return _line(line)
 
     @translated
     def all(self) -> list[config.Configuration]:
@@ -172,7 +176,7 @@ class DjangoRegistry:
     def lines(self) -> list[config.SyncLine]:
         """Return every sync line, by name."""
         found = models.SyncLine.objects.select_related("configuration").order_by("name")
-        return [config.SyncLine(r.name, r.configuration.name, r.method, r.path) for r in found]
+        return [_line(row) for row in found]
 
     @translated
     def put_line(self, line: config.SyncLine) -> None:
@@ -183,6 +187,7 @@ class DjangoRegistry:
                 "configuration": _row(line.configuration),
                 "method": line.method,
                 "path": line.path,
+                "sync": None if line.sync is None else sync_table(line.sync),
             },
         )
 
@@ -286,10 +291,10 @@ class DjangoRegistry:
         models.KnownKey.objects.bulk_create(rows, ignore_conflicts=True)
 
     @translated
-    def note_refused(self, name: str) -> int:
-        """Count an answer 401, and return how many there are in a row."""
+    def note_refused(self, name: str, revision: int) -> int:
+        """Count an answer 401 to this revision, and return how many there are in a row."""
         self._made.pop(name, None)
-        return sum(count for (count,) in execute(_REFUSED, (name,)).fetchall())
+        return sum(count for (count,) in execute(_REFUSED, (name, revision)).fetchall())
 
     @translated
     def note_accepted(self, name: str) -> None:
@@ -354,6 +359,11 @@ class DjangoRegistry:
         ]
 
 
+def _line(row: models.SyncLine) -> config.SyncLine:
+    sync = None if row.sync is None else read_sync(row.sync)
+    return config.SyncLine(row.name, row.configuration.name, row.method, row.path, sync)
+
+
 def standing_of(row: models.Configuration) -> Standing:
     """Return how a configuration stands, from its columns alone."""
     return Standing(
@@ -392,8 +402,8 @@ def _sealed(record: str, field: str, version: int) -> bytes | None:
 def _row(name: str) -> models.Configuration:
     row = models.Configuration.objects.filter(name=name).first()
     if row is None:
-        known = models.Configuration.objects.order_by("name").values_list("name", flat=True)[:10]
-        raise UnknownConfiguration(hint=f"Known: {', '.join(known) or 'none'}.")
+        known = models.Configuration.objects.order_by("name").values_list("name", flat=True)
+        raise UnknownConfiguration(hint=config.known_names(known[:11], known.count()))
     return row
 
 

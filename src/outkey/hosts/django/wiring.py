@@ -3,12 +3,20 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from django.conf import settings
+
+from outkey.adapters.clock_system import SystemClock
 from outkey.hosts.django.audit import DjangoAuditRows
 from outkey.hosts.django.registry import DjangoRegistry
 from outkey.hosts.django.sharing import DjangoPaces, DjangoProcesses
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Installation, Tables, build_installation
+
+if TYPE_CHECKING:
+    from outkey.engine.sync import SyncRunner
+    from outkey.hosts.django.records import DjangoRecords, Person
 
 
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installation:
@@ -23,4 +31,25 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installa
         ),
         home,
         environment,
+    )
+
+
+def records(person: "Person | None" = None) -> "DjangoRecords":
+    """Return the records that the setting OUTKEY opens; for work in the background, no person."""
+    from outkey.hosts.django.records import DjangoRecords  # noqa: PLC0415 - most commands need none
+
+    return DjangoRecords(getattr(settings, "OUTKEY", {}).get("RECORDS", {}), person)
+
+
+def sync_runner(here: Installation, person: "Person | None" = None) -> "SyncRunner":
+    """Return what checks and runs sync lines."""
+    from outkey.adapters.finder_jmespath import JmespathFinder  # noqa: PLC0415 - as above
+    from outkey.engine.sync import SyncPorts, SyncRunner  # noqa: PLC0415 - as above
+    from outkey.hosts.django.runs import DjangoRuns  # noqa: PLC0415 - as above
+
+    open_to = records(person)
+    return SyncRunner(
+        SyncPorts(
+            here.gateway, here.registry, open_to, DjangoRuns(), JmespathFinder(), SystemClock()
+        )
     )

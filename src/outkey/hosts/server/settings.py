@@ -56,6 +56,10 @@ def database(url: str | None, data: Path) -> dict[str, object]:
 
 SECRET_KEY = "not used: commands sign nothing"  # noqa: S105 - the pages have one of their own
 USE_TZ = True
-INSTALLED_APPS = ["outkey.hosts.django"]
+INSTALLED_APPS = ["outkey.hosts.django", "outkey.hosts.demo_records"]
 DATABASES = {"default": database(os.environ.get("OUTKEY_DATABASE_URL"), home() / "data")}
-OUTKEY = {"HOME": home()}
+OUTKEY = {
+    "HOME": home(),
+    # What may be synchronized, each with what archives a record.
+    "RECORDS": {"demo.Contact": {"active": False}, "demo.Order": {}},
+}

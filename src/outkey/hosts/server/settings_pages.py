@@ -79,6 +79,7 @@ INSTALLED_APPS = [
     "axes",
     "outkey.hosts.django",
     "outkey.hosts.server",
+    "outkey.hosts.demo_records",
 ]
 MIDDLEWARE = [
     "outkey.hosts.server.middleware.AddressMiddleware",
@@ -98,6 +99,7 @@ ROOT_URLCONF = "outkey.hosts.server.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [Path(__file__).parent / "templates"],  # before the theme's own
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -125,7 +127,9 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
 AXES_VERBOSE = False
+AXES_LOCKOUT_TEMPLATE = "locked.html"
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "/"
 
 LOGGING = {
     "version": 1,
@@ -150,12 +154,16 @@ def _may(permission: str) -> object:
     return allowed
 
 
+# Pages with an entry of their own below the address of another entry.
+_WITHIN = (reverse_lazy("admin:outkey_home"), reverse_lazy("admin:outkey_data_protection"))
+
+
 def _item(title: object, icon: str, view: str, permission: str) -> dict[str, object]:
     link = reverse_lazy(f"admin:{view}")
 
     def here(request: HttpRequest) -> bool:
-        at_home = request.path.endswith("/home/")
-        return at_home == (view == "outkey_home") and request.path.startswith(str(link))
+        within = [place for place in map(str, _WITHIN) if request.path.startswith(place)]
+        return str(link) in within if within else request.path.startswith(str(link))
 
     return {
         "title": title,

@@ -107,6 +107,34 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="Run",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("digest", models.CharField(max_length=64)),
+                ("actor", models.CharField(max_length=150)),
+                ("state", models.CharField(max_length=10)),
+                ("dry_run", models.BooleanField()),
+                ("checkpoint", models.TextField()),
+                ("counts", models.JSONField(default=dict)),
+                ("pages", models.PositiveBigIntegerField(default=0)),
+                ("started_at", models.FloatField()),
+                ("ended_at", models.FloatField(null=True)),
+                ("cause", models.TextField(blank=True)),
+                ("generation", models.PositiveBigIntegerField(default=1)),
+                ("until", models.FloatField()),
+            ],
+            options={
+                "verbose_name": "run",
+                "verbose_name_plural": "Runs",
+                "default_permissions": ("view",),
+            },
+        ),
+        migrations.CreateModel(
             name="Stream",
             fields=[
                 (
@@ -169,6 +197,32 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Quarantine",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveBigIntegerField()),
+                ("key", models.CharField(blank=True, max_length=200)),
+                ("field", models.TextField(blank=True)),
+                ("reason", models.TextField()),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="left_out",
+                        to="outkey.run",
+                    ),
+                ),
+            ],
+            options={
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
             name="SyncLine",
             fields=[
                 (
@@ -180,6 +234,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=200, unique=True)),
                 ("method", models.CharField(max_length=20)),
                 ("path", models.CharField(max_length=2000)),
+                ("sync", models.JSONField(null=True)),
                 (
                     "configuration",
                     models.ForeignKey(
@@ -193,6 +248,43 @@ class Migration(migrations.Migration):
                 "verbose_name": "Sync Line",
                 "verbose_name_plural": "Sync Lines",
                 "ordering": ("name",),
+            },
+        ),
+        migrations.AddField(
+            model_name="run",
+            name="line",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="runs",
+                to="outkey.syncline",
+            ),
+        ),
+        migrations.CreateModel(
+            name="SyncMark",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("target", models.CharField(max_length=200)),
+                ("record", models.CharField(max_length=200)),
+                ("run", models.PositiveBigIntegerField()),
+                ("archived", models.BooleanField(default=False)),
+                (
+                    "line",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="marks",
+                        to="outkey.syncline",
+                    ),
+                ),
+            ],
+            options={
+                "default_permissions": (),
             },
         ),
         migrations.CreateModel(
@@ -312,5 +404,23 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(fields=("stream", "number"), name="outkey_chain")
                 ],
             },
+        ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(fields=["line", "-id"], name="outkey_run_by_line"),
+        ),
+        migrations.AddConstraint(
+            model_name="run",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state", "running")),
+                fields=("line",),
+                name="outkey_one_running",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="syncmark",
+            constraint=models.UniqueConstraint(
+                fields=("line", "target", "record"), name="outkey_one_mark"
+            ),
         ),
     ]

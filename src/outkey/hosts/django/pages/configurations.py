@@ -162,7 +162,7 @@ def edit_page(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
         except ConfigError as error:
             form.refuse(error)
         except OutkeyError as error:
-            form.refuse(ConfigError(error.message, hint=error.hint))
+            form.refuse(ConfigError(error.message, hint=error.hint, field=error.field))
         else:
             name = entered.configuration.name
             messages.success(request, _("%s is saved. Test it as it is kept now.") % name)
@@ -398,12 +398,13 @@ def _form_page(
         findings = check(stored, here.gateway.sender.opener(stored), now=time.time())
         if may(request, "view_auditrecord"):
             records = here.audit_rows.newest(20, configuration=stored.name)
-    standing = None
+    standing = status_now = None
     if stored is not None:
-        row = models.Configuration.objects.get(pk=UUID(stored.record))
-        standing = standing_of(row).status(now=time.time(), sealed=here.keys.is_sealed())
+        standing = standing_of(models.Configuration.objects.get(pk=UUID(stored.record)))
+        status_now = standing.status(now=time.time(), sealed=here.keys.is_sealed())
     context = {
-        "status": standing,
+        "status": status_now,
+        "standing": standing,
         "title": stored.name if stored else _("New API Sync Configuration"),
         "form": form,
         "tabs": form.tabs(findings),

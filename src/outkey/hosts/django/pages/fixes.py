@@ -1,22 +1,35 @@
-"""Doing what a test proposed on a configuration's page."""
+"""Doing what a configuration's page proposes: a test's remedy, or the end of a pause."""
 
 from uuid import UUID
 
 from django.contrib import messages
 from django.core import signing
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from outkey.core.audit import Tag
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import EditConflict, OutkeyError
 from outkey.engine.fixes import apply_fix
-from outkey.hosts.django.pages.configurations import FIX, stored_at
+from outkey.hosts.django.pages.configurations import FIX, stored_at, url_of
 from outkey.hosts.django.pages.installed import desk_for, installation, require
 from outkey.hosts.django.pages.words import said_in_words
 
 _SECONDS = 3600
+
+
+@require_POST
+def resume_panel(request: HttpRequest, record: UUID) -> HttpResponse:
+    """Send again with what was paused because it was refused too often."""
+    require(request, "test_configuration")
+    stored = stored_at(record)
+    assert stored is not None  # noqa: S101 - a record was given
+    if stored.paused:
+        desk_for(request.user).note(Tag.CONFIGURATION_UPDATED, stored.name, "paused_at")
+        installation().registry.resume(stored.name)
+    messages.success(request, _("%s sends again.") % stored.name)
+    return HttpResponseRedirect(url_of("change", stored))
 
 
 @require_POST
@@ -25,7 +38,6 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, "change_configuration")
     stored = stored_at(record)
     assert stored is not None  # noqa: S101 - a record was given
-    address = reverse("admin:outkey_configuration_change", args=[record])
     try:
         loaded = signing.loads(request.POST.get("fix", ""), salt=FIX, max_age=_SECONDS)
         *seen, label, changes, tidied = loaded
@@ -42,4 +54,4 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
         messages.error(request, f"{said_in_words(error.message)} {said_in_words(error.hint)}")
     else:
         messages.success(request, _("Changed: %s. Now test it again.") % said_in_words(label))
-    return HttpResponseRedirect(address)
+    return HttpResponseRedirect(url_of("change", stored))

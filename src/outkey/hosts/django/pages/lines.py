@@ -1,5 +1,7 @@
 """The pages of sync lines: one named call of a configuration each."""
 
+from dataclasses import replace
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
@@ -44,7 +46,10 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
         try:
             if row is None:
                 _refuse_taken(values["name"])
-            desk_for(request.user).keep_line(checked_line(**values))
+            line, desk = checked_line(**values), desk_for(request.user)
+            if row is not None:  # what makes it a synchronization is not on this page
+                line = replace(line, sync=desk.registry.line(row.name).sync)
+            desk.keep_line(line)
         except ConfigError as refused:
             error = refused
         else:

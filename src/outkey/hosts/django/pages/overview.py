@@ -27,15 +27,26 @@ from outkey.core.errors import OutkeyError
 from outkey.core.standing import Status
 from outkey.engine.manage import verify_audit
 from outkey.hosts.django.models import AuditRecord, Configuration
-from outkey.hosts.django.pages.configurations import page
+from outkey.hosts.django.pages.configurations import Listed, page
 from outkey.hosts.django.pages.installed import desk_for, installation, may, require
 from outkey.hosts.django.pages.posture import Panel
 from outkey.hosts.django.registry import standing_of
+from outkey.hosts.django.watchbook import DjangoWatchbook
 
 _HOUR_MS = 3_600_000
 _HOURS = 24
 _CHARTED = 100_000  # records; a chart of more would take longer than a page may
 _ATTENTION = 12
+_NOTICES = 20
+# How the notices begin that say no more than a status does.
+_REPEATED = {
+    Status.REAUTHORIZATION_NEEDED: "S-person-needed",
+    Status.PAUSED: "S-paused",
+    Status.FAILING: "S-failing",
+    Status.EXPIRED: "S-token-ends",
+    Status.EXPIRING_SOON: "S-token-ends",
+}
+Facts = dict[str, object]
 _PAGE = 50
 _ROW = re.compile(r"[0-9]{1,18}")
 # Outcomes of what outkey itself did not send, or did not follow.
@@ -63,7 +74,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
     here, now = installation(), time.time()
     sealed = here.keys.is_sealed()
     counts: Counter[Status] = Counter()
-    attention = []
+    attention: list[Listed] = []
     posture = Panel(now)
     for row in Configuration.objects.defer("settings").order_by("name").iterator():
         standing = standing_of(row)
@@ -71,8 +82,9 @@ def home_page(request: HttpRequest) -> HttpResponse:
         posture.look(row, standing)
         counts[status] += 1
         if status is not Status.WORKING:
-            attention.append((list(Status).index(status), row.name, status, row))
-    attention.sort(key=lambda found: found[:2])
+            attention.append(Listed(row, standing, status))
+    attention.sort(key=lambda found: (list(Status).index(found.status), found.row.name))
+    repeated, notices = _told(attention)
     name = request.GET.get("configuration", "")
     return page(
         request,
@@ -81,13 +93,30 @@ def home_page(request: HttpRequest) -> HttpResponse:
             "title": _("API Sync"),
             "counts": [(status, counts[status]) for status in Status if counts[status]],
             "total": sum(counts.values()),
-            "attention": attention[:_ATTENTION],
+            "attention": [(one, repeated.get(one.row.name)) for one in attention[:_ATTENTION]],
             "more": max(0, len(attention) - _ATTENTION),
+            "notices": notices[:_NOTICES],
+            "more_notices": max(0, len(notices) - _NOTICES),
             "posture": posture,
             "bars": list(chart(name)) if may(request, "view_auditrecord") else [],
             "configuration": name,
         },
     )
+
+
+def _told(attention: list[Listed]) -> tuple[dict[str, Facts], list[Facts]]:
+    """Return the notices that only repeat a status, by name, and the others, newest first."""
+    statuses = {found.row.name: found.status for found in attention}
+    repeated: dict[str, Facts] = {}
+    others: list[Facts] = []
+    for notice in reversed(DjangoWatchbook().open_notices()):
+        kind, name, _about = notice.sign
+        beginning = _REPEATED.get(statuses.get(name, Status.WORKING))
+        if beginning and kind.startswith(beginning):
+            repeated[name] = notice.facts()
+        else:
+            others.append(notice.facts())
+    return repeated, others
 
 
 def chart(configuration: str = "") -> Iterator[Bar]:

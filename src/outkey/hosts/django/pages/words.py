@@ -11,6 +11,28 @@ from outkey.core.posture import CHECKS
 _GAP = re.compile("%s")
 _WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes last
     _("Script line %s: this is not Python"),
+    _(
+        "Check the username and password, or the token. In use here: %s."
+        " Check Scope, Audience and Resource: outkey got a new token, and it is refused too."
+    ),
+    _("Check the username and password, or the token. In use here: %s."),
+    _(
+        "Implement a token refresh mechanism: switch on 403 means expired on the Verification tab,"
+        " and outkey gets a new token after a 403."
+    ),
+    _(
+        "Set this machine's clock right (NTP); the API rejects our timestamps."
+        " Both clocks agree: check the form of the timestamp too (UTC, unit, digits)."
+    ),
+    _(
+        "Review the authentication header format."
+        " Enter the value alone, without the word Bearer and without blanks."
+    ),
+    _(
+        "Review the authentication header format."
+        " Enter the value anew, typed or copied as plain text, without blanks around it."
+    ),
+    _("Review the authentication header format. Enter only the value of its access_token."),
     _("Script line %s: compute_auth_header must take one parameter"),
     _("Script has no function compute_auth_header"),
     _("Write: def compute_auth_header(sync_line): …"),

@@ -9,9 +9,11 @@ from django import template
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from outkey.core.fields import BY_PATH
+from outkey.core.standing import Standing, Status
 from outkey.hosts.django.pages.forms import Shown
 from outkey.hosts.django.pages.overview import Bar
 from outkey.hosts.django.pages.words import said_in_words
@@ -29,8 +31,10 @@ def said(text: object) -> str:
 
 
 @register.filter
-def status_words(status: object) -> str:
-    """Return a status in words."""
+def status_words(status: object, standing: Standing | None = None) -> str:
+    """Return a status or a cause in words; with how it stands, what was tested once says so."""
+    if status == Status.NEVER_TESTED and standing and standing.tested_at is not None:
+        return _("changed since the last test")
     return pgettext("outkey", str(status).replace("_", " "))
 
 

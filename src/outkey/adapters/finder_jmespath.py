@@ -1,0 +1,57 @@
+"""Finds values by JMESPath, the language of paths that AWS and Azure people know."""
+
+from collections.abc import Callable
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+from jmespath.functions import Functions
+
+from outkey.core.errors import ConfigError, SyncFailed
+
+_LONGEST = 2000
+
+
+class _WithDecimals(Functions):  # type: ignore[misc]  # the library has no types
+    """The functions of JMESPath, for which a decimal is a number like others."""
+
+    def _get_allowed_pytypes(self, types: list[str]) -> tuple[list[str], list[tuple[str, ...]]]:
+        allowed, members = super()._get_allowed_pytypes(types)
+        with_decimals = [(*names, "Decimal") if "float" in names else names for names in members]
+        return [*allowed, *(["Decimal"] if "float" in allowed else [])], with_decimals
+
+    def _convert_to_jmespath_type(self, name: str) -> str:
+        found: str = super()._convert_to_jmespath_type("float" if name == "Decimal" else name)
+        return found
+
+
+_OPTIONS = jmespath.Options(custom_functions=_WithDecimals())
+
+
+class JmespathFinder:
+    """Compiles expressions; one that fails on a value is a SyncFailed."""
+
+    def compile(self, expression: str, *, field: str) -> Callable[[object], object]:
+        """Return what finds; an expression that is none is a ConfigError at this field."""
+        try:
+            # Parsing takes the stack as deep as the expression is nested.
+            compiled = jmespath.compile(expression[:_LONGEST])
+        except (JMESPathError, ValueError, RecursionError):
+            compiled = None
+        if compiled is None or len(expression) > _LONGEST:
+            raise ConfigError(
+                "this is no JMESPath expression",
+                hint="Write a path such as items, data.records[] or meta.next.",
+                field=field,
+            )
+
+        def find(value: object) -> object:
+            try:
+                return compiled.search(value, options=_OPTIONS)
+            except (JMESPathError, TypeError, ValueError, ArithmeticError, RecursionError):
+                # A function got what it does not take; its own text would repeat the value.
+                raise SyncFailed(
+                    "an expression of the line cannot be applied to the answer",
+                    reason="expression",
+                ) from None
+
+        return find

@@ -1,0 +1,102 @@
+"""What an API answers: JSON, the records in it, and how big a record may be. Reads, never writes.
+
+Numbers with a fraction become decimals, so that an amount is never rounded on its way.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from hashlib import sha256
+from typing import NoReturn
+
+from outkey.core.errors import SyncFailed
+
+MOST_FIELDS = 10_000
+DEEPEST = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
+
+Record = dict[str, object]
+
+
+def read_json(body: bytes) -> object:
+    """Return the document of an answer, or raise SyncFailed."""
+    try:
+        return json.loads(body, parse_float=Decimal, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise SyncFailed("the answer is nested too deeply", reason="too_deep") from None
+    except (ValueError, InvalidOperation):  # also no UTF-8, and numbers beyond all bounds
+        raise SyncFailed(
+            "the answer is not JSON",
+            hint="Check the path of the line; an address for people answers with a page.",
+            reason="not_json",
+        ) from None
+
+
+def _refuse_constant(_word: str) -> NoReturn:
+    raise ValueError  # NaN and Infinity are Python's own (RFC 8259 §6)
+
+
+def records_in(document: object, find: Callable[[object], object]) -> list[Record]:
+    """Return the records of a document, which must be a list of objects."""
+    found = find(document)
+    if not isinstance(found, list):
+        raise SyncFailed(
+            "there is no list of records where the line looks for it",
+            hint="Correct Records (records); where an empty answer has none, add || `[]`.",
+            reason="not_a_list",
+        )
+    if not all(isinstance(record, dict) for record in found):
+        raise SyncFailed(
+            "the list of records holds something that is no object",
+            hint="Correct Records (records): it must lead to a list of objects.",
+            reason="not_objects",
+        )
+    return found
+
+
+def oversize(record: Record) -> str:
+    """Return why a record is too big to be mapped, or nothing; looks at no more than it must."""
+    fields, rest = 0, [(1, record.values())]
+    while rest:
+        depth, members = rest.pop()
+        fields += len(members)
+        if depth > DEEPEST:
+            return "too_deep"
+        if fields > MOST_FIELDS:
+            return "too_many_fields"
+        for member in members:
+            if isinstance(member, dict):
+                rest.append((depth + 1, member.values()))
+            elif isinstance(member, list):
+                rest.append((depth + 1, member))  # type: ignore[arg-type]  # both have members
+    return ""
+
+
+def mark_of(value: object) -> str:
+    """Return a short text that is another one for another value."""
+    return sha256(repr(value).encode(errors="backslashreplace")).hexdigest()[:32]
+
+
+def later(before: str, value: object) -> str:
+    """Return the greater of two values of an incremental field; what has no order is ignored.
+
+    Numbers are compared as numbers, moments by their time zones (UTC without one), and whatever
+    else as text.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
+        return before
+    return max(before, str(value), key=_rank)
+
+
+def _rank(text: str) -> tuple[int, Decimal, str]:
+    if _NUMBER.fullmatch(text):
+        return 1, Decimal(text), ""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return 0, Decimal(0), text
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return 2, Decimal((aware - _EPOCH) // timedelta(microseconds=1)), ""

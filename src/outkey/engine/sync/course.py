@@ -1,0 +1,167 @@
+"""One run under way: what both directions share, from the first checkpoint to the end."""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from zoneinfo import ZoneInfo
+
+from outkey.core.config import Configuration, SyncLine
+from outkey.core.errors import OutkeyError
+from outkey.core.sync.answer import Record, mark_of
+from outkey.core.sync.line import Direction, Gone, Sync
+from outkey.core.sync.mapping import Zones
+from outkey.core.sync.paging import Position, position_of
+from outkey.core.sync.run import Counts, Outcome, Quarantined, Run, RunState
+from outkey.engine.gateway import Gateway
+from outkey.ports import Clock, Configurations, Finder, Records, Runs
+
+# Answers that say something about us or the moment, not about what was asked for.
+_ABOUT_US = frozenset({401, 403, 407, 408, 425, 429})
+
+# What a line's script makes of the records of a page, one for each; None leaves a record out.
+Scripted = Callable[[SyncLine, Sequence[Record]], Sequence[Record | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a run does with one record, or would do."""
+
+    outcome: Outcome
+    key: str = ""
+    values: Mapping[str, object] = dataclass_field(default_factory=dict, repr=False)
+    field: str = ""
+    reason: str = ""
+    # Of a dry run: each field that would change, before and after.
+    changes: Mapping[str, tuple[object, object]] = dataclass_field(default_factory=dict, repr=False)
+
+
+Note = Callable[[Effect], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPorts:
+    """What a runner reaches the world with."""
+
+    gateway: Gateway
+    configurations: Configurations
+    records: Records
+    runs: Runs
+    finder: Finder
+    clock: Clock
+    zones: Zones = ZoneInfo
+    scripted: Scripted | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A line with what it needs."""
+
+    line: SyncLine
+    sync: Sync
+    configuration: Configuration
+
+
+class Course(ABC):
+    """One run on its way; without a run of its own it is a dry one that nobody keeps."""
+
+    def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
+        self._ports, self._plan, self._sync, self._note = ports, plan, plan.sync, note
+        self._mark = mark_of((plan.line, plan.sync.script))
+        self.run = Run("", plan.line.name, "", ports.clock.now(), dry_run=True)
+
+    @abstractmethod
+    def sample(self, limit: int) -> Sequence[Effect]:
+        """Return what would become of the first records."""
+
+    @abstractmethod
+    def steps(self) -> Iterator[Run]:
+        """Go on from the run's position to the end."""
+
+    def close(self) -> Run:
+        """Archive what is gone, if the run has seen all there is, and end it."""
+        run = self.run
+        if run.counts.failed:  # what was left out is asked for again
+            run = replace(run, cursor=run.since)
+        with self._ports.runs.page():
+            if self._saw_everything():
+                gone = self._ports.records.archive(self._sync.target, run.line, run.id)
+                run = replace(run, counts=run.counts + Counts(archived=gone))
+            return self._end(run, RunState.DONE)
+
+    def cancel(self) -> None:
+        """End a run that somebody cancelled."""
+        self._end(self.run, RunState.CANCELLED)
+
+    def fail(self, error: OutkeyError, *, anew: bool) -> None:
+        """End a run that failed; the next one goes on with it, unless it shall begin anew."""
+        cause = str(error.reason or error.code)
+        position = {} if anew else self.run.position
+        self._end(replace(self.run, cause=cause), RunState.FAILED, position)
+
+    def _end(self, run: Run, state: RunState, position: Mapping[str, object] | None = None) -> Run:
+        now = self._ports.clock.now()
+        ended = replace(run, state=state, position=position or {}, ended_at=now)
+        self._ports.runs.finish(ended)
+        return ended
+
+    def _saw_everything(self) -> bool:
+        """Tell whether a record that was not seen must be gone.
+
+        Not if some could not be read; and an API that shows nothing at all is more likely to
+        hide its records from us than to have none.
+        """
+        run, sync = self.run, self._sync
+        if run.dry_run or sync.gone is Gone.KEEP or sync.direction is Direction.PUSH:
+            return False
+        is_partial = bool(run.since and sync.incremental.parameter)
+        return not is_partial and not run.counts.failed and _seen(run.counts) > 0
+
+    def _position(self) -> Position:
+        return position_of(self._mark, self.run.position)
+
+    def _kept(self, position: Position, effects: Sequence[Effect], cursor: str = "") -> Run:
+        """Keep a checkpoint with what became of the records since the last one."""
+        run = self.run
+        kept = self._ports.runs.save(
+            replace(
+                run,
+                position=position.kept(),
+                pages=position.pages,
+                cursor=cursor,
+                counts=run.counts + _counted(effects),
+            )
+        )
+        left_out = [
+            Quarantined(number, effect.key, effect.field, effect.reason)
+            for number, effect in enumerate(effects, start=_seen(run.counts) + 1)
+            if effect.outcome is Outcome.REFUSED
+        ]
+        if left_out:
+            self._ports.runs.quarantine(kept, left_out)
+        return kept
+
+    def _tell(self, effects: Sequence[Effect]) -> None:
+        if self._note is not None:
+            for effect in effects:
+                self._note(effect)
+
+
+def is_about_what_was_asked(status: int) -> bool:
+    """Tell whether a refusal is about this record or page, so that another may be answered."""
+    return 300 <= status < 500 and status not in _ABOUT_US
+
+
+def _seen(counts: Counts) -> int:
+    return counts.created + counts.updated + counts.unchanged + counts.failed
+
+
+def _counted(effects: Sequence[Effect]) -> Counts:
+    counted = Counter(effect.outcome for effect in effects)
+    return Counts(
+        created=counted[Outcome.CREATED],
+        updated=counted[Outcome.UPDATED],
+        unchanged=counted[Outcome.UNCHANGED],
+        failed=counted[Outcome.REFUSED],
+    )

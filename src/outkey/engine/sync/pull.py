@@ -1,0 +1,212 @@
+"""Pulling: pages of an API become records of the host."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from outkey.core.errors import SyncFailed
+from outkey.core.message import Response
+from outkey.core.origin import Location, build_target, parse_url
+from outkey.core.sync.answer import Record, later, oversize, read_json, records_in
+from outkey.core.sync.line import Paging, Sync, Transform
+from outkey.core.sync.mapping import Means, Unmapped, filled_body, incoming, settled
+from outkey.core.sync.paging import (
+    Page,
+    Position,
+    following,
+    is_behind_the_end,
+    parameters,
+    place_of,
+)
+from outkey.core.sync.run import Outcome, Run, Written
+from outkey.engine.sync.course import Course, Effect, Note, Plan, SyncPorts
+
+_LONGEST_KEY = 200
+_WHOLE_RECORD, _NOTHING = "@", "`null`"
+
+Row = dict[str, object]
+Judged = tuple[Written, Mapping[str, tuple[object, object]]]
+
+
+def expressions(sync: Sync) -> dict[str, str]:
+    """Return the paths into answers that a line has, by field."""
+    found = {"records": sync.records}
+    if sync.pagination.kind is Paging.CURSOR:
+        found["pagination.cursor"] = sync.pagination.cursor
+    if sync.incremental.field:
+        found["incremental.field"] = sync.incremental.field
+    instead = {Transform.TEMPLATE: _WHOLE_RECORD, Transform.CONSTANT: _NOTHING}
+    return found | {
+        f"fields[{number}].api": instead.get(mapping.transform, mapping.api)
+        for number, mapping in enumerate(sync.mappings)
+    }
+
+
+class Pull(Course):
+    """Records of the API on their way into the host."""
+
+    def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
+        super().__init__(ports, plan, note)
+        finds = {
+            place: ports.finder.compile(expression, field=place)
+            for place, expression in expressions(plan.sync).items()
+        }
+        self._find_records = finds.pop("records")
+        self._find_cursor = finds.pop("pagination.cursor", None)
+        self._find_latest = finds.pop("incremental.field", None)
+        self._finds = list(finds.values())
+        fields = {one.name: one for one in ports.records.describe(plan.sync.target)}
+        self._mappings = [settled(m, fields[m.host]) for m in plan.sync.mappings]
+
+    def sample(self, limit: int) -> Sequence[Effect]:
+        """Ask for the first page, and return what would become of its first records."""
+        records, _ = self._fetched(self._position())
+        return self._effects(records[:limit])
+
+    def steps(self) -> Iterator[Run]:
+        """Ask for page after page, and keep each with its checkpoint."""
+        position = self._position()
+        while not position.ended:
+            records, position = self._fetched(position)
+            cursor = self._latest(records)
+            with self._ports.runs.page():
+                effects = self._effects(records)
+                kept = self._kept(position, effects, cursor)
+            self.run = kept  # not before it is committed
+            self._tell(effects)
+            yield self.run
+
+    def _fetched(self, position: Position) -> tuple[list[Record], Position]:
+        """Return the records of a page, and the position behind it."""
+        here, response = self._asked(position)
+        if is_behind_the_end(self._sync, position, response.status):
+            return [], replace(position, ended=True)
+        response.raise_for_cause()
+        document = [] if response.status == 204 else read_json(response.body)
+        records = [] if response.status == 204 else records_in(document, self._find_records)
+        cursor = self._find_cursor(document) if self._find_cursor else None
+        page = Page(here, response.headers, records, cursor)
+        after = following(self._sync, position, page)
+        if self._ports.scripted is None or not self._sync.script:
+            return records, after
+        made = self._ports.scripted(self._plan.line, records)
+        return [record for record in made if record is not None], after
+
+    def _asked(self, position: Position) -> tuple[Location, Response]:
+        line, base = self._plan.line, self._plan.configuration.base
+        params = parameters(self._sync, position, self.run.since)
+        if position.is_address:
+            path, here = position.at, parse_url(position.at)
+        else:
+            path, here = line.path, Location(base.origin, build_target(base, line.path, params))
+        response = self._ports.gateway.send(
+            line.configuration,
+            line.method,
+            path,
+            params=params,
+            json=self._body(position),
+            line=line.name,
+        )
+        return here, response
+
+    def _body(self, position: Position) -> object:
+        if not self._sync.body:
+            return None
+        place: object = place_of(self._sync, position)
+        if self._sync.pagination.kind in {Paging.PAGE, Paging.OFFSET}:
+            place = int(str(place))
+        size, since = self._sync.pagination.size, self.run.since
+        values = {"position": place or None, "size": size, "since": since or None}
+        return filled_body(json.loads(self._sync.body), values)
+
+    def _latest(self, records: Sequence[Record]) -> str:
+        latest = self.run.cursor
+        if self._find_latest is not None:
+            for record in records:
+                latest = later(latest, self._find_latest(record))
+        return latest
+
+    # ── what becomes of the records of a page ────────────────────────────────────────────────
+
+    def _effects(self, records: Sequence[Record]) -> list[Effect]:
+        """Write the records of a page, or compare them in a dry run."""
+        rows: dict[tuple[str, ...], Row] = {}
+        planned: list[Row | Effect] = []
+        for row in self._mapped(records):
+            key = self._key(row)
+            if isinstance(row, Unmapped):
+                planned.append(_refused(key, row))
+            elif not all(key):
+                missing = self._sync.keys[[bool(part) for part in key].index(False)]
+                planned.append(_refused(key, Unmapped(missing, "key_missing")))
+            elif rows.setdefault(key, row) is row:
+                planned.append(row)
+            elif rows[key] == row:
+                planned.append(Effect(Outcome.UNCHANGED, _shown(key), row))
+            else:
+                # Which of the two is right nobody here can know.
+                planned.append(_refused(key, Unmapped(self._sync.keys[0], "duplicate_key")))
+        judged = iter(self._judged(list(rows.values())) if rows else ())
+        return [
+            one if isinstance(one, Effect) else self._effect(one, next(judged)) for one in planned
+        ]
+
+    def _effect(self, row: Row, judged: Judged) -> Effect:
+        written, changes = judged
+        key = _shown(self._key(row))
+        return Effect(written.outcome, key, row, written.field, written.reason, changes)
+
+    def _judged(self, rows: Sequence[Row]) -> Sequence[Judged]:
+        records, target, keys = self._ports.records, self._sync.target, self._sync.keys
+        if self.run.dry_run:
+            return records.compare(target, keys, rows)
+        return [(written, {}) for written in records.upsert(target, keys, rows, self.run.id)]
+
+    def _key(self, row: Row | Unmapped) -> tuple[str, ...]:
+        known = row.row if isinstance(row, Unmapped) else row
+        values = (known.get(name) for name in self._sync.keys)
+        return tuple("" if value is None else str(value) for value in values)
+
+    def _mapped(self, records: Sequence[Record]) -> list[Row | Unmapped]:
+        found = [self._values(record) for record in records]
+        means = Means(self._ports.zones, self._lookups(found))
+        return [
+            one if isinstance(one, Unmapped) else incoming(self._mappings, one, means)
+            for one in found
+        ]
+
+    def _values(self, record: Record) -> list[object] | Unmapped:
+        if reason := oversize(record):
+            return Unmapped("", reason)
+        values: list[object] = []
+        for find, mapping in zip(self._finds, self._mappings, strict=True):
+            try:
+                values.append(find(record))
+            except SyncFailed as failed:
+                return Unmapped(mapping.host, failed.reason)
+        return values
+
+    def _lookups(self, found: Sequence[list[object] | Unmapped]) -> dict[str, dict[str, object]]:
+        """Ask the host once for all that the page looks up in one field."""
+        tables = {}
+        for place, mapping in enumerate(self._mappings):
+            if mapping.transform is Transform.LOOKUP:
+                asked = [mapping.default] + [v[place] for v in found if isinstance(v, list)]
+                keys = list(dict.fromkeys(key for key in asked if _is_key(key)))
+                target, field = mapping.options["target"], mapping.options["field"]
+                records = self._ports.records.find(target, field, keys)
+                # The API may write as text what is a number here, and the other way round.
+                tables[mapping.host] = {str(value): found for value, found in records.items()}
+        return tables
+
+
+def _is_key(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+def _refused(key: tuple[str, ...], why: Unmapped) -> Effect:
+    return Effect(Outcome.REFUSED, _shown(key), why.row, why.field, why.reason)
+
+
+def _shown(key: tuple[str, ...]) -> str:
+    return ", ".join(key)[:_LONGEST_KEY]

@@ -1,0 +1,102 @@
+"""The door for callers: check, preview and run sync lines by name."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from outkey.core.checks import Finding, Level
+from outkey.core.errors import BadAnswer, ConfigError, OutkeyError, RunStopped, SyncFailed
+from outkey.core.sync.checks import check
+from outkey.core.sync.line import Direction
+from outkey.core.sync.run import Run, RunState
+from outkey.engine.sync.course import (
+    Course,
+    Effect,
+    Note,
+    Plan,
+    SyncPorts,
+    is_about_what_was_asked,
+)
+from outkey.engine.sync.pull import Pull, expressions
+from outkey.engine.sync.push import Push
+
+
+class SyncRunner:
+    """Checks, previews and runs sync lines."""
+
+    def __init__(self, ports: SyncPorts) -> None:
+        self._ports = ports
+
+    def check(self, name: str) -> list[Finding]:
+        """Return what is wrong or risky about a line, measured by the host's own fields."""
+        return self._checked(self._plan(name))
+
+    def preview(self, name: str, limit: int = 20) -> Sequence[Effect]:
+        """Return what a run would do with the first records; it asks for one page at most."""
+        return self._course(name).sample(limit)
+
+    def run(
+        self, name: str, actor: str, *, dry_run: bool = False, note: Note | None = None
+    ) -> Iterator[Run]:
+        """Run a line to its end, and yield how far it is at first and after each page.
+
+        Raises what ended it early; what was kept until then stays. A dry run writes no record
+        and pushes none. `note` is told what became of every record, or would.
+        """
+        course = self._course(name, note)
+        begun = course.run = self._ports.runs.begin(name, actor, dry_run=dry_run)
+        try:
+            yield begun
+            yield from course.steps()
+            yield course.close()
+        except RunStopped as stopped:
+            if stopped.reason == RunState.CANCELLED:
+                course.cancel()
+            raise
+        except OutkeyError as error:
+            # Where it cannot be kept how a run ended, the next one takes it for killed.
+            with suppress(OutkeyError):
+                course.fail(error, anew=_is_stale(error, begun, course.run))
+            raise
+
+    def _course(self, name: str, note: Note | None = None) -> Course:
+        plan = self._plan(name)
+        for finding in self._checked(plan):
+            if finding.level is Level.ERROR:
+                raise ConfigError(finding.message, hint=finding.hint, field=finding.field)
+        made = Pull if plan.sync.direction is Direction.PULL else Push
+        return made(self._ports, plan, note)
+
+    def _plan(self, name: str) -> Plan:
+        line = self._ports.configurations.line(name)
+        if line.sync is None:
+            raise ConfigError(
+                "the line names one call and synchronizes nothing",
+                hint="Say which records it pulls or pushes.",
+                field="direction",
+            )
+        return Plan(line, line.sync, self._ports.configurations.get(line.configuration))
+
+    def _checked(self, plan: Plan) -> list[Finding]:
+        ports, sync = self._ports, plan.sync
+        found = check(plan.line, sync, ports.records.describe(sync.target), ports.zones)
+        if sync.script and ports.scripted is None:
+            message, hint = "scripts cannot be run here", "Leave the script out."
+            found.append(Finding("L011", Level.ERROR, message, hint, "script"))
+        paths = expressions(sync) if sync.direction is Direction.PULL else {}
+        for place, expression in paths.items():
+            try:
+                ports.finder.compile(expression, field=place)
+            except ConfigError as error:
+                found.append(Finding("L012", Level.ERROR, error.message, error.hint, error.field))
+        return found
+
+
+def _is_stale(error: OutkeyError, begun: Run, now: Run) -> bool:
+    """Tell whether a run could not even go on where the one before had stopped.
+
+    Cursors expire: the next run shall not try that one for ever, but begin anew.
+    """
+    refused = isinstance(error, BadAnswer) and is_about_what_was_asked(error.status)
+    return begun.position == now.position and (
+        refused or isinstance(error, SyncFailed | ConfigError)
+    )

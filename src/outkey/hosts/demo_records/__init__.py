@@ -1,0 +1,1 @@
+"""Records to try synchronization with, where no application has its own."""

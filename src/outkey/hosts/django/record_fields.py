@@ -1,0 +1,162 @@
+"""The fields of a host's own models: which of them may be synchronized, and what they take.
+
+Reasons are words of ours: what a model says of a value may repeat it.
+"""
+
+# ruff: noqa: SLF001 - _meta is Django's own documented door
+
+import json
+import math
+import re
+from datetime import date, datetime, time
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from django.conf import settings
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db import models
+from django.utils import timezone
+
+from outkey.core.sync.run import FieldKind, HostField
+
+AnyField: TypeAlias = "models.Field[Any, Any]"
+# Nothing outside decides who may get in, and no such value goes out.
+_CREDENTIAL = re.compile(
+    r"passw|secret|token|credential|signature|session|(api|private|access)_?key"
+    r"|is_staff|is_superuser",
+    re.IGNORECASE,
+)
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # PostgreSQL and UTF-8 do not take these
+_KINDS: tuple[tuple[type[AnyField], FieldKind], ...] = (
+    (models.BooleanField, FieldKind.BOOLEAN),
+    (models.DecimalField, FieldKind.DECIMAL),
+    (models.FloatField, FieldKind.DECIMAL),
+    (models.IntegerField, FieldKind.NUMBER),
+    (models.DateTimeField, FieldKind.DATETIME),  # which is a DateField too
+    (models.DateField, FieldKind.DATE),
+    (models.JSONField, FieldKind.JSON),
+    (models.ForeignKey, FieldKind.LINK),
+    (models.CharField, FieldKind.TEXT),
+    (models.TextField, FieldKind.TEXT),
+    (models.UUIDField, FieldKind.TEXT),
+)
+_REASONS = {
+    **dict.fromkeys(("null", "blank", "required"), "missing"),
+    **dict.fromkeys(("unique", "unique_together"), "taken"),
+    "invalid_choice": "unknown_choice",
+    "max_length": "too_long",
+    "unstorable": "unstorable_character",
+    **dict.fromkeys(
+        ("max_value", "min_value", "max_digits", "max_decimal_places", "max_whole_digits"),
+        "out_of_range",
+    ),
+}
+
+
+@lru_cache(maxsize=1000)
+def fields_of(model: type[models.Model]) -> dict[str, AnyField]:
+    """Return the fields that may be synchronized, by name."""
+    return {f.name: f for f in model._meta.concrete_fields if _is_open(f)}
+
+
+def _is_open(field: AnyField) -> bool:
+    if field.primary_key or not field.editable or _CREDENTIAL.search(field.name):
+        return False
+    return any(
+        isinstance(field, known) and (kind is not FieldKind.LINK or _links_by_key(field))
+        for known, kind in _KINDS
+    )
+
+
+def _links_by_key(field: AnyField) -> bool:
+    return isinstance(field, models.ForeignKey) and field.target_field.primary_key
+
+
+def kind_of(field: AnyField) -> FieldKind:
+    """Return what a field of `fields_of` holds."""
+    kind = next(kind for known, kind in _KINDS if isinstance(field, known))
+    return FieldKind.CHOICE if field.choices else kind
+
+
+def is_required(field: AnyField) -> bool:
+    """Tell whether a new record needs a value."""
+    may_be_empty = field.blank and field.empty_strings_allowed
+    return not (field.null or field.has_default() or may_be_empty)
+
+
+def described(field: AnyField) -> HostField:
+    """Return a field as mappings see it."""
+    linked = field.related_model if isinstance(field, models.ForeignKey) else None
+    return HostField(
+        field.name,
+        str(field.verbose_name),
+        kind_of(field),
+        required=is_required(field),
+        longest=field.max_length,
+        choices=tuple(str(value) for value, _ in field.flatchoices),
+        target=linked._meta.label_lower if isinstance(linked, type) else "",
+    )
+
+
+def cleaned(field: AnyField, value: object) -> object:
+    """Return a value as the field keeps it, or raise ValidationError; a link is not looked for."""
+    if value in (None, "") and field.empty_strings_allowed:
+        value = None if field.null else ""  # as Django's own forms do
+    if value is None and not field.null and field.has_default():
+        value = field.get_default()
+    try:
+        return _cleaned(field, value)
+    except (ValueError, TypeError, ArithmeticError):
+        raise ValidationError("", code="invalid") from None
+
+
+def _cleaned(field: AnyField, value: object) -> object:
+    if isinstance(field, models.JSONField):
+        return _storable_json(field, field.clean(value, None))
+    if isinstance(value, list | dict) or (
+        isinstance(field, models.IntegerField) and isinstance(value, float) and value % 1
+    ):
+        raise ValueError
+    if isinstance(field, models.DateTimeField):
+        return _in_zone(field.clean(_with_time(value), None))
+    if isinstance(field, models.ForeignKey):
+        if value is None and not field.null:
+            raise ValidationError("", code="null")
+        return None if value is None else field.target_field.clean(value, None)
+    made = field.clean(value, None)
+    if isinstance(made, str) and _UNSTORABLE.search(made):
+        raise ValidationError("", code="unstorable")
+    if isinstance(made, float) and not math.isfinite(made):
+        raise ValueError
+    return made
+
+
+def _storable_json(field: AnyField, value: object) -> object:
+    text = json.dumps(
+        value, cls=getattr(field, "encoder", None), ensure_ascii=False, allow_nan=False
+    )
+    if _UNSTORABLE.search(text.replace("\\u0000", "\x00")):
+        raise ValidationError("", code="unstorable")
+    return value
+
+
+def _with_time(value: object) -> object:
+    is_day = isinstance(value, date) and not isinstance(value, datetime)
+    return datetime.combine(value, time()) if is_day else value  # type: ignore[arg-type]  # mypy does not follow the name
+
+
+def _in_zone(value: object) -> object:
+    """Return a moment with a zone where the project has them, and without one where not."""
+    if not isinstance(value, datetime) or timezone.is_aware(value) == settings.USE_TZ:
+        return value
+    return timezone.make_aware(value) if settings.USE_TZ else timezone.make_naive(value)
+
+
+def fault(error: ValidationError) -> tuple[str, str]:
+    """Return the field and the reason of a refusal, without a word of its message."""
+    if hasattr(error, "error_dict"):
+        name, errors = next(iter(error.error_dict.items()))
+    else:
+        name, errors = "", error.error_list
+    reason = _REASONS.get(str(errors[0].code), "invalid")
+    return name.removeprefix(NON_FIELD_ERRORS), reason

@@ -1,0 +1,680 @@
+"""Synchronization on both databases: the contracts, and what is special to Django's models."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.db import connection
+from django.db.models import F
+
+from outkey.adapters.finder_jmespath import JmespathFinder
+from outkey.core.config import SyncLine
+from outkey.core.errors import ConfigError, StorageUnavailable, UnknownConfiguration
+from outkey.core.message import Request, Response, ResponseHeaders
+from outkey.core.sync.line import Direction, FieldMapping, Gone, Pagination, Paging, Sync
+from outkey.core.sync.run import Counts, FieldKind, Outcome, Quarantined, Run, RunState, Written
+from outkey.engine.sync import SyncPorts, SyncRunner
+from outkey.ports import Records, Runs
+from outkey.testing import configuration, fake_gateway
+from outkey.testing.contracts_sync import RecordsContract, RunsContract, contact
+
+if TYPE_CHECKING:
+    from outkey.hosts.django.records import DjangoRecords
+    from outkey.hosts.django.runs import DjangoRuns
+
+CONTACT, ORDER = "demo.contact", "demo.order"
+KEYS = ("external_id",)
+SYNC = Sync(
+    Direction.PULL, CONTACT, KEYS, (FieldMapping("id", "external_id"), FieldMapping("n", "name"))
+)
+
+
+def make_lines() -> None:
+    from outkey.hosts.django.registry import DjangoRegistry
+
+    registry = DjangoRegistry()
+    registry.add(configuration())
+    for name in ("contacts", "others", "orders"):
+        registry.put_line(SyncLine(name, "acme", "GET", "/x", SYNC))
+
+
+def opened(**people: Any) -> "DjangoRecords":  # noqa: ANN401 - whoever has permissions
+    from outkey.hosts.django.records import DjangoRecords
+
+    return DjangoRecords({"demo.Contact": {"active": False}, "demo.Order": {}}, **people)
+
+
+def begun(line: str = "contacts") -> str:
+    """Return a new run's id; the one before it is over."""
+    from outkey.hosts.django import models
+    from outkey.hosts.django.runs import DjangoRuns
+
+    models.Run.objects.filter(state="running").update(state="done")
+    return DjangoRuns().begin(line, "tester", dry_run=False).id
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoRecords(RecordsContract):
+    def make(self) -> Records:
+        make_lines()
+        return opened()
+
+    def begun(self, line: str) -> str:
+        return begun(line)
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoRuns(RunsContract):
+    def make(self) -> Runs:
+        from outkey.hosts.django.runs import DjangoRuns
+
+        make_lines()
+        return DjangoRuns()
+
+    def pass_time(self, seconds: float) -> None:
+        from outkey.hosts.django import models
+
+        models.Run.objects.update(until=F("until") - seconds)
+
+    def finished(self) -> None:
+        connection.close()
+
+
+@pytest.fixture
+def records(database: str) -> "DjangoRecords":
+    make_lines()
+    return opened()
+
+
+@pytest.fixture
+def runs(records: "DjangoRecords") -> "DjangoRuns":
+    from outkey.hosts.django.runs import DjangoRuns
+
+    return DjangoRuns()
+
+
+def order(number: object, **values: object) -> dict[str, object]:
+    return {"year": 2027, "number": number, **values}
+
+
+ORDER_KEYS = ("year", "number")
+
+
+def put(records: "DjangoRecords", target: str, **values: object) -> Written:
+    """Upsert one row, and return what became of it."""
+    start, keys = (contact(1), KEYS) if target == CONTACT else (order(1), ORDER_KEYS)
+    (written,) = records.upsert(target, keys, [start | values], begun())
+    return written
+
+
+def refused(field: str, reason: str) -> Written:
+    return Written(Outcome.REFUSED, field, reason)
+
+
+# ── what may be synchronized ─────────────────────────────────────────────────────────────────
+
+
+def test_only_fields_that_may_be_synchronized_are_described(records: "DjangoRecords") -> None:
+    known = {f.name: f for f in [*records.describe(CONTACT), *records.describe(ORDER)]}
+    assert {name: str(field.kind) for name, field in known.items()} == {
+        "external_id": "text",
+        "name": "text",
+        "email": "text",
+        "kind": "choice",
+        "credit": "decimal",
+        "born_on": "date",
+        "active": "boolean",
+        "year": "number",
+        "number": "number",
+        "contact": "link",
+        "ordered_at": "datetime",
+        "weight": "decimal",
+        "details": "json",
+        "note": "text",
+        "reference": "text",
+    }
+    assert [name for name, f in known.items() if f.required] == [
+        "external_id",
+        "name",
+        "year",
+        "number",
+    ]
+    assert known["kind"].choices == ("person", "company")
+    assert (known["contact"].target, known["contact"].kind) == (CONTACT, FieldKind.LINK)
+    for hidden in ("id", "portal_password", "changed_at"):
+        with pytest.raises(ConfigError):
+            put(records, CONTACT, **{hidden: "x"})
+    with pytest.raises(ConfigError, match="cannot be found"):
+        records.find(ORDER, "details", ["x"])
+
+
+def test_an_allow_list_that_is_wrong_is_refused(database: str) -> None:
+    from outkey.hosts.django.records import DjangoRecords
+
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"demo.Nobody": {}}, "no such model"),
+        ({"nonsense": {}}, "no such model"),
+        ({"outkey.Configuration": {}}, "own records"),
+        ({"demo.Contact": {"name": False}}, "yes-or-no field"),
+        ({"demo.Contact": {"nobody": False}}, "yes-or-no field"),
+        ({"demo.Contact": {"active": "no"}}, "yes-or-no field"),
+        ({"demo.Contact": {"active": False, "name": True}}, "yes-or-no field"),
+    ]
+    for allowed, reason in wrong:
+        with pytest.raises(ConfigError, match=reason) as caught:
+            DjangoRecords(allowed)
+        assert caught.value.field == "RECORDS"
+
+
+def test_nothing_is_open_unless_the_setting_says_so(database: str) -> None:
+    from django.test import override_settings
+
+    from outkey.hosts.django.wiring import records
+
+    assert records().targets() == []
+    with override_settings(OUTKEY={"RECORDS": {"demo.Order": {}}}):
+        assert [target.name for target in records().targets()] == [ORDER]
+
+
+def test_an_installation_checks_its_lines_by_the_models_that_are_open(
+    records: "DjangoRecords", tmp_path: Path
+) -> None:
+    from django.test import override_settings
+
+    from outkey.hosts.django.wiring import install, sync_runner
+
+    here = install(tmp_path, {})
+    with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {}}}):
+        assert sync_runner(here).check("contacts") == []
+        with pytest.raises(ConfigError, match="permission is missing"):
+            sync_runner(here, Person()).check("contacts")
+    with pytest.raises(ConfigError, match="not open"):
+        sync_runner(here).check("contacts")
+    here.audit.close()
+
+
+class Person:
+    def __init__(self, *permissions: str) -> None:
+        self._permissions = {f"demo.{permission}" for permission in permissions}
+
+    def has_perm(self, permission: str) -> bool:
+        return permission in self._permissions
+
+
+def test_a_person_needs_the_permissions_of_the_model(records: "DjangoRecords") -> None:
+    run = begun()
+    viewer = opened(person=Person("view_contact"))
+    assert [target.name for target in viewer.targets()] == [CONTACT]
+    viewer.describe(CONTACT)
+    viewer.find(CONTACT, "name", ["x"])
+    assert viewer.compare(CONTACT, KEYS, [contact(1)])[0][0].outcome is Outcome.CREATED
+    for some in (("view_contact", "add_contact"), ("change_contact",), ()):
+        person = opened(person=Person(*some))
+        with pytest.raises(ConfigError, match="permission is missing") as caught:
+            person.upsert(CONTACT, KEYS, [contact(1)], run)
+        assert "administrator" in caught.value.hint
+    with pytest.raises(ConfigError):
+        viewer.archive(CONTACT, "contacts", run)
+    with pytest.raises(ConfigError):
+        viewer.read(ORDER, "", 1)
+    editor = opened(person=Person("view_contact", "add_contact", "change_contact"))
+    assert [w.outcome for w in editor.upsert(CONTACT, KEYS, [contact(1)], run)] == ["created"]
+
+
+# ── values ───────────────────────────────────────────────────────────────────────────────────
+
+
+BAD = [
+    (CONTACT, "name", "a\x00b", "unstorable_character"),
+    (CONTACT, "name", "\ud800", "unstorable_character"),
+    (CONTACT, "name", ["a"], "invalid"),
+    (CONTACT, "name", {"a": 1}, "invalid"),
+    (CONTACT, "email", "nobody", "invalid"),
+    (CONTACT, "kind", "robot", "unknown_choice"),
+    (CONTACT, "credit", "1.005", "out_of_range"),
+    (CONTACT, "credit", Decimal("1e30"), "out_of_range"),
+    (CONTACT, "credit", Decimal("NaN"), "invalid"),
+    (CONTACT, "credit", Decimal("Infinity"), "invalid"),
+    (CONTACT, "credit", float("inf"), "invalid"),
+    (CONTACT, "born_on", "2027-02-30", "invalid"),
+    (CONTACT, "born_on", 7, "invalid"),
+    (CONTACT, "active", "perhaps", "invalid"),
+    (ORDER, "number", -1, "out_of_range"),
+    (ORDER, "number", 10**30, "out_of_range"),
+    (ORDER, "number", 1.5, "invalid"),
+    (ORDER, "number", float("nan"), "invalid"),
+    (ORDER, "number", "9" * 5000, "invalid"),
+    (ORDER, "number", None, "missing"),
+    (ORDER, "number", 0, "invalid"),  # by the model's own rule
+    (ORDER, "weight", float("nan"), "invalid"),
+    (ORDER, "weight", "1e999", "invalid"),
+    (ORDER, "ordered_at", "yesterday", "invalid"),
+    (ORDER, "ordered_at", 12, "invalid"),
+    (ORDER, "contact", 77, "not_found"),
+    (ORDER, "contact", 10**30, "out_of_range"),
+    (ORDER, "contact", "hunter2", "invalid"),
+    (ORDER, "details", {1, 2}, "invalid"),
+    (ORDER, "details", {"a": [float("nan")]}, "invalid"),
+    (ORDER, "details", {"a\x00": 1}, "unstorable_character"),
+    (ORDER, "details", ["\ud800"], "unstorable_character"),
+]
+
+
+@pytest.mark.parametrize("target", [CONTACT, ORDER])
+def test_a_bad_value_is_refused_by_field_and_reason_and_takes_no_other_with_it(
+    records: "DjangoRecords", target: str
+) -> None:
+    keys, good = (KEYS, contact) if target == CONTACT else (ORDER_KEYS, order)
+    bad = [(field, value, reason) for where, field, value, reason in BAD if where == target]
+    rows = [good(2 * n + 1) | {field: value} for n, (field, value, _) in enumerate(bad)]
+    between = [good(2 * n + 2) for n in range(len(bad))]
+    mixed = [row for pair in zip(rows, between, strict=True) for row in pair]
+    written = records.upsert(target, keys, mixed, begun())
+    assert {w.outcome for w in written[1::2]} == {Outcome.CREATED}
+    assert written[::2] == [refused(field, reason) for field, _, reason in bad]
+
+
+def test_values_are_kept_as_the_fields_hold_them_and_the_same_again_is_unchanged(
+    records: "DjangoRecords",
+) -> None:
+    put(records, CONTACT)
+    (made,) = records.read(CONTACT, "", 1)
+    given: dict[str, object] = {
+        "contact": made.id,
+        "ordered_at": "2027-01-31T10:00:00+02:00",
+        "weight": Decimal("1.5"),
+        "details": {"a": [1, None, "ä"]},
+        "note": None,
+        "reference": "",
+        "number": "1",
+    }
+    assert put(records, ORDER, **given).outcome is Outcome.CREATED
+    assert put(records, ORDER, **given).outcome is Outcome.UNCHANGED
+    (kept,) = records.read(ORDER, "", 1)
+    assert kept.values == {
+        "year": 2027,
+        "number": 1,
+        "contact": int(made.id),
+        "ordered_at": datetime(2027, 1, 31, 8, tzinfo=UTC),
+        "weight": 1.5,
+        "details": {"a": [1, None, "ä"]},
+        "note": "",
+        "reference": None,
+    }
+    assert put(records, ORDER, contact=None, details=None).outcome is Outcome.UPDATED
+    (kept,) = records.read(ORDER, "", 1)
+    assert (kept.values["contact"], kept.values["details"]) == (None, {})
+    values = {"credit": "12.5", "active": None, "kind": "person", "born_on": date(1980, 1, 2)}
+    assert put(records, CONTACT, **values).outcome is Outcome.UPDATED
+    assert put(records, CONTACT, **values).outcome is Outcome.UNCHANGED
+    (kept,) = records.read(CONTACT, "", 1)
+    assert (kept.values["credit"], kept.values["active"]) == (Decimal("12.50"), True)
+
+
+@pytest.mark.parametrize("moment", [date(2027, 1, 31), datetime(2027, 1, 31)])  # noqa: DTZ001 - without a zone
+def test_a_moment_without_a_zone_is_in_the_projects_own(
+    records: "DjangoRecords", moment: date
+) -> None:
+    put(records, ORDER, ordered_at=moment)
+    (kept,) = records.read(ORDER, "", 1)
+    found = kept.values["ordered_at"]
+    assert isinstance(found, datetime)
+    assert found.utcoffset() is not None
+
+
+def test_a_project_without_zones_gets_moments_without_them(database: str) -> None:
+    from django.test import override_settings
+
+    from outkey.hosts.demo_records.models import Order
+    from outkey.hosts.django.record_fields import cleaned
+
+    with override_settings(USE_TZ=False, TIME_ZONE="UTC"):
+        made = cleaned(Order._meta.get_field("ordered_at"), datetime(2027, 1, 31, tzinfo=UTC))
+    assert made == datetime(2027, 1, 31)  # noqa: DTZ001 - that is the point
+
+
+# ── what the database and the models refuse ──────────────────────────────────────────────────
+
+
+def test_a_value_that_another_record_has_is_refused_by_its_field(
+    records: "DjangoRecords",
+) -> None:
+    run = begun()
+    rows = [order(n, reference=f"r-{n}") for n in range(1, 21)]
+    rows[7]["reference"] = "r-3"
+    written = records.upsert(ORDER, ORDER_KEYS, rows, run)
+    assert [w.outcome for w in written].count(Outcome.CREATED) == 19
+    assert written[7] == refused("reference", "taken")
+    # Another key than the model's own: the pair of year and number is taken.
+    (bad,) = records.upsert(ORDER, ("reference",), [order(1, reference="new")], run)
+    assert bad == refused("", "taken")
+
+
+def test_an_update_that_the_model_refuses_leaves_the_record_as_it_was(
+    records: "DjangoRecords",
+) -> None:
+    run = begun()
+    records.upsert(ORDER, ORDER_KEYS, [order(1, reference="r")], run)
+    rows = [order(0, reference="r"), {"reference": "r", "year": 2028}]
+    written = records.upsert(ORDER, ("reference",), rows, run)
+    assert written == [refused("number", "invalid"), Written(Outcome.UPDATED)]
+    (kept,) = records.read(ORDER, "", 5)
+    assert (kept.values["year"], kept.values["number"]) == (2028, 1)
+
+
+def test_keys_that_two_records_have_are_not_guessed(records: "DjangoRecords") -> None:
+    run = begun()
+    records.upsert(ORDER, ORDER_KEYS, [order(1, note="x"), order(2, note="x")], run)
+    (bad,) = records.upsert(ORDER, ("note",), [{"note": "x", "weight": 1}], run)
+    assert bad == refused("note", "ambiguous")
+
+
+def test_rows_without_their_keys_are_a_mistake_of_the_line(records: "DjangoRecords") -> None:
+    for keys in ((), ("year", "number", "reference")):
+        with pytest.raises(ConfigError, match="keys"):
+            records.upsert(ORDER, keys, [order(1)], begun())
+    with pytest.raises(ConfigError, match="no such run"):
+        records.upsert(ORDER, ORDER_KEYS, [order(1)], "999")
+    with pytest.raises(ConfigError, match="no such record"):
+        records.read(ORDER, "nonsense", 5)
+
+
+def test_a_record_that_somebody_else_creates_meanwhile_is_found_at_the_second_look(
+    records: "DjangoRecords", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from outkey.hosts.django import record_rows as module
+
+    run = begun()
+    records.upsert(CONTACT, KEYS, [contact(1)], run)
+    real, looks = module._found, iter([{}])
+    monkeypatch.setattr(module, "_found", lambda *a, **k: next(looks, None) or real(*a, **k))
+    written = records.upsert(CONTACT, KEYS, [contact(n) for n in range(3)], run)
+    assert [w.outcome for w in written] == ["created", "unchanged", "created"]
+
+
+def test_what_breaks_in_the_host_for_one_row_refuses_that_row(
+    records: "DjangoRecords", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from outkey.hosts.demo_records.models import Contact
+
+    def clean(self: Contact) -> None:
+        if self.external_id == "c-2":
+            raise ValueError
+
+    monkeypatch.setattr(Contact, "clean", clean)
+    written = records.upsert(CONTACT, KEYS, [contact(n) for n in range(4)], begun())
+    assert [w.outcome for w in written] == ["created", "created", "refused", "created"]
+
+
+# ── many rows ────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def watched() -> Iterator[list[str]]:
+    """Give the statements that are run inside, each up to its table."""
+    seen: list[str] = []
+
+    def note(execute: Any, sql: str, *rest: Any) -> Any:  # noqa: ANN401 - as Django calls it
+        seen.append(sql[:60])
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(note):
+        yield seen
+
+
+def test_ten_thousand_rows_need_few_statements_and_the_second_time_no_writing(
+    records: "DjangoRecords",
+) -> None:
+    run = begun()
+    rows = [contact(n, credit=n) for n in range(10_000)]
+    with watched() as first:
+        written = records.upsert(CONTACT, KEYS, rows, run)
+    assert {w.outcome for w in written} == {Outcome.CREATED}
+    with watched() as second:
+        written = records.upsert(CONTACT, KEYS, rows, run)
+    assert {w.outcome for w in written} == {Outcome.UNCHANGED}
+    assert len(first) < 600
+    assert [sql.split()[0] for sql in second if "POINT" not in sql].count("SELECT") == 40
+    assert not [sql for sql in second if sql.startswith(("INSERT", "UPDATE", "DELETE"))]
+    later = begun()
+    with watched() as third:
+        records.upsert(CONTACT, KEYS, rows[:1000], later)
+    writing = [sql for sql in third if sql.startswith(("INSERT", "UPDATE", "DELETE"))]
+    assert writing
+    assert all("outkey_syncmark" in sql for sql in writing)
+
+
+def test_an_update_moves_the_fields_that_follow_the_time(records: "DjangoRecords") -> None:
+    from outkey.hosts.demo_records.models import Contact
+
+    put(records, CONTACT)
+    first = Contact.objects.get().changed_at
+    put(records, CONTACT)
+    assert Contact.objects.get().changed_at == first
+    put(records, CONTACT, name="Another")
+    assert Contact.objects.get().changed_at > first
+
+
+# ── what is gone ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_comes_back_is_taken_out_of_the_archive_unless_a_person_put_it_there(
+    records: "DjangoRecords",
+) -> None:
+    from outkey.hosts.demo_records.models import Contact
+
+    records.upsert(CONTACT, KEYS, [contact(n) for n in range(1200)], begun())
+    gone = begun()
+    records.upsert(CONTACT, KEYS, [contact(0)], gone)
+    Contact.objects.filter(external_id="c-0").update(active=False)
+    assert records.archive(CONTACT, "contacts", gone) == 1199
+    assert not Contact.objects.filter(active=True).exists()
+    back = records.upsert(CONTACT, KEYS, [contact(0), contact(1), contact(1)], begun())
+    assert [w.outcome for w in back] == ["unchanged", "updated", "unchanged"]
+    assert [c.external_id for c in Contact.objects.filter(active=True)] == ["c-1"]
+
+
+def test_an_api_that_says_what_is_active_is_not_overruled(records: "DjangoRecords") -> None:
+    rows = [contact(1, active=True)]
+    records.upsert(CONTACT, KEYS, rows, begun())
+    gone = begun()
+    assert records.archive(CONTACT, "contacts", gone) == 1
+    back = records.upsert(CONTACT, KEYS, [contact(1, active=False)], begun())
+    assert [w.outcome for w in back] == ["unchanged"]
+
+
+def test_what_has_no_archive_is_kept(records: "DjangoRecords") -> None:
+    with pytest.raises(ConfigError, match="cannot be archived") as caught:
+        records.archive(ORDER, "orders", begun("orders"))
+    assert caught.value.field == "gone"
+
+
+# ── runs ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_page_takes_records_and_checkpoint_back_together(
+    records: "DjangoRecords", runs: "DjangoRuns"
+) -> None:
+    run = runs.begin("contacts", "tester", dry_run=False)
+    with pytest.raises(StorageUnavailable), runs.page():  # noqa: PT012 - the last one fails
+        records.upsert(CONTACT, KEYS, [contact(1), contact(1, name="\x00")], run.id)
+        runs.save(replace(run, pages=1))
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT nonsense")
+    assert records.read(CONTACT, "", 5) == []
+    assert runs.get(run.id) == run
+    with runs.page():
+        records.upsert(CONTACT, KEYS, [contact(1)], run.id)
+        runs.save(replace(run, pages=1))
+    assert (len(records.read(CONTACT, "", 5)), runs.get(run.id).pages) == (1, 1)
+
+
+def test_a_page_of_a_ghost_writes_nothing(records: "DjangoRecords", runs: "DjangoRuns") -> None:
+    from outkey.core.errors import RunStopped
+
+    ghost = runs.begin("contacts", "tester", dry_run=False)
+    runs.cancel(ghost.id)
+    with pytest.raises(RunStopped), runs.page():  # noqa: PT012 - the last one fails
+        records.upsert(CONTACT, KEYS, [contact(1)], ghost.id)
+        runs.save(ghost)
+    assert records.read(CONTACT, "", 5) == []
+
+
+def test_a_line_that_was_changed_starts_anew_and_one_with_another_schedule_goes_on(
+    runs: "DjangoRuns",
+) -> None:
+    from outkey.hosts.django import models
+    from outkey.hosts.django.registry import DjangoRegistry
+
+    registry = DjangoRegistry()
+    run = runs.begin("contacts", "tester", dry_run=False)
+    runs.finish(replace(run, cursor="2027", state=RunState.DONE))
+    killed = runs.begin("contacts", "tester", dry_run=False)
+    killed = runs.save(replace(killed, position={"page": 2}))
+    for sync, resumes in (
+        (replace(SYNC, schedule="0 * * * *"), True),
+        (replace(SYNC, records="x"), False),
+    ):
+        models.Run.objects.update(until=0)
+        registry.put_line(SyncLine("contacts", "acme", "GET", "/x", sync))
+        begun_again = runs.begin("contacts", "tester", dry_run=False)
+        assert (begun_again.id == killed.id, begun_again.since == "2027") == (resumes, resumes)
+    assert runs.get(killed.id).cause == "killed"
+    with pytest.raises(UnknownConfiguration):
+        runs.begin("nobody", "tester", dry_run=False)
+
+
+def test_a_trial_in_between_does_not_keep_a_killed_run_from_going_on(runs: "DjangoRuns") -> None:
+    from outkey.hosts.django import models
+
+    killed = runs.begin("contacts", "tester", dry_run=False)
+    killed = runs.save(replace(killed, position={"page": 2}))
+    models.Run.objects.update(until=0)
+    trial = runs.begin("contacts", "tester", dry_run=True)
+    runs.finish(replace(trial, state=RunState.DONE))
+    resumed = runs.begin("contacts", "another", dry_run=False)
+    assert (resumed.id, resumed.position, resumed.actor) == (killed.id, {"page": 2}, "another")
+
+
+def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
+    records: "DjangoRecords", runs: "DjangoRuns"
+) -> None:
+    from outkey.hosts.django import models
+    from outkey.hosts.django.registry import DjangoRegistry
+
+    registry = DjangoRegistry()
+    assert registry.line("contacts").sync == SYNC
+    assert [line.sync for line in registry.lines()] == [SYNC] * 3
+    registry.put_line(SyncLine("others", "acme", "GET", "/"))
+    assert registry.line("others").sync is None
+    run = runs.begin("contacts", "tester", dry_run=False)
+    records.upsert(CONTACT, KEYS, [contact(1)], run.id)
+    runs.quarantine(run, [Quarantined(1, "k", "f", "r")])
+    registry.remove_line("contacts")
+    assert runs.newest(5) == []
+    assert not models.SyncMark.objects.exists()
+    assert len(records.read(CONTACT, "", 5)) == 1
+
+
+def test_the_key_of_what_was_left_out_steers_no_terminal(runs: "DjangoRuns") -> None:
+    run = runs.begin("contacts", "tester", dry_run=False)
+    runs.quarantine(run, [Quarantined(1, "a\x00\x1b[2J\ud800" + "b" * 999, "name", "missing")])
+    (kept,) = runs.left_out(run.id, 5)
+    assert kept.key.startswith("a\ufffd\ufffd[2J\ufffdbbb")
+    assert len(kept.key) == 200
+
+
+def test_two_threads_upsert_the_same_rows_and_each_record_is_there_once(
+    records: "DjangoRecords", runs: "DjangoRuns"
+) -> None:
+    run = begun()
+    failures: list[BaseException] = []
+    started = threading.Barrier(2)
+
+    def work() -> None:
+        started.wait(10)
+        try:
+            for _ in range(5):
+                rows = [contact(n) for n in range(50)]
+                assert not {w.outcome for w in opened().upsert(CONTACT, KEYS, rows, run)} - {
+                    Outcome.CREATED,
+                    Outcome.UNCHANGED,
+                }
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failures.append(error)
+        connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert len(records.read(CONTACT, "", 100)) == 50
+
+
+# ── the whole way ────────────────────────────────────────────────────────────────────────────
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside."""
+
+
+def test_a_pull_that_is_killed_between_record_and_checkpoint_goes_on_without_doubles_or_losses(
+    records: "DjangoRecords", runs: "DjangoRuns", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from outkey.hosts.demo_records.models import Contact
+    from outkey.hosts.django import models
+
+    theirs = [{"id": number, "n": f"Name {number}"} for number in range(5)]
+
+    def answer(request: Request) -> Response:
+        page = int(parse_qs(urlsplit(request.target).query)["page"][0])
+        some = json.dumps(theirs[2 * page - 2 : 2 * page]).encode()
+        return Response(200, ResponseHeaders([]), some)
+
+    pages = Pagination(Paging.PAGE, 2, "size", "page")
+    line = SyncLine(
+        "contacts", "acme", "GET", "/x", replace(SYNC, pagination=pages, gone=Gone.ARCHIVE)
+    )
+    world = fake_gateway(
+        configuration(authentication_type="bearer"),
+        answers=answer,
+        secrets={"token": "t"},
+        lines=[line],
+    )
+    stored = world.ports.configurations
+    finder = JmespathFinder()
+    runner = SyncRunner(SyncPorts(world.gateway, stored, records, runs, finder, world.clock))
+    save, saved = runs.save, []
+
+    def killed_at_the_second_page(run: Run) -> Run:
+        saved.append(run)
+        if len(saved) == 2:
+            raise Killed
+        return save(run)
+
+    monkeypatch.setattr(runs, "save", killed_at_the_second_page)
+    with pytest.raises(Killed):
+        list(runner.run("contacts", "tester"))
+    assert Contact.objects.count() == 2
+    models.Run.objects.update(until=0)
+    *_, done = runner.run("contacts", "tester")
+    assert (done.id, done.counts) == (saved[0].id, Counts(created=5))
+    assert Contact.objects.count() == 5
+    theirs.pop(1)
+    theirs[0]["n"] = "Another"
+    *_, trial = runner.run("contacts", "tester", dry_run=True)
+    assert trial.counts == Counts(updated=1, unchanged=3)
+    *_, done = runner.run("contacts", "tester")
+    assert done.counts == Counts(updated=1, unchanged=3, archived=1)
+    gone = Contact.objects.filter(active=False).values_list("external_id", flat=True)
+    assert list(gone) == ["1"]
