@@ -1,0 +1,385 @@
+"""Records are the same at both ends, at servers that nobody here wrote."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from outkey.adapters.clock_system import SystemClock
+from outkey.adapters.finder_jmespath import JmespathFinder
+from outkey.core.config import SyncLine
+from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, SyncFailed
+from outkey.core.sync.line import Direction, FieldMapping, Gone, Pagination, Paging, Sync, Transform
+from outkey.core.sync.run import Counts, FieldKind, HostField, Run, RunState
+from outkey.engine.sync import SyncPorts, SyncRunner
+from outkey.testing.canary import find
+from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
+from peers.authorization_servers import SECRET, Asker, Oidc
+from peers.certificates import Pki
+from peers.conftest import oauth2
+from peers.documents import GatewayFor, Given, Table, basic, bearer, row
+from peers.registries import USERS
+from peers.sync_servers import (
+    KEY,
+    KEYED,
+    SIGNED,
+    TOKEN,
+    Row,
+    catalog_running,
+    datasette_running,
+    door_running,
+    json_server_running,
+    token_guard,
+)
+
+# ── the records ──────────────────────────────────────────────────────────────────────────────
+
+REPOSITORIES = [f"parts/{number:03}" for number in range(60)]
+ODD = ("a/b", "50% ü?", "#1 & 2", "..%2F")
+
+
+def contact(number: int) -> Row:
+    return {
+        "id": ODD[number] if number < len(ODD) else f"C-{number}",
+        "name": f"Zoë O'Neil 株式会社 {number}",
+        "credit": number / 10,
+        "born": f"19{number % 100:02}-02-{number % 28 + 1:02}",
+        "active": number % 3 == 0,
+        "seen": f"2027-03-28T{number % 24:02}:30:00+02:00",
+        "note": None if number % 2 else "\"<&>'\n",
+    }
+
+
+CONTACTS = [contact(number) for number in range(160)]
+
+
+def kept(one: Row) -> Row:
+    """Return a contact as the host must have it."""
+    return {
+        "number": one["id"],
+        "name": one["name"],
+        "credit": Decimal(str(one["credit"])),
+        "born": date.fromisoformat(str(one["born"])),
+        "active": one["active"],
+        "seen": datetime.fromisoformat(str(one["seen"])).astimezone(UTC),
+        "note": one["note"],
+    }
+
+
+FIELDS = {
+    "contact": (
+        HostField("number", "Number", FieldKind.TEXT, required=True),
+        HostField("name", "Name", FieldKind.TEXT, required=True),
+        HostField("credit", "Credit", FieldKind.DECIMAL),
+        HostField("born", "Born", FieldKind.DATE),
+        HostField("active", "Active", FieldKind.BOOLEAN),
+        HostField("seen", "Seen", FieldKind.DATETIME),
+        HostField("note", "Note", FieldKind.TEXT),
+    ),
+    "repository": (HostField("name", "Name", FieldKind.TEXT, required=True),),
+}
+SOURCE = {
+    "contact": [kept(one) for one in CONTACTS],
+    "repository": [{"name": name} for name in REPOSITORIES],
+}
+MAPPINGS = (
+    FieldMapping("id", "number", required=True),
+    FieldMapping("credit", "credit", Transform.DECIMAL),
+    FieldMapping("active", "active", Transform.BOOLEAN),
+    FieldMapping("seen", "seen", Transform.DATETIME),
+    *(FieldMapping(name, name) for name in ("name", "born", "note")),
+)
+PULL = Sync(target="contact", keys=("number",), mappings=MAPPINGS, gone=Gone.ARCHIVE)
+PUSH = replace(PULL, direction=Direction.PUSH, gone=Gone.KEEP)
+
+
+def in_order(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda one: str(one.get("number", one["name"])))
+
+
+# ── the servers ──────────────────────────────────────────────────────────────────────────────
+
+SIGNING = """
+import base64
+import hashlib
+import time
+
+
+def compute_auth_header(sync_line):
+    asked = sync_line.request
+    target = asked.path + ("?" + asked.query if asked.query else "")
+    expires = str(int(time.time()) + 60)
+    text = f"{expires} {asked.method} {target} {sync_line.api_config_id.get_secret_key()}"
+    digest = hashlib.md5(text.encode()).digest()
+    signature = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+    return {"X-Expires": expires, "X-Signature": signature}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A running server, and how to get in."""
+
+    url: str
+    secret: str
+    credentials: Callable[[str], Table]
+
+    def table(self, secret: str = "") -> Table:
+        return self.credentials(secret or self.secret) | {"base_url": self.url}
+
+
+def signing(secret: str) -> Table:
+    return {"script": SIGNING, "secret_key": Given(secret)}
+
+
+Folder = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    return tmp_path_factory.mktemp
+
+
+@pytest.fixture(scope="module")
+def datasette(folder: Folder) -> Iterator[Peer]:
+    with datasette_running(folder("datasette"), CONTACTS) as url:
+        yield Peer(url, TOKEN, bearer)
+
+
+@pytest.fixture(scope="module")
+def catalog(folder: Folder, pki: Pki) -> Iterator[Peer]:
+    with catalog_running(folder("catalog"), pki, REPOSITORIES) as url:
+        yield Peer(url, USERS["alice"], partial(basic, "alice"))
+
+
+@pytest.fixture(scope="module")
+def json_server(folder: Folder) -> Iterator[str]:
+    tables = {"contacts": CONTACTS, "changing": CONTACTS, "pushed": []}
+    with json_server_running(folder("json-server"), tables) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def keyed(folder: Folder, json_server: str) -> Iterator[Peer]:
+    with door_running(folder("keyed"), json_server, KEYED) as url:
+        yield Peer(url, KEY, partial(row, "X-API-Key"))
+
+
+@pytest.fixture(scope="module")
+def signed(folder: Folder, json_server: str) -> Iterator[Peer]:
+    with door_running(folder("signed"), json_server, SIGNED) as url:
+        yield Peer(url, KEY, signing)
+
+
+@pytest.fixture(scope="module")
+def tokened(folder: Folder, json_server: str, oidc: Oidc) -> Iterator[Peer]:
+    def credentials(secret: str) -> Table:
+        return oauth2(oidc, "cc_basic", scope="api:read", client_secret=Given(secret))
+
+    guard = token_guard(oidc.endpoint("api"))
+    with door_running(folder("tokened"), json_server, **guard) as url:
+        yield Peer(url, SECRET, credentials)
+
+
+@pytest.fixture
+def peer(request: pytest.FixtureRequest, way: str) -> Peer:
+    found: Peer = request.getfixturevalue(WAYS[way][0])
+    return found
+
+
+# ── a host without a database ────────────────────────────────────────────────────────────────
+
+
+class Host:
+    """Records and runs in memory, and a real gateway."""
+
+    def __init__(self, gateway_for: GatewayFor) -> None:
+        self._gateway_for = gateway_for
+        self.runs = MemoryRuns(SystemClock())
+        self.records = MemoryRecords(FIELDS, self.runs)
+
+    def steps(self, configuration: Table, method: str, path: str, sync: Sync) -> Iterator[Run]:
+        """Run a line page by page; it has the name of its path."""
+        gateway = self._gateway_for(peer=configuration)
+        registry = gateway._configurations
+        registry.put_line(SyncLine(path, "peer", method, path, sync))  # type: ignore[attr-defined]
+        ports = SyncPorts(
+            gateway, registry, self.records, self.runs, JmespathFinder(), SystemClock()
+        )
+        return SyncRunner(ports).run(path, "tester")
+
+    def sync(self, configuration: Table, method: str, path: str, sync: Sync) -> Run:
+        """Run a line to its end, and leave nothing out."""
+        *_, last = self.steps(configuration, method, path, sync)
+        assert self.runs.left_out(last.id, 10) == []
+        assert last.state is RunState.DONE
+        return last
+
+    def rows(self, target: str = "contact") -> list[Row]:
+        return in_order(self.records.rows(target))
+
+
+@pytest.fixture
+def host(gateway_for: GatewayFor) -> Host:
+    return Host(gateway_for)
+
+
+# ── pulling ──────────────────────────────────────────────────────────────────────────────────
+
+
+def paged(kind: Paging, size: int, *parameters: str, **settings: str) -> Sync:
+    return replace(PULL, pagination=Pagination(kind, size, *parameters, **settings))  # type: ignore[arg-type]
+
+
+def of_datasette(pages: Sync) -> tuple[str, str, Sync]:
+    shaped = replace(pages, records="rows", query=(("_shape", "objects"),))
+    return "datasette", "/crm/contacts.json", shaped
+
+
+# How a server hands out its records: which one, where, and in what pages.
+WAYS: dict[str, tuple[str, str, Sync]] = {
+    "datasette, cursor": of_datasette(paged(Paging.CURSOR, 50, "_size", "_next", cursor="next")),
+    "datasette, address": of_datasette(paged(Paging.CURSOR, 100, "_size", cursor="next_url")),
+    "docker-registry, Link": (
+        "catalog",
+        "/v2/_catalog",
+        Sync(
+            target="repository",
+            keys=("name",),
+            mappings=(FieldMapping("name", "name"),),
+            records="repositories[].{name: @}",
+            pagination=Pagination(Paging.LINK, 20, "n"),
+            gone=Gone.ARCHIVE,
+        ),
+    ),
+    "json-server, page": ("keyed", "/contacts", paged(Paging.PAGE, 50, "_limit", "_page")),
+    "json-server, offset": ("tokened", "/contacts", paged(Paging.OFFSET, 40, "_limit", "_start")),
+    "json-server, Link": (
+        "signed",
+        "/contacts",
+        replace(paged(Paging.LINK, 60, "_limit"), query=(("_page", "1"),)),
+    ),
+}
+# What each makes of wrong credentials; most of them answer 403 to those, too.
+CAUSES = {
+    "datasette": "insufficient_permissions",
+    "catalog": "invalid_credentials",
+    "keyed": "insufficient_permissions",
+    "signed": "insufficient_permissions",
+    "tokened": "invalid_client",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_pull_brings_every_record_exactly_and_a_second_one_changes_nothing(
+    host: Host, peer: Peer, way: str
+) -> None:
+    _, path, sync = WAYS[way]
+    expected = in_order(SOURCE[sync.target])
+    first = host.sync(peer.table(), "GET", path, sync)
+    assert host.rows(sync.target) == expected
+    assert first.counts == Counts(created=len(expected))
+    assert first.pages > 1
+    second = host.sync(peer.table(), "GET", path, sync)
+    assert host.rows(sync.target) == expected
+    assert second.counts == Counts(unchanged=len(expected))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_wrong_credentials_end_a_pull_before_anything_is_written(
+    host: Host, peer: Peer, way: str
+) -> None:
+    fixture, path, sync = WAYS[way]
+    wrong = "not-the-right-secret-0815"
+    with pytest.raises(OutkeyError) as caught:
+        host.sync(peer.table(wrong), "GET", path, sync)
+    (run,) = host.runs.newest(1)
+    assert (run.state, run.pages, host.rows(sync.target)) == (RunState.FAILED, 0, [])
+    assert run.cause == CAUSES[fixture]
+    assert not find(f"{caught.value!r} {caught.value.hint} {run}".encode(), wrong)
+
+
+def test_what_changes_at_the_source_is_what_the_next_pull_changes(
+    host: Host, keyed: Peer, json_server: str
+) -> None:
+    pull = partial(host.sync, keyed.table(), "GET", "/changing", WAYS["json-server, page"][2])
+    pull()
+    table = f"{json_server}/changing"
+    changed, new = CONTACTS[10] | {"credit": 0.3}, contact(1000)
+    assert Asker().ask(f"{table}/C-11", method="DELETE").status == 200
+    assert Asker().ask(f"{table}/C-10", method="PUT", data=changed).status == 200
+    assert Asker().ask(table, method="POST", data=new).status == 201
+    assert pull().counts == Counts(created=1, updated=1, archived=1, unchanged=158)
+    left = [*CONTACTS[:10], changed, *CONTACTS[12:], new]
+    assert host.rows() == in_order([kept(one) for one in left])
+
+
+def test_a_pull_goes_on_behind_the_last_page_when_the_server_is_back(
+    host: Host, folder: Folder, keyed: Peer, json_server: str
+) -> None:
+    _, path, sync = WAYS["json-server, page"]
+    with door_running(folder("closing"), json_server, KEYED) as url:
+        steps = host.steps(replace(keyed, url=url).table(), "GET", path, sync)
+        begun, _ = next(steps), next(steps)
+    with pytest.raises(ConnectionFailed):
+        next(steps)
+    assert len(host.rows()) == sync.pagination.size
+    last = host.sync(keyed.table(), "GET", path, sync)
+    assert (last.id, last.counts) == (begun.id, Counts(created=len(CONTACTS)))
+    assert host.rows() == in_order(SOURCE["contact"])
+
+
+def test_an_api_whose_next_page_is_elsewhere_is_not_followed_there(
+    host: Host, folder: Folder, keyed: Peer, json_server: str
+) -> None:
+    _, path, sync = WAYS["json-server, Link"]
+    with (
+        door_running(folder("careless"), json_server, KEYED, host="") as url,
+        pytest.raises(SyncFailed) as caught,
+    ):
+        host.sync(replace(keyed, url=url).table(), "GET", path, sync)
+    assert caught.value.reason == "foreign_next"
+    assert host.rows() == []
+
+
+# ── pushing ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_was_pulled_from_one_server_and_pushed_to_another_is_the_same_there(
+    host: Host, gateway_for: GatewayFor, request: pytest.FixtureRequest
+) -> None:
+    datasette, keyed, signed, tokened = map(
+        request.getfixturevalue, ("datasette", "keyed", "signed", "tokened")
+    )
+    pages = WAYS["json-server, page"][2]
+    expected, size = in_order(SOURCE["contact"]), len(CONTACTS)
+    _, path, from_datasette = WAYS["datasette, cursor"]
+    host.sync(datasette.table(), "GET", path, from_datasette)
+
+    posted = host.sync(keyed.table(), "POST", "/pushed", PUSH)
+    assert posted.counts == Counts(created=size)
+    other = Host(gateway_for)
+    other.sync(tokened.table(), "GET", "/pushed", pages)
+    assert other.rows() == expected
+
+    for one in host.records.tables["contact"].values():
+        one["credit"] = Decimal("0.1") - Decimal(str(one["credit"]))
+    put = host.sync(signed.table(), "PUT", "/pushed/{number}", PUSH)
+    assert put.counts == Counts(updated=size)
+    again = other.sync(tokened.table(), "GET", "/pushed", pages)
+    assert again.counts.updated + again.counts.unchanged == size
+    assert other.rows() == host.rows() != expected
+
+
+def test_records_that_are_there_already_are_not_pushed_a_second_time(
+    host: Host, keyed: Peer, json_server: str
+) -> None:
+    host.sync(keyed.table(), "GET", "/contacts", WAYS["json-server, page"][2])
+    with pytest.raises(BadAnswer) as caught:  # json-server's word for an id that is taken
+        host.sync(keyed.table(), "POST", "/contacts", PUSH)
+    assert caught.value.status == 500
+    assert Asker().ask(f"{json_server}/contacts").json == CONTACTS
