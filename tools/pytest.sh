@@ -4,8 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 run() {
-  # Warnings that only the development mode of Python gives are errors in the tests.
-  PYTHONDEVMODE=1 .venv/bin/coverage run --parallel-mode -m pytest "$@"
+  # Warnings that only the development mode of Python gives are errors in the tests. A shell lets
+  # what it starts in the background ignore Ctrl-C, and some tests press it.
+  PYTHONDEVMODE=1 env --default-signal=INT,QUIT .venv/bin/coverage run --parallel-mode -m pytest "$@"
 }
 .venv/bin/coverage erase
 status=0

@@ -238,6 +238,7 @@ def test_each_page_and_action_refuses_the_wrong_group(
         "/outkey/auditrecord/people/": {"administrator", "operator", "auditor"},
         "/outkey/knownkey/": {"administrator"},
         "/outkey/syncline/": {"administrator", "operator"},
+        "/outkey/run/": {"administrator", "operator"},
         "/auth/user/": set(),
     }
     posts = {
@@ -368,17 +369,17 @@ def test_keys_are_rotated_and_the_chain_verified_in_the_browser(
 
 def test_a_sync_line_is_made_changed_and_deleted(page: Page) -> None:
     page.goto("/outkey/syncline/add/")
-    page.fill("#l-name", "orders")
+    page.fill("#l-name", "parcels")
     page.fill("#l-configuration", "demo bearer")
     page.fill("#l-method", "TRACE")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("must not be CONNECT or TRACE")).to_be_visible()
     page.fill("#l-method", "GET")
     page.get_by_role("button", name="Save").click()
-    page.get_by_role("link", name="orders").click()
+    page.get_by_role("link", name="parcels").click()
     page.get_by_role("link", name="Delete").click()
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("orders is deleted.")).to_be_visible()
+    expect(page.get_by_text("parcels is deleted.")).to_be_visible()
 
 
 def test_the_list_renders_when_a_secret_cannot_be_opened(page: Page, served: Served) -> None:

@@ -109,6 +109,9 @@ def test_spar_without_a_command_serves_until_it_is_stopped(outkey: Terminal) -> 
         assert process.stdout is not None
         assert process.stdout.readline().startswith("sparring provider on http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        try:
+            process.communicate(timeout=30)
+        finally:
+            process.kill()  # or leaving would wait for ever
     assert process.returncode == 0
     assert not outkey.home.exists()

@@ -18,6 +18,7 @@ from outkey.hosts.django.pages import (
     lines,
     overview,
     posture,
+    runs,
     scripts,
     tokens,
 )
@@ -144,4 +145,24 @@ class SyncLineAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
             path("add/", view(lines.edit_page), name="outkey_syncline_add"),
             path("<int:record>/", view(lines.edit_page), name="outkey_syncline_change"),
             path("<int:record>/delete/", view(lines.delete_page), name="outkey_syncline_delete"),
+            path("<int:record>/sample/", view(lines.sample_page), name="outkey_syncline_sample"),
+            path("<int:record>/run/", view(runs.start), name="outkey_syncline_run"),
         ]
+
+
+@admin.register(models.Run)
+class RunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """Runs of sync lines: looked at and cancelled."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """Put our views in the places that the admin links to."""
+        view = _shown(self)
+        return [
+            path("", view(runs.list_page), name="outkey_run_changelist"),
+            path("<int:record>/", view(runs.run_page), name="outkey_run_change"),
+            path("<int:record>/cancel/", view(runs.cancel), name="outkey_run_cancel"),
+        ]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's own
+        """Begin runs on the page of their line only."""
+        return False

@@ -4,10 +4,12 @@ from django.contrib.auth.models import Group, Permission
 
 _CONFIGURATIONS = ("view_configuration", "view_syncline")
 _AUDIT = ("view_auditrecord",)
+_RUNS = ("run_syncline", "view_run")  # the host's own permissions decide about its records
 GROUPS = {
     "Administrator": (
         *_CONFIGURATIONS,
         *_AUDIT,
+        *_RUNS,
         *(
             f"{verb}_{what}"
             for verb in ("add", "change", "delete")
@@ -20,7 +22,7 @@ GROUPS = {
         "view_knownkey",
         "rotate_keys",
     ),
-    "Operator": (*_CONFIGURATIONS, *_AUDIT, "test_configuration"),
+    "Operator": (*_CONFIGURATIONS, *_AUDIT, *_RUNS, "test_configuration"),
     "Auditor": _AUDIT,
 }
 

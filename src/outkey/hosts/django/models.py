@@ -150,6 +150,7 @@ class SyncLine(models.Model):
         verbose_name = _("Sync Line")
         verbose_name_plural = _("Sync Lines")
         ordering = ("name",)
+        permissions = (("run_syncline", "Can run and cancel Sync Lines"),)
 
     def __str__(self) -> str:
         return self.name

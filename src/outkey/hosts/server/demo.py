@@ -1,4 +1,4 @@
-"""A demo to try things with: a configuration for each method and for each error of a login."""
+"""A demo to try things with: each method, each error of a login, and records to synchronize."""
 
 from outkey.core.document import parse_document
 from outkey.core.secret import Secret
@@ -69,6 +69,51 @@ verification = { test_path = "/bearer/expired" }
 authentication_type = "bearer"
 verification = { test_path = "/basic" }
 """
+_LINES = """
+[line.contacts]
+configuration = "demo bearer"
+direction = "pull"
+path = "/records/contacts"
+records = "items"
+target = "demo.contact"
+keys = ["external_id"]
+gone = "archive"
+pagination = { kind = "page", size_parameter = "per_page", position_parameter = "page" }
+fields = [
+    { api = "id", host = "external_id", required = true },
+    { api = "full_name", host = "name" },
+    { api = "mail", host = "email" },
+    { api = "type", host = "kind" },
+    { api = "credit", host = "credit" },
+]
+[line.orders]
+configuration = "demo bearer"
+direction = "pull"
+path = "/records/orders"
+query = { style = "cursor" }
+records = "items"
+target = "demo.order"
+keys = ["year", "number"]
+pagination = { kind = "cursor", position_parameter = "after", cursor = "next" }
+[[line.orders.fields]]
+api = "year"
+host = "year"
+[[line.orders.fields]]
+api = "number"
+host = "number"
+[[line.orders.fields]]
+api = "customer.id"
+host = "contact"
+transform = "lookup"
+options = { target = "demo.contact", field = "external_id" }
+required = true
+[[line.orders.fields]]
+api = "ordered_at"
+host = "ordered_at"
+[[line.orders.fields]]
+api = "weight"
+host = "weight"
+"""
 _SECRETS = {
     "demo basic": ("password", "open sesame"),
     "demo bearer": ("token", "spar-token"),
@@ -87,7 +132,8 @@ def add_samples(here: Installation, url: str) -> None:
     """Create or update the samples, aimed at the sparring provider at this address."""
     desk = Desk(here.registry, here.secrets, here.audit, "demo")
     place = f'"]\nbase_url = "{url}"\nenvironment = "test"\nnetwork = "internal"\n'
-    document = parse_document(_DOCUMENT.replace('"]\n', place).replace("SPAR/", f"{url}/"))
+    placed = _DOCUMENT.replace('"]\n', place).replace("SPAR/", f"{url}/")
+    document = parse_document(placed + _LINES)
     apply(desk, here.gateway.sender, document, dry_run=False)
     for name, (field, value) in _SECRETS.items():
         desk.set_secret(name, field, Secret(value))

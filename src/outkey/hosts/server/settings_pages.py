@@ -206,6 +206,7 @@ UNFOLD = {
                     _item(
                         _("Sync Lines"), "sync_alt", "outkey_syncline_changelist", "view_syncline"
                     ),
+                    _item(_("Runs"), "play_circle", "outkey_run_changelist", "view_run"),
                     _item(
                         _("Audit"), "history", "outkey_auditrecord_changelist", "view_auditrecord"
                     ),

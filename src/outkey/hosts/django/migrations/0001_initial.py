@@ -248,6 +248,7 @@ class Migration(migrations.Migration):
                 "verbose_name": "Sync Line",
                 "verbose_name_plural": "Sync Lines",
                 "ordering": ("name",),
+                "permissions": (("run_syncline", "Can run and cancel Sync Lines"),),
             },
         ),
         migrations.AddField(

@@ -1,29 +1,83 @@
-"""The pages of sync lines: one named call of a configuration each."""
+"""The pages of sync lines: a named call of a configuration each, or the records that it brings."""
 
-from dataclasses import replace
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
 from django.contrib import messages
+from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
+from outkey.core.checks import Finding, Level
+from outkey.core.config import SyncLine
 from outkey.core.document import checked_line
-from outkey.core.errors import ConfigError
+from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.core.export import render_table
+from outkey.core.secret import MASK, Secret
+from outkey.core.sync.line import Sync
+from outkey.core.sync.run import HostField, Outcome, Target
+from outkey.core.sync.table import read_sync, sync_table
+from outkey.engine.sync import Effect
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.configurations import page
-from outkey.hosts.django.pages.installed import desk_for, require
+from outkey.hosts.django.pages.configurations import page, waiting
+from outkey.hosts.django.pages.installed import desk_for, installation, may, require
+from outkey.hosts.django.pages.runs import bars, person, words
+from outkey.hosts.django.registry import DjangoRegistry
+from outkey.hosts.django.wiring import records, sync_runner
+from outkey.hosts.installation import Installation
 
 _PAGE = 50
-_FIELDS = ("name", "configuration", "method", "path")
+_RUNS = 10
+_LONGEST_VALUE = 80
+_INPUTS = ("name", "configuration", "method", "path")
+Values = dict[str, str]
+
+
+class _OnPage(DjangoRegistry):
+    """The registry with one line as it is on the page, saved or not."""
+
+    def __init__(self, line: SyncLine) -> None:
+        super().__init__()
+        self._line = line
+
+    def line(self, name: str) -> SyncLine:  # noqa: ARG002 - it is the only one that is asked for
+        """Return the line on the page."""
+        return self._line
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What would become of one record: its values, or why it would be left out."""
+
+    outcome: Outcome
+    values: Sequence[str]
+    field: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What would become of the first records: the host's fields, and a row for each record."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sampled]
 
 
 def list_page(request: HttpRequest) -> HttpResponse:
-    """List sync lines, fifty at a time."""
+    """List sync lines with their last runs, fifty at a time."""
     require(request, "view_syncline")
     after = request.GET.get("after", "")
     found = models.SyncLine.objects.select_related("configuration").filter(name__gt=after)
-    rows = list(found.order_by("name")[: _PAGE + 1])
+    last = models.Run.objects.filter(line=OuterRef("pk")).order_by("-id")
+    columns = {f"last_{name}": Subquery(last.values(name)[:1]) for name in ("id", "state")}
+    started = Subquery(last.values("started_at")[:1])
+    rows = list(found.annotate(last_at=started, **columns).order_by("name")[: _PAGE + 1])
     context = {
         "title": _("Sync Lines"),
         "rows": rows[:_PAGE],
@@ -35,37 +89,38 @@ def list_page(request: HttpRequest) -> HttpResponse:
 def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
     """Show and save one sync line."""
     row = get_object_or_404(models.SyncLine, pk=record) if record else None
-    values = {"name": "", "configuration": "", "method": "GET", "path": "/"}
-    if row is not None:
-        values = {name: str(getattr(row, name)) for name in _FIELDS}
-    error = None
+    values, error = _stored(row), None
     if request.method == "POST":
         require(request, "change_syncline" if row else "add_syncline")
-        given = {name: request.POST.get(name, "").strip() for name in _FIELDS}
-        values = given | ({"name": row.name} if row else {})
+        values = _posted(request, row)
         try:
             if row is None:
                 _refuse_taken(values["name"])
-            line, desk = checked_line(**values), desk_for(request.user)
-            if row is not None:  # what makes it a synchronization is not on this page
-                line = replace(line, sync=desk.registry.line(row.name).sync)
-            desk.keep_line(line)
+            line = _line(values)
+            _refuse_faults(_findings(request, line))
+            desk_for(request.user).keep_line(line)
         except ConfigError as refused:
             error = refused
         else:
-            messages.success(request, _("%s is saved.") % values["name"])
+            messages.success(request, _("%s is saved.") % line.name)
             return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
     require(request, "view_syncline" if row else "add_syncline")
-    context = {
-        "title": row.name if row else _("New sync line"),
-        "row": row,
-        "values": values,
-        "error": error,
-        "configurations": models.Configuration.objects.order_by("name").values_list(
-            "name", flat=True
-        )[:1000],
-    }
-    return page(request, "outkey/line.html", context, status=422 if error else 200)
+    return _form_page(request, row, values, error)
+
+
+@require_POST
+def sample_page(request: HttpRequest, record: int) -> HttpResponse:
+    """Fetch one page and show what would become of it; what is on the page need not be saved."""
+    require(request, "view_syncline", "run_syncline")
+    row = get_object_or_404(models.SyncLine, pk=record)
+    values = _posted(request, row) if may(request, "change_syncline") else _stored(row)
+    try:
+        line = _line(values)
+        with waiting():
+            effects = sync_runner(_with(line), person(request)).preview(line.name)
+    except OutkeyError as error:
+        return _form_page(request, row, values, error)
+    return _form_page(request, row, values, sample=_sample(line, effects))
 
 
 def delete_page(request: HttpRequest, record: int) -> HttpResponse:
@@ -79,6 +134,149 @@ def delete_page(request: HttpRequest, record: int) -> HttpResponse:
     return page(request, "outkey/delete.html", {"title": _("Delete %s") % row.name, "stored": row})
 
 
+def _stored(row: models.SyncLine | None) -> Values:
+    """Return what the page shows of a line that is kept, or of a new one."""
+    if row is None:
+        return {"name": "", "configuration": "", "method": "GET", "path": "/", "sync": ""}
+    shown = {name: str(getattr(row, name)) for name in _INPUTS}
+    return shown | {"sync": _toml(read_sync(row.sync)) if row.sync else ""}
+
+
+def _posted(request: HttpRequest, row: models.SyncLine | None) -> Values:
+    """Return what is on the page; a line that is kept stays what it is called."""
+    stored = _stored(row)
+    given = {name: request.POST.get(name, stored[name]).strip() for name in stored}
+    return given | ({"name": row.name} if row else {})
+
+
+def _line(values: Values) -> SyncLine:
+    """Read what is on the page; what is wrong is a ConfigError with its field."""
+    line = checked_line(**{name: values[name] for name in _INPUTS})
+    text = values["sync"].replace("\r\n", "\n")
+    return replace(line, sync=_sync(text) if text else None)
+
+
+def _sync(text: str) -> Sync:
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # Its message holds the position and the kind of mistake, no value.
+        raise ConfigError(_("this is not TOML: %s") % error, field="TOML") from None
+    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
+        raise ConfigError(_("this is no sensible TOML"), field="TOML") from None
+    if "direction" not in table:
+        message = _("a line that synchronizes must say pull or push")
+        raise ConfigError(message, field="direction")
+    return read_sync(table)
+
+
+def _toml(sync: Sync) -> str:
+    """Write what `_sync` reads: as in a TOML document, without the line's name."""
+    said: dict[str, Any] = sync_table(sync)
+    rows = said.pop("fields")
+    parts = {name: said.pop(name) for name in ("pagination", "incremental") if name in said}
+    tables = [("line", said), *parts.items(), *(("[fields]", row) for row in rows)]
+    written = [render_table(name, table) for name, table in tables]
+    return "\n\n".join(written).partition("\n")[2]
+
+
+def _with(line: SyncLine) -> Installation:
+    return replace(installation(), registry=_OnPage(line))
+
+
+def _findings(request: HttpRequest, line: SyncLine) -> list[Finding]:
+    if line.sync is None:
+        return []
+    return sync_runner(_with(line), person(request)).check(line.name)
+
+
+def _refuse_faults(findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        if finding.level is Level.ERROR:
+            raise ConfigError(finding.message, hint=finding.hint, field=finding.field)
+
+
 def _refuse_taken(name: str) -> None:
     if models.SyncLine.objects.filter(name=name).exists():
         raise ConfigError(_("there is a sync line of that name already"), field="name")
+
+
+def _form_page(
+    request: HttpRequest,
+    row: models.SyncLine | None,
+    values: Values,
+    error: OutkeyError | None = None,
+    sample: Sample | None = None,
+) -> HttpResponse:
+    kept = installation().registry.line(row.name) if row else None
+    findings: list[Finding] = []
+    if kept:
+        with suppress(ConfigError):  # without the permission to see the records
+            findings = _findings(request, kept)
+    runs: Sequence[models.Run] = ()
+    if row and may(request, "view_run"):
+        found = models.Run.objects.select_related("line").filter(line=row)
+        runs = list(found.order_by("-id")[:_RUNS])
+    names = models.Configuration.objects.order_by("name").values_list("name", flat=True)
+    context = {
+        "title": row.name if row else _("New sync line"),
+        "row": row,
+        "kept": kept,
+        "values": values,
+        "error": error,
+        "wrong": _place(error),
+        "sample": sample,
+        "findings": findings,
+        "runs": runs,
+        "bars": bars(runs),
+        "targets": list(_targets(request)),
+        "configurations": names[:1000],
+        "editable": may(request, "change_syncline" if row else "add_syncline"),
+        "may_run": bool(kept and kept.sync) and may(request, "run_syncline"),
+    }
+    return page(request, "outkey/line.html", context, status=422 if error else 200)
+
+
+def _place(error: OutkeyError | None) -> str:
+    """Return the field of the page that an error belongs to; none for one of no field."""
+    if isinstance(error, UnknownConfiguration):
+        return "configuration"
+    if error is None or not error.field:
+        return ""
+    return error.field if error.field in _INPUTS else "sync"
+
+
+def _targets(request: HttpRequest) -> Iterator[tuple[Target, list[HostField]]]:
+    known = records(person(request))
+    return ((target, known.describe(target.name)) for target in known.targets())
+
+
+def _sample(line: SyncLine, effects: Sequence[Effect]) -> Sample:
+    """Make a table of what would become of records; of one that is left out, no value."""
+    kept = [effect for effect in effects if effect.outcome is not Outcome.REFUSED]
+    columns = list(dict.fromkeys(name for effect in kept for name in effect.values))
+    secrets = _secrets_of(line.configuration)
+    rows = []
+    for effect in effects:
+        shown = columns if effect.outcome is not Outcome.REFUSED else []
+        values = [_shown(effect.values.get(name), secrets) for name in shown]
+        rows.append(Sampled(effect.outcome, values, effect.field, words(effect.reason)))
+    return Sample(columns, rows)
+
+
+def _shown(value: object, secrets: Sequence[Secret]) -> str:
+    """Return a value as text; an API may echo what we have sent it."""
+    text = "" if value is None else str(value)
+    if any(secret.occurs_in(text) for secret in secrets):
+        return MASK
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def _secrets_of(name: str) -> list[Secret]:
+    here = installation()
+    configuration = here.registry.get(name)
+    found = list(here.gateway.token(name).secrets()) if configuration.uses_oauth2 else []
+    for field in configuration.needed_secrets():
+        with suppress(OutkeyError):  # what does not open was not sent either
+            found.append(here.secrets.open(configuration, field))
+    return found

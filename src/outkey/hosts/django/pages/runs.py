@@ -1,0 +1,191 @@
+"""The pages of runs: begun in a thread of the server's, watched while they go on, and cancelled.
+
+A server that stops takes its runs with it; the next run of the line goes on where they were.
+"""
+
+import logging
+import re
+import threading
+from collections.abc import Iterator, Sequence
+
+from django.contrib import messages
+from django.contrib.auth.models import PermissionsMixin
+from django.core.exceptions import PermissionDenied
+from django.db import connections
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
+from django.views.decorators.http import require_POST
+
+from outkey.core.errors import Cause, ConfigError, OutkeyError
+from outkey.core.sync.run import Counts, Run, RunState
+from outkey.hosts.django import models
+from outkey.hosts.django.pages.configurations import page
+from outkey.hosts.django.pages.installed import desk_for, installation, require
+from outkey.hosts.django.pages.overview import Bar
+from outkey.hosts.django.runs import DjangoRuns
+from outkey.hosts.django.wiring import sync_runner
+
+_PAGE = 50
+_CHARTED = 24  # runs; the chart has room for as many
+_LEFT_OUT = 50
+_AT_ONCE = 4
+_ROW = re.compile(r"[0-9]{1,18}")
+_free = threading.BoundedSemaphore(_AT_ONCE)
+_logger = logging.getLogger("outkey.runs")
+# Why a record was left out, and why a run ended; what is not here is said with its own word.
+_WORDS = {
+    "missing": gettext_lazy("a value is missing"),
+    "key_missing": gettext_lazy("what tells it apart is missing"),
+    "duplicate_key": gettext_lazy("another record on the same page has this key"),
+    "ambiguous": gettext_lazy("several records here have this key"),
+    "taken": gettext_lazy("another record has this value already"),
+    "invalid": gettext_lazy("the value is not valid"),
+    "unknown_choice": gettext_lazy("the value is none of the choices"),
+    "too_long": gettext_lazy("the value is too long"),
+    "out_of_range": gettext_lazy("the number is out of range"),
+    "unstorable_character": gettext_lazy("a character cannot be stored"),
+    "no_text": gettext_lazy("the value is no text"),
+    "no_whole_number": gettext_lazy("the value is no whole number"),
+    "no_number": gettext_lazy("the value is no number"),
+    "no_date": gettext_lazy("the value is no date"),
+    "no_yes_or_no": gettext_lazy("the value is neither yes nor no"),
+    "not_found": gettext_lazy("there is no such record here"),
+    "not_for_a_path": gettext_lazy("the value cannot stand in a path"),
+    "refused_by_database": gettext_lazy("the database refused it"),
+    "too_deep": gettext_lazy("it is nested too deeply"),
+    "too_many_fields": gettext_lazy("it has too many fields"),
+    "killed": gettext_lazy("its process ended in the middle; the next run goes on there"),
+    "not_json": gettext_lazy("the answer is not JSON"),
+    "not_a_list": gettext_lazy("where the records should be is no list"),
+    "not_objects": gettext_lazy("where the records should be are other values"),
+    "page_repeated": gettext_lazy("the API gives the same page again and again"),
+    "cursor_loop": gettext_lazy("the cursor leads in circles"),
+    "bad_cursor": gettext_lazy("the cursor is not usable"),
+    "foreign_next": gettext_lazy("the next page is at another address"),
+    "too_many_pages": gettext_lazy("there are too many pages"),
+    "all_refused": gettext_lazy("not one of the records could be sent"),
+}
+
+
+def words(reason: str) -> str:
+    """Return in words why a record was left out."""
+    return str(_WORDS.get(reason) or reason.replace("_", " "))
+
+
+def person(request: HttpRequest) -> PermissionsMixin:
+    """Return whoever looks, within whose permissions records are read and written."""
+    if not isinstance(request.user, PermissionsMixin):
+        raise PermissionDenied
+    return request.user
+
+
+def list_page(request: HttpRequest) -> HttpResponse:
+    """List runs, newest first, with a chart of them."""
+    require(request, "view_run")
+    line, before = request.GET.get("line", "").strip(), request.GET.get("before", "")
+    found = models.Run.objects.select_related("line").order_by("-id")
+    if line:
+        found = found.filter(line__name=line)
+    if _ROW.fullmatch(before):
+        found = found.filter(pk__lt=int(before))
+    rows = list(found[: _PAGE + 1])
+    context = {
+        "title": _("Runs"),
+        "runs": rows[:_PAGE],
+        "bars": bars(rows),
+        "chosen": line,
+        "older": rows[_PAGE - 1].pk if len(rows) > _PAGE else None,
+    }
+    return page(request, "outkey/runs.html", context)
+
+
+def run_page(request: HttpRequest, record: int) -> HttpResponse:
+    """Show one run: how far it is, what it did, and what it left out and why."""
+    require(request, "view_run")
+    run = get_object_or_404(models.Run.objects.select_related("line"), pk=record)
+    left_out = DjangoRuns().left_out(str(run.pk), _LEFT_OUT)
+    context = {
+        "title": _("Run %s") % run.pk,
+        "run": run,
+        "running": run.state == RunState.RUNNING,
+        "cause": _cause(run.cause),
+        # Of a record that was left out, no value: not even what tells it apart.
+        "left_out": [(item.number, item.field, words(item.reason)) for item in left_out],
+        "more": max(0, Counts(**run.counts).failed - _LEFT_OUT),
+    }
+    return page(request, "outkey/run.html", context)
+
+
+@require_POST
+def start(request: HttpRequest, record: int) -> HttpResponse:
+    """Begin a run of a line as it is kept, and show the page of the run."""
+    require(request, "run_syncline")
+    line = get_object_or_404(models.SyncLine, pk=record)
+    runner, actor = sync_runner(installation(), person(request)), desk_for(request.user).actor
+    steps = runner.run(line.name, actor, dry_run="dry" in request.POST)
+    if not _free.acquire(blocking=False):
+        raise ConfigError(_("many runs are under way"), hint=_("Try again when one has ended."))
+    try:
+        begun = next(steps)
+        threading.Thread(target=_follow, args=(steps,), name="outkey-run", daemon=True).start()
+    except BaseException:
+        _free.release()
+        raise
+    return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[begun.id]))
+
+
+@require_POST
+def cancel(request: HttpRequest, record: int) -> HttpResponse:
+    """Let a run stop at its next page."""
+    require(request, "run_syncline")
+    run = get_object_or_404(models.Run, pk=record)
+    DjangoRuns().cancel(str(run.pk))
+    messages.success(request, _("The run is cancelled; what it has written stays."))
+    return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[run.pk]))
+
+
+def bars(runs: Sequence[models.Run]) -> list[Bar]:
+    """Return a bar for each of the newest runs, oldest first: what it brought and left out."""
+    charted = [(run, Counts(**run.counts)) for run in runs[:_CHARTED]]
+    highest = max((_total(counts) for _run, counts in charted), default=0) or 1
+    return [
+        Bar(
+            f"#{run.pk}",
+            **dict.fromkeys(("ok", "failed"), 0.0)
+            | {_kind(run): (_total(counts) - counts.failed) * 100 / highest},
+            refused=counts.failed * 100 / highest,
+            total=_total(counts),
+        )
+        for run, counts in reversed(charted)
+    ]
+
+
+def _kind(run: models.Run) -> str:
+    return "failed" if run.state == RunState.FAILED else "ok"
+
+
+def _total(counts: Counts) -> int:
+    return counts.created + counts.updated + counts.unchanged + counts.archived + counts.failed
+
+
+def _cause(cause: str) -> str:
+    """Return in words why a run ended; what an answer can mean has its words in the core."""
+    return pgettext("outkey", cause.replace("_", " ")) if cause in set(Cause) else words(cause)
+
+
+def _follow(steps: Iterator[Run]) -> None:
+    """Go through a run; how it ended is kept with it."""
+    try:
+        for _step in steps:
+            pass
+    except OutkeyError:
+        pass
+    except Exception as error:  # noqa: BLE001 - the next run takes this one for killed
+        # Only its name: what a driver or a library says may hold a value.
+        _logger.error("a run failed (%s)", type(error).__name__)  # noqa: TRY400
+    finally:
+        connections.close_all()
+        _free.release()
