@@ -450,6 +450,15 @@ def test_nothing_is_archived_where_a_record_may_only_be_out_of_sight(
     assert made.numbers() == ["1", "2"]
 
 
+def test_nothing_is_archived_where_a_404_told_the_end() -> None:
+    api = Api(people(1, 2, 3, 4))
+    made = desk(replace(PULL, gone=Gone.ARCHIVE), api)
+    made.run()
+    api.odd[len(api.asked) + 2] = Response(404)  # the second page is missing, this once
+    assert made.run().counts == Counts(unchanged=2)
+    assert made.run().counts == Counts(unchanged=4)
+
+
 def test_a_run_that_failed_archives_nothing() -> None:
     api = Api(people(1, 2, 3))
     made = desk(ARCHIVE, api)

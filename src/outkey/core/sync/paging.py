@@ -33,6 +33,7 @@ class Position:
     short: bool = False  # the last page had fewer
     milestone: str = ""  # an earlier `at`: who meets it again walks in a circle
     ended: bool = False
+    doubtful: bool = False  # a refusal after a full page was taken for the end
 
     def kept(self) -> dict[str, object]:
         """Return the position as a checkpoint keeps it."""

@@ -109,13 +109,13 @@ class Course(ABC):
     def _saw_everything(self) -> bool:
         """Tell whether a record that was not seen must be gone.
 
-        Not if some could not be read; and an API that shows nothing at all is more likely to
-        hide its records from us than to have none.
+        Not if some could not be read, or if a 404 told the end, which may be a passing fault; and
+        an API that shows nothing at all is more likely to hide its records than to have none.
         """
         run, sync = self.run, self._sync
         if run.dry_run or sync.gone is Gone.KEEP or sync.direction is Direction.PUSH:
             return False
-        is_partial = bool(run.since and sync.incremental.parameter)
+        is_partial = bool(run.since and sync.incremental.parameter) or self._position().doubtful
         return not is_partial and not run.counts.failed and _seen(run.counts) > 0
 
     def _position(self) -> Position:

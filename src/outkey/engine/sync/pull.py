@@ -80,7 +80,7 @@ class Pull(Course):
         """Return the records of a page, and the position behind it."""
         here, response = self._asked(position)
         if is_behind_the_end(self._sync, position, response.status):
-            return [], replace(position, ended=True)
+            return [], replace(position, ended=True, doubtful=not position.short)
         response.raise_for_cause()
         document = [] if response.status == 204 else read_json(response.body)
         records = [] if response.status == 204 else records_in(document, self._find_records)
