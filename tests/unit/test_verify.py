@@ -361,3 +361,18 @@ def test_a_fix_is_offered_only_for_what_is_kept_here(reference: str | None) -> N
     first = world.gateway.test("acme").suspicions[0]
     assert first.reason.id == "doubled-prefix"
     assert (first.fix is None) == (reference is not None)
+
+
+@pytest.mark.parametrize("answer", [Response(401), Response(304), ConnectionFailed()])
+def test_a_request_that_failed_is_shown_with_its_secrets_masked(
+    answer: Response | OutkeyError,
+) -> None:
+    report = trial_of(answer)
+    assert report.sent is not None
+    assert (report.sent.method, report.sent.url) == ("GET", "https://api.acme.example/")
+    assert ("Authorization", "Bearer ***", "authentication") in report.sent.headers
+
+
+def test_a_request_that_works_or_was_never_made_is_not_shown() -> None:
+    assert trial_of(Response(200), Response(401)).sent is None
+    assert trial_of(secrets={}).sent is None

@@ -26,6 +26,7 @@ from outkey.core.message import Peer, Response
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
+from outkey.engine.preview import Preview, preview
 from outkey.engine.scripts import signed
 
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes nothing
@@ -69,6 +70,7 @@ class Report:
     error: OutkeyError | None = None  # what was raised, where nothing came back
     suspicions: tuple[Suspicion, ...] = ()
     seen: dict[str, object] = field(default_factory=dict)
+    sent: Preview | None = None  # the request that failed, masked
 
     @property
     def code(self) -> str:
@@ -106,6 +108,7 @@ class Trial:
         self._status: int | None = None
         self._error: OutkeyError | None = None
         self._found: Diagnosis | None = None
+        self._sent_as: Preview | None = None
         self._started = sender.clock.monotonic()
 
     def run(self) -> Report:
@@ -138,6 +141,8 @@ class Trial:
             self._error = error
             now, met = self._sender.clock.now(), step == "request"
             self._found = diagnose_error(error, self._configuration, now=now, met=met)
+            if met:
+                self._show(call)
             yield self._failed(step, error.message)
         else:
             yield self._judged(call, response)
@@ -159,6 +164,7 @@ class Trial:
             error=self._error,
             suspicions=tuple(map(self._within_reach, found.suspicions)) if found else (),
             seen=self._seen,
+            sent=self._sent_as,
         )
 
     def _within_reach(self, suspicion: Suspicion) -> Suspicion:
@@ -210,10 +216,16 @@ class Trial:
                 secret=secret,
                 anonymous=self._anonymously(call) if response.status == 404 else None,
             )
-            if self._found is None:  # an answer that succeeded, where another was expected
-                self._found = Diagnosis(Cause.UNEXPECTED, "Check Accepted statuses and Test Path.")
-                return self._failed("request", f"answered {response.status}")
+        self._show(call)
+        if self._found is None:  # an answer that succeeded, where another was expected
+            self._found = Diagnosis(Cause.UNEXPECTED, "Check Accepted statuses and Test Path.")
+            return self._failed("request", f"answered {response.status}")
         return self._failed("request", f"answered {response.status}{self._quoted(response)}")
+
+    def _show(self, call: Call) -> None:
+        """Keep the request as it may be shown; a script may have failed meanwhile."""
+        with suppress(OutkeyError):
+            self._sent_as = preview(self._sender, call)
 
     def _learn(self, response: Response) -> None:
         challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))

@@ -118,6 +118,9 @@ def _say(report: Report) -> None:
         say(f"cause: {report.cause}{code}\nremedy: {report.remedy}")
         for number, suspicion in enumerate(report.suspicions, start=1):
             say_lines(*_lines(number, suspicion, report.configuration))
+        if report.sent:
+            headers = (("dim", f"      {name}: {value}") for name, value, _ in report.sent.headers)
+            say_lines(("dim", f"sent: {report.sent.method} {report.sent.url}"), *headers)
     say_findings((report.configuration, finding) for finding in _findings(report))
 
 
