@@ -80,10 +80,10 @@ def test_a_secret_is_tidied() -> None:
 
 
 def test_a_header_is_renamed_with_its_secret() -> None:
-    row = HeaderRow("X_Key", "", secret=True)
+    rows = (HeaderRow("X_Key", "", secret=True), HeaderRow("X-Tenant", "7", secret=False))
     fix = Fix("Rename it", (("headers[0].key", "X-Key"),))
-    world, desk = fixing(configuration(headers=(row,)), fix, **{"header:X_Key": "value"})
-    assert [row.key for row in desk.registry.get("acme").headers] == ["X-Key"]
+    world, desk = fixing(configuration(headers=rows), fix, **{"header:X_Key": "value"})
+    assert [row.key for row in desk.registry.get("acme").headers] == ["X-Key", "X-Tenant"]
     assert world.secrets.values["header:X-Key"] == "value"
 
 
