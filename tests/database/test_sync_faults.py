@@ -50,11 +50,14 @@ class Shop:
     def __init__(self, here: "Installation", runner: "SyncRunner", spar: Spar) -> None:
         self.here, self._runner, self.spar = here, runner, spar
 
-    def apply(self, style: str = "cursor", oauth2: str = "", **query: object) -> None:
+    def apply(
+        self, style: str = "cursor", oauth2: str = "", script: str = "", **query: object
+    ) -> None:
         asked = "".join(f', {name} = "{value}"' for name, value in query.items())
         text = document(self.spar, style, COUNT).replace(f'"{COUNT}"', f'"{COUNT}"{asked}')
         if oauth2:
             text = text.replace('token = "env:SHOP_TOKEN"', oauth2)
+        text = text.replace("[line.contacts]", f"{script}[line.contacts]", 1)
         desk = Desk(self.here.registry, self.here.secrets, self.here.audit, "tester")
         apply(desk, self.here.gateway.sender, parse_document(text), dry_run=False)
         self.spar.clear()
@@ -125,6 +128,27 @@ def test_a_page_that_is_refused_for_a_moment_is_asked_for_again(
     assert time.monotonic() - began >= times  # Retry-After is a second
     assert shop.pages() == ["0", "100", *["200"] * (times + 1), "300", "400"]
     assert shop.target() == source(COUNT)
+
+
+SIGNS = """script = '''
+def compute_auth_header(sync_line):
+    return {{"X-Script": "{version}"}}
+'''
+"""
+
+
+@ON_ONE
+def test_a_run_keeps_the_script_that_it_began_with(shop: Shop) -> None:
+    shop.apply(script=SIGNS.format(version="before"))
+    steps = shop.steps()
+    assert [next(steps).pages for _ in range(3)] == [0, 1, 2]
+    journal = list(shop.spar.journal)
+    shop.apply(script=SIGNS.format(version="after"))
+    *_, done = steps
+    signed = [dict(seen.headers)["X-Script"] for seen in [*journal, *shop.spar.journal]]
+    assert (done.state, signed) == (RunState.DONE, ["before"] * 5)
+    shop.run()
+    assert dict(shop.spar.journal[-1].headers)["X-Script"] == "after"
 
 
 def oauth2(spar: Spar, *, lifetime: int = 3600, leeway: int = 60) -> str:

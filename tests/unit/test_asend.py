@@ -275,6 +275,8 @@ async def test_a_token_that_fails_for_who_is_cancelled_is_still_a_cancellation(
     task = asyncio.create_task(gateway.asend("acme", "GET", "/"))
     await stage.reached(AUTH)
     await cancelled(task, stage, AUTH)
+    assert task.cancelled()
+    assert len(provider.asked) == 1
 
 
 @on_loop

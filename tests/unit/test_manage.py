@@ -17,6 +17,7 @@ from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.document import parse_document
 from outkey.core.errors import (
     AuditUnavailable,
+    BlockedByPolicy,
     ChainBroken,
     ConfigError,
     Sealed,
@@ -26,7 +27,8 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.message import Response, ResponseHeaders
-from outkey.core.reference import parse_reference
+from outkey.core.posture import parse_policy
+from outkey.core.reference import Reference, Store, parse_reference
 from outkey.core.secret import Secret
 from outkey.core.standing import Standing
 from outkey.engine.carry import Sender
@@ -199,6 +201,20 @@ def test_a_reference_is_set_for_the_address_of_now() -> None:
     office.desk.set_reference("acme", "token", reference)
     state = office.registry.get("acme").secrets["token"]
     assert (state.reference, state.origin) == (reference, "https://api.acme.example:443")
+
+
+def test_a_reference_that_the_policy_blocks_is_refused_and_the_old_one_stays() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    policy = parse_policy('[production]\nblocking = ["P-key-as-reference"]')
+    desk = Desk(office.registry, office.secrets, office.audit, "tester", lambda: policy)
+    noted = len(office.audit.events)
+    with pytest.raises(BlockedByPolicy):
+        desk.set_reference("acme", "token", parse_reference("env:sk_live_51H8abc", field="token"))
+    assert office.registry.get("acme").secrets["token"].reference == Reference(
+        Store.ENV, "ACME_TOKEN"
+    )
+    assert len(office.audit.events) == noted
 
 
 @pytest.mark.parametrize("field", ["token", "password", "client_key", "header:X-API-Key"])

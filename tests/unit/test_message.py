@@ -1,6 +1,8 @@
+import time
+
 import pytest
 
-from outkey.core.message import Request, Response, ResponseHeaders
+from outkey.core.message import Request, Response, ResponseHeaders, http_date
 from outkey.core.origin import Origin
 
 HEADERS = ResponseHeaders((("Set-Cookie", "a=1"), ("set-cookie", "b=2"), ("Date", "now")))
@@ -47,3 +49,19 @@ def test_the_authority_names_the_port_only_where_it_is_not_the_schemes_own(
     origin: Origin, authority: str
 ) -> None:
     assert origin.authority == authority
+
+
+@pytest.mark.parametrize("zone", ["GMT", "+0000", "-0000", ""])
+def test_a_date_in_a_header_is_meant_in_utc_where_it_names_no_zone(
+    zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    assert http_date(f"Sun, 06 Nov 1994 08:49:37 {zone}".strip()) == 784111777
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("text", ["", "soon", "Mon, 01 Jan 99999 00:00:00 GMT"])
+def test_what_is_no_date_means_no_moment(text: str) -> None:
+    assert http_date(text) is None

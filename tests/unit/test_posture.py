@@ -416,6 +416,14 @@ def test_a_token_that_names_its_end_is_not_endless() -> None:
     assert world.ids() == [("acme", "P-no-expiry")]
 
 
+def test_a_token_that_ends_soon_by_its_own_words_is_told() -> None:
+    world = World(referring(token_expires_on=None))
+    verified(world)
+    claims = urlsafe_b64encode(json.dumps({"exp": NOW + 3 * DAY}).encode()).decode()
+    world.secrets.values["token"] = f"h.{claims}.s"
+    assert world.ids() == [("acme", "P-token-ends")]
+
+
 def test_a_sealed_installation_opens_nothing_and_verifies_nothing() -> None:
     world = World(referring("a"), referring("b"))
     world.secrets.values["token"] = "hunter2"

@@ -165,6 +165,22 @@ def test_requests_belong_to_the_line() -> None:
     }
 
 
+def test_a_run_keeps_the_script_that_it_began_with() -> None:
+    made = desk(answers=Api(people(1, 2, 3)))
+    registry = made.world.ports.configurations
+    signs = "def compute_auth_header(sync_line): return {}  # version %d"
+    for version in (1, 2):
+        configured = replace(registry.get("acme"), script=signs % version, script_enabled=True)
+        registry.replace(configured)  # type: ignore[attr-defined]
+        if version == 1:
+            steps = made.runner.run("contacts", "ada")
+            next(steps), next(steps)
+    *_, last = steps
+    made.run()
+    used = [call.source[-1] for call in made.world.scripts.calls]
+    assert (last.state, used) == (RunState.DONE, ["1", "1", "2", "2"])
+
+
 def test_values_are_mapped_and_looked_up_once_for_a_page() -> None:
     rows = (
         *ROWS,

@@ -27,7 +27,7 @@ from outkey.core.headers import check_name, check_value, looks_like_credential, 
 from outkey.core.message import TlsSettings
 from outkey.core.origin import Location, Origin, parse_base_url, parse_endpoint
 from outkey.core.reference import Reference, is_reference
-from outkey.core.script import asks_for_secret
+from outkey.core.script import SEAL, asks_for_secret
 from outkey.core.sync.line import Sync
 
 
@@ -171,6 +171,14 @@ class Configuration:
     def uses_oauth2(self) -> bool:
         """Whether tokens are got from a Token URL."""
         return self.sends_token and self.token_source is TokenSource.OAUTH2
+
+    def with_script_of(self, earlier: "Configuration") -> "Configuration":
+        """Return this configuration with an earlier one's script, and what vouches for that."""
+        secrets = {name: state for name, state in self.secrets.items() if name != SEAL}
+        secrets |= {name: state for name, state in earlier.secrets.items() if name == SEAL}
+        return replace(
+            self, script=earlier.script, script_enabled=earlier.script_enabled, secrets=secrets
+        )
 
     @property
     def sends_credentials(self) -> bool:

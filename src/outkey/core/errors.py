@@ -25,6 +25,7 @@
     │   ├── EgressDenied       ├── RedirectBlocked
     │   ├── RateLimited        ├── TlsBelowFloor
     │   ├── Paused                 refused too often to be tried again
+    │   ├── BlockedByPolicy        a weakness that the operator does not allow
     │   └── AuthenticationRequired the rule on None
     └── HostError              our storage, key or audit
         ├── StorageUnavailable     the database does not answer or is locked
@@ -382,6 +383,13 @@ class TlsBelowFloor(PolicyError):
 
     code = cause = Cause.TLS
     default_hint = "Have the server updated; TLS 1.2 is the lowest version outkey speaks."
+
+
+class BlockedByPolicy(PolicyError):
+    """The operator's policy does not allow this configuration."""
+
+    code = "policy"
+    cause = Cause.CONFIGURATION
 
 
 class AuthenticationRequired(PolicyError):

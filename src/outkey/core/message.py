@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -11,6 +13,18 @@ from outkey.core.origin import Origin
 from outkey.core.secret import Secret
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})  # RFC 9110 §9.2.2
+
+
+def http_date(text: str) -> float | None:
+    """Return the moment that a date in a header means (RFC 9110 §5.6.7), or None where it is none.
+
+    One without a zone, or with the unknown zone -0000, is meant in UTC.
+    """
+    try:
+        found = parsedate_to_datetime(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 class Source(StrEnum):

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from outkey.core.checks import WARN_DAYS, Finding, Level
 from outkey.core.choices import AuthenticationType, Environment, Network, NoAuthReason
 from outkey.core.config import Configuration, SecretState
-from outkey.core.errors import Cause, ConfigError, PolicyError
+from outkey.core.errors import BlockedByPolicy, ConfigError
 from outkey.core.headers import looks_like_credential
 from outkey.core.reference import Reference, Store
 from outkey.core.script import SEAL
@@ -31,13 +31,6 @@ _KEY_ITSELF = re.compile(
     r"(sk|pk|rk)_(live|test)_|gh[opsu]_|github_pat_|glpat|xox[abp]|AKIA[0-9A-Z]{16}|eyJ"
     r"|(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9]{20,}\Z"
 )
-
-
-class BlockedByPolicy(PolicyError):
-    """The operator's policy does not allow this configuration."""
-
-    code = "policy"
-    cause = Cause.CONFIGURATION
 
 
 class Area(StrEnum):
@@ -78,6 +71,7 @@ class Subject:
     failed: bool = False  # the newest sends, one after the other
     shared: Mapping[str, str] = field(default_factory=dict)  # who has the same value, by field
     endless: bool = False  # an entered token of which nobody says when it ends
+    token_ends: date | None = None  # as the token itself says
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +266,7 @@ def _old_secrets(subject: Subject) -> Iterator[Place]:
 
 
 def _token_ends(subject: Subject) -> list[Place]:
-    ends = subject.standing.expires_on if subject.standing else None
+    ends = subject.token_ends or (subject.standing.expires_on if subject.standing else None)
     if ends is None:
         return []
     left = (ends - datetime.fromtimestamp(subject.now, UTC).date()).days

@@ -9,6 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from secrets import token_bytes
 
 from outkey.core.audit import Tag
@@ -167,7 +168,7 @@ class _Opened:
         self._key = token_bytes(32)
         self._owners: defaultdict[bytes, list[str]] = defaultdict(list)
         self._prints: dict[tuple[str, str], bytes] = {}
-        self._endless: set[str] = set()
+        self._ends: dict[str, date | None] = {}  # of entered tokens that say so themselves
 
     def look(self, configuration: Configuration, secrets: Secrets) -> None:
         """Open the secrets of a configuration; what does not open is another check's business."""
@@ -184,7 +185,9 @@ class _Opened:
             if others:
                 more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
                 shared[field] = ", ".join(others[:_NAMED]) + more
-        return replace(subject_of(configuration), shared=shared, endless=name in self._endless)
+        ends = self._ends.get(name)
+        endless = name in self._ends and ends is None
+        return replace(subject_of(configuration), shared=shared, endless=endless, token_ends=ends)
 
     def _note(self, configuration: Configuration, field: str, secret: Secret) -> None:
         if not secret:
@@ -193,5 +196,7 @@ class _Opened:
         self._owners[found].append(configuration.name)
         self._prints[configuration.name, field] = found
         entered = field == "token" and configuration.sends_token and not configuration.uses_oauth2
-        if entered and configuration.token_expires_on is None and expiry_of(secret) is None:
-            self._endless.add(configuration.name)
+        if entered and configuration.token_expires_on is None:
+            end = expiry_of(secret)
+            day = None if end is None else datetime.fromtimestamp(end, UTC).date()
+            self._ends[configuration.name] = day

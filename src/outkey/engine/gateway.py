@@ -119,11 +119,12 @@ class Gateway:
         data: Data = None,
         headers: Mapping[str, str | Secret] | None = None,
         line: str = "",
+        begun_with: Configuration | None = None,
     ) -> Response:
         """Send one request and return the response whatever its status.
 
         Raises when nothing was sent or nothing came back. `line` names the sync line that the
-        request belongs to.
+        request belongs to, and `begun_with` the configuration whose script its run began with.
         """
         call = self._call(
             configuration,
@@ -134,6 +135,7 @@ class Gateway:
             data=data,
             headers=headers,
             line=line,
+            begun_with=begun_with,
         )
         return drive(exchange(self.sender, call), self._world)
 
@@ -320,10 +322,13 @@ class Gateway:
         data: Data,
         headers: Mapping[str, str | Secret] | None,
         line: str = "",
+        begun_with: Configuration | None = None,
     ) -> Call:
         if line and self._configurations.line(line).configuration != configuration:
             raise ConfigError("the sync line belongs to another configuration", field="line")
         found = self._configurations.get(configuration)
+        if begun_with is not None:
+            found = found.with_script_of(begun_with)
         body, content_type = encode_body(json, data)
         return Call(
             configuration=found,

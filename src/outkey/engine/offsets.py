@@ -1,8 +1,6 @@
 """How far other people's clocks are from ours, learned from the Date header of their answers."""
 
-from email.utils import parsedate_to_datetime
-
-from outkey.core.message import Response
+from outkey.core.message import Response, http_date
 from outkey.core.origin import Origin
 from outkey.ports import Clock
 
@@ -46,8 +44,4 @@ def moment_of(response: Response) -> float | None:
     """Return when an answer says that it was made; one from a cache says nothing of now."""
     if response.headers.get("Age", "0").strip() != "0":
         return None
-    try:
-        moment: float = parsedate_to_datetime(response.headers.get("Date")).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return moment
+    return http_date(response.headers.get("Date"))

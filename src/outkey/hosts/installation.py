@@ -23,6 +23,7 @@ from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.posture import Policy
 from outkey.engine.gateway import Asynchronous, Gateway, Ports
+from outkey.engine.manage import Desk
 from outkey.ports import AuditRows, Paces, Processes, Registry, TokenRows
 
 
@@ -39,6 +40,10 @@ class Installation:
     checkpoints: CheckpointFile
     gateway: Gateway
     policy: Callable[[], Policy]  # read anew each time, since an operator may change it
+
+    def desk(self, actor: str) -> Desk:
+        """Return what somebody changes things with, under the operator's policy."""
+        return Desk(self.registry, self.secrets, self.audit, actor, self.policy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ clues with a weight (`answers`, `entered`, `failures`); the reasons they speak f
 """
 
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 
 from outkey.core.assembly import SecretOpener
 from outkey.core.config import Configuration
@@ -21,7 +20,7 @@ from outkey.core.diagnosis.reasons import FIXES, REASONS, REMEDIES, Reason
 from outkey.core.diagnosis.success import clues_in_success
 from outkey.core.diagnosis.words import shortened, words_of
 from outkey.core.errors import Cause, OutkeyError
-from outkey.core.message import Response
+from outkey.core.message import Response, http_date
 
 __all__ = [
     "FIXES",
@@ -126,8 +125,5 @@ def retry_after(response: Response, *, now: float) -> float | None:
     text = response.headers.get("Retry-After").strip()
     if text.isascii() and text.isdigit():
         return float(text[:10])  # ten digits are three centuries
-    try:
-        until: float = parsedate_to_datetime(text).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return until - now if until > now else 0.0
+    until = http_date(text)
+    return None if until is None else max(until - now, 0.0)

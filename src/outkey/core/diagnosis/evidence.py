@@ -5,7 +5,6 @@ Remote text is read here but never handed on: an evidence holds words of ours, n
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cached_property
 
 from outkey.core.assembly import SecretOpener
@@ -15,7 +14,7 @@ from outkey.core.config import Configuration
 from outkey.core.diagnosis.reasons import FIXES, REASONS, Reason
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.jwt import Claims, claims_of
-from outkey.core.message import Response
+from outkey.core.message import Response, http_date
 
 BODY_READ = 16 * 1024
 SKEW_SECONDS = 60
@@ -165,11 +164,8 @@ class Evidence:
     @property
     def skew(self) -> float:
         """How far the answer's clock is ahead of ours; 0 where it says nothing."""
-        try:
-            date = parsedate_to_datetime(self.headers.get("date", ""))
-            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.now
-        except (ValueError, TypeError, OverflowError):
-            return 0.0
+        theirs = http_date(self.headers.get("date", ""))
+        return 0.0 if theirs is None else theirs - self.now
 
     @cached_property
     def claims(self) -> Claims | None:

@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from urllib.parse import parse_qsl
 
 from outkey.core.errors import OutkeyError, RedirectBlocked, TokenEndpointFailed, frameless
-from outkey.core.message import Response
+from outkey.core.message import Response, http_date
 from outkey.core.secret import Secret
 
 MAX_ANSWER = 1024 * 1024
@@ -284,11 +283,7 @@ def _moment(value: object) -> float | None:
 
 def _their_time(response: Response) -> float | None:
     """Return the time by the provider's clock, which is the one its moments are meant by."""
-    try:
-        date = parsedate_to_datetime(response.headers.get("Date"))
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None
+    return http_date(response.headers.get("Date"))
 
 
 def _scope(value: object, secrets: list[Secret]) -> str:

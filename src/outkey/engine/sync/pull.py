@@ -106,6 +106,7 @@ class Pull(Course):
             params=params,
             json=self._body(position),
             line=line.name,
+            begun_with=self._plan.configuration,
         )
         return here, response
 

@@ -68,7 +68,13 @@ class Push(Course):
             # The same after a kill, so that an API that knows the header creates no second one.
             headers["Idempotency-Key"] = f"{self.run.id}-{quote(record.id, safe='')}"
         response = self._ports.gateway.send(
-            line.configuration, line.method, path, json=body, headers=headers, line=line.name
+            line.configuration,
+            line.method,
+            path,
+            json=body,
+            headers=headers,
+            line=line.name,
+            begun_with=self._plan.configuration,
         )
         if not is_about_what_was_asked(response.status):
             response.raise_for_cause()

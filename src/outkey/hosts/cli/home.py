@@ -26,9 +26,7 @@ def installation() -> "Installation":
 
 def desk_of(here: "Installation") -> "Desk":
     """Return the desk of whoever runs the command."""
-    from outkey.engine.manage import Desk  # noqa: PLC0415
-
-    return Desk(here.registry, here.secrets, here.audit, f"cli:{_who()}", here.policy)
+    return here.desk(f"cli:{_who()}")
 
 
 def _who() -> str:

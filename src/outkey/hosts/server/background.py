@@ -18,7 +18,6 @@ from outkey.core.errors import ConfigError
 from outkey.core.origin import Location, parse_endpoint
 from outkey.core.secret import Secret
 from outkey.engine.drive import World, drive
-from outkey.engine.manage import Desk
 from outkey.engine.watch import Watch, prune_expired, verify_due
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.watchbook import WATCH, DjangoWatchbook
@@ -50,7 +49,7 @@ class Background:
         self._verify_hours = number(environment, "OUTKEY_VERIFY_HOURS", 24)
         self._book, self._holder = DjangoWatchbook(), token_hex(16)
         self._watch = Watch(self._book, here.registry, messengers(here, environment), self._clock)
-        self._desk = Desk(here.registry, here.secrets, here.audit, ACTOR)
+        self._desk = here.desk(ACTOR)
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 

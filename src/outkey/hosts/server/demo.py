@@ -2,7 +2,7 @@
 
 from outkey.core.document import parse_document
 from outkey.core.secret import Secret
-from outkey.engine.manage import Desk, apply
+from outkey.engine.manage import apply
 from outkey.hosts.installation import Installation
 
 # Everything is aimed at the sparring provider, whose credentials are made up and public.
@@ -130,7 +130,7 @@ _SECRETS = {
 
 def add_samples(here: Installation, url: str) -> None:
     """Create or update the samples, aimed at the sparring provider at this address."""
-    desk = Desk(here.registry, here.secrets, here.audit, "demo")
+    desk = here.desk("demo")
     place = f'"]\nbase_url = "{url}"\nenvironment = "test"\nnetwork = "internal"\n'
     placed = _DOCUMENT.replace('"]\n', place).replace("SPAR/", f"{url}/")
     document = parse_document(placed + _LINES)

@@ -30,7 +30,7 @@ def installation() -> Installation:
 def desk_for(user: AbstractBaseUser | AnonymousUser) -> Desk:
     """Return the desk of a person; what they do is recorded under their name."""
     here = installation()
-    return Desk(here.registry, here.secrets, here.audit, f"web:{user.get_username()}", here.policy)
+    return here.desk(f"web:{user.get_username()}")
 
 
 def require(request: HttpRequest, *permissions: str) -> None:
