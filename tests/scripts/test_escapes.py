@@ -15,6 +15,7 @@ import pytest
 
 from outkey.adapters.scripts_locked import LockedScripts, nursery
 from outkey.core.errors import OutkeyError
+from outkey.core.script import FUNCTION, TRANSFORM
 from scripts.attacks import ATTACKS, script_of
 from scripts.conftest import VERSIONS, body_of, call_of, pid_of, python_of, zygote_of
 
@@ -47,7 +48,7 @@ class Assets:
         with pytest.raises(BlockingIOError):
             self.listener.accept()
 
-    def attack(self, name: str) -> str:
+    def attack(self, name: str, function: str = FUNCTION) -> str:
         """Return all that came back from one attack, also what it had put into Base64."""
         facts = {
             "file": self.file,
@@ -58,8 +59,14 @@ class Assets:
             "other": pid_of(self.scripts, "other"),
             "port": self.listener.getsockname()[1],
         }
-        call = call_of(script_of(name, **facts), secret=f"own-{name}", place=name)
-        told = ""
+        source, told = script_of(name, function, **facts), ""
+        if function == TRANSFORM:
+            for made in self.scripts.transform(name, source, [{"id": 1}, {"id": 2}]):
+                told += repr(made)
+                if isinstance(made, dict):
+                    told += base64.b64decode(str(made.get("Found", ""))).decode(errors="replace")
+            return told
+        call = call_of(source, secret=f"own-{name}", place=name)
         for _ in range(2):
             try:
                 pairs = self.scripts.run(call)
@@ -109,12 +116,21 @@ def test_there_are_enough_attacks() -> None:
     assert len(ATTACKS) >= 60
 
 
+@pytest.mark.parametrize("function", [FUNCTION, TRANSFORM])
 @pytest.mark.parametrize("name", ATTACKS)
-def test_no_asset_is_reached(assets: Assets, name: str) -> None:
-    told = assets.attack(name)
+def test_no_asset_is_reached(assets: Assets, name: str, function: str) -> None:
+    told = assets.attack(name, function)
     assert told
     assert assets.seen_in(told) == []
     assets.check_health()
+
+
+def test_whoever_forges_an_answer_cheats_only_himself(assets: Assets) -> None:
+    """One forged answer is taken for his own; what comes after it is out of turn."""
+    for name in ("forgery: forged second frame", "forgery: forged odd pairs"):
+        told = assets.attack(name)
+        assert "Forged yes" in told or "out of turn" in told
+        assert "raised" not in told
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_a_worker_that_is_not_locked_is_told_nothing(said: bytes | None) -> None
         else:
             theirs.send(said)
         with pytest.raises(ScriptFailed, match="scripts cannot run on this machine"):
-            worker.run([call_of()])
+            worker.run([call_of()], Worker.given)
         assert theirs.recv(4096) == b""
         assert stand_in.wait(5) == -signal.SIGKILL
     theirs.close()

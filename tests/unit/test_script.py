@@ -25,6 +25,7 @@ from outkey.core.script import (
     asks_for_secret,
     check_imports,
     check_script,
+    check_transform,
     examples,
     fingerprint,
     headers_of,
@@ -98,6 +99,29 @@ def test_what_is_wrong_with_a_script_is_said_without_its_text() -> None:
     with pytest.raises(ConfigError) as caught:
         check_script("password = 'hunter2hunter2' !")
     assert "hunter2" not in str(caught.value) + str(caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def transform(record)\n    pass", "line 1: this is not Python"),
+        (SCRIPT, "has no function transform"),
+        ("async def transform(record): pass", "line 1: transform must be a plain function"),
+        ("x = 1\ndef transform(a, b): pass", "line 2: transform must take one parameter"),
+        ("import requests\ndef transform(record): pass", "line 1: requests cannot be imported"),
+        ("def transform(record): pass\n#" + "x" * 65536, "longer than 64 KiB"),
+    ],
+)
+def test_a_line_s_script_that_could_not_run_is_refused_with_its_line(
+    source: str, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        check_transform(source)
+    assert caught.value.field == "script"
+
+
+def test_a_line_s_script_needs_one_function_of_one_record() -> None:
+    check_transform("import decimal\ndef transform(record):\n    return record\n")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""Signing scripts as data: what one is given, what it may return, and the check before it is kept.
+"""Scripts as data: what one is given, what it may return, and the check before it is kept.
 
-Nothing here runs a script. A script may hold its own examples: a list of literals named GOLDEN,
-each with a made-up secret, fixed inputs and the headers that they must give.
+Nothing here runs a script. A configuration's signs requests and may hold its own examples: a list
+of literals named GOLDEN, each with a made-up secret, fixed inputs and the headers that they must
+give. A sync line's transforms records.
 """
 
 import ast
@@ -16,10 +17,11 @@ from outkey.core.headers import MAX_HEADERS, check_name, check_value, of_connect
 from outkey.core.message import Header, Source
 from outkey.core.secret import Secret
 
-FUNCTION = "compute_auth_header"
+FUNCTION, TRANSFORM = "compute_auth_header", "transform"  # what signs, and what changes a record
 SEAL = "script"  # the name of the secret that vouches for a stored script
 MAX_SOURCE = 64 * 1024
 MAX_BODY = 16 * 1024 * 1024
+MAX_RECORD = 256 * 1024
 # As in adapters/scripts_locked/preload.py, which is loaded alone and cannot import this.
 _MODULES = """
 base64 binascii bisect calendar collections collections.abc contextlib copy dataclasses datetime
@@ -49,18 +51,19 @@ class ScriptCall:
 
     place: str  # whose script it is: two places never share a process
     source: str = field(repr=False)
-    secret: Secret | None
-    name: str  # the sync line's
-    configuration: str
-    base_url: str
-    username: str
-    method: str
-    url: str
-    path: str
-    query: str
+    secret: Secret | None = None
+    name: str = ""  # the sync line's
+    configuration: str = ""
+    base_url: str = ""
+    username: str = ""
+    method: str = ""
+    url: str = ""
+    path: str = ""
+    query: str = ""
     body: bytes = field(default=b"", repr=False)
     at: float | None = None
     shift: int = 0  # seconds that the API's clock is ahead, where its clock counts
+    function: str = FUNCTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +92,28 @@ def fingerprint(source: str) -> str:
 @lru_cache(maxsize=256)
 def check_script(source: str) -> None:
     """Refuse a script that could not be run, with the line that is wrong."""
+    _check_function(source, FUNCTION, "sync_line")
+    list(examples(source))
+
+
+def check_transform(source: str) -> None:
+    """Refuse a sync line's script that could not be run, with the line that is wrong."""
+    _check_function(source, TRANSFORM, "record")
+    check_imports(source)
+
+
+def _check_function(source: str, name: str, parameter: str) -> None:
     if len(source.encode(errors="surrogatepass")) > MAX_SOURCE:
         raise _refused("is longer than 64 KiB")
-    tree = _parsed(source)
-    found = [n for n in tree.body if getattr(n, "name", "") == FUNCTION]
+    found = [node for node in _parsed(source).body if getattr(node, "name", "") == name]
     if not found:
-        raise _refused(f"has no function {FUNCTION}", hint=f"Write: def {FUNCTION}(sync_line): …")
+        raise _refused(f"has no function {name}", hint=f"Write: def {name}({parameter}): …")
     function = found[-1]
     if not isinstance(function, ast.FunctionDef):
-        raise _refused(f"line {function.lineno}: {FUNCTION} must be a plain function, not async")
+        raise _refused(f"line {function.lineno}: {name} must be a plain function, not async")
     arguments = function.args
     if len(arguments.posonlyargs + arguments.args) != 1 or arguments.kwonlyargs:
-        raise _refused(f"line {function.lineno}: {FUNCTION} must take one parameter")
-    list(examples(source))
+        raise _refused(f"line {function.lineno}: {name} must take one parameter")
 
 
 def check_imports(source: str) -> None:
@@ -199,15 +211,8 @@ def _example(node: ast.stmt, item: object) -> Example:
         moment, data = float(at), body.encode() if isinstance(body, str) else body
     except (OverflowError, UnicodeEncodeError):
         raise _golden(node, "has a number or a text that is no moment and no body") from None
-    return Example(
-        texts["secret"],
-        moment,
-        texts["name"],
-        texts["method"] or "GET",
-        texts["url"] or "https://api.example/",
-        data,
-        expect,
-    )
+    method, url = texts["method"] or "GET", texts["url"] or "https://api.example/"
+    return Example(texts["secret"], moment, texts["name"], method, url, data, expect)
 
 
 def _golden(node: ast.stmt, reason: str) -> ConfigError:

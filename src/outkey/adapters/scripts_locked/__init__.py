@@ -1,4 +1,4 @@
-"""Administrators' signing scripts, each in a process of its own that the kernel has locked.
+"""Administrators' scripts, each in a process of its own that the kernel has locked.
 
 Two sides that never share memory. The application's side: `pool.py` (who gets which worker),
 `link.py` (one worker: frames and their limits), `nursery.py` (the process that workers come from).

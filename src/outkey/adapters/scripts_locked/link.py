@@ -10,13 +10,22 @@ import os
 import signal
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from outkey.adapters.scripts_locked.nursery import Born, unavailable
-from outkey.core.errors import HeaderFormatError, OutkeyError, ScriptFailed, SecretMissing
-from outkey.core.script import IMPORT_HINT, MAX_BODY, ScriptCall
+from outkey.core.errors import (
+    HeaderFormatError,
+    OutkeyError,
+    ScriptFailed,
+    SecretMissing,
+    SyncFailed,
+)
+from outkey.core.script import IMPORT_HINT, MAX_BODY, MAX_RECORD, ScriptCall
 from outkey.core.secret import Secret
+from outkey.core.sync.answer import Record, read_json
+from outkey.core.sync.mapping import Unmapped
 
 _MOST_CALLS = 10_000
 _MOST_BUSY = 20.0  # seconds; a worker's own limit of processor time is never met by honest scripts
@@ -24,6 +33,7 @@ _START_SECONDS = 5.0
 _FIRST, _CHUNK, _TAG, _TEXTS = 4096, 65536, 8, 9  # as in worker.py
 _HEAD = struct.Struct("<8sII")
 _LARGEST_ANSWER = _TAG + 65536
+_LARGEST_RECORD = 2 * MAX_RECORD  # of what is read of it; the rest of a message's answers follow
 
 _TYPES = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)} | {
     "NoneType": type(None),
@@ -40,6 +50,8 @@ _WRONG = {
 }
 Pairs = tuple[tuple[str, Secret], ...]
 Given = Pairs | OutkeyError
+Made = Record | Unmapped | None
+Read = TypeVar("Read")
 ENDED = "the script ended its process"
 _ODD = "the script answered out of turn"
 _RETURN = 'Write: return {"X-Name": "text"}'
@@ -60,6 +72,18 @@ class WorkerGone(Exception):
     """The worker had ended before it was asked."""
 
 
+class Unanswered(ScriptFailed):
+    """The script gave no answer; the word is what is said of a record that it should change."""
+
+    word = "script_error"
+
+
+class TookTooLong(Unanswered):
+    """The script took longer than it may."""
+
+    word = "script_timeout"
+
+
 class Worker:
     """A locked process with one script and one secret."""
 
@@ -71,6 +95,7 @@ class Worker:
         self._tags: list[bytes] = []
         self._calls, self._busy = 0, 0.0
         self._source, self._secret, self._shift = call.source, call.secret, call.shift
+        self._function = call.function
         self._lines = call.source.count("\n") + 1
         self._is_loaded = False
         self._alive = True
@@ -84,10 +109,11 @@ class Worker:
     def serves(self, call: ScriptCall) -> bool:
         """Tell whether it has the script and the secret of a call."""
         same = self._source == call.source and self._shift == call.shift
+        same = same and self._function == call.function
         return same and (self._secret is call.secret or self._secret == call.secret)
 
-    def run(self, calls: Sequence[ScriptCall]) -> list[Given]:
-        """Return what the script gives for each call, in one round trip."""
+    def run(self, calls: Sequence[ScriptCall], read: "Callable[[Worker, str], Read]") -> list[Read]:
+        """Return what is read from the answer to each call, in one round trip."""
         text, bodies = _frame(calls)
         if not self._is_loaded:
             self._load(calls[0])
@@ -95,7 +121,7 @@ class Worker:
         answers = self._ask(text, bodies, len(calls))
         self._calls += len(calls)
         self._busy += time.monotonic() - started
-        return list(map(self._given, answers))
+        return [read(self, answer) for answer in answers]
 
     def kill(self) -> None:
         """End it, by a pidfd that can mean no other process."""
@@ -125,7 +151,8 @@ class Worker:
             raise unavailable(said[1:].decode(errors="replace") or "a worker cannot be locked")
         self._channel.settimeout(self._limit)
         secret = None if call.secret is None else call.secret.reveal()
-        (answer,) = self._ask(json.dumps((call.source, secret, call.at, call.shift)))
+        opening = call.source, secret, call.at, call.shift, call.function
+        (answer,) = self._ask(json.dumps(opening))
         if answer != "K":
             self.kill()
             raise self._reason(answer)
@@ -138,7 +165,7 @@ class Worker:
         try:
             self._send(head + data + body)
         except TimeoutError:
-            raise self._lost(self._too_long()) from None
+            raise self._too_long() from None
         except OSError:
             self._lost(ENDED)
             raise WorkerGone from None
@@ -156,11 +183,29 @@ class Worker:
         return answers
 
     def _receive(self, tag: bytes) -> str:
+        """Return the next message, and with it those that it goes on in."""
+        said = self._message(tag)
+        return self._whole(said, tag) if said[-1] == "\0" else said
+
+    def _whole(self, said: str, tag: bytes) -> str:
+        end = time.monotonic() + self._limit
+        while said[-1] == "\0":
+            left = end - time.monotonic()
+            if left <= 0:
+                raise self._too_long()
+            if len(said) > _LARGEST_RECORD:
+                raise self._lost(_ODD)
+            self._channel.settimeout(left)
+            said = said[:-1] + self._message(tag)
+        self._channel.settimeout(self._limit)
+        return said
+
+    def _message(self, tag: bytes) -> str:
         """Return the next message without the tag, which nobody can know before."""
         try:
             size = self._channel.recv_into(self._buffer)
         except TimeoutError:
-            raise self._lost(self._too_long()) from None
+            raise self._too_long() from None
         except OSError:
             size = 0
         if size == 0:
@@ -190,7 +235,8 @@ class Worker:
             if time.monotonic() > end:
                 raise TimeoutError
 
-    def _given(self, answer: str) -> Given:
+    def given(self, answer: str) -> Given:
+        """Read the headers of a request, or the reason for none."""
         if answer[:1] != "K":
             return self._reason(answer)
         texts = answer[1:].split("\n") if answer != "K" else []
@@ -201,37 +247,56 @@ class Worker:
         each = iter(texts)
         return tuple(zip(each, map(Secret, each), strict=True))
 
+    def made(self, answer: str) -> Made:
+        """Read the record that was made of one, None to leave it out, or the reason for none."""
+        if (raised := self._exception(answer)) is not None:
+            kind, line = raised
+            where = f"script:{line}" if line else "script"
+            return Unmapped(f"{where} {kind.__name__}", Unanswered.word)
+        if answer[:1] not in {"K", "R"}:
+            return Unmapped("script", self._lost(_ODD).word)
+        with suppress(SyncFailed):
+            record = read_json(answer[1:].encode())
+            if record is None or isinstance(record, dict):
+                return record
+        return Unmapped("script", "script_result")
+
     def _reason(self, answer: str) -> OutkeyError:
         """Return the error for an answer; nothing of the script's own text is in it."""
         kind, rest = answer[:1], answer[1:]
-        if kind == "E":
-            return self._raised(*rest.partition(" ")[::2])
+        if (raised := self._exception(answer)) is not None:
+            return _raised(*raised)
         if kind == "H" and rest[:1] in _WRONG and (rest[1:] in _TYPES or not rest[1:]):
             return _no_headers(rest[:1], rest[1:])
         if answer == "S" and self._secret is None:
             return SecretMissing(field="secret_key")
         if answer == "N":
-            return ScriptFailed("the script has no function compute_auth_header")
+            return ScriptFailed(f"the script has no function {self._function}")
         return self._lost(_ODD)
 
-    def _raised(self, name: str, digits: str) -> ScriptFailed:
-        kind = _TYPES.get(name)
+    def _exception(self, answer: str) -> tuple[type[BaseException], int] | None:
+        """Return what the script raised, and in which line; a name must be one of Python's own."""
+        name, _, digits = answer[1:].partition(" ") if answer[:1] == "E" else ("", "", "")
+        kind = _TYPES.get(name, object)
         line = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 8 else -1
-        if kind is None or not issubclass(kind, BaseException) or not 0 <= line <= self._lines:
-            return self._lost(_ODD)
-        where = f" in line {line}" if line else ""
-        if kind is MemoryError:
-            return ScriptFailed(f"the script used more memory than it may{where}")
-        hint = IMPORT_HINT if issubclass(kind, ImportError) else None
-        return ScriptFailed(f"the script raised {name}{where}", hint=hint)
+        is_known = issubclass(kind, BaseException) and 0 <= line <= self._lines
+        return (kind, line) if is_known else None
 
-    def _too_long(self) -> str:
-        return f"the script took longer than {self._limit * 1000:.0f} ms"
+    def _too_long(self) -> Unanswered:
+        return self._lost(f"the script took longer than {self._limit * 1000:.0f} ms", TookTooLong)
 
-    def _lost(self, reason: str) -> ScriptFailed:
+    def _lost(self, reason: str, kind: type[Unanswered] = Unanswered) -> Unanswered:
         self.is_lost = True
         self.kill()
-        return ScriptFailed(reason)
+        return kind(reason)
+
+
+def _raised(kind: type[BaseException], line: int) -> ScriptFailed:
+    where = f" in line {line}" if line else ""
+    if kind is MemoryError:
+        return ScriptFailed(f"the script used more memory than it may{where}")
+    hint = IMPORT_HINT if issubclass(kind, ImportError) else None
+    return ScriptFailed(f"the script raised {kind.__name__}{where}", hint=hint)
 
 
 def _no_headers(letter: str, kind: str = "") -> HeaderFormatError:

@@ -4,8 +4,9 @@ Starts behind the lock. A frame from the application is a tag of 8 bytes, its ow
 its text, the text and bytes; what does not fit into one message follows in more. The text of some
 calls is nine texts for each with NUL between them, the last the length of its body; the bytes are
 the bodies. They are answered in messages of the tag and answers with NUL between them: a letter and
-bytes. K name, newline, value, newline, … in UTF-8; H not headers; E an exception; S no secret; N no
-function. No text that a script could choose leaves but its headers.
+bytes. K name, newline, value, newline, … in UTF-8, or a record in JSON; H not headers, R no record;
+E an exception; S no secret; N no function. A message that ends with NUL goes on in the next one. No
+text that a script could choose leaves but its headers, or its record.
 
 What a script may import, and what it sees, is for clear errors. The boundary is the kernel.
 """
@@ -16,15 +17,19 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import partial
 from itertools import chain
+from json.encoder import encode_basestring_ascii as json_string
+from math import isfinite
 from types import FunctionType, GeneratorType, NoneType
 from typing import Any
 
 FIRST, CHUNK = 4096, 65536  # what the first read takes, and each of the others
 HEAD = struct.Struct("<8sII")
-LARGEST_ANSWER = 65536
+LARGEST_ANSWER, LARGEST_RECORD = 65536, 256 * 1024
 TEXTS = 9  # of each call
-FUNCTION = "compute_auth_header"
+TRANSFORM = "transform"
 _SCRIPT = "<script>"
 _PLAIN = {kind for kind in vars(builtins).values() if isinstance(kind, type)} | {
     FunctionType,
@@ -90,26 +95,26 @@ def offer(roots: frozenset[str]) -> None:
 def serve(descriptor: int, set_clock: Callable[[float | None, int], None]) -> None:
     """Load one script with its secret, then answer calls until the application hangs up."""
     tag, opening, _ = _receive(descriptor)
-    source, secret, at, shift = json.loads(opening)
+    source, secret, at, shift, function = json.loads(opening)
     set_clock(at, shift)
     try:
-        compute = _load(source)
+        compute = _load(source, function)
         os.write(descriptor, tag + (b"K" if callable(compute) else b"N"))
     except BaseException as error:  # noqa: BLE001 - SystemExit and all others are the script's
         os.write(descriptor, tag + _describe(error))
     else:
-        _answer_calls(descriptor, compute, secret)
+        sign = partial(_signed, compute, secret)
+        _answer_calls(descriptor, partial(_made, compute) if function == TRANSFORM else sign)
 
 
-def _answer_calls(descriptor: int, compute: Callable[[SyncLine], object], secret: str) -> None:
+def _answer_calls(descriptor: int, answer_to: Callable[[list[str], bytes], bytes]) -> None:
     while True:
         tag, text, bodies = _receive(descriptor)
         texts = text.split("\0")
         message, end = tag, 0
         for first in range(0, len(texts), TEXTS):
             start, end = end, end + int(texts[first + TEXTS - 1])
-            line = _line(texts[first : first + TEXTS - 1], bodies[start:end], secret)
-            answer = _answer(compute, line)
+            answer = answer_to(texts[first : first + TEXTS - 1], bodies[start:end])
             if message is tag:
                 message += answer
             elif len(message) + len(answer) < LARGEST_ANSWER:
@@ -117,22 +122,62 @@ def _answer_calls(descriptor: int, compute: Callable[[SyncLine], object], secret
             else:
                 os.write(descriptor, message)
                 message = tag + answer
+            while len(message) > LARGEST_ANSWER + len(tag):
+                os.write(descriptor, message[:LARGEST_ANSWER] + b"\0")
+                message = tag + message[LARGEST_ANSWER:]
         os.write(descriptor, message)
 
 
-def _line(texts: list[str], body: bytes, secret: str | None) -> SyncLine:
+def _signed(
+    compute: Callable[[SyncLine], object], secret: str | None, texts: list[str], body: bytes
+) -> bytes:
     name, configuration, base_url, username, method, url, path, query = texts
     facade = Configuration(configuration, base_url, username, secret)
-    return SyncLine(name, facade, Request(method, url, path, query, body))
-
-
-def _answer(compute: Callable[[SyncLine], object], line: SyncLine) -> bytes:
     try:
-        return _encode(compute(line))
+        return _encode(compute(SyncLine(name, facade, Request(method, url, path, query, body))))
     except SecretMissing:
         return b"S"
     except BaseException as error:  # noqa: BLE001 - the script's, whatever it is
         return _describe(error)
+
+
+def _made(transform: Callable[[object], object], _texts: list[str], record: bytes) -> bytes:
+    """Return the record that the script makes of one, as JSON; null leaves it out."""
+    try:
+        made = transform(json.loads(record, parse_float=Decimal))
+        answer = b"K" + json_text(made).encode() if isinstance(made, dict | NoneType) else b"R"
+    except NotJson:
+        return b"R"
+    except BaseException as error:  # noqa: BLE001 - the script's, whatever it is
+        return _describe(error)
+    return answer if len(answer) <= LARGEST_RECORD + 1 else b"R"
+
+
+class NotJson(Exception):
+    """A value that JSON does not have."""
+
+
+def json_text(value: object) -> str:
+    """Return JSON in which a decimal keeps all its digits, and a float those that Python shows."""
+    match value:
+        case str():
+            text = json_string(value)
+        case None | True | False:
+            text = "null" if value is None else "true" if value else "false"
+        case int():
+            text = int.__repr__(value)
+        case Decimal() if value.is_finite():
+            text = Decimal.__str__(value)
+        case float() if isfinite(value):
+            text = float.__repr__(value)
+        case dict() if all(isinstance(name, str) for name in value):
+            members = (f"{json_string(name)}:{json_text(part)}" for name, part in value.items())
+            text = f"{{{','.join(members)}}}"
+        case list() | tuple():
+            text = f"[{','.join(map(json_text, value))}]"
+        case _:
+            raise NotJson
+    return text
 
 
 def _receive(descriptor: int) -> tuple[bytes, str, bytes]:
@@ -148,11 +193,11 @@ def _receive(descriptor: int) -> tuple[bytes, str, bytes]:
     return tag, frame[HEAD.size : start].decode("utf-8", "surrogatepass"), frame[start:]
 
 
-def _load(source: str) -> Any:  # noqa: ANN401 - whatever the script made
+def _load(source: str, function: str) -> Any:  # noqa: ANN401 - whatever the script made
     """Run the script's top level and return its function."""
     space: dict[str, Any] = {"__name__": "script", "__builtins__": _builtins}
     exec(compile(source, _SCRIPT, "exec"), space)  # noqa: S102 - that is what the lock is for
-    return space.get(FUNCTION)
+    return space.get(function)
 
 
 def _encode(result: object) -> bytes:
