@@ -1,6 +1,5 @@
 """The brake: who is refused again and again stops asking, before the account is locked."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from shlex import quote
 
@@ -38,7 +37,7 @@ class Brake:
         if self.kept is None or not configuration.sends_credentials:
             return
         name = configuration.name
-        with suppress(OutkeyError):  # the answer itself is worth more than the count
+        try:
             if status == 401:
                 # By their revision: who still had the former secret says nothing of this one.
                 if self.kept.note_refused(name, configuration.revision) >= MOST_REFUSED:
@@ -47,3 +46,5 @@ class Brake:
                 kept = self.kept.get(name)  # as it is by now
                 if kept.refused or kept.paused:
                     self.kept.note_accepted(name)
+        except OutkeyError:
+            return  # the answer itself is worth more than the count

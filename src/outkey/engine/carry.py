@@ -18,7 +18,7 @@ from outkey.core.message import Request, Response, Route
 from outkey.core.origin import Origin
 from outkey.core.secret import Secret
 from outkey.engine.brake import Brake
-from outkey.engine.drive import Conclude, Steps, intend, resolve, transmit
+from outkey.engine.drive import Resolve, Steps, Transmit
 from outkey.engine.egress import Egress, is_address
 from outkey.engine.held_tokens import HeldTokens
 from outkey.engine.offsets import ClockOffsets
@@ -80,7 +80,8 @@ class Sender:
         """Return the way to the Base URL, for whoever only wants to look."""
         limits = configuration.limits
         trip = Trip(self.clock.monotonic() + limits.total_timeout, MEBIBYTE)
-        return (yield from self._route(configuration, configuration.base.origin, trip))
+        addresses = yield from self._vetted(configuration, configuration.base.origin, trip)
+        return self._route(configuration, addresses, self._client_key(configuration), trip)
 
     def permit(self, configuration: Configuration, patience: float) -> float:
         """Take a permit and return the seconds to wait for it, or refuse."""
@@ -89,35 +90,32 @@ class Sender:
         if wait is not None:
             return wait
         if per_minute is None:
-            raise RateLimited(
-                "the API asked for a pause that outlasts the total time-out", hint="Send later."
-            )
+            message = "the API asked for a pause that outlasts the total time-out"
+            raise RateLimited(message, hint="Send later.")
         raise RateLimited(field="limits.requests_per_minute")
 
     def carry(self, configuration: Configuration, request: Request, trip: Trip) -> Steps[Response]:
         """Carry a request to its destination and return the diagnosed answer."""
         request = request.with_headers(compose(request.headers))
-        route = yield from self._route(configuration, request.origin, trip)
+        addresses = yield from self._vetted(configuration, request.origin, trip)
+        client_key = self._client_key(configuration)
         tag = Tag.TOKEN_INTENT if trip.for_token else Tag.SEND_INTENT
-        intent = intent_of(configuration, trip.line, request, trip.retry, tag)
-        trip.attempt = yield from intend(intent)
+        trip.attempt = yield intent_of(configuration, trip.line, request, trip.retry, tag)
         started = self.clock.monotonic()
         try:
-            # Recording may have taken long, and others count on the end of this.
-            route = route._replace(time_left=self._time_left(trip))
-            response = yield from transmit(request, route)
+            # Not before now: recording may have taken long, and others count on the end of this.
+            route = self._route(configuration, addresses, client_key, trip)
+            response: Response = yield Transmit(request, route)
         except OutkeyError as error:
             trip.concluded = error
-            yield Conclude(self._outcome(configuration, trip, 0, str(error.code), started))
+            yield self._outcome(configuration, trip, 0, str(error.code), started)
             raise
         self.offsets.note(configuration.name, request.origin, response, self.clock)
         found = self._diagnosis(configuration, response, trip)
         cause, remedy = (found.cause, found.remedy) if found else (None, None)
-        outcome = self._outcome(configuration, trip, response.status, cause or "ok", started)
-        yield Conclude(outcome)
-        return Response(
-            response.status, response.headers, response.body, cause, remedy, trip.attempt
-        )
+        yield self._outcome(configuration, trip, response.status, cause or "ok", started)
+        whole = response.status, response.headers, response.body
+        return Response(*whole, cause, remedy, trip.attempt)
 
     def _diagnosis(
         self, configuration: Configuration, response: Response, trip: Trip
@@ -126,26 +124,36 @@ class Sender:
             return None if response.status < 300 else Diagnosis(Cause.TOKEN_ENDPOINT, "")
         return diagnose(response, configuration, now=self.clock.now())
 
-    def _route(self, configuration: Configuration, origin: Origin, trip: Trip) -> Steps[Route]:
+    def _vetted(
+        self, configuration: Configuration, origin: Origin, trip: Trip
+    ) -> Steps[tuple[str, ...]]:
         """Vet every address of the destination; the transport may connect to these only."""
         if configuration.network is Network.PUBLIC and origin.scheme != "https":
-            raise EgressDenied(
-                f"{origin} is plain http, which is not allowed on the public internet"
-            )
+            message = f"{origin} is plain http, which is not allowed on the public internet"
+            raise EgressDenied(message)
         if is_address(origin.host):
             addresses: tuple[str, ...] = (origin.host,)
         else:
             patience = min(DNS_SECONDS, self._time_left(trip))
-            addresses = yield from resolve(origin.host, origin.port, patience)
+            addresses = yield Resolve(origin.host, origin.port, patience)
+        return self.egress.vet(configuration.network, origin, addresses)
+
+    def _route(
+        self,
+        configuration: Configuration,
+        addresses: tuple[str, ...],
+        client_key: Secret | None,
+        trip: Trip,
+    ) -> Route:
         return Route(
-            addresses=self.egress.vet(configuration.network, origin, addresses),
+            addresses=addresses,
             partition=configuration.name,
             tls=configuration.tls,
             connect_timeout=configuration.limits.connect_timeout,
             read_timeout=configuration.limits.read_timeout,
             time_left=self._time_left(trip),
             response_bytes=trip.response_bytes,
-            client_key=self._client_key(configuration),
+            client_key=client_key,
         )
 
     def _time_left(self, trip: Trip) -> float:

@@ -41,47 +41,12 @@ class Wait(NamedTuple):
     seconds: float
 
 
-class Intend(NamedTuple):
-    """Record an intent; answered with the attempt's id."""
-
-    intent: Intent
-
-
-class Conclude(NamedTuple):
-    """Record how an attempt ended."""
-
-    outcome: Outcome
-
-
-class Refuse(NamedTuple):
-    """Record that nothing was sent."""
-
-    refusal: Refusal
-
-
 Awaited = Transmit | Resolve | Wait
-Recorded = Intend | Conclude | Refuse
+Recorded = Intent | Outcome | Refusal  # to be written down; an intent is answered with its id
 Step = Awaited | Recorded
 Answer = str | Response | tuple[str, ...] | None
 _AWAITED = (Transmit, Resolve, Wait)
 Steps = Generator[Step, Any, Result]
-
-
-def transmit(request: Request, route: Route) -> Generator[Step, Response, Response]:
-    """Ask for a request to be carried."""
-    return (yield Transmit(request, route))
-
-
-def resolve(
-    host: str, port: int, timeout: float
-) -> Generator[Step, tuple[str, ...], tuple[str, ...]]:
-    """Ask for a host's addresses."""
-    return (yield Resolve(host, port, timeout))
-
-
-def intend(intent: Intent) -> Generator[Step, str, str]:
-    """Ask for an intent to be recorded."""
-    return (yield Intend(intent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +74,12 @@ class World:
 
 def _record(audit: Audit, step: Recorded) -> str | None:
     match step:
-        case Intend(intent):
-            return audit.intend(intent)
-        case Conclude(outcome):
-            audit.conclude(outcome)
-        case Refuse(refusal):
-            audit.refuse(refusal)
+        case Intent():
+            return audit.intend(step)
+        case Outcome():
+            audit.conclude(step)
+        case Refusal():
+            audit.refuse(step)
         case _:
             assert_never(step)
     return None
@@ -135,18 +100,20 @@ class AsyncWorld:
     audit: Audit
     waits: bool
 
-    async def perform(self, step: Awaited) -> Answer:
-        """Do what one step asks for and return the answer."""
+    def perform(self, step: Awaited) -> Awaitable[Answer]:
+        """Begin what one step asks for; awaited, it gives the answer.
+
+        Not a coroutine itself, and so a level less for each request to be resumed through.
+        """
         match step:
             case Transmit(request, route):
-                return await self.transport.send(request, route)
+                return self.transport.send(request, route)
             case Resolve(host, port, timeout):
-                return await self.resolver.resolve(host, port, timeout)
+                return self.resolver.resolve(host, port, timeout)
             case Wait(seconds):
-                await self.sleep(seconds)
+                return self.sleep(seconds)
             case _:
                 assert_never(step)
-        return None
 
 
 def drive(flow: Steps[Result], world: World) -> Result:
@@ -174,8 +141,22 @@ async def adrive(flow: Steps[Result], world: AsyncWorld) -> Result:
     its way is waited for and kept first, since others wait for it, and it may be the only one.
     """
     course = _Course(flow, world)
+    answer: Answer = None
+    failure: OutkeyError | None = None
     try:
-        return await course.run()
+        while True:
+            if world.waits:
+                step = await course.off_loop(partial(course.next, answer, failure))
+            else:
+                step = course.next(answer, failure)
+            if course.cancelled and course.may_end(step):
+                raise course.cancelled
+            if step is None:
+                return course.result
+            try:
+                answer, failure = await course.performed(step), None
+            except OutkeyError as error:
+                failure = error
     except asyncio.CancelledError:
         await course.off_loop(course.abandon)
         raise
@@ -190,33 +171,16 @@ async def adrive(flow: Steps[Result], world: AsyncWorld) -> Result:
 class _Course(Generic[Result]):
     """A flow on its way through an event loop."""
 
+    __slots__ = ("_attempt", "_flow", "_renewing", "_world", "cancelled", "result")
+
     def __init__(self, flow: Steps[Result], world: AsyncWorld) -> None:
         self._flow, self._world = flow, world
         self._attempt: tuple[Intent, str, float] | None = None
         self._renewing = False  # a token is on its way, or has come and is not kept yet
-        self._result: Result
+        self.result: Result
         self.cancelled: asyncio.CancelledError | None = None
 
-    async def run(self) -> Result:
-        """Perform all steps."""
-        answer: Answer = None
-        failure: OutkeyError | None = None
-        while True:
-            if self._world.waits:
-                step = await self.off_loop(partial(self._next, answer, failure))
-            else:
-                step = self._next(answer, failure)
-            # Where a name is resolved, a claim on the token may have been made already.
-            if self.cancelled and not self._renewing and not isinstance(step, Resolve):
-                raise self.cancelled
-            if step is None:
-                return self._result
-            try:
-                answer, failure = await self._performed(step), None
-            except OutkeyError as error:
-                failure = error
-
-    def _next(self, answer: Answer, failure: OutkeyError | None) -> Awaited | None:
+    def next(self, answer: Answer, failure: OutkeyError | None) -> Awaited | None:
         """Go on, recording what is to be recorded, to what the loop has to do; None at the end."""
         flow = self._flow
         try:
@@ -224,7 +188,7 @@ class _Course(Generic[Result]):
                 step = flow.send(answer) if failure is None else flow.throw(failure)
                 if isinstance(step, _AWAITED):
                     return step
-                if self.cancelled and isinstance(step, Intend) and not _is_for_token(step):
+                if self.cancelled and isinstance(step, Intent) and not _is_for_token(step):
                     self._renewing = False
                     return None
                 try:
@@ -232,17 +196,17 @@ class _Course(Generic[Result]):
                 except OutkeyError as error:
                     failure = error
         except StopIteration as stop:
-            self._result, self._renewing = stop.value, False
+            self.result, self._renewing = stop.value, False
             return None
 
     def _recorded(self, step: Recorded) -> str | None:
         answer = _record(self._world.audit, step)
-        if isinstance(step, Intend) and answer is not None:
-            self._attempt = step.intent, answer, self._world.clock.monotonic()
+        if answer is not None and isinstance(step, Intent):
+            self._attempt = step, answer, self._world.clock.monotonic()
             self._renewing = _is_for_token(step)
-        elif isinstance(step, Conclude):
+        elif isinstance(step, Outcome):
             self._attempt = None
-            self._renewing = self._renewing and step.outcome.status == 200
+            self._renewing = self._renewing and step.status == 200
         return answer
 
     def abandon(self) -> None:
@@ -255,16 +219,23 @@ class _Course(Generic[Result]):
         ended = Outcome(attempt, intent.configuration, 0, "cancelled", passed, tag)
         self._world.audit.conclude(ended)
 
-    async def _performed(self, step: Awaited) -> Answer:
+    def may_end(self, step: Awaited | None) -> bool:
+        """Tell whether nothing has to be waited for any more."""
+        # Where a name is resolved, a claim on the token may have been made already.
+        return not self._renewing and not isinstance(step, Resolve)
+
+    def performed(self, step: Awaited) -> Awaitable[Answer]:
+        """Begin a step; what must not be cancelled goes on to its end."""
         if self._renewing or self.cancelled:
-            return await self._ended(asyncio.ensure_future(self._world.perform(step)))
+            return self._ended(asyncio.ensure_future(self._world.perform(step)))
+        return self._resolved(step) if isinstance(step, Resolve) else self._world.perform(step)
+
+    async def _resolved(self, step: Resolve) -> Answer:
         try:
             return await self._world.perform(step)
         except asyncio.CancelledError as error:
-            if not isinstance(step, Resolve):
-                raise
             self.cancelled = error
-        return await self._performed(step)
+        return await self.performed(step)
 
     async def off_loop(self, function: Callable[[], Value]) -> Value:
         """Call where it may wait."""
@@ -284,5 +255,5 @@ class _Course(Generic[Result]):
         return doing.result()
 
 
-def _is_for_token(step: Intend) -> bool:
-    return step.intent.tag is Tag.TOKEN_INTENT
+def _is_for_token(intent: Intent) -> bool:
+    return intent.tag is Tag.TOKEN_INTENT

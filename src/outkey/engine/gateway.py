@@ -47,6 +47,7 @@ from outkey.ports import (
 )
 
 Data = bytes | str | Mapping[str, object] | None
+_USUAL = ("GET", "POST", "PUT", "PATCH", "DELETE")  # need no closer look
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,7 @@ class Gateway:
         data: Data = None,
         headers: Mapping[str, str | Secret] | None = None,
         line: str = "",
+        begun_with: Configuration | None = None,
     ) -> Response:
         """Do what `send` does, from an event loop and without holding it up.
 
@@ -165,6 +167,7 @@ class Gateway:
             data=data,
             headers=headers,
             line=line,
+            begun_with=begun_with,
         )
         world = self._async_world
         if world is None:
@@ -295,9 +298,13 @@ class Gateway:
 
     async def aclose(self) -> None:
         """Do the same, and close the connections that are kept for the running event loop."""
+        await self.leave_loop()
+        await asyncio.to_thread(self.close)
+
+    async def leave_loop(self) -> None:
+        """Close the connections that are kept for the running event loop, and nothing else."""
         if self._async_world is not None:
             await self._async_world.transport.close()
-        await asyncio.to_thread(self.close)
 
     def __enter__(self) -> Self:
         return self
@@ -332,7 +339,7 @@ class Gateway:
         body, content_type = encode_body(json, data)
         return Call(
             configuration=found,
-            method=check_method(method, field="method"),
+            method=method if method in _USUAL else check_method(method, field="method"),
             path=found.verification.test_path if path is None else path,
             params=params,
             headers=headers or {},

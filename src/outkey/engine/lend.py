@@ -17,7 +17,7 @@ from outkey.core.message import Header, Request, Source
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.origin import parse_url
 from outkey.engine.carry import Sender
-from outkey.engine.drive import Refuse, Steps, intend
+from outkey.engine.drive import Steps
 from outkey.engine.egress import is_address
 from outkey.engine.scripts import signed
 from outkey.engine.tokens import TokenKeeper, Wish
@@ -72,29 +72,16 @@ def lend(  # noqa: PLR0913 - the parts of a request
             request = _signable(request, url, body)
         if configuration.uses_oauth2:
             token = yield from keeper.get(Wish(rejected, sure=rejected is not None))
-        request = authenticated(
-            request,
-            configuration,
-            secret,
-            token or PLACEHOLDER,
-            keeper.proof,
-            partial(signed, sender, configuration, ""),
-        )
+        sign, given = partial(signed, sender, configuration, ""), token or PLACEHOLDER
+        request = authenticated(request, configuration, secret, given, keeper.proof, sign)
         sender.permit(configuration, patience=0.0)
     except OutkeyError as error:
-        yield Refuse(Refusal("", configuration.name, "", str(error.code)))
+        yield Refusal("", configuration.name, "", str(error.code))
         raise
-    attempt = yield from intend(intent_of(configuration, "", request, 0, Tag.SEND_INTENT))
+    attempt: str = yield intent_of(configuration, "", request, 0, Tag.SEND_INTENT)
     ours = tuple(header for header in request.headers if header.source in _OURS)
-    return Loan(
-        ours,
-        configuration.name,
-        attempt,
-        sender.clock.monotonic(),
-        configuration.revision,
-        token,
-        renewed=rejected is not None,
-    )
+    name, started, again = configuration.name, sender.clock.monotonic(), rejected is not None
+    return Loan(ours, name, attempt, started, configuration.revision, token, renewed=again)
 
 
 def _checked(
@@ -102,10 +89,9 @@ def _checked(
 ) -> Request:
     location = parse_url(url)
     if location.origin != configuration.base.origin:
-        raise EgressDenied(
-            f"the request goes to {location.origin}, the configuration is for another origin",
-            hint="Use this auth object only for requests to the Base URL's origin.",
-        )
+        message = f"the request goes to {location.origin}, the configuration is for another origin"
+        hint = "Use this auth object only for requests to the Base URL's origin."
+        raise EgressDenied(message, hint=hint)
     if is_address(location.origin.host):
         sender.egress.vet(configuration.network, location.origin, (location.origin.host,))
     theirs = tuple(Header(name, "", _source(name)) for name in present)
@@ -115,14 +101,12 @@ def _checked(
 def _signable(request: Request, url: str, body: bytes | None) -> Request:
     """Return the request as the other client will send it, or refuse what cannot be signed."""
     if body is None:
-        raise ScriptFailed(
-            "a body that comes from a stream cannot be signed", hint="Give the body as bytes."
-        )
+        hint = "Give the body as bytes."
+        raise ScriptFailed("a body that comes from a stream cannot be signed", hint=hint)
     if url.partition("#")[0].removeprefix(str(request.origin)) != request.target:
-        raise ScriptFailed(
-            "the address would be sent in another form than it is signed in",
-            hint="Percent-encode path and query, and leave out a default port.",
-        )
+        message = "the address would be sent in another form than it is signed in"
+        hint = "Percent-encode path and query, and leave out a default port."
+        raise ScriptFailed(message, hint=hint)
     return request._replace(body=body)
 
 

@@ -16,13 +16,13 @@ from outkey.core.audit import Refusal
 from outkey.core.checks import refuse_unsendable
 from outkey.core.diagnosis import retry_after
 from outkey.core.errors import OutkeyError, RedirectBlocked, RemoteError
-from outkey.core.flow import NeedProof, NeedToken, RunScript, Send, Step
+from outkey.core.flow import NeedProof, NeedToken, RunScript, Send
 from outkey.core.message import IDEMPOTENT, Header, Request, Response
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.schemes import scheme_of
 from outkey.core.secret import Secret
 from outkey.engine.carry import MEBIBYTE, Sender, Trip
-from outkey.engine.drive import Refuse, Steps, Wait
+from outkey.engine.drive import Steps, Wait
 from outkey.engine.scripts import signed
 from outkey.engine.tokens import TokenKeeper, Wish
 
@@ -41,7 +41,7 @@ def exchange(sender: Sender, call: Call) -> Steps[Response]:
         response = yield from exchanged.redirects()
     except OutkeyError as error:
         if error is not exchanged.trip.concluded:
-            yield Refuse(exchanged.refusal(error))
+            yield exchanged.refusal(error)
         raise
     # A token that could be renewed says nothing; it is the renewed one that must be refused.
     if response.status != 401 or exchanged.renewed or not call.configuration.uses_oauth2:
@@ -52,18 +52,23 @@ def exchange(sender: Sender, call: Call) -> Steps[Response]:
 class _Exchange:
     """One call on its way to its deadline."""
 
+    __slots__ = ("_call", "_configuration", "_limits", "_sender", "renewed", "trip")
+
     def __init__(self, sender: Sender, call: Call) -> None:
         self._sender = sender
         self._call = call
         self._configuration = call.configuration
         self._limits = call.configuration.limits
-        self._keeper = TokenKeeper(sender, call.configuration)
         self.renewed = False  # whether the last request carried a token that replaced a refused one
         self.trip = Trip(
             deadline=sender.clock.monotonic() + self._limits.total_timeout,
             response_bytes=self._limits.response_mebibytes * MEBIBYTE,
             line=call.line,
         )
+
+    @property
+    def _keeper(self) -> TokenKeeper:
+        return TokenKeeper(self._sender, self._configuration)
 
     def refusal(self, error: OutkeyError) -> Refusal:
         name, line = self._configuration.name, self._call.line
@@ -109,12 +114,18 @@ class _Exchange:
         """Run the scheme's flow, doing what each of its steps asks for."""
         secret = self._sender.opener(self._configuration)
         request = with_rows(request, self._configuration, secret)
-        flow = scheme_of(self._configuration, secret).flow(request)
+        flow, carry = scheme_of(self._configuration, secret).flow(request), self._sender.carry
         try:
             step = next(flow)
+            answer: Response | AccessToken | Secret | tuple[Header, ...]
             while True:
                 try:
-                    answer = yield from self._performed(step)
+                    if isinstance(step, Send):
+                        answer = yield from carry(self._configuration, step.request, self.trip)
+                        if self._configuration.uses_oauth2:
+                            self._keeper.learn(step.request, answer)
+                    else:
+                        answer = yield from self._performed(step)
                 except OutkeyError as error:
                     step = flow.throw(error)
                 else:
@@ -125,12 +136,10 @@ class _Exchange:
         finally:
             flow.close()
 
-    def _performed(self, step: Step) -> Steps[Response | AccessToken | Secret | tuple[Header, ...]]:
+    def _performed(
+        self, step: NeedToken | NeedProof | RunScript
+    ) -> Steps[AccessToken | Secret | tuple[Header, ...]]:
         match step:
-            case Send(request):
-                response = yield from self._sender.carry(self._configuration, request, self.trip)
-                self._keeper.learn(request, response)
-                return response
             case NeedToken(rejected, sure):
                 wish = Wish(rejected, sure, self.trip.deadline)
                 token = yield from self._keeper.get(wish)

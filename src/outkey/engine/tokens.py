@@ -14,20 +14,10 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
+from outkey.core import errors
 from outkey.core.choices import Grant
 from outkey.core.config import Configuration
 from outkey.core.diagnosis import retry_after
-from outkey.core.errors import (
-    ConnectionFailed,
-    HostError,
-    OutkeyError,
-    ReauthorizationNeeded,
-    RedirectBlocked,
-    RemoteError,
-    StorageUnavailable,
-    TimedOut,
-    bare,
-)
 from outkey.core.fields import SENT_TO_TOKEN_URL
 from outkey.core.headers import tidy_value
 from outkey.core.message import Header, Request, Response, Source
@@ -91,7 +81,7 @@ class TokenKeeper:
                 return wish.rejected
             try:
                 renewed = yield from self._renewed(wish)
-            except OutkeyError:
+            except errors.OutkeyError:
                 if token is None:
                     raise
                 return token
@@ -129,7 +119,7 @@ class TokenKeeper:
         try:
             state = self.sender.tokens.read(self.configuration)
             entered = self._entered("refresh_token")
-        except OutkeyError:
+        except errors.OutkeyError:
             return True  # whoever cannot tell must not try
         refresh = state.content.refresh if state.content else None
         return bool(state.holder) or state.spent or refresh not in (None, entered)
@@ -151,7 +141,7 @@ class TokenKeeper:
         state = self._look().state
         key = state.content.proof_key if state.content else None
         if key is None:
-            raise ReauthorizationNeeded("the key that the token is bound to is gone")
+            raise errors.ReauthorizationNeeded("the key that the token is bound to is gone")
         return self._proof(request.method, request, key, token.value)
 
     def ask(self, url: str, parameters: Parameters, proof_key: Secret | None) -> Steps[Response]:
@@ -163,7 +153,7 @@ class TokenKeeper:
         deadline = self.sender.clock.monotonic() + TOKEN_SECONDS
         try:
             response = yield from self._carried(url, parameters, proof_key, deadline, retry=0)
-        except ConnectionFailed:
+        except errors.ConnectionFailed:
             pass
         else:
             if proof_key is None or not _wants_nonce(response):
@@ -172,8 +162,6 @@ class TokenKeeper:
 
     def learn(self, request: Request, response: Response) -> None:
         """Take from an API's answer what the next request needs to know."""
-        if not self.configuration.uses_oauth2:
-            return
         if response.status < 400:
             self.accepted()
         if self.configuration.oauth2.dpop:
@@ -195,17 +183,15 @@ class TokenKeeper:
         return self.configuration.record or self.configuration.name
 
     def _look(self) -> Held:
-        found = self.sender.held.find(
-            self._key(), self.configuration, self.sender.clock.monotonic()
-        )
+        now = self.sender.clock.monotonic()
+        found = self.sender.held.find(self._key(), self.configuration, now)
         return found or self._hold(self.sender.tokens.read(self.configuration))
 
     def _hold(self, state: TokenState) -> Held:
         state = state.for_basis(basis_of(self.configuration))
         clock = self.sender.clock
-        return self.sender.held.hold(
-            self._key(), self.configuration, state, wall=clock.now(), now=clock.monotonic()
-        )
+        wall, now, key = clock.now(), clock.monotonic(), self._key()
+        return self.sender.held.hold(key, self.configuration, state, wall=wall, now=now)
 
     def _usable(self, held: Held, wish: Wish) -> AccessToken | None:
         token = held.state.access
@@ -261,7 +247,7 @@ class TokenKeeper:
         claimed = state.claimed(self.sender.signer.fresh(), now)
         try:
             return tokens.swap(self.configuration, state, claimed)
-        except StorageUnavailable:
+        except errors.StorageUnavailable:
             # Many who claim at once make each other wait; one of them has it.
             if tokens.read(self.configuration, opened=False).generation == state.generation:
                 raise
@@ -276,9 +262,9 @@ class TokenKeeper:
             url = self.configuration.oauth2.token_url
             response = yield from self.ask(url, parameters, key)
             granted = self._granted(claimed, response, parameters, key, at)
-        except (RemoteError, RedirectBlocked) as error:
+        except (errors.RemoteError, errors.RedirectBlocked) as error:
             problem = self._failed(claimed, error, response)
-        except OutkeyError:
+        except errors.OutkeyError:
             self._put(claimed, claimed.released())  # nothing was sent
             raise
         else:
@@ -287,19 +273,19 @@ class TokenKeeper:
             if kept is None:
                 return None  # somebody took over; theirs is the newer one
             return self._hold(kept).state.access
-        raise bare(problem)
+        raise errors.bare(problem)
 
     def _has_consent(self) -> bool:
         return self.configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
 
-    def _needs_person(self) -> ReauthorizationNeeded:
+    def _needs_person(self) -> errors.ReauthorizationNeeded:
         name = self.configuration.name
         hints = {
             Grant.REFRESH_TOKEN: f"Enter a new one: outkey secret set {name} refresh_token.",
             Grant.AUTHORIZATION_CODE: "Press Connect on the configuration's page.",
             Grant.DEVICE_CODE: f"Let a person agree: outkey token authorize {name}.",
         }
-        return ReauthorizationNeeded(hint=hints.get(self.configuration.oauth2.grant))
+        return errors.ReauthorizationNeeded(hint=hints.get(self.configuration.oauth2.grant))
 
     def _can_ask(self, state: TokenState, wish: Wish) -> bool:
         """Tell whether there is something to ask with that has not been refused."""
@@ -342,7 +328,7 @@ class TokenKeeper:
         """Return what an answer must not repeat; an answer is not lost for want of one of them."""
         known = []
         for name in SENT_TO_TOKEN_URL:
-            with suppress(OutkeyError):
+            with suppress(errors.OutkeyError):
                 known.append(self._entered(name))
         return known
 
@@ -350,8 +336,8 @@ class TokenKeeper:
         return self.sender.open(self.configuration, name).derive(tidy_value)
 
     def _failed(
-        self, claimed: TokenState, error: OutkeyError, response: Response | None
-    ) -> OutkeyError:
+        self, claimed: TokenState, error: errors.OutkeyError, response: Response | None
+    ) -> errors.OutkeyError:
         """Keep a failure for all to see, and return it as it is to be raised."""
         reason, now = reason_of(error), self.sender.tokens.now()
         # glewlwyd has not a word to say to a refresh token that is dead.
@@ -367,7 +353,7 @@ class TokenKeeper:
         """Keep what is only good to know; where storage fails, the lease ends by itself."""
         try:
             kept = self.sender.tokens.swap(self.configuration, before, after)
-        except HostError:
+        except errors.HostError:
             return
         if kept is not None:
             self._hold(kept)
@@ -382,7 +368,7 @@ class TokenKeeper:
         while True:
             try:
                 return self.sender.tokens.swap(self.configuration, claimed, granted)
-            except HostError:
+            except errors.HostError:
                 if self.sender.clock.monotonic() + _KEEP_AGAIN >= lease_ends:
                     raise
             yield Wait(_KEEP_AGAIN)
@@ -402,7 +388,7 @@ class TokenKeeper:
     ) -> Steps[Response]:
         request = self._request(url, parameters, key)
         if self.sender.clock.monotonic() >= deadline:  # whoever was stopped comes too late
-            raise TimedOut
+            raise errors.TimedOut
         trip = Trip(deadline, MAX_ANSWER, retry=retry, for_token=True)
         response = yield from self.sender.carry(self.configuration, request, trip)
         self._keep_nonce(request, response)
@@ -410,13 +396,9 @@ class TokenKeeper:
 
     def _request(self, url: str, parameters: Parameters, key: Secret | None) -> Request:
         sender, configuration = self.sender, self.configuration
-        proof = prove(
-            configuration,
-            sender.opener(configuration),
-            sender.signer.assertion,
-            now=sender.moment(configuration, parse_url(url).origin),
-            number=sender.signer.fresh(),
-        )
+        now, number = sender.moment(configuration, parse_url(url).origin), sender.signer.fresh()
+        secret, sign = sender.opener(configuration), sender.signer.assertion
+        proof = prove(configuration, secret, sign, now=now, number=number)
         request = grants.post(configuration, url, parameters, proof)
         if key is None:
             return request
@@ -440,6 +422,6 @@ class TokenKeeper:
 def _wants_nonce(response: Response) -> bool:
     try:
         read_document(response)
-    except OutkeyError as error:
+    except errors.OutkeyError as error:
         return reason_of(error) == "use_dpop_nonce"
     return False

@@ -70,6 +70,14 @@ def _in_pages(sync: Sync) -> Iterator[Finding]:
             hint="Name the field whose greatest value the parameter of the next run is.",
             field="incremental.field" if incremental.parameter else "incremental.parameter",
         )
+    if sync.parallel > 1 and paging.kind not in {Paging.PAGE, Paging.OFFSET}:
+        yield Finding(
+            "L013",
+            Level.WARNING,
+            "several pages at a time need numbers or offsets, so parallel has no effect",
+            "Leave it out, or page by number or offset if the API can.",
+            "parallel",
+        )
     if incremental.parameter and sync.gone is Gone.ARCHIVE:
         yield Finding(
             "L005",

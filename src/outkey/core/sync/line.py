@@ -94,3 +94,5 @@ class Sync:
     gone: Gone = Gone.KEEP
     script: str = field(default="", repr=False)  # transform(record), in a locked worker
     schedule: str = ""  # cron
+    # Requests at a time. Not part of what a position belongs to: it changes no record.
+    parallel: int = field(default=1, repr=False)

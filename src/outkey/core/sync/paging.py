@@ -16,7 +16,7 @@ from outkey.core.sync.link_header import next_link
 
 MOST_PAGES = 1_000_000
 _LONGEST = 8192
-_NUMBERED = frozenset({Paging.PAGE, Paging.OFFSET})
+NUMBERED = frozenset({Paging.PAGE, Paging.OFFSET})
 _BEHIND_A_SHORT_PAGE = frozenset({400, 404, 416, 422})
 
 
@@ -34,6 +34,7 @@ class Position:
     milestone: str = ""  # an earlier `at`: who meets it again walks in a circle
     ended: bool = False
     doubtful: bool = False  # a refusal after a full page was taken for the end
+    ahead: tuple[str, ...] = ()  # of a push: records behind `at` that were answered already
 
     def kept(self) -> dict[str, object]:
         """Return the position as a checkpoint keeps it."""
@@ -51,7 +52,10 @@ class Page(NamedTuple):
 
 def position_of(line: str, kept: Mapping[str, object]) -> Position:
     """Return where a run goes on; at the beginning if the line was changed meanwhile."""
-    return Position(**kept) if kept.get("line") == line else Position(line)  # type: ignore[arg-type]  # as `kept` wrote it
+    if kept.get("line") != line:
+        return Position(line)
+    known = Position(**kept)  # type: ignore[arg-type]  # as `kept` wrote it
+    return replace(known, ahead=tuple(known.ahead))  # JSON has lists only
 
 
 def parameters(sync: Sync, position: Position, since: str) -> dict[str, list[str]]:
@@ -82,13 +86,25 @@ def place_of(sync: Sync, position: Position) -> str:
     return position.at or first.get(sync.pagination.kind, "")
 
 
+def upcoming(sync: Sync, position: Position, count: int, stride: int) -> list[Position]:
+    """Return the next positions, as far as they are known before their pages are.
+
+    The stride is how many records a page has, as far as is known: an API may keep to its own size.
+    """
+    if sync.pagination.kind not in NUMBERED:
+        return [position]
+    step = 1 if sync.pagination.kind is Paging.PAGE else stride
+    first = int(place_of(sync, position))
+    return [replace(position, at=str(first + step * number)) for number in range(count)]
+
+
 def is_behind_the_end(sync: Sync, position: Position, status: int) -> bool:
     """Tell whether an answer says that there is no page of this number.
 
     Django REST framework answers 404, WordPress 400. The latter, after a page that was not short,
     can as well be a limit to what is handed out, and then records would be missing.
     """
-    if sync.pagination.kind not in _NUMBERED or not position.pages:
+    if sync.pagination.kind not in NUMBERED or not position.pages:
         return False
     return status == 404 or (position.short and status in _BEHIND_A_SHORT_PAGE)
 
@@ -99,7 +115,7 @@ def following(sync: Sync, position: Position, page: Page) -> Position:
         raise SyncFailed(f"there are more than {MOST_PAGES} pages", reason="too_many_pages")
     read = replace(position, pages=position.pages + 1)
     kind = sync.pagination.kind
-    if kind in _NUMBERED:
+    if kind in NUMBERED:
         return _after_number(sync, position, read, page)
     pointer = ""
     if kind is Paging.LINK:

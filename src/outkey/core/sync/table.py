@@ -157,6 +157,7 @@ _SYNC: dict[str, Reader] = {
     "gone": partial(_choice, Gone),
     "script": partial(_text, longest=MAX_SOURCE),
     "schedule": _text,
+    "parallel": partial(_number, 1, 50),
     # A constant and a template need no field of the API.
     "fields": partial(_several, _part(partial(FieldMapping, api="", host=""), _FIELD)),
 }

@@ -11,21 +11,26 @@ from outkey.core.sync.answer import Record, later, oversize, read_json, records_
 from outkey.core.sync.line import Paging, Sync, Transform
 from outkey.core.sync.mapping import Means, Unmapped, filled_body, incoming, settled
 from outkey.core.sync.paging import (
+    NUMBERED,
     Page,
     Position,
     following,
     is_behind_the_end,
     parameters,
     place_of,
+    upcoming,
 )
 from outkey.core.sync.run import Outcome, Run, Written
+from outkey.engine.sync.asking import Answer, Asked, Asking
 from outkey.engine.sync.course import Course, Effect, Note, Plan, SyncPorts
 
 _LONGEST_KEY = 200
 _WHOLE_RECORD, _NOTHING = "@", "`null`"
 
 Row = dict[str, object]
-Judged = tuple[Written, Mapping[str, tuple[object, object]]]
+Changes = Mapping[str, tuple[object, object]]
+Judged = tuple[Written, Changes]
+_NO_CHANGES: Changes = {}
 
 
 def expressions(sync: Sync) -> dict[str, str]:
@@ -57,58 +62,82 @@ class Pull(Course):
         self._finds = list(finds.values())
         fields = {one.name: one for one in ports.records.describe(plan.sync.target)}
         self._mappings = [settled(m, fields[m.host]) for m in plan.sync.mappings]
+        paging = plan.sync.pagination
+        parallel = plan.sync.parallel if paging.kind in NUMBERED else 1
+        self._asking = Asking(ports.gateway, plan, parallel)
+        self._answers: dict[str, Answer] = {}  # of pages that are not read yet, by their places
+        self._stride = paging.size
 
     def sample(self, limit: int) -> Sequence[Effect]:
         """Ask for the first page, and return what would become of its first records."""
-        records, _ = self._fetched(self._position())
-        return self._effects(records[:limit])
+        with self._asking:
+            records, _ = self._fetched(self._position())
+        return self._effects(self._scripted(records[:limit]))
 
     def steps(self) -> Iterator[Run]:
         """Ask for page after page, and keep each with its checkpoint."""
         position = self._position()
-        while not position.ended:
-            records, position = self._fetched(position)
-            cursor = self._latest(records)
-            with self._ports.runs.page():
-                effects = self._effects(records)
-                kept = self._kept(position, effects, cursor)
-            self.run = kept  # not before it is committed
-            self._tell(effects)
-            yield self.run
+        with self._asking:
+            while not position.ended:
+                records, position = self._fetched(position)
+                cursor, made = self._latest(records), self._scripted(records)
+                with self._ports.runs.page():
+                    effects = self._effects(made)
+                    kept = self._kept(position, effects, cursor)
+                self.run = kept  # not before it is committed
+                self._tell(effects)
+                yield self.run
 
     def _fetched(self, position: Position) -> tuple[list[Record], Position]:
         """Return the records of a page, and the position behind it."""
-        here, response = self._asked(position)
+        response = self._answer(position)
         if is_behind_the_end(self._sync, position, response.status):
             return [], replace(position, ended=True, doubtful=not position.short)
         response.raise_for_cause()
         document = [] if response.status == 204 else read_json(response.body)
         records = [] if response.status == 204 else records_in(document, self._find_records)
         cursor = self._find_cursor(document) if self._find_cursor else None
-        page = Page(here, response.headers, records, cursor)
+        page = Page(self._here(position), response.headers, records, cursor)
         after = following(self._sync, position, page)
-        if self._ports.scripted is None or not self._sync.script:
-            return records, after
-        made = self._ports.scripted(self._plan.line, records)
-        return [record for record in made if record is not None], after
+        self._stride = len(records)
+        return records, after
 
-    def _asked(self, position: Position) -> tuple[Location, Response]:
-        line, base = self._plan.line, self._plan.configuration.base
-        params = parameters(self._sync, position, self.run.since)
-        if position.is_address:
-            path, here = position.at, parse_url(position.at)
-        else:
-            path, here = line.path, Location(base.origin, build_target(base, line.path, params))
-        response = self._ports.gateway.send(
-            line.configuration,
-            line.method,
-            path,
-            params=params,
+    def _scripted(self, records: Sequence[Record]) -> Sequence[Record | Unmapped]:
+        """Return what the line's script makes of the records."""
+        if not self._sync.script:
+            return records
+        scripts, name = self._ports.gateway.sender.scripts, self._plan.line.name
+        made = scripts.transform(name, self._sync.script, records)
+        return [record for record in made if record is not None]
+
+    def _answer(self, position: Position) -> Response:
+        """Return the answer for a position; where there is none yet, ask for the next ones too."""
+        place = place_of(self._sync, position)
+        if place not in self._answers:
+            positions = upcoming(self._sync, position, self._asking.width, self._stride)
+            places = [place_of(self._sync, one) for one in positions]
+            answers = self._asking.send([self._asked(one) for one in positions])
+            self._answers = dict(zip(places, answers, strict=True))
+        answer = self._answers.pop(place)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _asked(self, position: Position) -> Asked:
+        return Asked(
+            path=position.at if position.is_address else self._plan.line.path,
+            params=parameters(self._sync, position, self.run.since),
             json=self._body(position),
-            line=line.name,
-            begun_with=self._plan.configuration,
         )
-        return here, response
+
+    def _here(self, position: Position) -> Location:
+        if position.is_address:
+            return parse_url(position.at)
+        base, params = (
+            self._plan.configuration.base,
+            parameters(self._sync, position, self.run.since),
+        )
+        return Location(base.origin, build_target(base, self._plan.line.path, params))
 
     def _body(self, position: Position) -> object:
         if not self._sync.body:
@@ -129,10 +158,10 @@ class Pull(Course):
 
     # ── what becomes of the records of a page ────────────────────────────────────────────────
 
-    def _effects(self, records: Sequence[Record]) -> list[Effect]:
+    def _effects(self, records: Sequence[Record | Unmapped]) -> list[Effect]:
         """Write the records of a page, or compare them in a dry run."""
         rows: dict[tuple[str, ...], Row] = {}
-        planned: list[Row | Effect] = []
+        planned: list[tuple[tuple[str, ...], Row] | Effect] = []
         for row in self._mapped(records):
             key = self._key(row)
             if isinstance(row, Unmapped):
@@ -141,34 +170,27 @@ class Pull(Course):
                 missing = self._sync.keys[[bool(part) for part in key].index(False)]
                 planned.append(_refused(key, Unmapped(missing, "key_missing")))
             elif rows.setdefault(key, row) is row:
-                planned.append(row)
+                planned.append((key, row))
             elif rows[key] == row:
                 planned.append(Effect(Outcome.UNCHANGED, _shown(key), row))
             else:
                 # Which of the two is right nobody here can know.
                 planned.append(_refused(key, Unmapped(self._sync.keys[0], "duplicate_key")))
         judged = iter(self._judged(list(rows.values())) if rows else ())
-        return [
-            one if isinstance(one, Effect) else self._effect(one, next(judged)) for one in planned
-        ]
-
-    def _effect(self, row: Row, judged: Judged) -> Effect:
-        written, changes = judged
-        key = _shown(self._key(row))
-        return Effect(written.outcome, key, row, written.field, written.reason, changes)
+        return [one if isinstance(one, Effect) else _effect(*one, *next(judged)) for one in planned]
 
     def _judged(self, rows: Sequence[Row]) -> Sequence[Judged]:
         records, target, keys = self._ports.records, self._sync.target, self._sync.keys
         if self.run.dry_run:
             return records.compare(target, keys, rows)
-        return [(written, {}) for written in records.upsert(target, keys, rows, self.run.id)]
+        return [(one, _NO_CHANGES) for one in records.upsert(target, keys, rows, self.run.id)]
 
     def _key(self, row: Row | Unmapped) -> tuple[str, ...]:
         known = row.row if isinstance(row, Unmapped) else row
-        values = (known.get(name) for name in self._sync.keys)
-        return tuple("" if value is None else str(value) for value in values)
+        values = [known.get(name) for name in self._sync.keys]
+        return tuple(["" if value is None else str(value) for value in values])
 
-    def _mapped(self, records: Sequence[Record]) -> list[Row | Unmapped]:
+    def _mapped(self, records: Sequence[Record | Unmapped]) -> list[Row | Unmapped]:
         found = [self._values(record) for record in records]
         means = Means(self._ports.zones, self._lookups(found))
         return [
@@ -176,15 +198,17 @@ class Pull(Course):
             for one in found
         ]
 
-    def _values(self, record: Record) -> list[object] | Unmapped:
+    def _values(self, record: Record | Unmapped) -> list[object] | Unmapped:
+        if isinstance(record, Unmapped):
+            return record
         if reason := oversize(record):
             return Unmapped("", reason)
         values: list[object] = []
-        for find, mapping in zip(self._finds, self._mappings, strict=True):
-            try:
-                values.append(find(record))
-            except SyncFailed as failed:
-                return Unmapped(mapping.host, failed.reason)
+        try:
+            for find in self._finds:
+                values.append(find(record))  # noqa: PERF401 - how far it came says which one failed
+        except SyncFailed as failed:
+            return Unmapped(self._mappings[len(values)].host, failed.reason)
         return values
 
     def _lookups(self, found: Sequence[list[object] | Unmapped]) -> dict[str, dict[str, object]]:
@@ -203,6 +227,10 @@ class Pull(Course):
 
 def _is_key(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+def _effect(key: tuple[str, ...], row: Row, written: Written, changes: Changes) -> Effect:
+    return Effect(written.outcome, _shown(key), row, written.field, written.reason, changes)
 
 
 def _refused(key: tuple[str, ...], why: Unmapped) -> Effect:

@@ -1,14 +1,24 @@
 """Pushing: records of the host are sent to an API, each with a request of its own."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 from urllib.parse import quote
 
-from outkey.core.errors import SyncFailed
+from outkey.core.errors import OutkeyError, SyncFailed
 from outkey.core.sync.mapping import Means, Unmapped, filled_body, filled_path, nested, outgoing
+from outkey.core.sync.paging import Position
 from outkey.core.sync.run import Counts, HostRecord, Outcome, Run
-from outkey.engine.sync.course import Course, Effect, is_about_what_was_asked
+from outkey.engine.sync.asking import Answer, Asked, Asking
+from outkey.engine.sync.course import (
+    Course,
+    Effect,
+    Note,
+    Plan,
+    SyncPorts,
+    is_about_what_was_asked,
+)
 
 _AT_ONCE = 100
 
@@ -16,25 +26,60 @@ _AT_ONCE = 100
 class Push(Course):
     """Records of the host on their way to the API."""
 
+    def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
+        super().__init__(ports, plan, note)
+        self._asking = Asking(ports.gateway, plan, plan.sync.parallel)
+
     def sample(self, limit: int) -> Sequence[Effect]:
         """Return what would be sent of the first records; nothing is."""
         first = self._ports.records.read(self._sync.target, "", limit)
-        return [self._pushed(record) for record in first]
+        return [_planned(self._made(record)) for record in first]
 
     def steps(self) -> Iterator[Run]:
-        """Send record after record, each with its checkpoint; some of them are one page."""
+        """Send record after record, or some at a time, each time with a checkpoint."""
         position = self._position()
-        while batch := self._ports.records.read(self._sync.target, position.at, _AT_ONCE):
-            position = replace(position, pages=position.pages + 1)
-            for record in batch:
-                position = replace(position, at=record.id)
-                effect = self._pushed(record)
-                with self._ports.runs.page():
-                    kept = self._kept(position, [effect])
-                self.run = kept  # not before it is committed
-                self._tell([effect])
-            yield self.run
-            self._refuse_in_vain()
+        with self._asking:
+            while batch := self._ports.records.read(self._sync.target, position.at, _AT_ONCE):
+                position = replace(position, pages=position.pages + 1)
+                rest = [record for record in batch if record.id not in position.ahead]
+                while rest:
+                    width = self._asking.width
+                    position = self._pushed(position, rest[:width])
+                    rest = rest[width:]
+                passed = {record.id for record in batch}
+                ahead = tuple(one for one in position.ahead if one not in passed)
+                position = replace(position, at=batch[-1].id, ahead=ahead)
+                yield self.run
+                self._refuse_in_vain()
+
+    def _pushed(self, position: Position, records: Sequence[HostRecord]) -> Position:
+        """Send records, keep what became of them, and return the position behind them.
+
+        What is not about a record ends the run there. Of those behind it that were answered the
+        checkpoint knows, so that the next run does not send them again.
+        """
+        ends = self._ends([self._made(record) for record in records])
+        effects = [end for end in ends if isinstance(end, Effect)]
+        failures = [end for end in ends if isinstance(end, BaseException)]
+        done = ends.index(failures[0]) if failures else len(ends)
+        at = effects[done - 1].key if done else position.at
+        ahead = tuple(effect.key for effect in effects[done:])
+        position = replace(position, at=at, ahead=position.ahead + ahead)
+        if effects:
+            with self._ports.runs.page():
+                kept = self._kept(position, effects)
+            self.run = kept  # not before it is committed
+            self._tell(effects)
+        if failures:
+            raise failures[0]
+        return position
+
+    def _ends(self, made: Sequence["Effect | _Ready"]) -> Sequence[Effect | BaseException]:
+        if self.run.dry_run:
+            return [_planned(one) for one in made]
+        ready = [one.asked for one in made if isinstance(one, _Ready)]
+        answers = iter(self._asking.send(ready) if ready else ())
+        return [_end(one.effect, next(answers)) if isinstance(one, _Ready) else one for one in made]
 
     def _refuse_in_vain(self) -> None:
         counts = self.run.counts
@@ -45,41 +90,49 @@ class Push(Course):
                 reason="all_refused",
             )
 
-    def _pushed(self, record: HostRecord) -> Effect:
-        line, mappings = self._plan.line, self._sync.mappings
+    def _made(self, record: HostRecord) -> "Effect | _Ready":
+        """Return what is sent of a record, or why nothing can be."""
+        line, sync = self._plan.line, self._sync
         path = filled_path(line.path, record.values)
         if isinstance(path, Unmapped):
-            return _refused(record, path.field, path.reason)
-        row = outgoing(mappings, record.values, Means(self._ports.zones))
+            return _refused(record.id, path.field, path.reason)
+        row = outgoing(sync.mappings, record.values, Means(self._ports.zones))
         if isinstance(row, Unmapped):
-            return _refused(record, row.field, row.reason)
-        status = 200 if self.run.dry_run else self._sent(record, path, row)
-        if status >= 300:
-            return _refused(record, "", f"status_{status}")
-        return Effect(Outcome.CREATED if line.method == "POST" else Outcome.UPDATED, record.id, row)
-
-    def _sent(self, record: HostRecord, path: str, row: Mapping[str, object]) -> int:
-        """Send a record and return the status; what is not about the record ends the run."""
-        line, headers = self._plan.line, {}
-        body: object = nested(self._sync.mappings, row)
-        if self._sync.body:
-            body = filled_body(json.loads(self._sync.body), row)
+            return _refused(record.id, row.field, row.reason)
+        asked = Asked(path=path, json=nested(sync.mappings, row))
+        if sync.body:
+            asked["json"] = filled_body(json.loads(sync.body), row)
         if line.method == "POST":
             # The same after a kill, so that an API that knows the header creates no second one.
-            headers["Idempotency-Key"] = f"{self.run.id}-{quote(record.id, safe='')}"
-        response = self._ports.gateway.send(
-            line.configuration,
-            line.method,
-            path,
-            json=body,
-            headers=headers,
-            line=line.name,
-            begun_with=self._plan.configuration,
-        )
-        if not is_about_what_was_asked(response.status):
-            response.raise_for_cause()
-        return response.status
+            asked["headers"] = {"Idempotency-Key": f"{self.run.id}-{quote(record.id, safe='')}"}
+        outcome = Outcome.CREATED if line.method == "POST" else Outcome.UPDATED
+        return _Ready(asked, Effect(outcome, record.id, row))
 
 
-def _refused(record: HostRecord, field: str, reason: str) -> Effect:
-    return Effect(Outcome.REFUSED, record.id, {}, field, reason)
+class _Ready(NamedTuple):
+    """A record that can be sent, and what that does."""
+
+    asked: Asked
+    effect: Effect
+
+
+def _planned(made: Effect | _Ready) -> Effect:
+    return made.effect if isinstance(made, _Ready) else made
+
+
+def _end(effect: Effect, answer: Answer) -> Effect | BaseException:
+    """Return what became of a record, or what ends the run since it is not about the record."""
+    if isinstance(answer, BaseException):
+        return answer
+    if not is_about_what_was_asked(answer.status):
+        try:
+            answer.raise_for_cause()
+        except OutkeyError as error:
+            return error
+    if answer.status >= 300:
+        return _refused(effect.key, "", f"status_{answer.status}")
+    return effect
+
+
+def _refused(key: str, field: str, reason: str) -> Effect:
+    return Effect(Outcome.REFUSED, key, {}, field, reason)
