@@ -4,7 +4,8 @@ Both pull the same contacts from the sparring provider, page by page with a bear
 them by their key into a SQLite file that is empty at first; then once more, when nothing has
 changed. outkey runs `SyncRunner` as `outkey line run` does, audit included. dlt lives in
 .venv-bench and is used as its documentation shows; beside SQLite it also writes JSON files, its
-quickest destination here, which only appends.
+quickest destination here, which only appends. Both keep all six fields, the credit as a decimal
+and `updated_at` as a date or moment; outkey also checks lengths, choices and addresses.
 
 Every run is a process of its own, in turns; the quickest of each counts, without its imports.
 
@@ -56,6 +57,7 @@ fields = [
   {{ api = "mail", host = "email", transform = "text" }},
   {{ api = "type", host = "kind", transform = "text" }},
   {{ api = "credit", host = "credit", transform = "decimal" }},
+  {{ api = "updated_at", host = "born_on", transform = "date" }},
 ]
 """
 
@@ -96,6 +98,7 @@ def source():
         "resources": [{
             "name": "contacts",
             "primary_key": "id",
+            "columns": {"credit": {"data_type": "decimal"}},
             "write_disposition": "merge" if INTO == "sqlite" else "append",
             "endpoint": {
                 "path": "records/contacts",

@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
+import jmespath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -318,6 +319,7 @@ def deep(levels: int) -> dict[str, object]:
         ({"a": [1, {"b": 2}]}, ""),
         ({str(n): n for n in range(10_000)}, ""),
         ({str(n): n for n in range(1_000_000)}, "too_many_fields"),
+        ({str(n): n for n in range(9_999)} | {"a": [0, 1]}, "too_many_fields"),
         ({"a": [0] * 10_001}, "too_many_fields"),
         (deep(50), ""),
         (deep(5000), "too_deep"),
@@ -382,15 +384,33 @@ def test_an_expression_that_is_none_is_a_configuration_error_at_its_field(expres
         ("rows[?p > `1`].n", ["b"]),
         ("to_string(prices[0])", '"1.5"'),
         ("a.b.c", None),
+        ("place.city.name", "Bonn"),
         ("length(rows)", 2),
     ],
 )
 def test_expressions_find_values_and_reckon_with_decimals(expression: str, found: object) -> None:
     document = {
         "prices": [Decimal("1.5"), Decimal("2.5")],
+        "place": {"city": {"name": "Bonn"}},
         "rows": [{"n": "a", "p": Decimal("0.5")}, {"n": "b", "p": Decimal("1.5")}],
     }
     assert JmespathFinder().compile(expression, field="records")(document) == found
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text("abc"),
+    lambda part: st.lists(part) | st.dictionaries(st.sampled_from("abc"), part),
+)
+NAMES = st.lists(st.sampled_from(["a", "b", "c", "_a1"]), min_size=1, max_size=4)
+
+
+@given(JSON, NAMES)
+def test_a_path_of_names_finds_what_the_interpreter_finds(
+    document: object, names: list[str]
+) -> None:
+    path = ".".join(names)
+    found = JmespathFinder().compile(path, field="records")(document)
+    assert found == jmespath.search(path, document)
 
 
 @pytest.mark.parametrize("expression", ["sum(a)", "unknown(a)", "join(',', b)", "avg(c)"])

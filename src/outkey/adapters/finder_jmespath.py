@@ -1,5 +1,6 @@
 """Finds values by JMESPath, the language of paths that AWS and Azure people know."""
 
+import re
 from collections.abc import Callable
 
 import jmespath
@@ -9,6 +10,7 @@ from jmespath.functions import Functions
 from outkey.core.errors import ConfigError, SyncFailed
 
 _LONGEST = 2000
+_NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 
 class _WithDecimals(Functions):  # type: ignore[misc]  # the library has no types
@@ -43,6 +45,8 @@ class JmespathFinder:
                 hint="Write a path such as items, data.records[] or meta.next.",
                 field=field,
             )
+        if _NAMES.fullmatch(expression):
+            return _by_names(expression.split("."))
 
         def find(value: object) -> object:
             try:
@@ -55,3 +59,20 @@ class JmespathFinder:
                 ) from None
 
         return find
+
+
+def _by_names(names: list[str]) -> Callable[[object], object]:
+    """Return what finds by names alone, which is what most paths are, without an interpreter."""
+    (first, *more) = names
+
+    def find_one(value: object) -> object:
+        return value.get(first) if isinstance(value, dict) else None
+
+    def find(value: object) -> object:
+        for name in names:
+            if not isinstance(value, dict):
+                return None
+            value = value.get(name)
+        return value
+
+    return find if more else find_one

@@ -15,6 +15,7 @@ from outkey.core.errors import SyncFailed
 
 MOST_FIELDS = 10_000
 DEEPEST = 100
+_HOLDERS = {dict, list}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
 
@@ -59,6 +60,8 @@ def records_in(document: object, find: Callable[[object], object]) -> list[Recor
 
 def oversize(record: Record) -> str:
     """Return why a record is too big to be mapped, or nothing; looks at no more than it must."""
+    if len(record) <= MOST_FIELDS and _HOLDERS.isdisjoint(map(type, record.values())):
+        return ""  # most are flat
     fields, rest = 0, [(1, record.values())]
     while rest:
         depth, members = rest.pop()

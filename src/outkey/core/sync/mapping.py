@@ -136,14 +136,17 @@ def _to_send(mapping: FieldMapping, values: Mapping[str, object], means: Means) 
 
 def converted(mapping: FieldMapping, value: object, means: Means) -> object:
     """Return one value as the host keeps it, or raise what `refusal` catches."""
-    value = _given(mapping, value)
-    if value is None:
-        value = _given(mapping, mapping.default)
-    if value is None:
-        if mapping.required:
-            raise _Refused("missing")
-        return None
+    if value is None or value == "":
+        value = _given(mapping, value)
+        if value is None:
+            value = _given(mapping, mapping.default)
+        if value is None:
+            if mapping.required:
+                raise _Refused("missing")
+            return None
     made = _TRANSFORMS[mapping.transform](mapping, value, means)
+    if isinstance(made, str) and made.isprintable():  # as most are, and quicker than to search
+        return made
     if not _is_storable(made):
         raise _Refused("unstorable_character")
     return made
@@ -181,9 +184,11 @@ def _as_is(_mapping: FieldMapping, value: object, _means: Means) -> object:
 
 
 def _text(_mapping: FieldMapping, value: object, _means: Means) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str | int | Decimal | float):
+    if isinstance(value, int | Decimal | float):
         return str(value)
     raise _Refused("no_text")
 

@@ -8,12 +8,15 @@ Reasons are words of ours: what a model says of a value may repeat it.
 import json
 import math
 import re
+from collections.abc import Callable
 from datetime import date, datetime, time
-from functools import lru_cache
+from decimal import Decimal
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 from django.conf import settings
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.validators import EmailValidator, MaxLengthValidator
 from django.db import models
 from django.utils import timezone
 
@@ -40,6 +43,21 @@ _KINDS: tuple[tuple[type[AnyField], FieldKind], ...] = (
     (models.TextField, FieldKind.TEXT),
     (models.UUIDField, FieldKind.TEXT),
 )
+# For each way in which Django reads values, the type that it leaves as it is.
+_LEFT_ALONE: dict[object, type] = {
+    models.CharField.to_python: str,
+    models.TextField.to_python: str,
+    models.DecimalField.to_python: Decimal,
+    models.IntegerField.to_python: int,
+    models.BooleanField.to_python: bool,
+    models.DateField.to_python: date,
+}
+_OF_DJANGO = ("clean", "validate", "run_validators")
+# Part of what EmailValidator takes; it is asked itself about everything else.
+_PLAIN_ADDRESS = re.compile(
+    r"[\w+-]{1,40}(\.[\w+-]{1,40}){0,2}@([a-z\d]{1,40}\.){1,3}[a-z]{2,40}", re.ASCII
+)
+_REFUSALS = (ValidationError, ValueError, TypeError, ArithmeticError)
 _REASONS = {
     **dict.fromkeys(("null", "blank", "required"), "missing"),
     **dict.fromkeys(("unique", "unique_together"), "taken"),
@@ -96,6 +114,57 @@ def described(field: AnyField) -> HostField:
         choices=tuple(str(value) for value, _ in field.flatchoices),
         target=linked._meta.label_lower if isinstance(linked, type) else "",
     )
+
+
+@lru_cache(maxsize=10_000)
+def cleaner(field: AnyField) -> Callable[[object], object]:
+    """Return what does for a field what `cleaned` does, in less time for a value that is fine.
+
+    Only what Django's own classes would pass on unchanged is passed here, after the field's
+    validators; whatever else there is to say about a value, `cleaned` says.
+    """
+    clean = partial(cleaned, field)
+    kind = _LEFT_ALONE.get(type(field).to_python)
+    ours = all(getattr(type(field), name) is getattr(models.Field, name) for name in _OF_DJANGO)
+    if kind is None or not ours or not isinstance(field.choices, list | None):
+        return clean
+    choices = None if field.choices is None else {value for value, _ in field.flatchoices}
+    longest, checks = _checks(field)
+    is_text = kind is str
+
+    def quick(value: object) -> object:
+        if type(value) is not kind or (choices is not None and value not in choices):
+            return clean(value)
+        if is_text and not (0 < len(value) <= longest and value.isprintable()):  # type: ignore[arg-type, attr-defined]  # mypy does not follow `kind`
+            return clean(value)
+        if checks:
+            try:
+                for check in checks:
+                    check(value)
+            except _REFUSALS:
+                return clean(value)
+        return value
+
+    return quick
+
+
+def _checks(field: AnyField) -> tuple[float, list[Callable[[Any], object]]]:
+    """Return the length that a field admits, and its other validators."""
+    longest: float = math.inf
+    checks: list[Callable[[Any], object]] = []
+    for validator in field.validators:
+        if type(validator) is MaxLengthValidator and isinstance(validator.limit_value, int):
+            longest = min(longest, validator.limit_value)
+        elif type(validator) is EmailValidator:
+            checks.append(partial(_check_address, validator))
+        else:
+            checks.append(validator)
+    return longest, checks
+
+
+def _check_address(validator: EmailValidator, value: str) -> None:
+    if not _PLAIN_ADDRESS.fullmatch(value):
+        validator(value)
 
 
 def cleaned(field: AnyField, value: object) -> object:

@@ -5,19 +5,21 @@ Written in bulk, so that a page of a thousand rows costs a few statements.
 
 # ruff: noqa: SLF001 - _meta, _state and the managers are Django's own documented doors
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import DataError, IntegrityError, models, transaction
+from django.db import DataError, IntegrityError, connection, models, transaction
 
 from outkey.core.errors import ConfigError
 from outkey.core.sync.run import FieldKind, Outcome, Written
 from outkey.hosts.django.models import SyncMark
+from outkey.hosts.django.record_drafts import Draft, insert, is_of_django, is_plain
 from outkey.hosts.django.record_fields import (
     AnyField,
-    cleaned,
+    cleaner,
     fault,
     fields_of,
     is_required,
@@ -25,7 +27,12 @@ from outkey.hosts.django.record_fields import (
 )
 
 _OF_THE_ROW = (IntegrityError, DataError, ValueError, ArithmeticError)
+_CREATED, _UPDATED = Written(Outcome.CREATED), Written(Outcome.UPDATED)
+_UNCHANGED = Written(Outcome.UNCHANGED)
+_MARKS = 200  # rows of a statement
 Row = Mapping[str, object]
+Record = models.Model | Draft
+Wanted = Collection[tuple[object, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +65,10 @@ class Entry:
 
 @dataclass(slots=True)
 class Step:
-    """What is to be done for one row."""
+    """What is to be done for one row; the changes of a new record are told where nobody writes."""
 
     written: Written
-    record: models.Model | None = None
+    record: Record | None = None
     changes: dict[str, tuple[object, object]] = field(default_factory=dict)
 
 
@@ -74,33 +81,36 @@ def planned(entry: Entry, keys: Sequence[str], rows: Sequence[Row], *, lock: boo
     if not keys or any(name not in row for row in rows for name in keys):
         raise ConfigError("every row needs the keys that tell records apart", field="keys")
     fields = {name: entry.field(name) for name in dict.fromkeys(n for row in rows for n in row)}
-    values = [_values(fields, keys, row) for row in rows]
+    cleaners = {name: cleaner(known) for name, known in fields.items()}
+    values = [_values(cleaners, keys, row) for row in rows]
     _refuse_dead_links(fields.values(), values)
     found = _found(entry.model, key_fields, values, lock=lock)
+    filler = _Filler(entry.model, fields, writes=lock)
     steps = []
     for row in values:
         if isinstance(row, Written):
             steps.append(Step(row))
             continue
-        same = found.setdefault(tuple(row[name] for name in keys), [])
+        same = found.setdefault(tuple([row[name] for name in keys]), [])
         if len(same) > 1:
             steps.append(Step(Written(Outcome.REFUSED, keys[0], "ambiguous")))
         else:
-            steps.append(_filled(entry.model, same, fields, row))
+            steps.append(filler.filled(same, row))
     return steps
 
 
 def _values(
-    fields: Mapping[str, AnyField], keys: Sequence[str], row: Row
+    cleaners: Mapping[str, Callable[[object], object]], keys: Sequence[str], row: Row
 ) -> dict[str, object] | Written:
     """Return a row as its fields keep it, or what is wrong with it."""
     values: dict[str, object] = {}
     for name, value in row.items():
         try:
-            values[name] = cleaned(fields[name], value)
+            values[name] = cleaners[name](value)
         except ValidationError as error:
             return Written(Outcome.REFUSED, name, fault(error)[1])
-        if name in keys and values[name] in (None, ""):
+    for name in keys:
+        if values[name] in (None, ""):
             return Written(Outcome.REFUSED, name, "missing")
     return values
 
@@ -125,56 +135,103 @@ def _found(
     rows: Sequence[dict[str, object] | Written],
     *,
     lock: bool,
-) -> dict[tuple[object, ...], list[models.Model]]:
+) -> dict[tuple[object, ...], list[Record]]:
     """Return the records that have these keys; also those that a project's own lists hide."""
     wanted = {tuple(row[key.name] for key in keys) for row in rows if isinstance(row, dict)}
-    found: dict[tuple[object, ...], list[models.Model]] = {}
+    found: dict[tuple[object, ...], list[Record]] = {}
     if wanted:
-        # By id, so that two who lock the same records do not wait for each other for ever.
-        records = model._base_manager.filter(_having(keys, wanted)).order_by("pk")
-        for record in records.select_for_update() if lock else records:
+        for record in _asked(model, keys, wanted, lock=lock):
             found.setdefault(tuple(getattr(record, key.attname) for key in keys), []).append(record)
     return found
 
 
-def _having(keys: Sequence[AnyField], wanted: Iterable[tuple[object, ...]]) -> models.Q:
-    if len(keys) == 1:
-        return models.Q(**{f"{keys[0].attname}__in": [value for (value,) in wanted]})
+def _asked(
+    model: type[models.Model], keys: Sequence[AnyField], wanted: Wanted, *, lock: bool
+) -> Iterable[models.Model]:
+    first, manager = keys[0], model._base_manager
+    is_text = isinstance(first, models.CharField | models.TextField) and is_of_django(first)
+    if len(keys) > 1 or not is_text or type(manager) is not models.Manager:
+        return _having(model, keys, wanted, lock=lock)
+    query = _written_query(model, first, len(wanted), lock=lock)
+    return manager.get_queryset().raw(query, [value for (value,) in wanted])
+
+
+@lru_cache(maxsize=100)
+def _written_query(model: type[models.Model], key: AnyField, count: int, *, lock: bool) -> str:
+    """Return SQL for so many texts: it takes Django longer to write than the database to run."""
+    query = _having(model, [key], [(str(number),) for number in range(count)], lock=lock)
+    return str(query.query.get_compiler(query.db).as_sql()[0])
+
+
+def _having(
+    model: type[models.Model], keys: Sequence[AnyField], wanted: Wanted, *, lock: bool
+) -> models.QuerySet[models.Model]:
     names = [key.attname for key in keys]
-    each = (models.Q(**dict(zip(names, one, strict=True))) for one in wanted)
-    return models.Q(*each, _connector=models.Q.OR)
-
-
-def _filled(
-    model: type[models.Model],
-    same: list[models.Model],
-    fields: Mapping[str, AnyField],
-    row: Row,
-) -> Step:
-    """Put values into the one record that has the row's keys, or into a new one."""
-    if same:
-        record, outcome = same[0], Outcome.UPDATED
-        before = {name: getattr(record, fields[name].attname) for name in row}
+    if len(names) == 1:
+        condition = models.Q(**{f"{names[0]}__in": [value for (value,) in wanted]})
     else:
-        record, outcome = model(), Outcome.CREATED
-        before = dict.fromkeys(row)
-        for name, known in fields_of(model).items():
-            if name not in row and is_required(known):
+        each = (models.Q(**dict(zip(names, one, strict=True))) for one in wanted)
+        condition = models.Q(*each, _connector=models.Q.OR)
+    # By id, so that two who lock the same records do not wait for each other for ever.
+    records = model._base_manager.filter(condition).order_by("pk")
+    return records.select_for_update() if lock else records
+
+
+class _Filler:
+    """Puts values into the one record that has a row's keys, or into a new one."""
+
+    def __init__(
+        self, model: type[models.Model], fields: Mapping[str, AnyField], *, writes: bool
+    ) -> None:
+        self._writes = writes
+        self._new: type[Record] = Draft if is_plain(model) else model
+        self._fields = fields
+        self._attributes = {name: known.attname for name, known in fields.items()}
+        self._links = any(name != attribute for name, attribute in self._attributes.items())
+        self._required = [n for n, known in fields_of(model).items() if is_required(known)]
+
+    def filled(self, same: list[Record], row: Row) -> Step:
+        """Return what is to be done; a record that is made here is one of the same from now on."""
+        if same:
+            return self._changed(same[0], row)
+        for name in self._required:
+            if name not in row:
                 return Step(Written(Outcome.REFUSED, name, "missing"))
-    changes = {name: (before[name], after) for name, after in row.items() if after != before[name]}
-    if not changes:
-        return Step(Written(Outcome.UNCHANGED), record)
-    for name, after in row.items():
-        setattr(record, fields[name].attname, after)
-    try:
-        record.clean()
-    except ValidationError as error:
-        for name, was in before.items():
-            setattr(record, fields[name].attname, was)
-        return Step(Written(Outcome.REFUSED, *fault(error)))
-    if not same:
+        record = self._new(**self._initial(row))
+        try:
+            record.clean()
+        except ValidationError as error:
+            return Step(Written(Outcome.REFUSED, *fault(error)))
         same.append(record)
-    return Step(Written(outcome), record, changes)
+        step = Step(_CREATED, record)
+        if not self._writes:
+            step.changes = {n: (None, value) for n, value in row.items() if value is not None}
+        return step
+
+    def _initial(self, row: Row) -> dict[str, object]:
+        values = dict(row)
+        if self._links:
+            values = {self._attributes[name]: value for name, value in row.items()}
+        if len(row) < len(self._fields):  # other rows have more
+            values = {f.attname: f.get_default() for f in self._fields.values()} | values
+        return values
+
+    def _changed(self, record: Record, row: Row) -> Step:
+        before = {name: getattr(record, self._attributes[name]) for name in row}
+        changes = {name: (before[name], new) for name, new in row.items() if new != before[name]}
+        if not changes:
+            return Step(_UNCHANGED, record)
+        self._put(record, row)
+        try:
+            record.clean()
+        except ValidationError as error:
+            self._put(record, before)
+            return Step(Written(Outcome.REFUSED, *fault(error)))
+        return Step(_UPDATED, record, changes)
+
+    def _put(self, record: Record, row: Row) -> None:
+        for name, value in row.items():
+            setattr(record, self._attributes[name], value)
 
 
 # ── from steps to tables ─────────────────────────────────────────────────────────────────────
@@ -192,15 +249,17 @@ def upserted(
         return [step.written for step in steps]
     except _OF_THE_ROW:
         if len(rows) == 1:
-            return [_blamed(steps[0].record if steps else None)]
+            return [_blamed(entry.model, steps[0].record if steps else None)]
     half = len(rows) // 2
     return upserted(entry, keys, rows[:half], run) + upserted(entry, keys, rows[half:], run)
 
 
-def _blamed(record: models.Model | None) -> Written:
+def _blamed(model: type[models.Model], record: Record | None) -> Written:
     """Say which field the database did not take, as far as the model knows."""
     try:
         with transaction.atomic():
+            if isinstance(record, Draft):
+                record = model(**vars(record))
             if record is not None:
                 record.validate_unique()
                 record.validate_constraints()
@@ -213,31 +272,50 @@ def _blamed(record: models.Model | None) -> Written:
 
 def _write(entry: Entry, steps: Sequence[Step], run: tuple[int, int], *, mapped: set[str]) -> None:
     line, number = run
-    marks = SyncMark.objects.filter(line_id=line, target=entry.name)
     records = _records(steps)
-    stored = [str(record.pk) for record in records if not record._state.adding]
-    found = marks.filter(record__in=stored).values_list("record", "run", "archived")
-    seen = {record: (last, archived) for record, last, archived in found}
+    seen = _seen(entry, line, [str(record.pk) for record in records if not record._state.adding])
     if entry.archive and entry.archive[0] not in mapped:  # else the API itself decides
         _restore(entry.archive, steps, {name for name, (_, archived) in seen.items() if archived})
     changed = [step for step in steps if step.changes]
-    new = [record for record in records if record._state.adding]
-    old = [record for record in _records(changed) if not record._state.adding]
-    entry.model._base_manager.bulk_create(new)
+    insert(entry.model, [record for record in records if isinstance(record, Draft)])
+    made = [record for record in records if isinstance(record, models.Model)]
+    old = [r for r in _records(changed) if isinstance(r, models.Model) and not r._state.adding]
+    entry.model._base_manager.bulk_create([record for record in made if record._state.adding])
     _update(entry, old, {name for step in changed for name in step.changes})
-    SyncMark.objects.bulk_create(
-        [
-            SyncMark(line_id=line, target=entry.name, record=str(record.pk), run=number)
-            for record in records
-            if seen.get(str(record.pk)) != (number, False)
-        ],
-        update_conflicts=True,
-        unique_fields=["line", "target", "record"],
-        update_fields=["run", "archived"],
+    ids = [str(record.pk) for record in records]
+    _mark(entry, run, [name for name in ids if seen.get(name) != (number, False)])
+
+
+def _seen(entry: Entry, line: int, ids: Sequence[str]) -> dict[str, tuple[int, bool]]:
+    """Return the last run that has seen each of these records, and whether it is archived."""
+    if not ids:
+        return {}
+    marks = SyncMark.objects.filter(line_id=line, target=entry.name, record__in=ids)
+    found = marks.values_list("record", "run", "archived")
+    return {record: (last, archived) for record, last, archived in found}
+
+
+def _mark(entry: Entry, run: tuple[int, int], ids: Sequence[str]) -> None:
+    """Note that a run has seen these records."""
+    (line, number), target = run, entry.name
+    with connection.cursor() as cursor:
+        for start in range(0, len(ids), _MARKS):
+            some = ids[start : start + _MARKS]
+            values = [value for name in some for value in (line, target, name, number)]
+            cursor.execute(_marking(len(some)), values)
+
+
+@lru_cache(maxsize=_MARKS)
+def _marking(count: int) -> str:
+    return (
+        "INSERT INTO outkey_syncmark (line_id, target, record, run, archived)"  # noqa: S608 - constants
+        f" VALUES {', '.join(['(%s, %s, %s, %s, false)'] * count)}"
+        " ON CONFLICT (line_id, target, record)"
+        " DO UPDATE SET run = excluded.run, archived = excluded.archived"
     )
 
 
-def _records(steps: Iterable[Step]) -> list[models.Model]:
+def _records(steps: Iterable[Step]) -> list[Record]:
     """Return the records of steps, each once: two rows may have the same keys."""
     return list(
         {id(step.record): step.record for step in steps if step.record is not None}.values()
@@ -252,7 +330,7 @@ def _restore(archive: tuple[str, bool], steps: Sequence[Step], archived: set[str
         if record is not None and str(record.pk) in archived and getattr(record, name) is value:
             setattr(record, name, not value)
             step.changes[name] = value, not value
-            step.written = Written(Outcome.UPDATED)
+            step.written = _UPDATED
 
 
 def _update(entry: Entry, records: Sequence[models.Model], names: set[str]) -> None:

@@ -143,6 +143,10 @@ class DjangoRecords:
             if len(found.get(kept, ())) == 1
         }
 
+    def demand(self, target: str, *verbs: str) -> None:
+        """Raise ConfigError where the person lacks one of these permissions."""
+        self._open(target, *verbs)
+
     def _open(self, target: str, *verbs: str) -> Entry:
         entry = self._entries.get(target.lower())
         if entry is None:
