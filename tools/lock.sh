@@ -4,11 +4,15 @@
 set -eu
 cd "$(dirname "$0")/.."
 overrides=$(mktemp)
-trap 'rm -f "$overrides"' EXIT
+constraints=$(mktemp)
+trap 'rm -f "$overrides" "$constraints"' EXIT
 # httpbin names an old greenlet that it does not use here; Playwright needs a newer one.
 echo 'greenlet>=3.1.1' > "$overrides"
+# procrastinate takes any; botocore, which the tests sign beside, wants an older one.
+echo 'python-dateutil<3' > "$constraints"
 compile() {
   uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --override "$overrides" \
+    --constraint "$constraints" \
     --no-annotate --no-header --no-emit-index-url --no-emit-find-links "$@"
 }
 compile pyproject.toml --extra server --group build --output-file requirements/server.lock

@@ -86,12 +86,27 @@ def _of_core() -> Iterator[str]:
 
 def _of_checks() -> Iterator[str]:
     """Return the constant messages and hints of findings."""
-    tree = ast.parse((SOURCE / "core" / "checks.py").read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
-            for argument in node.args[2:4]:
+    for name in ("core/checks.py", "core/sync/checks.py", "adapters/calendar_cronsim.py"):
+        for node in ast.walk(ast.parse((SOURCE / name).read_text(encoding="utf-8"))):
+            for argument in _said(node):
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     yield argument.value
+
+
+def _said(node: ast.AST) -> list[ast.expr]:
+    """Return what a finding says: in a call, or in a triple of field, message and hint."""
+    if isinstance(node, ast.Yield | ast.Return) and isinstance(node.value, ast.Tuple):
+        return node.value.elts[1:]
+    if not isinstance(node, ast.Call):
+        return []
+    match getattr(node.func, "id", ""):
+        case "Finding":
+            return node.args[2:4]
+        case "_error":
+            return [named.value for named in node.keywords if named.arg in {"message", "hint"}]
+        case "ConfigError":
+            return [*node.args, *(named.value for named in node.keywords if named.arg == "hint")]
+    return []
 
 
 def catalogue() -> Catalog:

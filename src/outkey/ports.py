@@ -19,6 +19,8 @@ from outkey.core.pace import Pace
 from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.standing import Summary
+from outkey.core.sync.answer import Record
+from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.run import HostField, HostRecord, Quarantined, Run, Target, Written
 from outkey.core.watch import Habit, Notice
 
@@ -202,10 +204,19 @@ class Signer(Protocol):
 
 
 class Scripts(Protocol):
-    """What runs signing scripts, out of reach of everything but their own secret."""
+    """What runs scripts, out of reach of everything but their own secret."""
 
     def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
         """Return the headers that a script gives, or raise ScriptFailed or HeaderFormatError."""
+
+    def transform(
+        self, line: str, source: str, records: Sequence[Record]
+    ) -> list[Record | Unmapped | None]:
+        """Return what a sync line's script, which is given no secret, makes of each record.
+
+        None leaves a record out; one that the script fails on is Unmapped. Raises ScriptFailed
+        where the script cannot be run at all.
+        """
 
     def close(self) -> None:
         """End what runs scripts; it may be used again."""
@@ -354,6 +365,9 @@ class Watchbook(Protocol):
     def habits(self, names: Iterable[str]) -> dict[str, Habit]:
         """Return what is known of these configurations."""
 
+    def failing_lines(self) -> list[tuple[str, str]]:
+        """Return the sync lines whose last run has failed, after their configurations."""
+
     def open_notices(self) -> list[Notice]:
         """Return the notices that are open, oldest first."""
 
@@ -420,13 +434,28 @@ class Records(Protocol):
         """Return the ids of the records that have these values in a field, by value."""
 
 
+class Calendar(Protocol):
+    """What a schedule means."""
+
+    def next_after(self, schedule: str, moment: float) -> float:
+        """Return its first moment after this one, or raise ConfigError."""
+
+
+class Queue(Protocol):
+    """How workers learn of runs that wait."""
+
+    def put(self, run: Run, lock: str) -> None:
+        """Let a worker take a run that is due; of those with one lock, one at a time."""
+
+
 class Runs(Protocol):
     """Where runs, their checkpoints and what they left out are kept."""
 
     def begin(self, line: str, actor: str, *, dry_run: bool) -> Run:
         """Begin a run, or go on with one that was killed; raise LineBusy while another one lives.
 
-        A run lives as long as it is saved at least every minute, by the database's clock.
+        A run lives as long as it is saved within a minute and the configuration's total time-out,
+        by the database's clock. One that waits is what begins.
         """
 
     def page(self) -> AbstractContextManager[None]:
@@ -441,7 +470,23 @@ class Runs(Protocol):
     def finish(self, run: Run) -> None:
         """Keep how a run ended."""
 
-    def newest(self, limit: int, line: str = "") -> list[Run]:
+    def request(
+        self, line: str, actor: str, *, dry_run: bool = False, wait: float = 0.0, attempt: int = 0
+    ) -> Run:
+        """Ask for a run after some seconds; raise LineBusy while one lives.
+
+        One that waits already is returned, and is due at the earlier of the two moments; one that
+        failed in the middle or was killed waits to go on. With an attempt, it is the run that has
+        just failed which waits, wherever that was.
+        """
+
+    def due(self) -> list[Run]:
+        """Return the runs that were asked for and that nobody is at, the longest due first."""
+
+    def planned(self) -> tuple[float, float]:
+        """Return until when schedules were looked at, and now, until when they are from here on."""
+
+    def newest(self, limit: int, line: str = "", state: str = "") -> list[Run]:
         """Return runs, newest first."""
 
     def get(self, run: str) -> Run:

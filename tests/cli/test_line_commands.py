@@ -144,3 +144,29 @@ def test_a_line_that_cannot_work_is_refused_before_anything_is_asked(
 def test_an_unknown_line_or_run_is_a_wrong_call(shop: Shop) -> None:
     for call in (("line", "run", "nobody"), ("run", "show", "17"), ("run", "cancel", "x")):
         assert shop.run(*call, code=2).err.startswith("error[")
+
+
+def test_applying_tells_what_is_wrong_with_a_line(shop: Shop, spar: Spar) -> None:
+    text = document(spar).replace('direction = "pull"', 'direction = "pull"\nschedule = "daily"')
+    said = shop.run("apply", "-", stdin=text, code=0).err
+    assert "error shop.line.contacts.schedule: the schedule is no cron expression" in said
+    closed = document(spar).replace("demo.contact", "demo.unknown")
+    applied = json.loads(shop.run("apply", "-", "--json", stdin=closed, code=0).out)
+    fields = [(found["id"], found["field"]) for found in applied["findings"]]
+    assert ("L014", "line.contacts.target") in fields
+    assert "line.contacts" not in shop.run("apply", "-", "--dry-run", stdin=closed, code=0).err
+
+
+def test_a_failed_run_is_found_and_repeated_by_a_worker(shop: Shop, spar: Spar) -> None:
+    shop.run("apply", "-", stdin=document(spar), code=0)
+    shop.terminal.settings["SHOP_TOKEN"] = "wrong"
+    shop.run("line", "run", "contacts", code=1)
+    (failed,) = json.loads(shop.run("run", "list", "--state", "failed", "--json", code=0).out)
+    said = shop.run("run", "repeat", failed["run"], code=0).out
+    assert "contacts: waiting" in said
+    assert "a worker takes it" in said
+    (waiting,) = json.loads(shop.run("run", "list", "--state", "waiting", "--json", code=0).out)
+    assert (waiting["attempt"], waiting["due_at"] > 0) == (1, True)
+    shop.run("run", "cancel", waiting["run"], code=0)
+    assert json.loads(shop.run("run", "list", "--state", "waiting", "--json", code=0).out) == []
+    assert "waiting|running|done" in shop.run("run", "list", "--state", "lost", code=2).err

@@ -23,31 +23,49 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+class Cluster:
+    """A PostgreSQL of our own, in a temporary folder, run by a user who is not root."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._port = folder, free_port()
+        self._user: dict[str, object] = {}
+        if os.getuid() == 0:
+            shutil.chown(folder, "postgres", "postgres")
+            self._user = {"user": "postgres", "group": "postgres", "extra_groups": []}
+        self._run("initdb", "-D", "data", "-U", "outkey", "--auth=trust", "--no-sync")
+        self.start()
+        place = ("-h", "127.0.0.1", "-p", str(self._port))
+        self._run("createdb", *place, "-U", "outkey", "outkey")
+        self.url = f"postgresql://outkey@127.0.0.1:{self._port}/outkey"
+
+    def start(self) -> None:
+        options = f"-p {self._port} -k {self._folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+        self._run("pg_ctl", "-D", "data", "-w", "-t", "30", "-o", options, "-l", "log", "start")
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
+
+    def _run(self, tool: str, *arguments: str) -> None:
+        command = [POSTGRESQL[-1].parent / tool, *arguments]
+        subprocess.run(command, check=True, capture_output=True, cwd=self._folder, **self._user)  # type: ignore[call-overload]
+
+
 @pytest.fixture(scope="session")
-def postgresql_url() -> Iterator[str]:
-    """Start a PostgreSQL cluster in a temporary folder, as a user who is not root."""
+def postgresql() -> Iterator[Cluster]:
+    """Start a PostgreSQL for all tests."""
     if not POSTGRESQL:
         reason = "missing program: initdb (Debian package postgresql)"
         (pytest.fail if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING") else pytest.skip)(reason)
     folder = Path(tempfile.mkdtemp(prefix="outkey-postgresql-"))
-    user: dict[str, object] = {}
-    if os.getuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-        user = {"user": "postgres", "group": "postgres", "extra_groups": []}
-    tools, port = POSTGRESQL[-1].parent, free_port()
+    cluster = Cluster(folder)
+    yield cluster
+    cluster.stop()
+    shutil.rmtree(folder, ignore_errors=True)
 
-    def run(*command: str | Path) -> None:
-        subprocess.run(command, check=True, capture_output=True, cwd=folder, **user)  # type: ignore[call-overload]
 
-    run(tools / "initdb", "-D", "data", "-U", "outkey", "--auth=trust", "--no-sync")
-    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-    run(tools / "pg_ctl", "-D", "data", "-w", "-t", "30", "-o", options, "-l", "log", "start")
-    try:
-        run(tools / "createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "outkey", "outkey")
-        yield f"postgresql://outkey@127.0.0.1:{port}/outkey"
-    finally:
-        run(tools / "pg_ctl", "-D", "data", "-m", "immediate", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
+@pytest.fixture(scope="session")
+def postgresql_url(postgresql: Cluster) -> str:
+    return postgresql.url
 
 
 def configure(url: str | None, folder: Path) -> None:

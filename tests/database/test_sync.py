@@ -14,7 +14,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.db import connection
 from django.db.models import F
+from hypothesis import given
+from hypothesis import strategies as st
 
+from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.finder_jmespath import JmespathFinder
 from outkey.core.config import SyncLine
 from outkey.core.errors import ConfigError, StorageUnavailable, UnknownConfiguration
@@ -83,6 +86,7 @@ class TestDjangoRuns(RunsContract):
         from outkey.hosts.django import models
 
         models.Run.objects.update(until=F("until") - seconds)
+        models.Duty.objects.update(position=F("position") - round(seconds * 1000))
 
     def finished(self) -> None:
         connection.close()
@@ -414,6 +418,113 @@ def test_what_breaks_in_the_host_for_one_row_refuses_that_row(
     assert [w.outcome for w in written] == ["created", "created", "refused", "created"]
 
 
+VALUES = (
+    *(None, "", "x", "a b", "x" * 41, "person", "a\x00b", "\ud800", "line\nbreak", "7", "7.5"),
+    *(True, False, 0, 7, -7, 2**70, 1.5, float("nan"), Decimal("1.50"), Decimal("1.505")),
+    *(Decimal("1E+20"), Decimal("NaN"), date(2026, 7, 1), datetime(2026, 7, 1, tzinfo=UTC)),
+    *([], {}, ["a"], {"a": 1}),
+    *(
+        "a@b.example",
+        "a.b+c@x1.example.com",
+        ".a@b.example",
+        "a@b",
+        "a@-b.example",
+        "a@b_c.example",
+    ),
+    *(f"{'a' * 40}@{'b' * 63}.example", f"a@{'b' * 64}.example", f"a@{'b.' * 200}example", "@b.cd"),
+)
+
+
+@pytest.mark.usefixtures("database")
+def test_the_quick_way_to_clean_a_value_ends_like_the_long_one() -> None:
+    from django.core.exceptions import ValidationError
+    from django.core.validators import MaxLengthValidator, MinLengthValidator
+    from django.db import models as django
+
+    from outkey.hosts.demo_records.models import Contact, Order
+    from outkey.hosts.django.record_fields import cleaned, cleaner, fault, fields_of
+
+    class Loud(django.CharField):  # type: ignore[type-arg]  # Django's stubs want two
+        def to_python(self, value: Any) -> Any:  # noqa: ANN401 - as Django has it
+            return str(super().to_python(value)).upper()
+
+    def no_seven(value: object) -> None:
+        if "7" in str(value):
+            raise ValueError
+
+    def ended(clean: Any, value: object) -> tuple[str, object]:  # noqa: ANN401 - of two kinds
+        try:
+            made = clean(value)
+        except ValidationError as error:
+            return "refused", fault(error)
+        return type(made).__name__, repr(made)
+
+    fields = [
+        *fields_of(Contact).values(),
+        *fields_of(Order).values(),
+        django.CharField(max_length=9, validators=[MinLengthValidator(2), MaxLengthValidator(5)]),
+        django.CharField(max_length=9, choices=lambda: [("x", "x")]),
+        django.CharField(max_length=9, choices=[("group", [("x", "X"), ("7", "Seven")])]),
+        django.IntegerField(choices=[(7, "seven")], validators=[no_seven]),
+        Loud(max_length=9),
+    ]
+    for field in fields:
+        for value in VALUES:
+            quick, long = cleaner(field), lambda v, f=field: cleaned(f, v)
+            assert ended(quick, value) == ended(long, value), (field, value)
+
+
+@given(st.from_regex(r"[a-z.+-]{1,8}@[a-z0-9.-]{1,12}", fullmatch=True))
+def test_no_address_is_plain_that_django_refuses(address: str) -> None:
+    from django.core.validators import EmailValidator
+
+    from outkey.hosts.django.record_fields import _PLAIN_ADDRESS
+
+    if _PLAIN_ADDRESS.fullmatch(address):
+        EmailValidator()(address)  # raises what it refuses
+    assert not _PLAIN_ADDRESS.fullmatch(f"{address}\n")
+
+
+def test_new_records_have_their_defaults_and_the_time_whatever_their_rows_name(
+    records: "DjangoRecords", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from outkey.hosts.demo_records.models import Contact
+
+    passwords = iter("abc")
+    field = Contact._meta.get_field("portal_password")
+    for name in ("_get_default", "default"):
+        monkeypatch.setattr(field, name, lambda: next(passwords))
+    rows = [contact(1), contact(2, credit=Decimal("2.5"), active=False), contact(3, email=None)]
+    rows += [contact(1, credit=1)]
+    written = records.upsert(CONTACT, KEYS, rows, begun())
+    assert [w.outcome for w in written] == ["created", "created", "created", "updated"]
+    made = list(Contact.objects.order_by("external_id"))
+    assert [c.credit for c in made] == [Decimal(1), Decimal("2.5"), None]
+    assert [c.active for c in made] == [True, False, True]
+    assert [c.email for c in made] == [""] * 3
+    assert [c.portal_password for c in made] == ["a", "b", "c"]
+    assert all(abs((datetime.now(UTC) - c.changed_at).total_seconds()) < 60 for c in made)
+
+
+def test_a_new_record_that_the_database_refuses_names_its_field(records: "DjangoRecords") -> None:
+    rows = [contact(1), contact(1, name="Another"), contact(2, name="Third")]
+    written = records.upsert(CONTACT, ("name",), rows, begun())
+    assert [w.outcome for w in written] == ["created", "refused", "created"]
+    assert written[1] == refused("external_id", "taken")
+    (missing,) = records.upsert(CONTACT, ("email",), [contact(3, email="")], begun())
+    assert missing == refused("email", "missing")
+
+
+def test_a_new_record_that_has_a_rule_of_its_own_is_written_as_its_rule_leaves_it(
+    records: "DjangoRecords", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from outkey.hosts.demo_records.models import Contact
+
+    monkeypatch.setattr(Contact, "clean", lambda self: setattr(self, "name", self.name.upper()))
+    put(records, CONTACT)
+    assert Contact.objects.get().name == "CONTACT 1"
+
+
 # ── many rows ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -450,6 +561,35 @@ def test_ten_thousand_rows_need_few_statements_and_the_second_time_no_writing(
     writing = [sql for sql in third if sql.startswith(("INSERT", "UPDATE", "DELETE"))]
     assert writing
     assert all("outkey_syncmark" in sql for sql in writing)
+
+
+def test_a_line_whose_last_run_failed_is_known_to_the_watch(runs: "DjangoRuns") -> None:
+    from outkey.hosts.django.watchbook import DjangoWatchbook
+
+    for dry_run, state, failing in (
+        (False, RunState.DONE, []),
+        (True, RunState.FAILED, []),
+        (False, RunState.FAILED, [("acme", "contacts")]),
+        (False, RunState.DONE, []),
+    ):
+        run = runs.begin("contacts", "tester", dry_run=dry_run)
+        runs.finish(replace(run, state=state))
+        assert DjangoWatchbook().failing_lines() == failing
+
+
+def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(runs: "DjangoRuns") -> None:
+    ended = []
+    for state in (RunState.DONE, RunState.DONE, RunState.FAILED):
+        run = runs.begin("contacts", "tester", dry_run=False)
+        runs.quarantine(run, [Quarantined(1, "k", "f", "missing")])
+        runs.finish(replace(run, state=state, ended_at=1000.0, cursor="2027"))
+        ended.append(run.id)
+    asked = runs.request("contacts", "tester")
+    runs.prune(1000.0)
+    assert len(runs.newest(10)) == 4, "not before the moment"
+    runs.prune(1001.0)
+    assert [run.id for run in runs.newest(10)] == [asked.id, ended[1]]
+    assert runs.begin("contacts", "tester", dry_run=False).since == "2027"
 
 
 def test_an_update_moves_the_fields_that_follow_the_time(records: "DjangoRecords") -> None:
@@ -653,7 +793,9 @@ def test_a_pull_that_is_killed_between_record_and_checkpoint_goes_on_without_dou
     )
     stored = world.ports.configurations
     finder = JmespathFinder()
-    runner = SyncRunner(SyncPorts(world.gateway, stored, records, runs, finder, world.clock))
+    runner = SyncRunner(
+        SyncPorts(world.gateway, stored, records, runs, finder, world.clock, CronCalendar())
+    )
     save, saved = runs.save, []
 
     def killed_at_the_second_page(run: Run) -> Run:

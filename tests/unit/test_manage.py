@@ -27,7 +27,7 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.message import Response, ResponseHeaders
-from outkey.core.posture import parse_policy
+from outkey.core.policy import parse_policy
 from outkey.core.reference import Reference, Store, parse_reference
 from outkey.core.secret import Secret
 from outkey.core.standing import Standing
@@ -105,6 +105,27 @@ def test_missing_references_are_findings_and_not_errors() -> None:
         ("acme", "E-secret_missing", "token"),
         ("acme", "E-secret_missing", "header:X-API-Key"),
     ]
+
+
+def test_a_line_whose_script_cannot_work_is_not_applied() -> None:
+    office = Office()
+    line = """
+[line.pulled]
+configuration = "acme"
+path = "/"
+direction = "pull"
+target = "t"
+keys = ["k"]
+fields = [{ api = "a", host = "k" }]
+"""
+    with pytest.raises(ConfigError, match="line 1"):
+        office.apply(DOCUMENT + line + 'script = "def transform(record: return record"')
+    assert office.registry.lines() == []
+    script = "def transform(record): return record"
+    office.apply(DOCUMENT + line + f'script = "{script}"')
+    kept = office.registry.line("pulled").sync
+    assert kept is not None
+    assert kept.script == script
 
 
 def test_a_dry_run_keeps_nothing() -> None:

@@ -15,6 +15,7 @@ from outkey.core.chain import ChainRow, canonical, chained, label_of, sign_check
 from outkey.core.checks import Finding, Level
 from outkey.core.config import Configuration, HeaderRow, SecretState
 from outkey.core.errors import ConfigError, PolicyError, ScriptFailed
+from outkey.core.policy import parse_policy, refuse_blocked
 from outkey.core.posture import (
     CHECKS,
     EVERY,
@@ -22,10 +23,8 @@ from outkey.core.posture import (
     Policy,
     Premises,
     Subject,
-    parse_policy,
     posture_of,
     premises_of,
-    refuse_blocked,
     subject_of,
 )
 from outkey.core.reference import Reference, Store

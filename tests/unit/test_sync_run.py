@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.finder_jmespath import JmespathFinder
 from outkey.core.config import SyncLine
 from outkey.core.errors import (
@@ -123,7 +124,13 @@ def desk(
     runs = MemoryRuns(world.clock)
     records = MemoryRecords(FIELDS, runs)
     ports = SyncPorts(
-        world.gateway, world.ports.configurations, records, runs, JmespathFinder(), world.clock
+        world.gateway,
+        world.ports.configurations,
+        records,
+        runs,
+        JmespathFinder(),
+        world.clock,
+        CronCalendar(),
     )
     return Desk(SyncRunner(ports), world, records, runs, ports)
 
@@ -329,6 +336,17 @@ def test_a_line_that_was_changed_begins_anew() -> None:
     assert made.run().counts == Counts(created=3, unchanged=2)
 
 
+def test_a_line_with_another_schedule_or_more_at_a_time_goes_on() -> None:
+    api = Api(people(1, 2, 3, 4, 5), {2: ConnectionFailed()})
+    made = desk(answers=api)
+    with pytest.raises(ConnectionFailed):
+        made.run()
+    made.change(replace(PULL, schedule="0 6 * * *", parallel=2))
+    assert made.run().counts.created == 5
+    pages = [parse_qs(urlsplit(request.target).query)["page"] for request in api.asked]
+    assert pages[:3] == [["1"], ["2"], ["2"]]
+
+
 def test_links_lead_from_page_to_page_and_back_into_a_run() -> None:
     base = "https://api.acme.example/contacts"
     pages = {
@@ -528,7 +546,7 @@ def test_a_preview_asks_for_one_page_and_keeps_no_run() -> None:
         (replace(PULL, mappings=(*ROWS, FieldMapping("a(", "born"))), "fields[2].api"),
         (replace(PULL, pagination=Pagination(Paging.CURSOR, cursor="(")), "pagination.cursor"),
         (replace(PULL, incremental=Incremental("since", "?")), "incremental.field"),
-        (replace(PULL, script="def transform(record): return record"), "script"),
+        (replace(PULL, script="def transform(): return {}"), "script"),
     ],
 )
 def test_a_line_that_cannot_work_sends_nothing_and_keeps_no_run(
@@ -557,24 +575,6 @@ def test_findings_are_collected() -> None:
 def test_a_warning_stops_no_run() -> None:
     made = desk(replace(SINCE, gone=Gone.ARCHIVE), Api(people(1)))
     assert made.run().state is RunState.DONE
-
-
-def test_a_script_changes_and_drops_records() -> None:
-    made = desk(replace(PULL, script="…"), Api(people(1, 2, 3)))
-
-    def scripted(
-        line: SyncLine, records: Sequence[dict[str, object]]
-    ) -> list[dict[str, object] | None]:
-        assert line.name == "contacts"
-        return [None if r["id"] == 2 else r | {"name": "scripted"} for r in records]
-
-    runner = SyncRunner(replace(made.ports, scripted=scripted))
-    *_, run = runner.run("contacts", "ada")
-    assert run.counts == Counts(created=2)
-    assert made.records.rows("contact") == [
-        {"number": "1", "name": "scripted"},
-        {"number": "3", "name": "scripted"},
-    ]
 
 
 # ── cancelled, taken over, killed ────────────────────────────────────────────────────────────

@@ -395,6 +395,15 @@ def test_a_burst_is_told_once_and_its_end_too() -> None:
     assert [len(at_once) for at_once in bench.told.told] == [1, 1]
 
 
+def test_a_line_whose_run_failed_is_told_until_it_runs_again() -> None:
+    bench = Bench()
+    bench.book.failing = [("acme", "orders")]
+    text = "acme: the last run of a sync line failed: orders"
+    assert bench.look() == [f"error: {text}"]
+    bench.book.failing = []
+    assert bench.look() == [f"recovered: {text}"]
+
+
 def test_what_happened_once_closes_after_a_day_without_a_word() -> None:
     bench = Bench()
     bench.sent()

@@ -9,17 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from operator import attrgetter
 
-from outkey.core.choices import (
-    AuthenticationType,
-    BodyFormat,
-    Choice,
-    ClientAuth,
-    Environment,
-    Grant,
-    Network,
-    NoAuthReason,
-    TokenSource,
-)
+from outkey.core import choices
 from outkey.core.errors import ConfigError, SecretRebindRequired
 from outkey.core.field_kinds import Kind
 from outkey.core.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
@@ -76,10 +66,10 @@ def successor(
 class OAuth2Settings:
     """The OAuth 2.0 tab."""
 
-    grant: Grant
+    grant: choices.Grant
     token_url: str
     client_id: str
-    client_auth: ClientAuth
+    client_auth: choices.ClientAuth
     scope: str
     audience: str
     resource: str
@@ -89,7 +79,7 @@ class OAuth2Settings:
     revocation_url: str
     introspection_url: str
     issuer: str
-    body_format: BodyFormat
+    body_format: choices.BodyFormat
     token_header: str
     dpop: bool
     leeway_seconds: float
@@ -106,6 +96,7 @@ class Limits:
     requests_per_minute: int | None
     response_mebibytes: int
     retries: int
+    runs_at_once: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +118,14 @@ class Configuration:
 
     name: str
     base_url: str
-    environment: Environment
-    network: Network
+    environment: choices.Environment
+    network: choices.Network
     active: bool
     notes: str
-    authentication_type: AuthenticationType
-    no_auth_reason: NoAuthReason | None
+    authentication_type: choices.AuthenticationType
+    no_auth_reason: choices.NoAuthReason | None
     username: str
-    token_source: TokenSource
+    token_source: choices.TokenSource
     token_expires_on: date | None
     script_enabled: bool
     script: str = field(repr=False)
@@ -165,25 +156,24 @@ class Configuration:
     @property
     def sends_token(self) -> bool:
         """Whether requests carry a token, entered or got."""
-        return self.authentication_type is AuthenticationType.BEARER
+        return self.authentication_type is choices.AuthenticationType.BEARER
 
     @property
     def uses_oauth2(self) -> bool:
         """Whether tokens are got from a Token URL."""
-        return self.sends_token and self.token_source is TokenSource.OAUTH2
+        return self.sends_token and self.token_source is choices.TokenSource.OAUTH2
 
     def with_script_of(self, earlier: "Configuration") -> "Configuration":
         """Return this configuration with an earlier one's script, and what vouches for that."""
         secrets = {name: state for name, state in self.secrets.items() if name != SEAL}
         secrets |= {name: state for name, state in earlier.secrets.items() if name == SEAL}
-        return replace(
-            self, script=earlier.script, script_enabled=earlier.script_enabled, secrets=secrets
-        )
+        script, enabled = earlier.script, earlier.script_enabled
+        return replace(self, script=script, script_enabled=enabled, secrets=secrets)
 
     @property
     def sends_credentials(self) -> bool:
         """Whether anything that proves who sends goes out with a request."""
-        typed = self.authentication_type is not AuthenticationType.NONE
+        typed = self.authentication_type is not choices.AuthenticationType.NONE
         return typed or self.is_scripted or any(row.secret for row in self.headers)
 
     @property
@@ -196,7 +186,7 @@ class Configuration:
         """The name of the secret that a script is given; the first of these that there is."""
         if "secret_key" in self.secrets:
             return "secret_key"
-        if self.authentication_type is AuthenticationType.BASIC:
+        if self.authentication_type is choices.AuthenticationType.BASIC:
             return "password"
         return "token" if self.sends_token and not self.uses_oauth2 else None
 
@@ -221,11 +211,10 @@ class Configuration:
 
     def _proves_itself_by_secret(self) -> bool:
         """Tell whether there is a client secret; an application on its own may have none."""
-        if self.oauth2.client_auth is ClientAuth.MTLS:
+        if self.oauth2.client_auth is choices.ClientAuth.MTLS:
             return False
-        public = self.oauth2.client_auth is ClientAuth.BODY and self.oauth2.grant is not (
-            Grant.CLIENT_CREDENTIALS
-        )
+        consented = self.oauth2.grant is not choices.Grant.CLIENT_CREDENTIALS
+        public = self.oauth2.client_auth is choices.ClientAuth.BODY and consented
         return not public or "client_secret" in self.secrets
 
     def binding_of(self, secret: str) -> str:
@@ -256,7 +245,7 @@ class Configuration:
         """Return the values by field path, as `build` takes them; what has none is left out."""
         found = {path: attrgetter(path)(self) for path in _VALUES}
         return {
-            path: str(value) if isinstance(value, Choice) else value
+            path: str(value) if isinstance(value, choices.Choice) else value
             for path, value in found.items()
             if value is not None
         }

@@ -91,6 +91,15 @@ class OutkeyError(Exception):
     default_hint: ClassVar[str] = ""
     retryable: ClassVar[bool] = False
 
+    def __init_subclass__(
+        cls, code: str = "", cause: str = "", hint: str = "", *, retryable: bool | None = None
+    ) -> None:
+        """Take what a kind of error says of itself; a cause without a code is its own code."""
+        told = {"code": code or cause, "cause": cause, "default_hint": hint, "retryable": retryable}
+        for name, value in told.items():
+            if value not in {None, ""}:
+                setattr(cls, name, value)
+
     def __init__(
         self,
         message: str | None = None,
@@ -140,173 +149,101 @@ def frameless(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
     return guarded
 
 
+# Not formatted, because it is a table: one row a kind of error.
+# fmt: off
 # ── fix your settings ────────────────────────────────────────────────────────────────────────
 
-
-class ConfigError(OutkeyError):
+class ConfigError(OutkeyError, code="configuration", cause=Cause.CONFIGURATION):
     """The configuration is not usable as it is."""
 
-    code = "configuration"
-    cause = Cause.CONFIGURATION
-
-
-class HeaderFormatError(ConfigError):
+class HeaderFormatError(ConfigError, cause=Cause.HEADER_FORMAT,
+        hint="Review the authentication header format."):
     """A header name or value is not valid HTTP."""
 
-    code = cause = Cause.HEADER_FORMAT
-    default_hint = "Review the authentication header format."
-
-
-class HeaderConflict(ConfigError):
+class HeaderConflict(ConfigError, code="header_conflict",
+        hint="Keep one of the two; a header has exactly one source."):
     """Two sources set the same header."""
 
-    code = "header_conflict"
-    default_hint = "Keep one of the two; a header has exactly one source."
-
-
-class SecretMissing(ConfigError):
+class SecretMissing(ConfigError, cause=Cause.SECRET_MISSING,
+        hint="Enter the secret, or set what its reference names."):
     """A secret that this configuration needs is missing."""
 
-    code = cause = Cause.SECRET_MISSING
-    default_hint = "Enter the secret, or set what its reference names."
-
-
-class KeyStepRefused(ConfigError):
+class KeyStepRefused(ConfigError, code="key_step_refused"):
     """That step of the key rotation would be unsafe."""
 
-    code = "key_step_refused"
-
-
-class SecretRebindRequired(ConfigError):
+class SecretRebindRequired(ConfigError, code="secret_rebind_required",
+        hint="Enter the secret again, if the new address is meant to get it."):
     """The secret was entered for another address than the Base URL has now."""
 
-    code = "secret_rebind_required"
-    default_hint = "Enter the secret again, if the new address is meant to get it."
-
-
-class ReauthorizationNeeded(ConfigError):
+class ReauthorizationNeeded(ConfigError, cause=Cause.REAUTHORIZATION_NEEDED,
+        hint="Press Connect on the configuration's page, run outkey token authorize NAME, or enter"
+            " a new refresh token."):
     """The provider wants a person to allow the access, for the first time or again."""
 
-    code = cause = Cause.REAUTHORIZATION_NEEDED
-    default_hint = (
-        "Press Connect on the configuration's page, run outkey token authorize NAME,"
-        " or enter a new refresh token."
-    )
-
-
-class ScriptFailed(ConfigError):
+class ScriptFailed(ConfigError, cause=Cause.SCRIPT_ERROR,
+        hint="Correct the script; the guide to scripts says what it may use."):
     """The signing script failed."""
-
-    code = cause = Cause.SCRIPT_ERROR
-    default_hint = "Correct the script; the guide to scripts says what it may use."
 
     def __init__(
         self, message: str | None = None, *, hint: str | None = None, field: str | None = "script"
     ) -> None:
         super().__init__(message, hint=hint, field=field)
 
-
-class EditConflict(ConfigError):
+class EditConflict(ConfigError, code="conflict",
+        hint="Look at what changed, and make your change again."):
     """Somebody else has changed the configuration meanwhile."""
 
-    code = "conflict"
-    default_hint = "Look at what changed, and make your change again."
-
-
-class LineBusy(ConfigError):
+class LineBusy(ConfigError, code="line_busy", hint="Wait until it ends, or cancel it."):
     """Another run of this sync line is under way."""
 
-    code = "line_busy"
-    default_hint = "Wait until it ends, or cancel it."
+class RunStopped(ConfigError, code="run_stopped",
+        hint="Look at the line's newest runs, and run it again if it is still needed."):
+    """The run was stopped; its reason is `cancelled`, `taken_over` or `stopping`."""
 
-
-class RunStopped(ConfigError):
-    """The run was stopped; its reason is `cancelled` or `taken_over`."""
-
-    code = "run_stopped"
-    default_hint = "Look at the line's newest runs, and run it again if it is still needed."
-
-
-class UnknownConfiguration(ConfigError):
+class UnknownConfiguration(ConfigError, code="unknown_configuration"):
     """There is no configuration of that name."""
 
-    code = "unknown_configuration"
-
-
-class InactiveConfiguration(ConfigError):
+class InactiveConfiguration(ConfigError, code="inactive",
+        hint="Set Active (active = true) to send with it again."):
     """The configuration is switched off."""
 
-    code = "inactive"
-    default_hint = "Set Active (active = true) to send with it again."
-
-
 # ── they answered badly, or not at all ───────────────────────────────────────────────────────
-
 
 class RemoteError(OutkeyError):
     """The external system did not answer as it should."""
 
-
-class ConnectionFailed(RemoteError):
+class ConnectionFailed(RemoteError, cause=Cause.CONNECTION, retryable=True,
+        hint="Check host and port of the Base URL, and whether the service is up."):
     """No connection, or it broke before a whole answer came."""
 
-    code = cause = Cause.CONNECTION
-    retryable = True
-    default_hint = "Check host and port of the Base URL, and whether the service is up."
-
-
-class AnswerBroken(ConnectionFailed):
+# The server has acted; only the caller knows whether twice is harmless.
+class AnswerBroken(ConnectionFailed, retryable=False,
+        hint="Check what the request did before you repeat it."):
     """The connection broke in the middle of the answer."""
 
-    retryable = False  # the server has acted; only the caller knows whether twice is harmless
-    default_hint = "Check what the request did before you repeat it."
-
-
-class DnsFailed(RemoteError):
+class DnsFailed(RemoteError, cause=Cause.DNS,
+        hint="Check the host name in the Base URL for a typing error."):
     """The host name could not be resolved."""
 
-    code = cause = Cause.DNS
-    default_hint = "Check the host name in the Base URL for a typing error."
-
-
-class TlsFailed(RemoteError):
+class TlsFailed(RemoteError, cause=Cause.TLS,
+        hint="Check the server's certificate; add a private CA to CA certificates (tls.ca_file)."):
     """The TLS handshake failed."""
 
-    code = cause = Cause.TLS
-    default_hint = (
-        "Check the server's certificate; add a private CA to CA certificates (tls.ca_file)."
-    )
-
-
-class TimedOut(RemoteError):
+# Whether the server acted is unknown: repeating the request needs a decision.
+class TimedOut(RemoteError, cause=Cause.TIMEOUT,
+        hint="If the API is known to be slow, raise limits.read_timeout and limits.total_timeout."):
     """No whole answer came in time."""
 
-    code = cause = Cause.TIMEOUT
-    # Whether the server acted is unknown: repeating the request needs a decision.
-    default_hint = (
-        "If the API is known to be slow, raise limits.read_timeout and limits.total_timeout."
-    )
-
-
-class ConnectTimedOut(TimedOut):
+class ConnectTimedOut(TimedOut, retryable=True,  # nothing was sent yet
+        hint="Check host, port and firewall; raise limits.connect_timeout if it is far away."):
     """The connection could not be opened in time."""
 
-    retryable = True  # nothing was sent yet
-    default_hint = "Check host, port and firewall; raise limits.connect_timeout if it is far away."
-
-
-class ResponseTooLarge(RemoteError):
+class ResponseTooLarge(RemoteError, cause=Cause.RESPONSE_TOO_LARGE,
+        hint="Ask for less at a time, or raise Response size (limits.response_mebibytes)."):
     """The answer is larger than the configured limit."""
 
-    code = cause = Cause.RESPONSE_TOO_LARGE
-    default_hint = "Ask for less at a time, or raise Response size (limits.response_mebibytes)."
-
-
-class TokenEndpointFailed(RemoteError):
+class TokenEndpointFailed(RemoteError, cause=Cause.TOKEN_ENDPOINT, hint="Check the Token URL."):
     """No token could be got from the Token URL."""
-
-    code = cause = Cause.TOKEN_ENDPOINT
-    default_hint = "Check the Token URL."
 
     def __init__(
         self,
@@ -320,13 +257,9 @@ class TokenEndpointFailed(RemoteError):
         super().__init__(message, hint=hint, field="oauth2.token_url", reason=reason)
         self.their_time = their_time  # by the provider's clock, where its answer tells
 
-
-class SyncFailed(RemoteError):
+class SyncFailed(RemoteError, code="sync_failed",
+        hint="Preview the line to see what the API answers, and correct the line."):
     """The answer of the API cannot be synchronized."""
-
-    code = "sync_failed"
-    default_hint = "Preview the line to see what the API answers, and correct the line."
-
 
 class BadAnswer(RemoteError):
     """The external system answered with an error."""
@@ -336,109 +269,61 @@ class BadAnswer(RemoteError):
         self.code = self.cause = cause  # type: ignore[misc]  # here the answer decides
         self.status = status
 
-
 # ── we refused ───────────────────────────────────────────────────────────────────────────────
-
 
 class PolicyError(OutkeyError):
     """outkey refused to send this."""
 
-
-class EgressDenied(PolicyError):
+class EgressDenied(PolicyError, cause=Cause.EGRESS_DENIED):
     """The destination is not allowed for this configuration."""
 
-    code = cause = Cause.EGRESS_DENIED
-
-
-class RedirectBlocked(PolicyError):
+class RedirectBlocked(PolicyError, cause=Cause.REDIRECT_BLOCKED,
+        hint="Put the address the API really lives at into the Base URL."):
     """The server redirected to a place where these credentials must not go."""
 
-    code = cause = Cause.REDIRECT_BLOCKED
-    default_hint = "Put the address the API really lives at into the Base URL."
-
-
-class RateLimited(PolicyError):
+class RateLimited(PolicyError, cause=Cause.RATE_LIMITED, retryable=True,
+        hint="Send later, or raise Rate limit (limits.requests_per_minute) if the API permits"
+            " more."):
     """The configuration's own rate limit leaves no room within the total time."""
 
-    code = cause = Cause.RATE_LIMITED
-    retryable = True
-    default_hint = (
-        "Send later, or raise Rate limit (limits.requests_per_minute) if the API permits more."
-    )
-
-
-class Paused(PolicyError):
+class Paused(PolicyError, code="paused", cause=Cause.INVALID_CREDENTIALS,
+        hint="Enter the right credentials, or test the configuration; outkey resume NAME sends"
+            " with the same ones again."):
     """Sending is paused: the API has refused the credentials again and again."""
 
-    code = "paused"
-    cause = Cause.INVALID_CREDENTIALS
-    default_hint = (
-        "Enter the right credentials, or test the configuration;"
-        " outkey resume NAME sends with the same ones again."
-    )
-
-
-class TlsBelowFloor(PolicyError):
+class TlsBelowFloor(PolicyError, cause=Cause.TLS,
+        hint="Have the server updated; TLS 1.2 is the lowest version outkey speaks."):
     """The server offers no TLS version as new as the configuration demands."""
 
-    code = cause = Cause.TLS
-    default_hint = "Have the server updated; TLS 1.2 is the lowest version outkey speaks."
-
-
-class BlockedByPolicy(PolicyError):
+class BlockedByPolicy(PolicyError, code="policy", cause=Cause.CONFIGURATION):
     """The operator's policy does not allow this configuration."""
 
-    code = "policy"
-    cause = Cause.CONFIGURATION
-
-
-class AuthenticationRequired(PolicyError):
+class AuthenticationRequired(PolicyError, code="authentication_required", cause=Cause.CONFIGURATION,
+        hint="Choose Basic or Bearer Token, or give the Reason public API if it is one."):
     """A production API on the public internet must not have Authentication Type None."""
 
-    code = "authentication_required"
-    cause = Cause.CONFIGURATION
-    default_hint = "Choose Basic or Bearer Token, or give the Reason public API if it is one."
-
-
 # ── our storage, key or audit ────────────────────────────────────────────────────────────────
-
 
 class HostError(OutkeyError):
     """outkey's own storage failed."""
 
-
-class StorageUnavailable(HostError):
+class StorageUnavailable(HostError, code="storage_unavailable", retryable=True,
+        hint="Check that the database runs and has room on its disk; then try again."):
     """outkey's database does not answer, or is locked."""
 
-    code = "storage_unavailable"
-    retryable = True
-    default_hint = "Check that the database runs and has room on its disk; then try again."
-
-
-class Sealed(HostError):
+class Sealed(HostError, cause=Cause.SEALED,
+        hint="Put the right key back (OUTKEY_KEY, OUTKEY_KEY_FILE or the key file)."):
     """The key that opens the stored secrets is missing, wrong or damaged."""
 
-    code = cause = Cause.SEALED
-    default_hint = "Put the right key back (OUTKEY_KEY, OUTKEY_KEY_FILE or the key file)."
-
-
-class SecretUnreadable(HostError):
+class SecretUnreadable(HostError, code="secret_unreadable",
+        hint="It was moved, changed or bound to another origin: enter the secret again."):
     """A stored secret does not open where it stands."""
 
-    code = "secret_unreadable"
-    default_hint = "It was moved, changed or bound to another origin: enter the secret again."
-
-
-class AuditUnavailable(HostError):
+class AuditUnavailable(HostError, code="audit_unavailable", retryable=True,
+        hint="Make the audit log writable again; sending resumes by itself."):
     """The attempt could not be recorded, so nothing was sent."""
 
-    code = "audit_unavailable"
-    retryable = True
-    default_hint = "Make the audit log writable again; sending resumes by itself."
-
-
-class ChainBroken(HostError):
+class ChainBroken(HostError, code="chain_broken",
+        hint="Find out who changed it; keep a copy of the database and the checkpoints."):
     """The audit does not verify, so nothing is done that would hide that."""
-
-    code = "chain_broken"
-    default_hint = "Find out who changed it; keep a copy of the database and the checkpoints."
+# fmt: on

@@ -6,17 +6,7 @@ against it. A field says what it is called, where it stands, what it takes and w
 
 from functools import partial
 
-from outkey.core.choices import (
-    AuthenticationType,
-    BodyFormat,
-    ClientAuth,
-    Environment,
-    Grant,
-    Network,
-    NoAuthReason,
-    TlsVersion,
-    TokenSource,
-)
+from outkey.core import choices
 from outkey.core.field_kinds import Conditions, Field, Kind, Tab
 
 _NONE = (("authentication_type", "none"),)
@@ -44,9 +34,9 @@ FIELDS: tuple[Field, ...] = (
         help="What you call this API; unique."),
     _general("base_url", "Base URL", Kind.URL, required=True,
         help="Where the API lives, for example https://api.acme.example/v2."),
-    _general("environment", "Environment", Kind.CHOICE, Environment, default="production",
+    _general("environment", "Environment", Kind.CHOICE, choices.Environment, default="production",
         help="What the external system is used for."),
-    _general("network", "Network", Kind.CHOICE, Network, default="public",
+    _general("network", "Network", Kind.CHOICE, choices.Network, default="public",
         help="Public internet means https and global addresses only; "
         "Internal trusted network permits private addresses and plain http."),
     _general("active", "Active", Kind.FLAG, default=True,
@@ -54,22 +44,22 @@ FIELDS: tuple[Field, ...] = (
     _general("notes", "Notes", Kind.LONG_TEXT,
         help="For people: who to call, where the credentials came from. No secrets."),
 
-    _auth("authentication_type", "Authentication Type", Kind.CHOICE, AuthenticationType,
+    _auth("authentication_type", "Authentication Type", Kind.CHOICE, choices.AuthenticationType,
         default="none", help="How each request proves who sends it."),
-    _auth("no_auth_reason", "Reason", Kind.CHOICE, NoAuthReason, when=_NONE,
+    _auth("no_auth_reason", "Reason", Kind.CHOICE, choices.NoAuthReason, when=_NONE,
         help="Why no credentials are needed."),
     _auth("username", "Username", Kind.TEXT, when=_BASIC, no_colon=True,
         help="The dedicated API user in the external system."),
     _auth("password", "Password", Kind.SECRET, when=_BASIC, required=True,
         help="That user's password; sent as it is, blanks included."),
-    _auth("token_source", "Token Source", Kind.CHOICE, TokenSource, when=_BEARER, default="entered",
-        help="Where the token comes from."),
+    _auth("token_source", "Token Source", Kind.CHOICE, choices.TokenSource, when=_BEARER,
+        default="entered", help="Where the token comes from."),
     _auth("token", "Token", Kind.SECRET, when=_ENTERED, required=True,
         help="The token without the word Bearer."),
     _auth("token_expires_on", "Token Expires On", Kind.DATE, when=_ENTERED,
         help="The last day the token is valid, if you know it."),
 
-    _oauth2("oauth2.grant", "Grant", Kind.CHOICE, Grant, default="client_credentials",
+    _oauth2("oauth2.grant", "Grant", Kind.CHOICE, choices.Grant, default="client_credentials",
         help="How tokens are got: as this application alone, or for a person who agreed to it."),
     _oauth2("oauth2.token_url", "Token URL", Kind.ENDPOINT, required=True,
         help="Where tokens are asked for, for example https://auth.acme.example/token."),
@@ -77,8 +67,8 @@ FIELDS: tuple[Field, ...] = (
         help="What the provider calls this application."),
     _oauth2("oauth2.client_secret", "Client Secret", Kind.SECRET, to_token_url=True, lines=True,
         help="The application's secret; for private key JWT its private key, as PEM or JWK."),
-    _oauth2("oauth2.client_auth", "Client Authentication", Kind.CHOICE, ClientAuth, default="body",
-        help="How the application proves itself at the Token URL."),
+    _oauth2("oauth2.client_auth", "Client Authentication", Kind.CHOICE, choices.ClientAuth,
+        default="body", help="How the application proves itself at the Token URL."),
     _oauth2("oauth2.scope", "Scope", Kind.TEXT,
         help="The permissions to ask for, with blanks between them."),
     _rare("oauth2.audience", "Audience", Kind.TEXT,
@@ -100,7 +90,7 @@ FIELDS: tuple[Field, ...] = (
         help="Where the provider says what it thinks of a token; at the Token URL's origin."),
     _rare("oauth2.issuer", "Issuer", Kind.ENDPOINT,
         help="The authorization server's own name: whom signed assertions are for."),
-    _rare("oauth2.body_format", "Body format", Kind.CHOICE, BodyFormat, default="form",
+    _rare("oauth2.body_format", "Body format", Kind.CHOICE, choices.BodyFormat, default="form",
         help="How the token request is written; the standard is a form."),
     _rare("oauth2.token_header", "Token header", Kind.TEXT, default="Authorization",
         help="Which header carries the token; any but Authorization gets it without Bearer."),
@@ -122,7 +112,7 @@ FIELDS: tuple[Field, ...] = (
     _script("secret_key", "Secret Key", Kind.SECRET,
         help="What get_secret_key() returns; if it is not set, the Password or the Token."),
 
-    _tls("tls.minimum_version", "Minimum version", Kind.CHOICE, TlsVersion, default="1.2",
+    _tls("tls.minimum_version", "Minimum version", Kind.CHOICE, choices.TlsVersion, default="1.2",
         help="The oldest TLS version that is accepted."),
     _tls("tls.ca_file", "CA certificates", Kind.TEXT,
         help="A PEM file with certificate authorities to trust besides the system's."),
@@ -146,6 +136,8 @@ FIELDS: tuple[Field, ...] = (
     _limits("limits.retries", "Retries", Kind.INTEGER, default=2, maximum=10,
         help="How often an idempotent request is repeated after 429, 502, 503, 504 "
         "or a failed connection."),
+    _limits("limits.runs_at_once", "Runs at once", Kind.INTEGER, default=2, minimum=1, maximum=50,
+        help="How many sync lines of this configuration workers run at the same time."),
 
     _verification("verification.test_path", "Test Path", Kind.TEXT, default="/",
         help="A path that answers only to valid credentials and changes nothing."),

@@ -34,59 +34,39 @@ class Kind(NamedTuple):
 _TOKEN_HINT = "Get a new one from the API's provider, and enter it with its expiry date."  # noqa: S105 - a hint
 _CERTIFICATE_HINT = "Tell whoever runs the API, or renew it where the API is your own."
 _ENDS = {0: "has ended", 1: "ends within a day", 7: "ends within a week", 30: "ends within 30 days"}
+# fmt: off
 KINDS: Mapping[str, Kind] = {
     "S-failing": Kind(Level.ERROR, "the last test failed", "Open the configuration, and test it."),
-    "S-paused": Kind(
-        Level.ERROR,
+    "S-paused": Kind(Level.ERROR,
         "sending is paused, since the credentials were refused again and again",
-        "Enter the right credentials, or test the configuration.",
-    ),
-    "S-person-needed": Kind(
-        Level.ERROR,
-        "the provider wants a person to allow the access again",
-        "Press Connect on the configuration's page, or enter a new refresh token.",
-    ),
-    "S-refused-burst": Kind(
-        Level.WARNING,
+        "Enter the right credentials, or test the configuration."),
+    "S-person-needed": Kind(Level.ERROR, "the provider wants a person to allow the access again",
+        "Press Connect on the configuration's page, or enter a new refresh token."),
+    "S-refused-burst": Kind(Level.WARNING,
         "the API refused the credentials ten times within a minute",
-        "Look into the audit who sends, and test the configuration.",
-    ),
-    "S-host-failing": Kind(
-        Level.ERROR,
-        "several configurations fail at one host",
-        "Look whether the provider has a disturbance before you change credentials.",
-    ),
-    "S-new-origin": Kind(
-        Level.WARNING,
-        "requests go to an address where they never went before",
+        "Look into the audit who sends, and test the configuration."),
+    "S-host-failing": Kind(Level.ERROR, "several configurations fail at one host",
+        "Look whether the provider has a disturbance before you change credentials."),
+    "S-new-origin": Kind(Level.WARNING, "requests go to an address where they never went before",
         "Look into the configuration's history who changed the address, and whether on purpose.",
-        lasts=_DAY,
-    ),
-    "S-accepted-after-refusals": Kind(
-        Level.NOTICE,
+        lasts=_DAY),
+    "S-accepted-after-refusals": Kind(Level.NOTICE,
         "the credentials were accepted after a series of refusals",
         "If nobody has corrected them, somebody may be guessing: look into the audit.",
-        lasts=_DAY,
-    ),
-    "S-volume": Kind(
-        Level.WARNING,
-        "more than ten times as many requests as usual",
-        "Look into the audit what sends, or set a rate limit.",
-    ),
+        lasts=_DAY),
+    "S-line-failing": Kind(Level.ERROR, "the last run of a sync line failed",
+        "Open the run to see the cause, and run the line again."),
+    "S-volume": Kind(Level.WARNING, "more than ten times as many requests as usual",
+        "Look into the audit what sends, or set a rate limit."),
     **{
-        f"S-{noun}-ends-{stage}": Kind(
-            Level.WARNING if stage else Level.ERROR,
-            f"the {words} {_ENDS[stage]}",
-            hint,
-            recovers=False,
-        )
-        for noun, words, hint in (
-            ("token", "token", _TOKEN_HINT),
-            ("certificate", "server's certificate", _CERTIFICATE_HINT),
-        )
+        f"S-{noun}-ends-{stage}": Kind(Level.WARNING if stage else Level.ERROR,
+            f"the {words} {_ENDS[stage]}", hint, recovers=False)
+        for noun, words, hint in (("token", "token", _TOKEN_HINT),
+            ("certificate", "server's certificate", _CERTIFICATE_HINT))
         for stage in _STAGES
     },
 }
+# fmt: on
 
 
 class Sign(NamedTuple):
@@ -94,7 +74,7 @@ class Sign(NamedTuple):
 
     kind: str
     configuration: str = ""
-    about: str = ""  # a host, an address or a day
+    about: str = ""  # a host, an address, a day or a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +138,7 @@ class Habit:
     def is_unusual(self, now: float) -> bool:
         """Tell whether this hour's volume is far above that of the hours with any in a week."""
         this_hour = int(now // 3600)
-        before = [
-            n for hour, n in self.hours.items() if this_hour - _WEEK_HOURS <= hour < this_hour
-        ]
+        before = [n for hour, n in self.hours.items() if 0 < this_hour - hour <= _WEEK_HOURS]
         count = self.hours.get(this_hour, 0)
         known = len(before) >= _LEAST_HOURS and count > _LEAST_VOLUME
         return known and count > _TIMES_VOLUME * median(before)

@@ -8,13 +8,14 @@ from outkey.core.audit import Change, Tag
 from outkey.core.chain import AuditKeys, ChainRow, Verdict, key_id_of, sign_tombstone, verify
 from outkey.core.checks import Finding, Level, check
 from outkey.core.config import Configuration, SecretState, SyncLine, successor
-from outkey.core.document import Document, Draft
+from outkey.core.document import Document
 from outkey.core.errors import ChainBroken, ConfigError, HostError, UnknownConfiguration
 from outkey.core.fields import FIELDS
 from outkey.core.headers import check_token, check_value, tidy_token, tidy_value
-from outkey.core.posture import Policy, refuse_blocked
+from outkey.core.policy import refuse_blocked
+from outkey.core.posture import Policy
 from outkey.core.reference import Reference
-from outkey.core.script import SEAL, fingerprint, seal_of
+from outkey.core.script import SEAL, check_transform, fingerprint, seal_of
 from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
 from outkey.engine.gateway import Gateway
@@ -196,10 +197,16 @@ def apply(
     """
     registry = desk.registry
     known = registry.find(draft.name for draft in document.drafts)
-    wanted = [_wanted(known.get(draft.name), draft) for draft in document.drafts]
+    wanted: list[tuple[Configuration | None, Configuration]] = []
+    for draft in document.drafts:
+        stored = known.get(draft.name)
+        wanted.append((stored, draft.merged(stored) if stored else draft.configuration()))
     _refuse_stray_lines(registry, document)
     refuse_blocked(desk.policy(), (made for _, made in wanted))
-    prove_examples(sender, (made for stored, made in wanted if not _same_script(stored, made)))
+    prove_examples(sender, (made for was, made in wanted if not was or was.script != made.script))
+    for line in document.lines:
+        if line.sync is not None and line.sync.script:
+            check_transform(line.sync.script)
     if not dry_run:
         changes = [(stored, made) for stored, made in wanted if stored != made]
         for start in range(0, len(changes), _KEPT_AT_ONCE):
@@ -211,16 +218,10 @@ def apply(
                 registry.put_line(line)
     return Applied(
         created=tuple(made.name for stored, made in wanted if stored is None),
-        updated=tuple(
-            made.name for stored, made in wanted if stored is not None and stored != made
-        ),
+        updated=tuple(made.name for stored, made in wanted if stored not in (None, made)),
         unchanged=tuple(made.name for stored, made in wanted if stored == made),
         findings=(*_replaced(wanted), *_findings(sender, (made for _, made in wanted))),
     )
-
-
-def _same_script(stored: Configuration | None, made: Configuration) -> bool:
-    return stored is not None and stored.script == made.script
 
 
 def verify_audit(
@@ -230,17 +231,15 @@ def verify_audit(
     passing: Callable[[Iterable[ChainRow]], Iterable[ChainRow]] = iter,
 ) -> Verdict:
     """Verify all that is kept of the audit; `passing` sees the rows on their way, to count them."""
-    return verify(
-        passing(rows.read()), keys, checkpoints=checkpoints.read(), tombstones=rows.tombstones()
-    )
+    ends, starts = checkpoints.read(), rows.tombstones()
+    return verify(passing(rows.read()), keys, checkpoints=ends, tombstones=starts)
 
 
 def refuse_unusable(field: str, secret: Secret) -> None:
     """Refuse a value that could never be sent, before it takes the place of one that can."""
     if secret.is_mask():
-        raise ConfigError(
-            "this is a mask and not a secret", field=field, hint="Enter the value itself."
-        )
+        hint = "Enter the value itself."
+        raise ConfigError("this is a mask and not a secret", field=field, hint=hint)
     if secret.longer_than(_LONGEST_SECRET):
         raise ConfigError("the value is too long to be a secret", field=field)
     if not secret and field != "password":  # RFC 7617 allows an empty password
@@ -259,16 +258,9 @@ def _replaced(
         for field, state in made.secrets.items():
             before = stored.secrets.get(field) if stored else None
             if before is not None and before.reference is None and state.reference is not None:
-                yield (
-                    made.name,
-                    Finding(
-                        "W006",
-                        Level.WARNING,
-                        "the reference takes the place of the value that was entered",
-                        "Leave the key out of the document to keep what is entered.",
-                        field,
-                    ),
-                )
+                message = "the reference takes the place of the value that was entered"
+                hint = "Leave the key out of the document to keep what is entered."
+                yield made.name, Finding("W006", Level.WARNING, message, hint, field)
 
 
 def check_secret_field(configuration: Configuration, field: str) -> None:
@@ -276,15 +268,8 @@ def check_secret_field(configuration: Configuration, field: str) -> None:
     known = [f.secret_name for f in FIELDS if f.secret]
     rows = [row.secret_field for row in configuration.headers if row.secret]
     if field not in known + rows:
-        raise ConfigError(
-            "there is no such secret", field="field", hint=f"Known: {', '.join(known + rows)}."
-        )
-
-
-def _wanted(
-    stored: Configuration | None, draft: Draft
-) -> tuple[Configuration | None, Configuration]:
-    return stored, draft.configuration() if stored is None else draft.merged(stored)
+        hint = f"Known: {', '.join(known + rows)}."
+        raise ConfigError("there is no such secret", field="field", hint=hint)
 
 
 def _changed_fields(stored: Configuration, made: Configuration) -> list[str]:
@@ -311,6 +296,6 @@ def _findings(
     sender: Sender, configurations: Iterable[Configuration]
 ) -> Iterable[tuple[str, Finding]]:
     now = sender.clock.now()
-    for configuration in configurations:
-        for finding in check(configuration, sender.opener(configuration), now=now):
-            yield configuration.name, finding
+    for made in configurations:
+        for finding in check(made, sender.opener(made), now=now):
+            yield made.name, finding

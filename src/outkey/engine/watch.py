@@ -115,6 +115,8 @@ class Watch:
         for name, habit in {**habits, **self._book.habits(told)}.items():
             if habit.is_unusual(now):
                 yield Sign("S-volume", name)
+        for configuration, line in self._book.failing_lines():
+            yield Sign("S-line-failing", configuration, line)
         for summary in self._registry.summaries():
             yield from standing_signs(summary, now)
 

@@ -3,32 +3,11 @@
 Shipped, so that whoever writes a host or an adapter can test it the way outkey tests its own.
 """
 
-from outkey.testing.fakes import (
-    AsyncFake,
-    FakeClock,
-    FakeResolver,
-    FakeTransport,
-    FixedRing,
-    MemoryAudit,
-    MemoryAuditRows,
-    MemoryCheckpoints,
-    MemoryProcesses,
-    MemorySecrets,
-    configuration,
-    fake_gateway,
-)
+# ruff: noqa: F403, F405 - these, and nothing else
+from outkey.testing.fakes import *
 
 __all__ = [
-    "AsyncFake",
-    "FakeClock",
-    "FakeResolver",
-    "FakeTransport",
-    "FixedRing",
-    "MemoryAudit",
-    "MemoryAuditRows",
-    "MemoryCheckpoints",
-    "MemoryProcesses",
-    "MemorySecrets",
-    "configuration",
+    "AsyncFake", "FakeClock", "FakeResolver", "FakeTransport", "FixedRing", "MemoryAudit",
+    "MemoryAuditRows", "MemoryCheckpoints", "MemoryProcesses", "MemorySecrets", "configuration",
     "fake_gateway",
-]
+]  # fmt: skip

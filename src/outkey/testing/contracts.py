@@ -23,15 +23,7 @@ from outkey.core.errors import (
 from outkey.core.message import Header, Request, Response, Route, Source, TlsSettings
 from outkey.core.origin import Origin
 from outkey.core.secret import Secret
-from outkey.ports import (
-    AsyncResolver,
-    AsyncTransport,
-    Audit,
-    Clock,
-    Resolver,
-    Secrets,
-    Transport,
-)
+from outkey.ports import AsyncResolver, AsyncTransport, Audit, Clock, Resolver, Secrets, Transport
 
 
 class Scene(Enum):
@@ -51,11 +43,9 @@ class OnLoop:
         self.run, self.transport = runner.run, transport
 
     def send(self, request: Request, route: Route) -> Response:
-        """Exchange one request for one response."""
         return self.run(self.transport.send(request, route))
 
     def close(self) -> None:
-        """Close the connections of this loop."""
         self.run(self.transport.close())
 
 
@@ -66,7 +56,6 @@ class ResolverOnLoop:
         self.run, self.resolver = runner.run, resolver
 
     def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
-        """Return all addresses in order of preference."""
         return self.run(self.resolver.resolve(host, port, timeout))
 
 

@@ -12,47 +12,26 @@ from itertools import groupby
 
 import pytest
 
-from outkey.core.chain import (
-    ChainRow,
-    canonical,
-    chain_start,
-    chained,
-    label_of,
-    sign_checkpoint,
-    sign_tombstone,
-    verify,
-)
+from outkey.core import chain
 from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
 from outkey.core.envelope import Envelope, Place
-from outkey.core.errors import (
-    ConfigError,
-    EditConflict,
-    UnknownConfiguration,
-)
+from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 from outkey.core.reference import parse_reference
 from outkey.core.standing import Standing
 from outkey.core.watch import Habit, Notice, Sign
-from outkey.ports import (
-    AuditRows,
-    Checkpoints,
-    Clock,
-    Permits,
-    Processes,
-    Registry,
-    Watchbook,
-)
+from outkey.ports import AuditRows, Checkpoints, Clock, Permits, Processes, Registry, Watchbook
 
 _KEY = b"k" * 32
 
 
-def _rows(stream: str, count: int) -> list[ChainRow]:
+def _rows(stream: str, count: int) -> list[chain.ChainRow]:
     return _rows_at(stream, *range(count))
 
 
-def _rows_at(stream: str, *moments: int) -> list[ChainRow]:
+def _rows_at(stream: str, *moments: int) -> list[chain.ChainRow]:
     facts = [{"at": at, "configuration": "acme", "outcome": "ok"} for at in moments]
-    records = [(canonical(fact), label_of(fact)) for fact in facts]
-    return list(chained(_KEY, stream, chain_start(_KEY, stream), 0, records))
+    records = [(chain.canonical(fact), chain.label_of(fact)) for fact in facts]
+    return list(chain.chained(_KEY, stream, chain.chain_start(_KEY, stream), 0, records))
 
 
 class AuditRowsContract(ABC):
@@ -90,15 +69,14 @@ class AuditRowsContract(ABC):
         removed = []
         for row in table.expired(10, 2):
             removed.append((row.stream, row.number))
-            table.prune(sign_tombstone(_KEY, row))
+            table.prune(chain.sign_tombstone(_KEY, row))
         # Row 4 of the first stream is old, but follows one that is not.
         assert sorted(removed) == [("k.a", 2), ("k.b", 2), ("k.b", 3)]
         left = sorted((row.stream, row.number) for row in table.read())
         assert left == [("k.a", 3), ("k.a", 4), ("k.c", 1)]
         assert {mark.stream: mark.number for mark in table.tombstones()} == {"k.a": 2, "k.b": 3}
-        verdict = verify(
-            table.read(), lambda _: _KEY, checkpoints=(), tombstones=table.tombstones()
-        )
+        marks = table.tombstones()
+        verdict = chain.verify(table.read(), lambda _: _KEY, checkpoints=(), tombstones=marks)
         assert (verdict.ok, verdict.rows) == (True, 3)
         assert list(table.expired(10, 2)) == []
 
@@ -113,7 +91,7 @@ class CheckpointsContract(ABC):
     def test_checkpoints_come_back_as_they_were(self) -> None:
         place = self.make()
         assert list(place.read()) == []
-        marks = [sign_checkpoint(_KEY, row) for row in _rows("k.a", 3)]
+        marks = [chain.sign_checkpoint(_KEY, row) for row in _rows("k.a", 3)]
         for mark in marks:
             place.append(mark)
         assert list(place.read()) == marks
@@ -125,6 +103,12 @@ class RegistryContract(ABC):
     @abstractmethod
     def make(self) -> Registry:
         """Return an empty registry."""
+
+    def kept(self) -> Registry:
+        """Return a registry with one configuration."""
+        registry = self.make()
+        registry.add(_configuration())
+        return registry
 
     def test_what_was_added_comes_back_as_it_was(self) -> None:
         registry = self.make()
@@ -169,8 +153,7 @@ class RegistryContract(ABC):
         assert not found.standing.needs_secret
 
     def test_a_second_one_of_the_same_name_is_refused(self) -> None:
-        registry = self.make()
-        registry.add(_configuration())
+        registry = self.kept()
         with pytest.raises(ConfigError) as caught:
             registry.add(_configuration())
         assert caught.value.field == "name"
@@ -207,8 +190,7 @@ class RegistryContract(ABC):
         assert [configuration.name for configuration in registry.all()] == ["a", "b", "c"]
 
     def test_a_line_is_kept_and_changed(self) -> None:
-        registry = self.make()
-        registry.add(_configuration())
+        registry = self.kept()
         for path in ("/one", "/two"):
             registry.put_line(SyncLine("line", "contract", "GET", path))
         assert registry.line("line") == SyncLine("line", "contract", "GET", "/two")
@@ -217,8 +199,7 @@ class RegistryContract(ABC):
             registry.line("another")
 
     def test_a_sealed_secret_is_replaced_by_a_reference_and_back(self) -> None:
-        registry = self.make()
-        registry.add(_configuration())
+        registry = self.kept()
         stored = SecretState("https://contract.example:443", version=3, set_at=1_800_000_000.5)
         put(registry, "token", stored, _sealed("k1"))
         found = registry.get("contract")
@@ -232,8 +213,7 @@ class RegistryContract(ABC):
         assert registry.sealed(found, "token", 4) is None
 
     def test_a_pending_secret_is_not_in_use_and_two_versions_before_are_gone(self) -> None:
-        registry = self.make()
-        registry.add(_configuration())
+        registry = self.kept()
         states = [SecretState("https://contract.example:443", version=n) for n in (1, 2, 3)]
         for state in states[:2]:
             put(registry, "token", state, _sealed(f"k{state.version}"))
@@ -248,8 +228,7 @@ class RegistryContract(ABC):
         assert kept == [None, _sealed("k2"), _sealed("k3")]
 
     def test_two_who_set_one_secret_at_once_leave_one_in_use(self) -> None:
-        registry = self.make()
-        registry.add(_configuration())
+        registry = self.kept()
         state = SecretState("https://contract.example:443", version=1)
         for key in ("mine", "theirs"):
             registry.put_secret("contract", "token", state, _sealed(key))
@@ -273,8 +252,7 @@ class RegistryContract(ABC):
         assert registry.key_uses() == {_name("k1"): 1}
 
     def test_a_removed_line_is_unknown(self) -> None:
-        registry = self.make()
-        registry.add(_configuration())
+        registry = self.kept()
         registry.put_line(SyncLine("line", "contract", "GET", "/"))
         registry.remove_line("line")
         assert registry.lines() == []
@@ -308,8 +286,7 @@ class RegistryContract(ABC):
         assert registry.known_keys() == {"k1": b"1", "k2": b"2"}
 
     def test_a_cleared_secret_is_gone_in_all_versions(self) -> None:
-        registry = self.make()
-        registry.add(_configuration())
+        registry = self.kept()
         for version in (1, 2):
             state = SecretState("https://contract.example:443", version=version)
             put(registry, "token", state, _sealed("k1"))
@@ -360,8 +337,7 @@ class RegistryContract(ABC):
         assert standing(registry).seen == {"tls": "TLSv1.3"}
 
     def test_refusals_are_counted_until_one_is_accepted(self) -> None:
-        registry = self.make()
-        registry.add(_configuration())
+        registry = self.kept()
         revision = registry.get("contract").revision
         assert [registry.note_refused("contract", revision) for _ in range(3)] == [1, 2, 3]
         assert registry.note_refused("contract", revision - 1) == 0, "of a former secret"
@@ -388,8 +364,7 @@ class RegistryContract(ABC):
             registry.resume("nobody")
 
     def test_another_secret_an_edit_or_a_good_test_ends_a_pause(self) -> None:
-        registry = self.make()
-        registry.add(_configuration())
+        registry = self.kept()
 
         def paused_after(change: Callable[[], object]) -> bool:
             registry.note_refused("contract", registry.get("contract").revision)
@@ -408,8 +383,7 @@ class RegistryContract(ABC):
         assert paused_after(lambda: registry.put_trial(registry.get("contract"), 1.0, "timeout"))
 
     def test_a_late_refusal_of_the_old_secret_does_not_pause_the_new_one(self) -> None:
-        registry = self.make()
-        registry.add(_configuration())
+        registry = self.kept()
         registry.note_refused("contract", registry.get("contract").revision)
         put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
         registry.pause("contract", 70.0)

@@ -31,7 +31,7 @@ FIELDS = (
 _KEYS = ("external_id",)
 _CREATED, _UPDATED = Written(Outcome.CREATED), Written(Outcome.UPDATED)
 _UNCHANGED = Written(Outcome.UNCHANGED)
-_LEASE = 60.0
+_LEASE = 120.0  # a minute, and the total time-out that a configuration has by default
 
 
 def contact(number: object, **values: object) -> dict[str, object]:
@@ -130,10 +130,7 @@ class RecordsContract(ABC):
         compared = records.compare(TARGET, _KEYS, rows)
         outcomes = [written.outcome for written, _ in compared]
         assert outcomes == [Outcome.UNCHANGED, Outcome.UPDATED, Outcome.CREATED, Outcome.REFUSED]
-        created: Mapping[str, object] = {
-            "external_id": (None, "c-3"),
-            "name": (None, "Contact 3"),
-        }
+        created: Mapping[str, object] = {"external_id": (None, "c-3"), "name": (None, "Contact 3")}
         changes = [dict(change) for _, change in compared]
         assert changes == [{}, {"name": ("Contact 2", "Another")}, created, {}]
         assert self._names(records) == ["Contact 1", "Contact 2"]
@@ -159,9 +156,7 @@ class RecordsContract(ABC):
             "c-3": ids["c-3"],
         }
         by_name = records.find(TARGET, "name", ["Contact 1", "Contact 2"])
-        assert {value: str(record) for value, record in by_name.items()} == {
-            "Contact 1": ids["c-1"]
-        }
+        assert {name: str(record) for name, record in by_name.items()} == {"Contact 1": ids["c-1"]}
 
     def test_what_a_line_brought_and_does_not_see_any_more_is_archived_once(self) -> None:
         records = self.make()
@@ -327,6 +322,113 @@ class RunsContract(ABC):
         assert [run.id for run in runs.newest(10)] == begun[::-1]
         assert [run.id for run in runs.newest(10, "contacts")] == [begun[2], begun[0]]
         assert [run.id for run in runs.newest(1)] == begun[2:]
+
+    def test_a_run_that_was_asked_for_waits_until_it_is_due(self) -> None:
+        runs = self.make()
+        asked = runs.request("contacts", "ada", wait=30)
+        assert (asked.state, asked.attempt, asked.actor) == (RunState.WAITING, 1, "ada")
+        assert asked.due_at is not None
+        assert runs.due() == []
+        self.pass_time(31)
+        assert [run.id for run in runs.due()] == [asked.id]
+        begun = runs.begin("contacts", "worker", dry_run=False)
+        assert (begun.id, begun.state, begun.attempt, begun.due_at) == (
+            asked.id,
+            RunState.RUNNING,
+            1,
+            None,
+        )
+        assert runs.due() == []
+
+    def test_who_asks_twice_gets_one_run_at_the_earlier_moment(self) -> None:
+        runs = self.make()
+        late = runs.request("contacts", "ada", wait=60)
+        early = runs.request("contacts", "bob", wait=30)
+        assert early.id == late.id
+        self.pass_time(31)
+        assert [run.id for run in runs.due()] == [late.id]
+        due_at = runs.get(late.id).due_at
+        assert runs.request("contacts", "ada", wait=60).due_at == due_at
+
+    def test_a_trial_that_was_asked_for_stays_one(self) -> None:
+        runs = self.make()
+        real, trial = (runs.request("contacts", "ada", dry_run=dry) for dry in (False, True))
+        assert (real.dry_run, trial.dry_run) == (False, True)
+        begun = runs.begin("contacts", "ada", dry_run=True)
+        assert (begun.id, begun.dry_run) == (trial.id, True)
+
+    def test_while_a_line_runs_no_other_run_is_asked_for(self) -> None:
+        runs = self.make()
+        runs.begin("contacts", "tester", dry_run=False)
+        with pytest.raises(LineBusy):
+            runs.request("contacts", "ada")
+
+    def test_what_failed_waits_with_its_place_and_its_cause(self) -> None:
+        runs = self.make()
+        run = runs.save(_moved(runs.begin("contacts", "tester", dry_run=False)))
+        runs.finish(replace(run, state=RunState.FAILED, cause="timeout"))
+        asked = runs.request("contacts", "tester", wait=60, attempt=2)
+        assert (asked.id, asked.state, asked.attempt) == (run.id, RunState.WAITING, 2)
+        assert (asked.cause, asked.position) == ("timeout", run.position)
+        resumed = runs.begin("contacts", "tester", dry_run=False)
+        assert (resumed.id, resumed.position, resumed.cause) == (run.id, run.position, "")
+        assert resumed.ended_at is None
+
+    def test_what_failed_at_once_is_asked_for_again_as_the_same_run(self) -> None:
+        runs = self.make()
+        run = runs.begin("contacts", "tester", dry_run=False)
+        runs.finish(replace(run, state=RunState.FAILED, cause="timeout"))
+        assert runs.request("contacts", "tester", attempt=2).id == run.id
+        assert runs.begin("contacts", "tester", dry_run=False).id == run.id
+        runs.finish(replace(runs.get(run.id), state=RunState.FAILED, cause="timeout"))
+        assert runs.request("contacts", "tester").id != run.id, "who asks anew gets a new one"
+
+    def test_a_killed_run_that_was_asked_for_is_due_and_counts_its_attempts(self) -> None:
+        runs = self.make()
+        asked = runs.request("contacts", "tester")
+        for attempt in (1, 2, 3):
+            begun = runs.begin("contacts", "tester", dry_run=False)
+            assert (begun.id, begun.attempt) == (asked.id, attempt)
+            assert runs.due() == []
+            self.pass_time(_LEASE + 5)
+            assert [run.id for run in runs.due()] == [asked.id]
+
+    def test_a_run_that_nobody_asked_for_is_not_due_when_it_is_killed(self) -> None:
+        runs = self.make()
+        runs.begin("contacts", "tester", dry_run=False)
+        self.pass_time(_LEASE + 5)
+        assert runs.due() == []
+
+    @pytest.mark.parametrize("state", [RunState.FAILED, RunState.CANCELLED])
+    def test_a_run_that_waits_can_be_ended(self, state: RunState) -> None:
+        runs = self.make()
+        asked = runs.request("contacts", "tester")
+        if state is RunState.CANCELLED:
+            runs.cancel(asked.id)
+        else:
+            runs.finish(replace(asked, state=state, cause="configuration"))
+        assert (runs.get(asked.id).state, runs.due()) == (state, [])
+
+    def test_the_longest_due_comes_first(self) -> None:
+        runs = self.make()
+        second, first = runs.request("contacts", "t", wait=20), runs.request("orders", "t", wait=10)
+        self.pass_time(30)
+        assert [run.id for run in runs.due()] == [first.id, second.id]
+
+    def test_schedules_are_looked_at_without_a_gap(self) -> None:
+        runs = self.make()
+        since, now = runs.planned()
+        assert since == pytest.approx(now, abs=0.01)
+        self.pass_time(60)
+        again, later = runs.planned()
+        assert later - again == pytest.approx(60, abs=5)
+
+    def test_runs_are_found_by_their_state(self) -> None:
+        runs = self.make()
+        runs.begin("contacts", "tester", dry_run=False)
+        asked = runs.request("orders", "tester")
+        assert runs.newest(10, state="waiting") == [asked]
+        assert runs.newest(10, "contacts", "waiting") == []
 
     def test_an_unknown_run_is_an_error(self) -> None:
         runs = self.make()

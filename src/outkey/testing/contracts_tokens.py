@@ -10,9 +10,8 @@ from outkey.core.oauth2.token import TokenState
 from outkey.core.secret import Secret
 from outkey.ports import Tokens
 
-_ANSWER = TokenAnswer(
-    Secret("an-access-token"), Secret("a-refresh-token"), "Bearer", 60.0, "orders:read"
-)
+_BOTH = Secret("an-access-token"), Secret("a-refresh-token")
+_ANSWER = TokenAnswer(*_BOTH, "Bearer", 60.0, "orders:read")
 
 
 class TokensContract(ABC):

@@ -25,6 +25,8 @@ from outkey.core.message import Peer, Request, Response, Route
 from outkey.core.origin import Origin
 from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
+from outkey.core.sync.answer import Record
+from outkey.core.sync.mapping import Unmapped
 from outkey.engine.gateway import Asynchronous, Gateway, Ports
 
 Answer = Response | OutkeyError
@@ -39,11 +41,9 @@ class FakeClock:
         self.sleeps: list[float] = []
 
     def now(self) -> float:
-        """Return Unix time in seconds."""
         return self._started + self._passed
 
     def monotonic(self) -> float:
-        """Return seconds that never go back."""
         return self._passed
 
     def sleep(self, seconds: float) -> None:
@@ -89,7 +89,6 @@ class FakeTransport:
     peer: Peer | OutkeyError | None = None
 
     def send(self, request: Request, route: Route) -> Response:
-        """Exchange one request for the next answer."""
         self.sent.append((request, route))
         if self.delay > min(route.time_left, route.read_timeout):
             raise TimedOut
@@ -125,7 +124,6 @@ class AsyncFake:
     resolver: FakeResolver
 
     async def send(self, request: Request, route: Route) -> Response:
-        """Exchange one request for the next answer."""
         return self.transport.send(request, route)
 
     async def close(self) -> None:
@@ -155,11 +153,18 @@ class FakeScripts:
     def __init__(self) -> None:
         self.calls: list[ScriptCall] = []
         self.answer: Callable[[ScriptCall], Mapping[str, str]] = lambda _call: {}
+        self.change: Callable[[Record], Record | Unmapped | None] = lambda record: record
 
     def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
         """Return the headers that the test's function gives."""
         self.calls.append(call)
         return tuple((name, Secret(text)) for name, text in self.answer(call).items())
+
+    def transform(
+        self, line: str, source: str, records: Sequence[Record]
+    ) -> list[Record | Unmapped | None]:
+        """Return what the test's function makes of each record."""
+        return list(map(self.change, records))
 
     def close(self) -> None:
         """End nothing."""
@@ -173,25 +178,21 @@ class MemoryAudit:
         self.broken = False
 
     def intend(self, intent: Intent) -> str:
-        """Record an intent and return the attempt's id."""
         if self.broken:
             raise AuditUnavailable
         self.events.append(intent)
         return f"attempt-{len(self.events)}"
 
     def note(self, *changes: Change) -> None:
-        """Record who is about to change what."""
         if self.broken:
             raise AuditUnavailable
         self.events.extend(changes)
 
     def conclude(self, outcome: Outcome) -> None:
-        """Record how an attempt ended."""
         if not self.broken:
             self.events.append(outcome)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Record that nothing was sent."""
         if not self.broken:
             self.events.append(refusal)
 
@@ -206,22 +207,18 @@ class MemoryAuditRows:
         self.broken = False
 
     def append(self, rows: Sequence[ChainRow]) -> None:
-        """Keep all rows or none."""
         if self.broken:
             raise AuditUnavailable
         self.commits += 1
         self.rows.extend(rows)
 
     def read(self) -> Iterator[ChainRow]:
-        """Return all rows, one stream after the other, each ordered by number."""
         return iter(sorted(self.rows, key=lambda row: (row.stream, row.number)))
 
     def count(self) -> int:
-        """Return how many rows there are."""
         return len(self.rows)
 
     def newest(self, limit: int, *, before: int = 0, **columns: str) -> list[dict[str, object]]:
-        """Return the facts of the newest rows with their ids, newest first."""
         found = [
             {"id": number} | facts_of(row.body)
             for number, row in enumerate(self.rows, start=1)
@@ -230,13 +227,11 @@ class MemoryAuditRows:
         return found[::-1][:limit]
 
     def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
-        """Return the rows up to which each stream is older, some at a time."""
         for _, members in groupby(list(self.read()), key=lambda row: row.stream):
             old = list(takewhile(lambda row: row.label[0] < moment, members))
             yield from [*old[step - 1 : -1 : step], *old[-1:]]
 
     def prune(self, tombstone: Mark) -> int:
-        """Remove the rows up to a tombstone and keep that."""
         before = len(self.rows)
         self.marks[tombstone.stream] = tombstone
         stream, number = tombstone.stream, tombstone.number
@@ -244,7 +239,6 @@ class MemoryAuditRows:
         return before - len(self.rows)
 
     def tombstones(self) -> Iterator[Mark]:
-        """Return the newest tombstone of every stream that was pruned."""
         return iter(self.marks.values())
 
 
@@ -256,13 +250,11 @@ class MemoryCheckpoints:
         self.broken = False
 
     def append(self, mark: Mark) -> None:
-        """Keep a checkpoint."""
         if self.broken:
             raise AuditUnavailable
         self.marks.append(mark)
 
     def read(self) -> Iterator[Mark]:
-        """Return all checkpoints."""
         return iter(self.marks)
 
 
@@ -273,15 +265,12 @@ class MemoryProcesses:
         self.present: dict[str, tuple[Sequence[str], float]] = {}
 
     def seen(self, process: str, keys: Sequence[str], at: float) -> None:
-        """Keep that a process works, with these keys."""
         self.present[process] = keys, at
 
     def gone(self, process: str) -> None:
-        """Forget a process that ended."""
         self.present.pop(process, None)
 
     def lacking(self, key: str, since: float) -> list[str]:
-        """Return the processes that were seen since then and do not hold this key."""
         return [p for p, (keys, at) in self.present.items() if at >= since and key not in keys]
 
 
@@ -296,14 +285,11 @@ class FixedRing:
         return self.kept
 
     def fresh(self) -> Keyring:
-        """Return the ring."""
         return self.kept
 
 
 def configuration(
-    name: str = "acme",
-    headers: tuple[HeaderRow, ...] = (),
-    **values: object,
+    name: str = "acme", headers: tuple[HeaderRow, ...] = (), **values: object
 ) -> Configuration:
     """Return a configuration; `limits__retries` stands for the field path `limits.retries`."""
     paths = {key.replace("__", "."): value for key, value in values.items()}

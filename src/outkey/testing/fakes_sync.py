@@ -22,7 +22,8 @@ from outkey.core.sync.run import (
 )
 from outkey.ports import Clock
 
-_LEASE_SECONDS = 60.0
+_LEASE_SECONDS = 120.0  # a minute, and as long as a request may take
+_OPEN = (RunState.WAITING, RunState.RUNNING)
 _TYPES: Mapping[FieldKind, type] = {
     FieldKind.TEXT: str,
     FieldKind.CHOICE: str,
@@ -43,29 +44,82 @@ class MemoryRuns:
         self._seen_at: dict[str, float] = {}
         self._left_out: dict[str, list[Quarantined]] = {}
         self._lock = threading.Lock()
+        self._planned: float | None = None
         self.records: MemoryRecords | None = None
 
     def begin(self, line: str, actor: str, *, dry_run: bool) -> Run:
-        """Begin a run, or go on with one that was killed or failed."""
         with self._lock:
             return self._begun(line, actor, dry_run=dry_run)
 
     def _begun(self, line: str, actor: str, *, dry_run: bool) -> Run:
-        now, before = self._clock.now(), next(iter(self.newest(1, line)), None)
-        if before is not None and before.state is RunState.RUNNING:
-            if self._seen_at[before.id] + _LEASE_SECONDS >= now:
+        self._end_killed(line)
+        found = self._waiting(line, dry_run=dry_run) or self._unfinished(line, dry_run=dry_run)
+        run = found or self._new(line, dry_run=dry_run)
+        begun = replace(run, actor=actor, state=RunState.RUNNING, generation=run.generation + 1)
+        return self._put(replace(begun, cause="", ended_at=None, due_at=None))
+
+    def _end_killed(self, line: str) -> None:
+        now, alive = self._clock.now(), self.newest(1, line, RunState.RUNNING)
+        for run in alive:
+            if self._seen_at[run.id] + _LEASE_SECONDS >= now:
                 raise LineBusy
-            before = self._put(replace(before, state=RunState.FAILED, cause="killed", ended_at=now))
-        if before is not None and _goes_on(before) and not dry_run:
-            return self._put(_resumed(before, actor))
-        done = [r for r in self.newest(len(self.kept), line) if r.state is RunState.DONE]
-        since = next((r.cursor or r.since for r in done if not r.dry_run), "")
-        made = Run(str(len(self.kept) + 1), line, actor, now, dry_run=dry_run, since=since)
-        return self._put(made)
+            attempt = run.attempt and run.attempt + 1
+            ended = replace(run, state=RunState.FAILED, cause="killed", ended_at=now)
+            self._put(replace(ended, attempt=attempt))
+
+    def _waiting(self, line: str, *, dry_run: bool) -> Run | None:
+        found = self.newest(len(self.kept), line, RunState.WAITING)
+        return next((run for run in found if run.dry_run is dry_run), None)
+
+    def _unfinished(self, line: str, *, dry_run: bool, anywhere: bool = False) -> Run | None:
+        real = [run for run in self.newest(len(self.kept), line) if not run.dry_run]
+        failed = not dry_run and bool(real) and real[0].state is RunState.FAILED
+        goes_on = failed and (anywhere or real[0].cause == "killed" or bool(real[0].position))
+        return real[0] if goes_on else None
+
+    def _new(self, line: str, *, dry_run: bool) -> Run:
+        done = self.newest(len(self.kept), line, RunState.DONE)
+        since = next((run.cursor or run.since for run in done if not run.dry_run), "")
+        number, now = str(len(self.kept) + 1), self._clock.now()
+        return Run(number, line, "", now, dry_run=dry_run, since=since)
+
+    def request(
+        self,
+        line: str,
+        actor: str,
+        *,
+        dry_run: bool = False,
+        wait: float = 0.0,
+        attempt: int = 0,
+    ) -> Run:
+        with self._lock:
+            self._end_killed(line)
+            due_at = self._clock.now() + wait
+            if waiting := self._waiting(line, dry_run=dry_run):
+                return self._put(replace(waiting, due_at=min(due_at, waiting.due_at or 0)))
+            unfinished = self._unfinished(line, dry_run=dry_run, anywhere=attempt > 0)
+            found = unfinished or self._new(line, dry_run=dry_run)
+            asked = replace(found, actor=actor, attempt=attempt or 1, due_at=due_at)
+            return self._put(
+                replace(asked, state=RunState.WAITING, generation=found.generation + 1)
+            )
+
+    def due(self) -> list[Run]:
+        ends = {
+            run.id: self._seen_at[run.id] + _LEASE_SECONDS if run.due_at is None else run.due_at
+            for run in self.kept.values()
+            if run.attempt and run.state in _OPEN
+        }
+        found = [self.kept[run] for run, end in ends.items() if end <= self._clock.now()]
+        return sorted(found, key=lambda run: ends[run.id])
+
+    def planned(self) -> tuple[float, float]:
+        now = self._clock.now()
+        since, self._planned = self._planned or now, now
+        return since, now
 
     @contextmanager
     def page(self) -> Iterator[None]:
-        """Keep all that is written inside, records and checkpoint, or nothing of it."""
         mine = self.kept.copy(), deepcopy(self._left_out)
         theirs = deepcopy(self.records.tables) if self.records else {}
         try:
@@ -77,16 +131,14 @@ class MemoryRuns:
             raise
 
     def save(self, run: Run) -> Run:
-        """Keep a checkpoint; raise RunStopped where somebody cancelled it or took it over."""
         kept = self.kept[run.id]
         if kept.state is RunState.CANCELLED:
             raise RunStopped(reason="cancelled")
-        if kept.generation != run.generation or kept.state is not RunState.RUNNING:
+        if kept.generation != run.generation or kept.state not in _OPEN:
             raise RunStopped(reason="taken_over")
         return self._put(replace(run, generation=run.generation + 1))
 
     def quarantine(self, run: Run, items: Sequence[Quarantined]) -> None:
-        """Keep what was left out."""
         self._left_out.setdefault(run.id, []).extend(items)
 
     def finish(self, run: Run) -> None:
@@ -94,25 +146,22 @@ class MemoryRuns:
         if self.kept[run.id].state is not RunState.CANCELLED or run.state is not RunState.CANCELLED:
             self.save(run)
 
-    def newest(self, limit: int, line: str = "") -> list[Run]:
-        """Return runs, newest first."""
-        found = [run for run in self.kept.values() if line in ("", run.line)]
+    def newest(self, limit: int, line: str = "", state: str = "") -> list[Run]:
+        chosen = (run for run in self.kept.values() if line in ("", run.line))
+        found = [run for run in chosen if state in ("", run.state)]
         return sorted(found, key=lambda run: int(run.id), reverse=True)[:limit]
 
     def get(self, run: str) -> Run:
-        """Return one run, or raise ConfigError."""
         if run not in self.kept:
             raise ConfigError("there is no such run", field="run")
         return self.kept[run]
 
     def left_out(self, run: str, limit: int) -> list[Quarantined]:
-        """Return what a run left out."""
         return sorted(self._left_out.get(self.get(run).id, []), key=lambda q: q.number)[:limit]
 
     def cancel(self, run: str) -> None:
-        """Let a run stop at its next page."""
         found = self.get(run)
-        if found.state is RunState.RUNNING:
+        if found.state in _OPEN:
             ended = replace(found, state=RunState.CANCELLED, ended_at=self._clock.now())
             self.kept[run] = ended
 
@@ -120,16 +169,6 @@ class MemoryRuns:
         self.kept[run.id] = run
         self._seen_at[run.id] = self._clock.now()
         return run
-
-
-def _goes_on(run: Run) -> bool:
-    failed = run.state is RunState.FAILED and not run.dry_run
-    return failed and (bool(run.position) or run.cause == "killed")
-
-
-def _resumed(run: Run, actor: str) -> Run:
-    again = replace(run, actor=actor, state=RunState.RUNNING, cause="", ended_at=None)
-    return replace(again, generation=run.generation + 1)
 
 
 class MemoryRecords:
@@ -141,11 +180,9 @@ class MemoryRecords:
         runs.records = self
 
     def targets(self) -> list[Target]:
-        """Return the models that may be synchronized."""
         return [Target(name, name) for name in self._fields]
 
     def describe(self, target: str) -> Sequence[HostField]:
-        """Return the fields of a model, or raise ConfigError."""
         if target not in self._fields:
             raise ConfigError("this model is not open to be synchronized", field="target")
         return self._fields[target]
@@ -155,7 +192,6 @@ class MemoryRecords:
         return [_own(row) for row in self._table(target).values() if not row["_archived"]]
 
     def read(self, target: str, after: str, limit: int) -> list[HostRecord]:
-        """Return some records behind one, in the order of their ids; the first ones after ""."""
         table = self._table(target)
         numbers = sorted(int(one) for one in table if int(one) > int(after or 0))
         return [HostRecord(str(n), _own(table[str(n)])) for n in numbers[:limit]]
@@ -163,7 +199,6 @@ class MemoryRecords:
     def upsert(
         self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]], run: str
     ) -> list[Written]:
-        """Create or update a record for each row; the same again is unchanged."""
         line, written = self._runs.get(run).line, []
         for row in rows:
             ((outcome, _),) = self.compare(target, keys, [row])
@@ -177,11 +212,9 @@ class MemoryRecords:
     def compare(
         self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]
     ) -> list[tuple[Written, Mapping[str, tuple[object, object]]]]:
-        """Tell what upsert would do, with each field's value before and after; writes nothing."""
         return [self._compared(target, keys, row) for row in rows]
 
     def archive(self, target: str, line: str, run: str) -> int:
-        """Archive what this line has brought and this run has not seen; return how many."""
         gone = [
             row
             for row in self._table(target).values()
@@ -192,7 +225,6 @@ class MemoryRecords:
         return len(gone)
 
     def find(self, target: str, field: str, values: Sequence[object]) -> dict[object, object]:
-        """Return the ids of the records that have these values in a field, by value."""
         if field not in {known.name for known in self.describe(target)}:
             raise ConfigError("the model has no such field to synchronize", field=field)
         found: dict[object, list[int]] = {}

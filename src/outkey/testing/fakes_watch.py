@@ -17,9 +17,9 @@ class MemoryWatchbook:
         self._position: int | None = None
         self._habits: dict[str, Habit] = {}
         self.notices: list[Notice] = []
+        self.failing: list[tuple[str, str]] = []
 
     def take(self, duty: str, holder: str, seconds: float) -> bool:
-        """Take a duty for some time, or keep it; tell whether nobody else has it."""
         now = self._clock.now()
         held_by, until = self._duties.get(duty, ("", 0.0))
         if held_by != holder and until >= now:
@@ -28,28 +28,25 @@ class MemoryWatchbook:
         return True
 
     def leave(self, holder: str) -> None:
-        """Give up all duties."""
         self._duties = {duty: held for duty, held in self._duties.items() if held[0] != holder}
 
     def position(self) -> int:
-        """Return the number of the last record that was read; at first the newest one's."""
         return self._rows.count() if self._position is None else self._position
 
     def records(self, after: int, limit: int) -> list[dict[str, object]]:
-        """Return the facts of the next records with their ids, oldest first."""
         rows = enumerate(self._rows.rows[after : after + limit], start=after + 1)
         return [facts_of(row.body) | {"id": number} for number, row in rows]
 
     def habits(self, names: Iterable[str]) -> dict[str, Habit]:
-        """Return what is known of these configurations."""
         return {name: self._habits[name] for name in names if name in self._habits}
 
+    def failing_lines(self) -> list[tuple[str, str]]:
+        return self.failing
+
     def open_notices(self) -> list[Notice]:
-        """Return the notices that are open, oldest first."""
         return [notice for notice in self.notices if notice.closed_at is None]
 
     def turn(self, position: int, habits: Mapping[str, Habit], notices: Iterable[Notice]) -> None:
-        """Keep how far was read and what is known now, open and close notices."""
         self._position = position
         self._habits.update(habits)
         for notice in notices:
@@ -64,5 +61,4 @@ class ToldNotices:
         self.told: list[list[Notice]] = []
 
     def tell(self, notices: Sequence[Notice]) -> None:
-        """Remember them."""
         self.told.append(list(notices))

@@ -8,6 +8,7 @@ from enum import StrEnum
 class RunState(StrEnum):
     """Where a run stands."""
 
+    WAITING = "waiting"  # for its time, or for a worker
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
@@ -52,6 +53,9 @@ class Run:
     ended_at: float | None = None
     cause: str = ""
     generation: int = 0  # every write has the next one
+    attempt: int = 0  # how often it was begun on behalf of whoever asked; 0 nobody did
+    due_at: float | None = None  # of one that waits
+    lease: float = field(default=60.0, compare=False)  # seconds that it lives after each write
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,16 @@ from zoneinfo import ZoneInfo
 
 from outkey.core.config import Configuration, SyncLine
 from outkey.core.errors import OutkeyError
-from outkey.core.sync.answer import Record, mark_of
+from outkey.core.sync.answer import mark_of
 from outkey.core.sync.line import Direction, Gone, Sync
 from outkey.core.sync.mapping import Zones
 from outkey.core.sync.paging import Position, position_of
 from outkey.core.sync.run import Counts, Outcome, Quarantined, Run, RunState
 from outkey.engine.gateway import Gateway
-from outkey.ports import Clock, Configurations, Finder, Records, Runs
+from outkey.ports import Calendar, Clock, Configurations, Finder, Records, Runs
 
 # Answers that say something about us or the moment, not about what was asked for.
 _ABOUT_US = frozenset({401, 403, 407, 408, 425, 429})
-
-# What a line's script makes of the records of a page, one for each; None leaves a record out.
-Scripted = Callable[[SyncLine, Sequence[Record]], Sequence[Record | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +47,8 @@ class SyncPorts:
     runs: Runs
     finder: Finder
     clock: Clock
+    calendar: Calendar
     zones: Zones = ZoneInfo
-    scripted: Scripted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,9 @@ class Course(ABC):
 
     def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
         self._ports, self._plan, self._sync, self._note = ports, plan, plan.sync, note
-        self._mark = mark_of((plan.line, plan.sync.script))
+        # When it runs, and how many at a time, decides nothing about which records come.
+        said = replace(plan.line, sync=replace(plan.sync, schedule=""))
+        self._mark = mark_of((said, plan.sync.script))
         self.run = Run("", plan.line.name, "", ports.clock.now(), dry_run=True)
 
     @abstractmethod

@@ -1,12 +1,14 @@
 """The door for callers: check, preview and run sync lines by name."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from outkey.core.checks import Finding, Level
 from outkey.core.errors import BadAnswer, ConfigError, OutkeyError, RunStopped, SyncFailed
+from outkey.core.script import check_transform
 from outkey.core.sync.checks import check
-from outkey.core.sync.line import Direction
+from outkey.core.sync.line import Direction, Sync
 from outkey.core.sync.run import Run, RunState
 from outkey.engine.sync.course import (
     Course,
@@ -19,6 +21,8 @@ from outkey.engine.sync.course import (
 from outkey.engine.sync.pull import Pull, expressions
 from outkey.engine.sync.push import Push
 
+STOPPING = "stopping"  # why a worker that ends lets go of a run
+
 
 class SyncRunner:
     """Checks, previews and runs sync lines."""
@@ -30,13 +34,17 @@ class SyncRunner:
         """Return what is wrong or risky about a line, measured by the host's own fields."""
         return self._checked(self._plan(name))
 
+    def refuse_faults(self, name: str) -> None:
+        """Raise what would fail in every run of a line."""
+        self._refuse_faults(self._plan(name))
+
     def preview(self, name: str, limit: int = 20) -> Sequence[Effect]:
         """Return what a run would do with the first records; it asks for one page at most."""
         return self._course(name).sample(limit)
 
     def run(
         self, name: str, actor: str, *, dry_run: bool = False, note: Note | None = None
-    ) -> Iterator[Run]:
+    ) -> Generator[Run]:
         """Run a line to its end, and yield how far it is at first and after each page.
 
         Raises what ended it early; what was kept until then stays. A dry run writes no record
@@ -51,6 +59,8 @@ class SyncRunner:
         except RunStopped as stopped:
             if stopped.reason == RunState.CANCELLED:
                 course.cancel()
+            elif stopped.reason == STOPPING:
+                course.fail(stopped, anew=False)
             raise
         except OutkeyError as error:
             # Where it cannot be kept how a run ended, the next one takes it for killed.
@@ -60,11 +70,14 @@ class SyncRunner:
 
     def _course(self, name: str, note: Note | None = None) -> Course:
         plan = self._plan(name)
+        self._refuse_faults(plan)
+        made = Pull if plan.sync.direction is Direction.PULL else Push
+        return made(self._ports, plan, note)
+
+    def _refuse_faults(self, plan: Plan) -> None:
         for finding in self._checked(plan):
             if finding.level is Level.ERROR:
                 raise ConfigError(finding.message, hint=finding.hint, field=finding.field)
-        made = Pull if plan.sync.direction is Direction.PULL else Push
-        return made(self._ports, plan, note)
 
     def _plan(self, name: str) -> Plan:
         line = self._ports.configurations.line(name)
@@ -79,9 +92,12 @@ class SyncRunner:
     def _checked(self, plan: Plan) -> list[Finding]:
         ports, sync = self._ports, plan.sync
         found = check(plan.line, sync, ports.records.describe(sync.target), ports.zones)
-        if sync.script and ports.scripted is None:
-            message, hint = "scripts cannot be run here", "Leave the script out."
-            found.append(Finding("L011", Level.ERROR, message, hint, "script"))
+        found += _in_script(sync)
+        if sync.schedule:
+            try:
+                ports.calendar.next_after(sync.schedule, ports.clock.now())
+            except ConfigError as error:
+                found.append(Finding("L015", Level.ERROR, error.message, error.hint, error.field))
         paths = expressions(sync) if sync.direction is Direction.PULL else {}
         for place, expression in paths.items():
             try:
@@ -89,6 +105,18 @@ class SyncRunner:
             except ConfigError as error:
                 found.append(Finding("L012", Level.ERROR, error.message, error.hint, error.field))
         return found
+
+
+def _in_script(sync: Sync) -> list[Finding]:
+    wrong = partial(Finding, "L011", Level.ERROR, field="script")
+    if sync.script and sync.direction is Direction.PUSH:
+        return [wrong(message="a script is for records that come in", hint="Leave it out.")]
+    try:
+        if sync.script:
+            check_transform(sync.script)
+    except ConfigError as error:
+        return [wrong(message=error.message, hint=error.hint)]
+    return []
 
 
 def _is_stale(error: OutkeyError, begun: Run, now: Run) -> bool:

@@ -1,15 +1,19 @@
 """The commands `outkey line` and `outkey run`: synchronizing, and looking at what was done."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from time import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from outkey.core.checks import Finding, Level
 from outkey.core.config import SyncLine
+from outkey.core.errors import ConfigError
 from outkey.core.export import render
-from outkey.core.sync.run import Outcome, Run
+from outkey.core.sync.run import Outcome, Run, RunState
 from outkey.core.sync.table import sync_table
 from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.output import (
@@ -94,26 +98,27 @@ def run_line(
         say_table(("", "Key", "Change"), map(_effect_row, effects))
     elif left_out := [effect for effect in effects if effect.outcome is Outcome.REFUSED]:
         say_table(("", "Key", "Left out"), map(_effect_row, left_out))
-    say(_summary(last))
+    say(summary(last))
 
 
 @runs_app.command("list")
 def list_runs(
     *,
     line: Annotated[str, typer.Option(help="of this line only")] = "",
+    state: Annotated[RunState | None, typer.Option(help="in this state only")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List the newest runs."""
     installation()
-    found = _runs().newest(limit, line)
+    found = _runs().newest(limit, line, state or "")
     if as_json:
         say_json([run_facts(run) for run in found])
         return
     say_table(
         ("Run", "Line", "Began", "State", "Created", "Updated", "Unchanged", "Failed", "Archived"),
         (
-            (run.id, run.line, _moment(run.started_at), run.state, *asdict(run.counts).values())
+            (run.id, run.line, _moment(run.started_at), _state(run), *asdict(run.counts).values())
             for run in found
         ),
     )
@@ -127,7 +132,7 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
     if as_json:
         say_json(run_facts(found) | {"left_out": [asdict(item) for item in left_out]})
         return
-    say(_summary(found))
+    say(summary(found))
     if left_out:
         rows = ((item.number, item.key, item.field, item.reason) for item in left_out)
         say_table(("Record", "Key", "Field", "Reason"), rows)
@@ -135,13 +140,64 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
 
 @runs_app.command("cancel")
 def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
-    """Let a run stop at its next page."""
+    """End a run that waits, or let one stop at its next page."""
     installation()
     _runs().cancel(run)
     if as_json:
         say_json({"cancelled": run})
     else:
         say(f"cancelled: {run}; it stops at its next page")
+
+
+@runs_app.command("repeat")
+def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
+    """Ask a worker to run the line of a run again; what failed goes on where it stopped."""
+    here = installation()
+    from outkey.hosts.django.wiring import planner  # noqa: PLC0415 - Django has started
+
+    asked = planner(here).ask(_runs().get(run).line, desk_of(here).actor)
+    if as_json:
+        say_json(run_facts(asked))
+    else:
+        say(f"{summary(asked)}; a worker takes it: outkey worker, or outkey serve on SQLite")
+
+
+def work(
+    *,
+    runs: Annotated[int, typer.Option(min=1, max=64, help="how many runs at the same time")] = 4,
+) -> None:
+    """Work off the runs of sync lines, on as many machines as share the PostgreSQL."""
+    here = installation()
+    from django.db import connection  # noqa: PLC0415 - Django has started
+
+    if connection.vendor != "postgresql":
+        raise ConfigError(
+            "workers of their own need PostgreSQL",
+            hint="On SQLite outkey serve does the work; to use PostgreSQL set OUTKEY_DATABASE_URL.",
+        )
+    from outkey.hosts.server.worker import Worker  # noqa: PLC0415 - PostgreSQL only
+
+    _log(f"working off runs, {runs} at a time; Ctrl-C or SIGTERM ends it")
+    Worker(here, runs, _log, lambda run: _log(summary(run))).run()
+    _log("ended")
+
+
+def _log(text: str) -> None:
+    say(f"{_moment(time())}  {text}")
+    sys.stdout.flush()
+
+
+def line_findings(here: "Installation", lines: Iterable[SyncLine]) -> Iterator[tuple[str, Finding]]:
+    """Yield what is wrong or risky about lines, by the names of their configurations."""
+    for line in lines:
+        if line.sync is None:
+            continue
+        try:
+            found = _runner(here).check(line.name)
+        except ConfigError as error:  # the host does not open its target
+            found = [Finding("L014", Level.ERROR, error.message, error.hint, error.field)]
+        for finding in found:
+            yield line.configuration, replace(finding, field=f"line.{line.name}.{finding.field}")
 
 
 def run_facts(run: Run) -> dict[str, object]:
@@ -156,6 +212,8 @@ def run_facts(run: Run) -> dict[str, object]:
         "pages": run.pages,
         **asdict(run.counts),
         "cause": run.cause or None,
+        "attempt": run.attempt,
+        "due_at": run.due_at,
     }
 
 
@@ -204,11 +262,18 @@ def _effect_row(effect: "Effect") -> tuple[str, str, str]:
     return str(effect.outcome), effect.key, ", ".join(changes)
 
 
-def _summary(run: Run) -> str:
+def summary(run: Run) -> str:
+    """Return a run in a line for people."""
     counts = ", ".join(f"{count} {word}" for word, count in asdict(run.counts).items() if count)
     word = "would be: " if run.dry_run else ""
-    cause = f" ({run.cause})" if run.cause else ""
-    return f"{run.line}: {run.state}{cause}, {word}{counts or 'nothing to do'}, run {run.id}"
+    return f"{run.line}: {_state(run)}, {word}{counts or 'nothing to do'}, run {run.id}"
+
+
+def _state(run: Run) -> str:
+    if run.due_at is None:
+        return f"{run.state} ({run.cause})" if run.cause else str(run.state)
+    failed = f" after {run.cause}, attempt {run.attempt}" if run.cause else ""
+    return f"{run.state} until {_moment(run.due_at)}{failed}"
 
 
 def _moment(at: float) -> str:

@@ -18,7 +18,7 @@ from outkey.core.message import Response, ResponseHeaders
 from outkey.hosts.cli.doctor import doctor
 from outkey.hosts.cli.given import read_data, read_secret, read_text, split_header
 from outkey.hosts.cli.home import AsJson, Name, desk_of, installation
-from outkey.hosts.cli.lines import lines_app, runs_app
+from outkey.hosts.cli.lines import line_findings, lines_app, runs_app, work
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import (
     ask_first,
@@ -69,6 +69,7 @@ app.add_typer(scripts_app, name="script")
 app.add_typer(spar_app, name="spar")
 app.add_typer(lines_app, name="line")
 app.add_typer(runs_app, name="run")
+app.command("worker")(work)
 app.command("test")(try_out)
 app.command()(doctor)
 add_commands(app)
@@ -168,8 +169,9 @@ def apply(
         done = apply_document(
             desk_of(here), here.gateway.sender, document, dry_run=dry_run, progress=advance
         )
+    found = [*done.findings, *(() if dry_run else line_findings(here, document.lines))]
     if as_json:
-        findings = [finding_facts(finding, name) for name, finding in done.findings]
+        findings = [finding_facts(finding, name) for name, finding in found]
         groups = {kind: getattr(done, kind) for kind in ("created", "updated", "unchanged")}
         say_json(groups | {"findings": findings})
         return
@@ -177,7 +179,7 @@ def apply(
     for kind in ("created", "updated", "unchanged"):
         for name in getattr(done, kind):
             say(f"{would}{kind}: {name}")
-    say_findings(done.findings)
+    say_findings(found)
 
 
 @app.command("list")

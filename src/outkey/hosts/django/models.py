@@ -171,10 +171,11 @@ class Run(models.Model):
     ended_at = models.FloatField(null=True)
     cause = models.TextField(blank=True)
     generation = models.PositiveBigIntegerField(default=1)
-    until = models.FloatField()
+    until = models.FloatField(db_index=True)  # of one that waits: when it is due
+    attempt = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
-        """One at a time, whoever begins at the same moment."""
+        """One at a time, whoever begins or asks at the same moment."""
 
         verbose_name = _("run")
         verbose_name_plural = _("Runs")
@@ -185,6 +186,11 @@ class Run(models.Model):
                 fields=["line"],
                 condition=models.Q(state=RunState.RUNNING.value),
                 name="outkey_one_running",
+            ),
+            models.UniqueConstraint(
+                fields=["line", "dry_run"],
+                condition=models.Q(state=RunState.WAITING.value),
+                name="outkey_one_waiting",
             ),
         )
 

@@ -5,20 +5,41 @@ import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
+from typing import Any
 
-from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from outkey.core.errors import ConfigError, LineBusy, RunStopped, UnknownConfiguration
 from outkey.core.sync.run import Counts, Quarantined, Run, RunState
 from outkey.hosts.django import models
 from outkey.hosts.django.registry import DjangoRegistry
-from outkey.hosts.django.statements import translated
+from outkey.hosts.django.statements import execute, translated
 from outkey.hosts.django.tokens import DjangoTokenRows
+from outkey.ports import Queue
 
-LEASE_SECONDS = 60.0
+_GRACE_SECONDS = 60.0  # for what a page takes besides its request
 _BATCH = 500
 _LONGEST_KEY = 200
+_OPEN = (RunState.WAITING, RunState.RUNNING)
+_IRRELEVANT = ("schedule", "parallel")  # for which records come, and as what
+_SCHEDULES = "schedules"  # the duty whose position is the moment until which they were looked at
+
+
+class Polled:
+    """Tells nobody: who works on one machine looks at the runs themselves, every second."""
+
+    def put(self, run: Run, lock: str) -> None:  # noqa: ARG002 - the port's own
+        return
+
+
+def queue() -> Queue:
+    """Return how workers learn of runs; on PostgreSQL they may be on any machine."""
+    if connection.vendor != "postgresql":
+        return Polled()
+    from outkey.hosts.django.tasks import ProcrastinateQueue  # noqa: PLC0415 - PostgreSQL only
+
+    return ProcrastinateQueue()
 
 
 class DjangoRuns:
@@ -30,12 +51,11 @@ class DjangoRuns:
 
         What stands still too long is taken over; its own process finds that out when it saves.
         """
-        row = models.SyncLine.objects.filter(name=line).first()
-        if row is None:
-            raise UnknownConfiguration("there is no sync line of that name", field="line")
+        row = _line(line)
+        lease = _GRACE_SECONDS + DjangoRegistry().get(row.configuration.name).limits.total_timeout
         try:
             with transaction.atomic():
-                return _run(_begun(row, actor, dry_run=dry_run))
+                return replace(_run(_begun(row, actor, lease, dry_run=dry_run)), lease=lease)
         except IntegrityError:  # somebody else has begun at the same moment
             raise LineBusy from None
 
@@ -46,7 +66,7 @@ class DjangoRuns:
     @translated
     def save(self, run: Run) -> Run:
         """Keep a checkpoint; raise RunStopped where somebody cancelled it or took it over."""
-        if not _written(run, until=_now() + LEASE_SECONDS):
+        if not _written(run, until=_now() + run.lease):
             raise RunStopped(reason=_reason(run))
         return replace(run, generation=run.generation + 1)
 
@@ -69,16 +89,61 @@ class DjangoRuns:
     def finish(self, run: Run) -> None:
         """Keep how a run ended; a cancelled one has its end already."""
         ended_at = _now() if run.ended_at is None else run.ended_at
-        if not _written(run, state=run.state, ended_at=ended_at):
+        if not _written(run, state=run.state.value, ended_at=ended_at):
             reason = _reason(run)
             if reason != run.state:
                 raise RunStopped(reason=reason)
 
     @translated
-    def newest(self, limit: int, line: str = "") -> list[Run]:
+    def request(
+        self,
+        line: str,
+        actor: str,
+        *,
+        dry_run: bool = False,
+        wait: float = 0.0,
+        attempt: int = 0,
+    ) -> Run:
+        """Ask for a run after some seconds; raise LineBusy while one lives."""
+        asked = {"actor": actor, "attempt": attempt, "until": _now() + wait}
+        try:
+            with transaction.atomic():
+                return _run(_requested(_line(line), asked, dry_run=dry_run))
+        except IntegrityError:  # somebody else has asked at the same moment
+            return _run(_waiting(_line(line), dry_run=dry_run).get())
+
+    @translated
+    def due(self) -> list[Run]:
+        """Return the runs that were asked for and that nobody is at, the longest due first."""
+        open_runs = models.Run.objects.filter(state__in=_OPEN, attempt__gt=0, until__lte=_now())
+        return [_run(row) for row in open_runs.select_related("line").order_by("until")[:_BATCH]]
+
+    @translated
+    def planned(self) -> tuple[float, float]:
+        """Return until when schedules were looked at, and now, until when they are from here on."""
+        now = _now()
+        with transaction.atomic():
+            fresh = models.Duty(name=_SCHEDULES, position=round(now * 1000))
+            models.Duty.objects.bulk_create([fresh], ignore_conflicts=True)
+            duty = models.Duty.objects.select_for_update().get(pk=_SCHEDULES)
+            since, duty.position = (duty.position or 0) / 1000, fresh.position
+            duty.save()
+        return since, now
+
+    @translated
+    def prune(self, before: float) -> int:
+        """Forget runs that ended before a moment, but of no line the last complete one."""
+        last = models.Run.objects.filter(line=OuterRef("line"), state=RunState.DONE, dry_run=False)
+        ended = models.Run.objects.filter(ended_at__lt=before).exclude(state__in=_OPEN)
+        return ended.exclude(pk=Subquery(last.order_by("-id").values("pk")[:1])).delete()[0]
+
+    @translated
+    def newest(self, limit: int, line: str = "", state: str = "") -> list[Run]:
         """Return runs, newest first."""
-        rows = models.Run.objects.select_related("line").order_by("-id")
-        return [_run(row) for row in (rows.filter(line__name=line) if line else rows)[:limit]]
+        chosen = {"line__name": line} if line else {}
+        chosen |= {"state": state} if state else {}
+        rows = models.Run.objects.select_related("line").filter(**chosen).order_by("-id")
+        return [_run(row) for row in rows[:limit]]
 
     @translated
     def get(self, run: str) -> Run:
@@ -93,13 +158,20 @@ class DjangoRuns:
 
     @translated
     def cancel(self, run: str) -> None:
-        """End a run that is under way; its own process finds that out when it saves."""
-        found = models.Run.objects.filter(pk=_row(run).pk, state=RunState.RUNNING)
+        """End a run that waits or is under way; its process finds that out when it saves."""
+        found = models.Run.objects.filter(pk=_row(run).pk, state__in=_OPEN)
         found.update(state=RunState.CANCELLED, ended_at=_now())
 
 
 def _now() -> float:
     return DjangoTokenRows().now()  # the clock that all machines share
+
+
+def _line(name: str) -> models.SyncLine:
+    row = models.SyncLine.objects.select_related("configuration").filter(name=name).first()
+    if row is None:
+        raise UnknownConfiguration("there is no sync line of that name", field="line")
+    return row
 
 
 def _row(run: str) -> models.Run:
@@ -110,61 +182,118 @@ def _row(run: str) -> models.Run:
     return row
 
 
-def _begun(line: models.SyncLine, actor: str, *, dry_run: bool) -> models.Run:
-    now, digest = _now(), _digest(line)
-    ours = models.Run.objects.select_related("line").filter(line=line)
-    alive = ours.select_for_update().filter(state=RunState.RUNNING).first()
-    if alive is not None:
-        if alive.until >= now:
-            raise LineBusy
-        alive.state, alive.ended_at, alive.cause = RunState.FAILED, now, "killed"
-        alive.generation += 1
-        alive.save()
-    begun = {"actor": actor, "state": RunState.RUNNING, "until": now + LEASE_SECONDS}
-    real = ours.filter(dry_run=False).order_by("-id")
-    last = real.first()
-    if last is not None and not dry_run and _goes_on(last, digest):
-        seen = ours.filter(pk=last.pk, generation=last.generation)
-        if not seen.update(generation=F("generation") + 1, ended_at=None, cause="", **begun):
-            raise LineBusy
-        return ours.get(pk=last.pk)
-    done = real.filter(digest=digest, state=RunState.DONE).first()
-    kept = json.loads(done.checkpoint) if done else {"cursor": "", "since": ""}
-    checkpoint = _checkpoint({}, "", kept["cursor"] or kept["since"])
-    return models.Run.objects.create(
-        line=line, digest=digest, dry_run=dry_run, checkpoint=checkpoint, started_at=now, **begun
-    )
+def _waiting(line: models.SyncLine, *, dry_run: bool) -> QuerySet[models.Run]:
+    return _of(line).filter(state=RunState.WAITING, dry_run=dry_run)
+
+
+def _of(line: models.SyncLine) -> QuerySet[models.Run]:
+    return models.Run.objects.select_related("line").filter(line=line).order_by("-id")
+
+
+def _begun(line: models.SyncLine, actor: str, lease: float, *, dry_run: bool) -> models.Run:
+    now = _now()
+    _end_killed(line, now)
+    begun = {"actor": actor, "state": RunState.RUNNING, "until": now + lease}
+    found = _waiting(line, dry_run=dry_run).first() or _unfinished(line, dry_run=dry_run)
+    if found is None:
+        return _new(line, begun, dry_run=dry_run)
+    if not _goes_on(found, _digest(line)):
+        begun |= _beginning(line)
+    return _taken(found, ended_at=None, cause="", **begun)
+
+
+def _requested(line: models.SyncLine, asked: dict[str, Any], *, dry_run: bool) -> models.Run:
+    _end_killed(line, _now())
+    waiting = _waiting(line, dry_run=dry_run).first()
+    if waiting is not None:
+        return _taken(waiting, until=min(waiting.until, asked["until"]))
+    unfinished = _unfinished(line, dry_run=dry_run, anywhere=asked["attempt"] > 0)
+    waits = {**asked, "state": RunState.WAITING, "attempt": asked["attempt"] or 1}
+    if unfinished is not None:
+        return _taken(unfinished, **waits)
+    return _new(line, waits, dry_run=dry_run)
+
+
+def _end_killed(line: models.SyncLine, now: float) -> None:
+    """Write down that a run was killed, or raise LineBusy if it lives."""
+    alive = _of(line).select_for_update().filter(state=RunState.RUNNING).first()
+    if alive is None:
+        return
+    if alive.until >= now:
+        raise LineBusy
+    attempt = alive.attempt and alive.attempt + 1
+    _taken(alive, state=RunState.FAILED, ended_at=now, cause="killed", attempt=attempt)
+
+
+def _unfinished(
+    line: models.SyncLine, *, dry_run: bool, anywhere: bool = False
+) -> models.Run | None:
+    """Return the last run if it did not come to its end and can go on, or was killed."""
+    last = None if dry_run else _of(line).filter(dry_run=False).first()
+    if last is None or last.state != RunState.FAILED:
+        return None
+    killed = last.cause == "killed" and last.attempt  # whoever asked for it still waits
+    return last if anywhere or killed or _goes_on(last, _digest(line)) else None
 
 
 def _goes_on(run: models.Run, digest: str) -> bool:
-    """Tell whether a run that did not come to its end has a place to go on from.
+    """Tell whether a run has a place to go on from.
 
     A line that was changed since then has none: what came before it came as something else.
     """
-    unfinished = run.state == RunState.FAILED and run.digest == digest
-    return unfinished and bool(json.loads(run.checkpoint)["position"])
+    return run.digest == digest and bool(json.loads(run.checkpoint)["position"])
+
+
+def _taken(run: models.Run, **columns: object) -> models.Run:
+    """Change a run that nobody else changes at the same moment."""
+    seen = models.Run.objects.filter(pk=run.pk, generation=run.generation)
+    if not seen.update(generation=F("generation") + 1, **columns):
+        raise LineBusy
+    return models.Run.objects.select_related("line").get(pk=run.pk)
+
+
+def _new(line: models.SyncLine, columns: dict[str, Any], *, dry_run: bool) -> models.Run:
+    return models.Run.objects.create(line=line, dry_run=dry_run, **_beginning(line), **columns)
+
+
+def _beginning(line: models.SyncLine) -> dict[str, Any]:
+    """Return what a run has that begins with the first page."""
+    digest = _digest(line)
+    done = _of(line).filter(dry_run=False, digest=digest, state=RunState.DONE).first()
+    kept = json.loads(done.checkpoint) if done else {"cursor": "", "since": ""}
+    return {
+        "digest": digest,
+        "checkpoint": _checkpoint({}, "", kept["cursor"] or kept["since"]),
+        "counts": {},
+        "pages": 0,
+        "started_at": _now(),
+    }
 
 
 def _digest(line: models.SyncLine) -> str:
     """Return what changes with whatever decides which records come, and as what."""
-    sync = {key: value for key, value in (line.sync or {}).items() if key != "schedule"}
+    sync = {key: value for key, value in (line.sync or {}).items() if key not in _IRRELEVANT}
     said = [str(line.configuration_id), line.method, line.path, sync]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _written(run: Run, **columns: object) -> int:
     """Write a run if it is as this process has seen it, and tell whether."""
-    seen = models.Run.objects.filter(
-        pk=int(run.id), generation=run.generation, state=RunState.RUNNING
+    columns |= {
+        "generation": run.generation + 1,
+        "checkpoint": _checkpoint(run.position, run.cursor, run.since),
+        "counts": json.dumps(asdict(run.counts)),
+        "pages": run.pages,
+        "cause": run.cause,
+    }
+    changed = ", ".join(f"{name} = %s" for name in columns)
+    allowed = ", ".join(f"'{state.value}'" for state in _OPEN)
+    statement = (
+        f"UPDATE outkey_run SET {changed}"  # noqa: S608 - names and states of our own
+        f" WHERE id = %s AND generation = %s AND state IN ({allowed})"
     )
-    return seen.update(
-        generation=run.generation + 1,
-        checkpoint=_checkpoint(run.position, run.cursor, run.since),
-        counts=asdict(run.counts),
-        pages=run.pages,
-        cause=run.cause,
-        **columns,
-    )
+    written: int = execute(statement, [*columns.values(), int(run.id), run.generation]).rowcount
+    return written
 
 
 def _reason(run: Run) -> str:
@@ -195,5 +324,7 @@ def _run(row: models.Run) -> Run:
         ended_at=row.ended_at,
         cause=row.cause,
         generation=row.generation,
+        attempt=row.attempt,
+        due_at=row.until if row.state == RunState.WAITING else None,
         **json.loads(row.checkpoint),
     )

@@ -3,44 +3,39 @@
 from collections.abc import Iterable, Mapping
 
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import Max, OuterRef, Q, Subquery
 
 from outkey.core.chain import facts_of
+from outkey.core.sync.run import RunState
 from outkey.core.watch import KINDS, Habit, Notice, Sign, habit_of
 from outkey.hosts.django import models
-from outkey.hosts.django.statements import translated
+from outkey.hosts.django.statements import all_translated
 from outkey.hosts.django.tokens import DjangoTokenRows
 
 WATCH = "watch"  # the duty that has a position
 _BATCH = 500
 
 
+@all_translated
 class DjangoWatchbook:
     """One row for each duty, habit and notice."""
 
-    @translated
     def take(self, duty: str, holder: str, seconds: float) -> bool:
-        """Take a duty for some time, or keep it; tell whether nobody else has it."""
         now = DjangoTokenRows().now()  # the clock that all machines share
         models.Duty.objects.bulk_create([models.Duty(name=duty)], ignore_conflicts=True)
         free = Q(holder=holder) | Q(until__lt=now)
         found = models.Duty.objects.filter(free, name=duty)
         return bool(found.update(holder=holder, until=now + seconds))
 
-    @translated
     def leave(self, holder: str) -> None:
-        """Give up all duties."""
         models.Duty.objects.filter(holder=holder).update(until=0)
 
-    @translated
     def position(self) -> int:
-        """Return the number of the last record that was read; at first the newest one's."""
         kept = models.Duty.objects.filter(name=WATCH).values_list("position", flat=True).first()
         if kept is not None:
             return kept
         return models.AuditRecord.objects.aggregate(newest=Max("id"))["newest"] or 0
 
-    @translated
     def records(self, after: int, limit: int) -> list[dict[str, object]]:
         """Return the facts of the next records with their ids, oldest first.
 
@@ -50,24 +45,24 @@ class DjangoWatchbook:
         rows = found.values_list("id", "body")[:limit]
         return [facts_of(bytes(body)) | {"id": number} for number, body in rows]
 
-    @translated
     def habits(self, names: Iterable[str]) -> dict[str, Habit]:
-        """Return what is known of these configurations."""
         wanted, known = sorted(names), dict[str, Habit]()
         for start in range(0, len(wanted), _BATCH):
             rows = models.Habit.objects.filter(pk__in=wanted[start : start + _BATCH])
             known |= {row.pk: habit_of(row.facts) for row in rows}
         return known
 
-    @translated
+    def failing_lines(self) -> list[tuple[str, str]]:
+        runs = models.Run.objects.filter(line=OuterRef("pk"), dry_run=False).order_by("-id")
+        lines = models.SyncLine.objects.annotate(last=Subquery(runs.values("state")[:1]))
+        failed = lines.filter(last=RunState.FAILED).order_by("name")
+        return list(failed.values_list("configuration__name", "name"))
+
     def open_notices(self) -> list[Notice]:
-        """Return the notices that are open, oldest first."""
         rows = models.Notice.objects.filter(closed_at=None, kind__in=KINDS).order_by("id")
         return [Notice(Sign(row.kind, row.configuration, row.about), row.opened_at) for row in rows]
 
-    @translated
     def turn(self, position: int, habits: Mapping[str, Habit], notices: Iterable[Notice]) -> None:
-        """Keep how far was read and what is known now, open and close notices; all or nothing."""
         with transaction.atomic():
             duty = {"position": position}
             models.Duty.objects.update_or_create(name=WATCH, defaults=duty)

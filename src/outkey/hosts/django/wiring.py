@@ -1,7 +1,7 @@
 """The one place that builds a Gateway from Django's database."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Installation, Tables, build_installation
 
 if TYPE_CHECKING:
-    from outkey.engine.sync import SyncRunner
+    from outkey.engine.sync import Planner, SyncRunner
     from outkey.hosts.django.records import DjangoRecords, Person
 
 
@@ -43,6 +43,7 @@ def records(person: "Person | None" = None) -> "DjangoRecords":
 
 def sync_runner(here: Installation, person: "Person | None" = None) -> "SyncRunner":
     """Return what checks and runs sync lines."""
+    from outkey.adapters.calendar_cronsim import CronCalendar  # noqa: PLC0415 - as above
     from outkey.adapters.finder_jmespath import JmespathFinder  # noqa: PLC0415 - as above
     from outkey.engine.sync import SyncPorts, SyncRunner  # noqa: PLC0415 - as above
     from outkey.hosts.django.runs import DjangoRuns  # noqa: PLC0415 - as above
@@ -50,6 +51,24 @@ def sync_runner(here: Installation, person: "Person | None" = None) -> "SyncRunn
     open_to = records(person)
     return SyncRunner(
         SyncPorts(
-            here.gateway, here.registry, open_to, DjangoRuns(), JmespathFinder(), SystemClock()
+            here.gateway,
+            here.registry,
+            open_to,
+            DjangoRuns(),
+            JmespathFinder(),
+            SystemClock(),
+            CronCalendar(),
         )
     )
+
+
+def planner(
+    here: Installation, stopping: Callable[[], bool] = lambda: False, person: "Person | None" = None
+) -> "Planner":
+    """Return what asks for runs of sync lines and does them."""
+    from outkey.adapters.calendar_cronsim import CronCalendar  # noqa: PLC0415 - as above
+    from outkey.engine.sync import Planner  # noqa: PLC0415 - as above
+    from outkey.hosts.django.runs import DjangoRuns, queue  # noqa: PLC0415 - as above
+
+    runner, calendar, clock = sync_runner(here, person), CronCalendar(), SystemClock()
+    return Planner(runner, here.registry, DjangoRuns(), queue(), calendar, clock, stopping)

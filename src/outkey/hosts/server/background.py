@@ -20,6 +20,7 @@ from outkey.core.secret import Secret
 from outkey.engine.drive import World, drive
 from outkey.engine.watch import Watch, prune_expired, verify_due
 from outkey.hosts.django.notices import MailedNotices
+from outkey.hosts.django.runs import DjangoRuns
 from outkey.hosts.django.watchbook import WATCH, DjangoWatchbook
 from outkey.hosts.installation import Installation
 from outkey.ports import Clock, Messenger
@@ -109,6 +110,7 @@ class Background:
         if self._book.take("prune", token_hex(16), _DAY):
             keys, moment = here.keys.audit_key, self._clock.now() - days * _DAY
             prune_expired(self._desk, here.audit_rows, here.checkpoints, keys, moment)
+            DjangoRuns().prune(moment)
             self._forget_people(days)
 
 

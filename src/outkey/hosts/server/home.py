@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import django
@@ -16,6 +18,7 @@ from outkey.hosts.server.settings import home
 
 COMMANDS = "outkey.hosts.server.settings"
 PAGES = "outkey.hosts.server.settings_pages"
+_TABLES = 0x6F75746B6579  # any number that is ours
 
 
 def prepare(settings_module: str = COMMANDS) -> Path:
@@ -46,14 +49,30 @@ def _migrate(folder: Path) -> None:
     failed = False
     try:
         if _outdated():
-            with (folder / "data" / "migrate.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # two first processes must not both make tables
+            with _alone(folder):  # two first processes must not both make tables
                 if _outdated():
                     call_command("migrate", verbosity=0)
     except DatabaseError:
         failed = True
     if failed:
         raise StorageUnavailable
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep everybody else from making tables: on this machine, or at the server that many use."""
+    with (folder / "data" / "migrate.lock").open("w") as lock, connection.cursor() as cursor:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if connection.vendor != "postgresql":
+            yield
+            return
+        cursor.execute("SET lock_timeout = '60s'")
+        cursor.execute("SELECT pg_advisory_lock(%s)", [_TABLES])
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_TABLES])
+            cursor.execute("RESET lock_timeout")
 
 
 def _outdated() -> bool:

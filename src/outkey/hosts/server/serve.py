@@ -5,10 +5,12 @@ import sys
 
 from django.contrib.auth.models import Group, User
 from django.core.wsgi import get_wsgi_application
+from django.db import connection
 from gunicorn.app.base import BaseApplication
 
 from outkey.hosts.django.pages.installed import installation
 from outkey.hosts.server.background import Background
+from outkey.hosts.server.crew import Crew
 from outkey.hosts.server.personal import forget_old
 
 _THREADS = 32
@@ -54,6 +56,9 @@ def serve(host: str, port: int) -> None:
     """Serve until told to stop."""
     # What is wrong with its settings is told at once.
     background = Background(installation(), forget_people=forget_old)
+    # On PostgreSQL the runs are for `outkey worker`, on as many machines as need be.
+    crews = [Crew(installation())] if connection.vendor == "sqlite" else []
+    helpers: list[Background | Crew] = [background, *crews]
     shown = f"[{host}]" if ":" in host else host
     _Server(
         {
@@ -67,7 +72,7 @@ def serve(host: str, port: int) -> None:
             "loglevel": "warning",
             "control_socket_disable": True,
             # In the worker: a thread of its parent would not be there after the fork.
-            "post_worker_init": lambda _worker: background.start(),
-            "worker_exit": lambda _server, _worker: background.end(),
+            "post_worker_init": lambda _worker: [helper.start() for helper in helpers],
+            "worker_exit": lambda _server, _worker: [helper.end() for helper in helpers],
         }
     ).run()

@@ -36,10 +36,9 @@ def database(url: str | None, data: Path) -> dict[str, object]:
     except ValueError:  # its text holds a part of the address, and that may be the password
         port, parts = None, urlsplit("")
     if parts.scheme not in {"postgres", "postgresql"}:
-        raise ConfigError(
-            "OUTKEY_DATABASE_URL is not postgresql://user:password@host:port/name",
-            hint="Percent-encode special characters in the password: / is %2F, # is %23, ? is %3F.",
-        )
+        message = "OUTKEY_DATABASE_URL is not postgresql://user:password@host:port/name"
+        hint = "Percent-encode special characters in the password: / is %2F, # is %23, ? is %3F."
+        raise ConfigError(message, hint=hint)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -56,8 +55,10 @@ def database(url: str | None, data: Path) -> dict[str, object]:
 
 SECRET_KEY = "not used: commands sign nothing"  # noqa: S105 - the pages have one of their own
 USE_TZ = True
-INSTALLED_APPS = ["outkey.hosts.django", "outkey.hosts.demo_records"]
 DATABASES = {"default": database(os.environ.get("OUTKEY_DATABASE_URL"), home() / "data")}
+# Its tables are for PostgreSQL only.
+FOR_WORKERS = ["procrastinate.contrib.django"] if os.environ.get("OUTKEY_DATABASE_URL") else []
+INSTALLED_APPS = ["outkey.hosts.django", "outkey.hosts.demo_records", *FOR_WORKERS]
 OUTKEY = {
     "HOME": home(),
     # What may be synchronized, each with what archives a record.

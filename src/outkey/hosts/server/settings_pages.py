@@ -33,9 +33,8 @@ def signing_key(file: Path) -> str:
         Path(name).unlink()
     key = file.read_text(encoding="ascii")
     if len(key) < _SHORTEST_KEY:
-        raise ConfigError(
-            "the file config/signing-key is damaged", hint="Delete it; people log in again."
-        )
+        hint = "Delete it; people log in again."
+        raise ConfigError("the file config/signing-key is damaged", hint=hint)
     return key
 
 
@@ -80,6 +79,7 @@ INSTALLED_APPS = [
     "outkey.hosts.django",
     "outkey.hosts.server",
     "outkey.hosts.demo_records",
+    *settings.FOR_WORKERS,
 ]
 MIDDLEWARE = [
     "outkey.hosts.server.middleware.AddressMiddleware",
@@ -165,69 +165,36 @@ def _item(title: object, icon: str, view: str, permission: str) -> dict[str, obj
         within = [place for place in map(str, _WITHIN) if request.path.startswith(place)]
         return str(link) in within if within else request.path.startswith(str(link))
 
-    return {
-        "title": title,
-        "icon": icon,
-        "link": link,
-        "permission": _may(permission),
-        "active": here,
-    }
+    allowed = _may(permission)
+    return {"title": title, "icon": icon, "link": link, "permission": allowed, "active": here}
 
 
+_ICON = {"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("outkey/icon.svg")}
+# fmt: off
+_NAVIGATION: list[dict[str, object]] = [
+    {"items": [_item(_("Home"), "home", "outkey_home", "view_configuration")]},
+    {"title": _("Settings → Technical"), "separator": True, "items": [
+        _item(_("API Sync Configurations"), "api", "outkey_configuration_changelist",
+            "view_configuration"),
+        _item(_("Sync Lines"), "sync_alt", "outkey_syncline_changelist", "view_syncline"),
+        _item(_("Runs"), "play_circle", "outkey_run_changelist", "view_run"),
+        _item(_("Audit"), "history", "outkey_auditrecord_changelist", "view_auditrecord"),
+        _item(_("Keys"), "key", "outkey_knownkey_changelist", "view_knownkey"),
+        _item(_("Data protection"), "shield", "outkey_data_protection", "view_auditrecord"),
+    ]},
+    {"title": _("People"), "separator": True, "items": [
+        {"title": _("Users"), "icon": "person", "link": reverse_lazy("admin:auth_user_changelist"),
+            "permission": lambda request: request.user.is_superuser},
+    ]},
+]
+# fmt: on
 UNFOLD = {
     "SITE_TITLE": "outkey",
     "SITE_HEADER": "outkey",
     "SITE_SYMBOL": "key",
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("outkey/icon.svg")}
-    ],
+    "SITE_FAVICONS": [_ICON],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,
-    "SIDEBAR": {
-        "show_search": False,
-        "show_all_applications": False,
-        "navigation": [
-            {
-                "items": [
-                    _item(_("Home"), "home", "outkey_home", "view_configuration"),
-                ]
-            },
-            {
-                "title": _("Settings → Technical"),
-                "separator": True,
-                "items": [
-                    _item(
-                        _("API Sync Configurations"),
-                        "api",
-                        "outkey_configuration_changelist",
-                        "view_configuration",
-                    ),
-                    _item(
-                        _("Sync Lines"), "sync_alt", "outkey_syncline_changelist", "view_syncline"
-                    ),
-                    _item(_("Runs"), "play_circle", "outkey_run_changelist", "view_run"),
-                    _item(
-                        _("Audit"), "history", "outkey_auditrecord_changelist", "view_auditrecord"
-                    ),
-                    _item(_("Keys"), "key", "outkey_knownkey_changelist", "view_knownkey"),
-                    _item(
-                        _("Data protection"), "shield", "outkey_data_protection", "view_auditrecord"
-                    ),
-                ],
-            },
-            {
-                "title": _("People"),
-                "separator": True,
-                "items": [
-                    {
-                        "title": _("Users"),
-                        "icon": "person",
-                        "link": reverse_lazy("admin:auth_user_changelist"),
-                        "permission": lambda request: request.user.is_superuser,
-                    },
-                ],
-            },
-        ],
-    },
+    "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": _NAVIGATION},
 }

@@ -27,7 +27,7 @@ from outkey.engine.sync import Effect
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.configurations import page, waiting
 from outkey.hosts.django.pages.installed import desk_for, installation, may, require
-from outkey.hosts.django.pages.runs import bars, person, words
+from outkey.hosts.django.pages.runs import bars, person, refuse_forbidden, words
 from outkey.hosts.django.registry import DjangoRegistry
 from outkey.hosts.django.wiring import records, sync_runner
 from outkey.hosts.installation import Installation
@@ -97,6 +97,8 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
             if row is None:
                 _refuse_taken(values["name"])
             line = _line(values)
+            if line.sync is not None:
+                refuse_forbidden(request, line.sync)
             _refuse_faults(_findings(request, line))
             desk_for(request.user).keep_line(line)
         except ConfigError as refused:

@@ -1,17 +1,12 @@
-"""The pages of runs: begun in a thread of the server's, watched while they go on, and cancelled.
+"""The pages of runs: asked for, watched while a worker does them, cancelled and repeated."""
 
-A server that stops takes its runs with it; the next run of the line goes on where they were.
-"""
-
-import logging
 import re
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from time import time
 
 from django.contrib import messages
 from django.contrib.auth.models import PermissionsMixin
 from django.core.exceptions import PermissionDenied
-from django.db import connections
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -19,22 +14,21 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 from django.views.decorators.http import require_POST
 
-from outkey.core.errors import Cause, ConfigError, OutkeyError
-from outkey.core.sync.run import Counts, Run, RunState
+from outkey.core.errors import Cause
+from outkey.core.sync.line import Direction, Sync
+from outkey.core.sync.run import Counts, RunState
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.configurations import page
 from outkey.hosts.django.pages.installed import desk_for, installation, require
 from outkey.hosts.django.pages.overview import Bar
 from outkey.hosts.django.runs import DjangoRuns
-from outkey.hosts.django.wiring import sync_runner
+from outkey.hosts.django.wiring import planner, records
 
 _PAGE = 50
 _CHARTED = 24  # runs; the chart has room for as many
 _LEFT_OUT = 50
-_AT_ONCE = 4
+_LATE_SECONDS = 30
 _ROW = re.compile(r"[0-9]{1,18}")
-_free = threading.BoundedSemaphore(_AT_ONCE)
-_logger = logging.getLogger("outkey.runs")
 # Why a record was left out, and why a run ended; what is not here is said with its own word.
 _WORDS = {
     "missing": gettext_lazy("a value is missing"),
@@ -57,7 +51,13 @@ _WORDS = {
     "refused_by_database": gettext_lazy("the database refused it"),
     "too_deep": gettext_lazy("it is nested too deeply"),
     "too_many_fields": gettext_lazy("it has too many fields"),
+    "script_error": gettext_lazy("the script failed"),
+    "script_timeout": gettext_lazy("the script took too long"),
+    "script_result": gettext_lazy("the script returned no record"),
+    "script_set_aside": gettext_lazy("the script had failed to answer too often"),
+    "too_large_for_script": gettext_lazy("it is too large for a script"),
     "killed": gettext_lazy("its process ended in the middle; the next run goes on there"),
+    "stopping": gettext_lazy("its worker was stopped; another one goes on there"),
     "not_json": gettext_lazy("the answer is not JSON"),
     "not_a_list": gettext_lazy("where the records should be is no list"),
     "not_objects": gettext_lazy("where the records should be are other values"),
@@ -80,6 +80,12 @@ def person(request: HttpRequest) -> PermissionsMixin:
     if not isinstance(request.user, PermissionsMixin):
         raise PermissionDenied
     return request.user
+
+
+def refuse_forbidden(request: HttpRequest, sync: Sync) -> None:
+    """Refuse a line that does to records what the person who saves or runs it may not do."""
+    verbs = ("view", "add", "change") if sync.direction is Direction.PULL else ("view",)
+    records(person(request)).demand(sync.target, *verbs)
 
 
 def list_page(request: HttpRequest) -> HttpResponse:
@@ -111,6 +117,9 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "title": _("Run %s") % run.pk,
         "run": run,
         "running": run.state == RunState.RUNNING,
+        "waiting": run.state == RunState.WAITING,
+        "is_late": run.state == RunState.WAITING and run.until < time() - _LATE_SECONDS,
+        "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
         "cause": _cause(run.cause),
         # Of a record that was left out, no value: not even what tells it apart.
         "left_out": [(item.number, item.field, words(item.reason)) for item in left_out],
@@ -121,25 +130,21 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
 
 @require_POST
 def start(request: HttpRequest, record: int) -> HttpResponse:
-    """Begin a run of a line as it is kept, and show the page of the run."""
+    """Ask for a run of a line as it is kept, and show the page of the run."""
     require(request, "run_syncline")
-    line = get_object_or_404(models.SyncLine, pk=record)
-    runner, actor = sync_runner(installation(), person(request)), desk_for(request.user).actor
-    steps = runner.run(line.name, actor, dry_run="dry" in request.POST)
-    if not _free.acquire(blocking=False):
-        raise ConfigError(_("many runs are under way"), hint=_("Try again when one has ended."))
-    try:
-        begun = next(steps)
-        threading.Thread(target=_follow, args=(steps,), name="outkey-run", daemon=True).start()
-    except BaseException:
-        _free.release()
-        raise
-    return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[begun.id]))
+    row, dry_run = get_object_or_404(models.SyncLine, pk=record), "dry" in request.POST
+    here = installation()
+    sync = here.registry.line(row.name).sync
+    if sync is not None and not dry_run:  # a worker knows nobody whose permissions count
+        refuse_forbidden(request, sync)
+    asking = planner(here, person=person(request))
+    asked = asking.ask(row.name, desk_for(request.user).actor, dry_run=dry_run)
+    return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[asked.id]))
 
 
 @require_POST
 def cancel(request: HttpRequest, record: int) -> HttpResponse:
-    """Let a run stop at its next page."""
+    """End a run that waits, or let one stop at its next page."""
     require(request, "run_syncline")
     run = get_object_or_404(models.Run, pk=record)
     DjangoRuns().cancel(str(run.pk))
@@ -174,18 +179,3 @@ def _total(counts: Counts) -> int:
 def _cause(cause: str) -> str:
     """Return in words why a run ended; what an answer can mean has its words in the core."""
     return pgettext("outkey", cause.replace("_", " ")) if cause in set(Cause) else words(cause)
-
-
-def _follow(steps: Iterator[Run]) -> None:
-    """Go through a run; how it ended is kept with it."""
-    try:
-        for _step in steps:
-            pass
-    except OutkeyError:
-        pass
-    except Exception as error:  # noqa: BLE001 - the next run takes this one for killed
-        # Only its name: what a driver or a library says may hold a value.
-        _logger.error("a run failed (%s)", type(error).__name__)  # noqa: TRY400
-    finally:
-        connections.close_all()
-        _free.release()

@@ -9,29 +9,30 @@ from django.utils.translation import gettext_noop as _
 from outkey.core.posture import CHECKS
 
 _GAP = re.compile("%s")
+# fmt: off
 _WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes last
     _("Script line %s: this is not Python"),
-    _(
-        "Check the username and password, or the token. In use here: %s."
-        " Check Scope, Audience and Resource: outkey got a new token, and it is refused too."
-    ),
+    _("Script line %s: transform must take one parameter"),
+    _("Script has no function transform"),
+    _("the host's field %s must have a value"),
+    _("there is no {%s} to fill in"),
+    _("Known here: %s."),
+    _("%s does not make what the host's field takes: %s"),
+    _("it is none that %s takes"),
+    _("%s needs this option"),
+    _("Choose %s."),
+    _("a script is for records that come in"),
+    _("Check the username and password, or the token. In use here: %s."
+        " Check Scope, Audience and Resource: outkey got a new token, and it is refused too."),
     _("Check the username and password, or the token. In use here: %s."),
-    _(
-        "Implement a token refresh mechanism: switch on 403 means expired on the Verification tab,"
-        " and outkey gets a new token after a 403."
-    ),
-    _(
-        "Set this machine's clock right (NTP); the API rejects our timestamps."
-        " Both clocks agree: check the form of the timestamp too (UTC, unit, digits)."
-    ),
-    _(
-        "Review the authentication header format."
-        " Enter the value alone, without the word Bearer and without blanks."
-    ),
-    _(
-        "Review the authentication header format."
-        " Enter the value anew, typed or copied as plain text, without blanks around it."
-    ),
+    _("Implement a token refresh mechanism: switch on 403 means expired on the Verification tab,"
+        " and outkey gets a new token after a 403."),
+    _("Set this machine's clock right (NTP); the API rejects our timestamps."
+        " Both clocks agree: check the form of the timestamp too (UTC, unit, digits)."),
+    _("Review the authentication header format."
+        " Enter the value alone, without the word Bearer and without blanks."),
+    _("Review the authentication header format."
+        " Enter the value anew, typed or copied as plain text, without blanks around it."),
     _("Review the authentication header format. Enter only the value of its access_token."),
     _("Script line %s: compute_auth_header must take one parameter"),
     _("Script has no function compute_auth_header"),
@@ -57,10 +58,8 @@ _WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes 
     _("the script returned more than %s headers"),
     _("the script returned the header %s, which belongs to the connection"),
     _("Leave it out of what the script returns; outkey sets it where it is needed."),
-    _(
-        "the script returned a header name that is empty"
-        " or has a character that no header name may have"
-    ),
+    _("the script returned a header name that is empty"
+        " or has a character that no header name may have"),
     _("Use letters, digits and hyphens, without blanks or a colon."),
     _("the script returned the secret as a header name"),
     _("the script is set aside for another %s s: it failed to answer %s times in a row"),
@@ -87,6 +86,7 @@ _WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes 
     _("%s, without TLS"),
     _("%s headers"),
 )
+# fmt: on
 _INNER = frozenset(check.message for check in CHECKS)  # what the policy's refusal repeats
 
 

@@ -1,0 +1,36 @@
+"""Cron expressions, read as Debian's cron reads them, also when clocks change."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+from outkey.core.errors import ConfigError
+
+_ZONE = "CRON_TZ="
+_LONGEST = 200
+
+
+class CronCalendar:
+    """Five fields in UTC, or in the zone of a leading `CRON_TZ=Europe/Berlin`."""
+
+    def next_after(self, schedule: str, moment: float) -> float:
+        """Return the first moment of a schedule after another one."""
+        first, _, rest = schedule.strip().partition(" ")
+        named = first.startswith(_ZONE)
+        fields = (rest if named else schedule).split()
+        found: datetime | None = None
+        # A sixth field would be seconds.
+        with suppress(CronSimError, StopIteration, LookupError, ValueError, OSError):
+            if len(fields) == 5 and len(schedule) <= _LONGEST:
+                zone = ZoneInfo(first.removeprefix(_ZONE)) if named else UTC
+                found = next(CronSim(" ".join(fields), datetime.fromtimestamp(moment, zone)))
+        if found is None:
+            raise ConfigError(
+                "the schedule is no cron expression, or one that never comes",
+                hint="Write minute, hour, day, month and weekday, such as 0 6 * * 1-5;"
+                " a time zone stands before them: CRON_TZ=Europe/Berlin 0 6 * * *.",
+                field="schedule",
+            )
+        return found.timestamp()

@@ -1,0 +1,125 @@
+"""The workers of `outkey serve` on SQLite."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connections
+from django.test import override_settings
+
+from database.test_workers import two_lines
+from outkey.core.document import parse_document
+from outkey.core.sync.run import RunState
+from outkey.engine.manage import apply
+from outkey.spar import Spar
+
+if TYPE_CHECKING:
+    from outkey.hosts.django.runs import DjangoRuns
+    from outkey.hosts.installation import Installation
+    from outkey.hosts.server.crew import Crew
+
+pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
+def here(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator["Installation"]:
+    from outkey.hosts.django.wiring import install
+
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    monkeypatch.setenv("SHOP_TOKEN", "spar-token")
+    made = install(tmp_path / "home", {})
+    with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {"active": False}}}):
+        yield made
+    made.gateway.close()
+    made.audit.close()
+
+
+@pytest.fixture
+def crew(here: "Installation") -> Iterator["Crew"]:
+    from outkey.hosts.server.crew import Crew
+
+    made = Crew(here)
+    yield made
+    made.end(20)
+
+
+@pytest.fixture
+def shop(here: "Installation") -> Iterator["DjangoRuns"]:
+    from outkey.hosts.django.runs import DjangoRuns
+
+    with Spar() as spar:
+        document = parse_document(two_lines(spar, 1500, "runs_at_once = 1"))
+        apply(here.desk("tester"), here.gateway.sender, document, dry_run=False)
+        yield DjangoRuns()
+
+
+def states(runs: "DjangoRuns") -> dict[str, str]:
+    return {run.line: str(run.state) for run in runs.newest(10)}
+
+
+def until(crew: "Crew", runs: "DjangoRuns", state: RunState) -> list[int]:
+    """Let the crew look until every run is in a state; return what was running on the way."""
+    ends, seen = time.monotonic() + 40, [0]
+    while set(states(runs).values()) != {state}:
+        crew.round()
+        seen.append(len(runs.newest(10, state=RunState.RUNNING)))
+        assert time.monotonic() < ends, states(runs)
+        time.sleep(0.05)
+    return seen
+
+
+def test_runs_that_wait_are_done_as_many_at_a_time_as_their_configuration_allows(
+    crew: "Crew", shop: "DjangoRuns"
+) -> None:
+    for line in ("contacts", "others"):
+        shop.request(line, "ada")
+    assert max(until(crew, shop, RunState.DONE)) == 1
+    assert [run.counts.created for run in shop.newest(10)] == [1500, 1500]
+
+
+def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
+    here: "Installation", crew: "Crew", shop: "DjangoRuns"
+) -> None:
+    from outkey.hosts.server.crew import Crew
+
+    asked = shop.request("contacts", "ada")
+    crew.start()
+    ends = time.monotonic() + 30
+    while shop.get(asked.id).pages < 2:
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+    crew.end(20)
+    let_go = shop.get(asked.id)
+    assert (let_go.state, let_go.cause) == (RunState.WAITING, "stopping")
+    after = Crew(here)
+    until(after, shop, RunState.DONE)
+    after.end(20)
+    assert shop.get(asked.id).counts.created == 1500
+
+
+def test_what_fails_is_logged_by_its_name_and_looked_at_again(
+    crew: "Crew", monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from outkey.hosts.server import crew as module
+
+    tried = threading.Event()
+
+    def fail(_self: object) -> None:
+        tried.set()
+        raise ValueError("the-value-of-something")
+
+    monkeypatch.setattr(module.Crew, "round", fail)
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    crew.start()
+    assert tried.wait(10)
+    tried.clear()
+    assert tried.wait(10)
+    crew.end(10)
+    assert "ValueError" in caplog.text
+    assert "the-value-of-something" not in caplog.text
+    connections.close_all()

@@ -1,0 +1,233 @@
+"""Workers on one PostgreSQL: shared work, a server that restarts, a process that is killed."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import psycopg
+import pytest
+
+from cli.conftest import Terminal
+from cli.test_line_commands import document
+from database.conftest import Cluster
+from outkey.core.pace import RateLimit
+from outkey.spar import Spar
+from outkey.spar.records_api import contact
+from outkey.testing.canary import Canaries
+
+PATIENCE = 90.0
+Runs = list[dict[str, Any]]
+
+
+@dataclass
+class Site:
+    """A home on PostgreSQL, the API that its lines pull from, and its workers."""
+
+    terminal: Terminal
+    spar: Spar
+    url: str
+    log: IO[bytes]
+    workers: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+
+    def start_worker(self, at_once: int = 4) -> "subprocess.Popen[bytes]":
+        command = [Path(sys.executable).with_name("outkey"), "worker", "--runs", str(at_once)]
+        started = subprocess.Popen(
+            command, env=self.terminal.environment, stdout=self.log, stderr=self.log
+        )
+        self.workers.append(started)
+        return started
+
+    def runs(self) -> Runs:
+        found: Runs = self.terminal("run", "list", "--json").json
+        return found
+
+    def until(self, reached: Callable[[Runs], bool]) -> Runs:
+        """Wait until the runs are as they should be."""
+        ends = time.monotonic() + PATIENCE
+        while not reached(found := self.runs()):
+            assert time.monotonic() < ends, json.dumps(found, indent=1)
+            time.sleep(0.3)
+        return found
+
+    def apply(self, text: str) -> None:
+        """Apply lines whose schedule has just come."""
+        text = text.replace('direction = "pull"', 'direction = "pull"\nschedule = "* * * * *"')
+        assert self.terminal("apply", "-", stdin=text).code == 0
+        looked_at = round((time.time() - 61) * 1000)
+        with psycopg.connect(self.url) as connection:
+            connection.execute(
+                "INSERT INTO outkey_duty (name, holder, until, position) VALUES (%s, '', 0, %s)",
+                ("schedules", looked_at),
+            )
+
+    def contacts(self) -> list[str]:
+        with psycopg.connect(self.url) as connection:
+            rows = connection.execute("SELECT external_id FROM demo_contact ORDER BY 1").fetchall()
+        return [external_id for (external_id,) in rows]
+
+
+@pytest.fixture
+def site(postgresql: Cluster, tmp_path: Path, canary: Canaries) -> Iterator[Site]:
+    name = f"site_{time.monotonic_ns()}"
+    with psycopg.connect(postgresql.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+    url = postgresql.url.rpartition("/")[0] + f"/{name}"
+    settings = {"OUTKEY_DATABASE_URL": url, "SHOP_TOKEN": "spar-token"}
+    terminal = Terminal(tmp_path / "home", canary, settings)
+    with Spar() as spar, (tmp_path / "workers.log").open("wb") as log:
+        made = Site(terminal, spar, url, log)
+        yield made
+        for worker in made.workers:
+            if worker.poll() is None:
+                worker.send_signal(signal.SIGTERM)
+        for worker in made.workers:
+            worker.wait(30)
+    printed = (tmp_path / "workers.log").read_bytes()
+    sys.stdout.write(printed.decode())
+    assert list(canary.leaks("what workers printed", printed)) == []
+    assert b"Traceback" not in printed
+
+
+def two_lines(spar: Spar, count: int, limits: str = "") -> str:
+    """Return two lines of one configuration, which bring the same records under two keys."""
+    text = document(spar, "cursor", count).replace(
+        "[line.contacts]", f"[configuration.shop.limits]\n{limits}\n[line.contacts]", 1
+    )
+    line = text[text.index("[line.contacts]") :].replace("line.contacts", "line.others")
+    prefixed = 'transform = "template"\noptions = { template = "b{id}" }\nhost = "external_id"'
+    return text + line.replace('host = "external_id"', prefixed)
+
+
+def both_of(count: int) -> list[str]:
+    own = [str(contact(number)["id"]) for number in range(count)]
+    return sorted([*own, *(f"b{one}" for one in own)])
+
+
+def are_done(runs: Runs) -> bool:
+    return {run["line"] for run in runs if run["state"] == "done"} == {"contacts", "others"}
+
+
+def are_under_way(runs: Runs) -> bool:
+    return len([run for run in runs if run["pages"] > 2]) == 2
+
+
+def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(site: Site) -> None:
+    site.apply(two_lines(site.spar, 4000))
+    killed = site.start_worker()
+    site.until(are_under_way)
+    killed.kill()
+    killed.wait(10)
+    site.start_worker()
+    with psycopg.connect(site.url) as connection:  # as if a few minutes had passed
+        connection.execute("UPDATE outkey_run SET until = 1 WHERE state = 'running'")
+        connection.execute("UPDATE procrastinate_workers SET last_heartbeat = '2020-01-01'")
+    found = site.until(are_done)
+    assert site.contacts() == both_of(4000)
+    assert [run["attempt"] for run in found[-2:]] == [2, 2], "both went on where they were"
+    assert {run["pages"] for run in found[-2:]} == {40}
+
+
+def test_a_worker_that_is_told_to_stop_lets_go_of_its_runs_at_once(site: Site) -> None:
+    site.apply(two_lines(site.spar, 4000))
+    first = site.start_worker()
+    site.until(are_under_way)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(15) == 0
+    assert {run["state"] for run in site.runs()} == {"waiting"}
+    assert {run["cause"] for run in site.runs()} == {"stopping"}
+    site.start_worker()
+    found = site.until(are_done)
+    assert site.contacts() == both_of(4000)
+    assert [run["attempt"] for run in found[-2:]] == [1, 1], "it was no failure"
+
+
+def test_two_workers_outlive_a_restart_of_the_database_in_the_middle(
+    site: Site, postgresql: Cluster
+) -> None:
+    site.apply(two_lines(site.spar, 4000))
+    workers = [site.start_worker(at_once=1) for _ in range(2)]
+    site.until(are_under_way)
+    postgresql.stop()
+    time.sleep(1)
+    postgresql.start()
+    site.until(are_done)
+    assert [worker.poll() for worker in workers] == [None, None]
+    assert site.contacts() == both_of(4000)
+
+
+def test_two_lines_on_two_workers_share_one_rate_limit_as_the_server_counts_it(site: Site) -> None:
+    limit = RateLimit(600)
+    site.apply(two_lines(site.spar, 3000, f"requests_per_minute = {limit.per_minute}"))
+    for _ in range(2):
+        site.start_worker(at_once=1)
+    moments: list[float] = []
+    ends = time.monotonic() + PATIENCE
+    while len(moments) < 60:
+        moments += [time.monotonic()] * (len(site.spar.journal) - len(moments))
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+    site.until(are_done)
+    assert site.contacts() == both_of(3000)
+    assert moments[-1] - moments[0] >= (60 - limit.burst) * limit.interval * 0.95
+    began = {run["line"]: run["started_at"] for run in site.runs()}
+    assert abs(began["contacts"] - began["others"]) < 3, "they ran at the same time"
+
+
+def test_a_line_that_comes_while_it_runs_is_not_run_twice(site: Site) -> None:
+    site.apply(document(site.spar, "cursor", 4000))
+    for _ in range(2):
+        site.start_worker()
+    site.until(lambda runs: any(run["pages"] > 2 for run in runs))
+    (run,) = site.runs()
+    asked = site.terminal("run", "repeat", run["run"], "--json")
+    assert (asked.code, asked.json["error"]["code"]) == (2, "line_busy")
+    site.until(lambda runs: runs[-1]["state"] == "done")
+    asked_for = [arrived.query for arrived in site.spar.journal]
+    assert len(asked_for) == len(set(asked_for)) == 40
+
+
+def test_what_failed_is_tried_again_later_and_can_be_repeated_at_once(site: Site) -> None:
+    site.apply(document(site.spar, "cursor", 300).replace('"300"', '"300", fail = "500", at = "2"'))
+    site.start_worker()
+    (failed,) = site.until(lambda runs: bool(runs) and runs[0]["cause"] is not None)
+    assert (failed["state"], failed["cause"], failed["attempt"]) == ("waiting", "server_error", 2)
+    assert 5 < failed["due_at"] - time.time() < 16
+    shown = site.terminal("run", "list", "--state", "waiting").out
+    assert "after server_error, attempt 2" in shown
+    assert site.terminal("run", "repeat", failed["run"]).code == 0
+    site.until(lambda runs: runs[-1]["state"] == "done")
+    assert len(site.contacts()) == 300
+
+
+def test_a_line_that_cannot_work_fails_visibly_and_is_not_tried_again(site: Site) -> None:
+    site.apply(
+        document(site.spar, "cursor", 300)
+        .replace("spar-token", "")
+        .replace("SHOP_TOKEN", "NO_TOKEN")
+    )
+    site.start_worker()
+    (failed,) = site.until(lambda runs: bool(runs) and runs[0]["state"] != "waiting")
+    assert (failed["state"], failed["cause"]) == ("failed", "secret_missing")
+
+
+def test_of_two_machines_that_begin_at_once_one_makes_the_tables(
+    site: Site, tmp_path: Path
+) -> None:
+    command = [Path(sys.executable).with_name("outkey"), "list", "--json"]
+    homes = [site.terminal.environment | {"OUTKEY_HOME": str(tmp_path / n)} for n in "abc"]
+    begun = [
+        subprocess.Popen(command, env=home, stdout=site.log, stderr=site.log) for home in homes
+    ]
+    assert [process.wait(60) for process in begun] == [0, 0, 0]
+
+
+def test_on_sqlite_the_command_says_who_does_the_work(tmp_path: Path, canary: Canaries) -> None:
+    done = Terminal(tmp_path / "home", canary)("worker")
+    assert done.code == 2
+    assert "outkey serve does the work" in done.err

@@ -1,0 +1,377 @@
+"""Runs that are asked for: by a person, by a schedule, and once more after a failure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from outkey.adapters.calendar_cronsim import CronCalendar
+from outkey.core.config import SyncLine
+from outkey.core.errors import (
+    AnswerBroken,
+    ConfigError,
+    ConnectionFailed,
+    LineBusy,
+    OutkeyError,
+    RateLimited,
+    Sealed,
+    SecretMissing,
+    StorageUnavailable,
+    TimedOut,
+)
+from outkey.core.message import Response
+from outkey.core.sync.run import Run, RunState
+from outkey.core.sync.schedule import ATTEMPTS, DELAYS, delay_before_retry, lock_of
+from outkey.engine.sync import Planner
+from outkey.testing import configuration
+from unit.test_sync_run import PULL, Api, Desk, desk, people
+
+HOURLY = replace(PULL, schedule="0 * * * *")
+
+
+@dataclass
+class Listed:
+    """A queue that remembers what it was given."""
+
+    given: list[tuple[str, str]] = field(default_factory=list)
+
+    def put(self, run: Run, lock: str) -> None:
+        self.given.append((run.id, lock))
+
+
+@dataclass
+class Office:
+    desk: Desk
+    queue: Listed
+    planner: Planner
+    stopping: bool = False
+
+    def work(self) -> list[Run]:
+        """Do what is due, as a worker does."""
+        return [self.planner.work(run.id) for run in self.desk.runs.due()]
+
+    def wait(self, seconds: float) -> None:
+        self.desk.world.clock.advance(seconds)
+
+
+def office(made: Desk) -> Office:
+    queue = Listed()
+    registry, clock = made.world.ports.configurations, made.world.clock
+    here = Office(made, queue, None)  # type: ignore[arg-type]
+    here.planner = Planner(
+        made.runner,
+        registry,
+        made.runs,
+        queue,
+        CronCalendar(),
+        clock,
+        lambda: here.stopping,  # type: ignore[arg-type]
+    )
+    return here
+
+
+# ── asking ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_who_asks_gets_a_run_that_waits_and_a_worker_does_it() -> None:
+    here = office(desk(answers=Api(people(1, 2, 3))))
+    asked = here.planner.ask("contacts", "ada")
+    assert (asked.state, here.queue.given) == (RunState.WAITING, [(asked.id, "acme/0")])
+    (done,) = here.work()
+    assert (done.id, done.state, done.actor, done.counts.created) == (
+        asked.id,
+        RunState.DONE,
+        "ada",
+        3,
+    )
+    assert here.work() == []
+
+
+def test_a_run_that_is_not_due_is_left_alone() -> None:
+    here = office(desk(answers=Api(people(1))))
+    asked = here.planner.ask("contacts", "ada")
+    here.work()
+    assert here.planner.work(asked.id).state is RunState.DONE
+    assert len(here.desk.runs.kept) == 1
+
+
+def test_a_line_that_cannot_work_is_refused_when_it_is_asked_for() -> None:
+    here = office(desk(replace(PULL, records="[")))
+    with pytest.raises(ConfigError):
+        here.planner.ask("contacts", "ada")
+    assert here.desk.runs.kept == {}
+
+
+def test_a_trial_is_asked_for_too_and_not_tried_again() -> None:
+    here = office(desk(answers=lambda _request: Response(500)))
+    here.planner.ask("contacts", "ada", dry_run=True)
+    (ended,) = here.work()
+    assert (ended.state, ended.dry_run, here.desk.runs.due()) == (RunState.FAILED, True, [])
+
+
+# ── schedules ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_schedule_asks_once_when_its_moment_has_come() -> None:
+    here = office(desk(HOURLY, Api(people(1))))
+    here.planner.plan("schedule")
+    assert here.queue.given == []
+    here.wait(3600)
+    here.planner.plan("schedule")
+    here.planner.plan("schedule")
+    (run,) = here.desk.runs.due()
+    assert (run.actor, {given for given, _ in here.queue.given}) == ("schedule", {run.id})
+
+
+def test_what_was_missed_while_nobody_looked_comes_once() -> None:
+    here = office(desk(HOURLY, Api(people(1))))
+    here.planner.plan("schedule")
+    here.wait(86_400)
+    here.planner.plan("schedule")
+    assert [run.state for run in here.work()] == [RunState.DONE]
+    here.planner.plan("schedule")
+    assert here.desk.runs.due() == []
+
+
+def test_a_line_that_is_at_it_when_its_moment_comes_is_left_alone() -> None:
+    here = office(desk(HOURLY, Api(people(1, 2, 3))))
+    here.planner.plan("schedule")
+    here.wait(3590)
+    next(here.desk.runner.run("contacts", "ada"))
+    here.wait(20)
+    here.planner.plan("schedule")
+    assert [run.state for run in here.desk.runs.kept.values()] == [RunState.RUNNING]
+
+
+def test_a_schedule_that_is_none_is_a_fault_and_never_comes() -> None:
+    here = office(desk(replace(PULL, schedule="every day")))
+    (fault,) = here.desk.runner.check("contacts")
+    assert (fault.id, fault.field) == ("L015", "schedule")
+    here.planner.plan("schedule")
+    here.wait(86_400)
+    here.planner.plan("schedule")
+    assert here.desk.runs.kept == {}
+
+
+# ── once more ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_may_pass_is_tried_again_later_and_later_and_then_given_up() -> None:
+    here = office(desk(answers=lambda _request: Response(503)))
+    asked, waits = here.planner.ask("contacts", "ada"), []
+    for _ in range(ATTEMPTS):
+        (run,) = here.work()
+        waits.append(run.due_at and run.due_at - here.desk.world.clock.now())
+        here.wait(3601)
+    assert waits == [*DELAYS, None]
+    (kept,) = here.desk.runs.kept.values()
+    assert (kept.id, kept.state, kept.cause) == (asked.id, RunState.FAILED, "server_error")
+    assert here.work() == []
+    assert len(here.queue.given) == 1, "what waits for its time is not handed out before"
+
+
+def test_what_waited_for_its_time_is_handed_out_when_it_comes() -> None:
+    here = office(desk(answers=lambda _request: Response(503)))
+    here.planner.ask("contacts", "ada")
+    here.work()
+    here.planner.plan("schedule")
+    assert len(here.queue.given) == 1
+    here.wait(16)
+    here.planner.plan("schedule")
+    assert len(here.queue.given) == 2
+
+
+def test_a_run_goes_on_where_it_failed() -> None:
+    api = Api(people(1, 2, 3, 4, 5), {2: ConnectionFailed()})
+    here = office(desk(answers=api))
+    here.planner.ask("contacts", "ada")
+    (failed,) = here.work()
+    assert (failed.state, failed.cause, failed.pages) == (RunState.WAITING, "connection", 1)
+    here.wait(16)
+    (done,) = here.work()
+    assert (done.id, done.state, done.attempt, done.pages) == (failed.id, RunState.DONE, 2, 3)
+    assert len(api.asked) == 4
+
+
+def test_what_only_a_person_can_mend_is_not_tried_again() -> None:
+    here = office(desk(answers=lambda _request: Response(401)))
+    here.planner.ask("contacts", "ada")
+    (failed,) = here.work()
+    assert (failed.state, here.desk.runs.due()) == (RunState.FAILED, [])
+
+
+def test_a_line_that_was_broken_while_its_run_waited_fails_with_the_cause() -> None:
+    here = office(desk())
+    here.planner.ask("contacts", "ada")
+    here.desk.change(replace(PULL, records="["))
+    (failed,) = here.work()
+    assert (failed.state, failed.cause) == (RunState.FAILED, "configuration")
+    assert here.work() == []
+
+
+def test_who_is_told_to_stop_lets_go_at_the_next_page_and_another_goes_on() -> None:
+    here = office(desk(answers=Api(people(1, 2, 3))))
+    here.planner.ask("contacts", "ada")
+    here.stopping = True
+    (stopped,) = here.work()
+    assert (stopped.state, stopped.cause, stopped.attempt) == (RunState.WAITING, "stopping", 1)
+    here.stopping = False
+    (done,) = here.work()
+    assert (done.id, done.state, done.attempt) == (stopped.id, RunState.DONE, 1)
+
+
+def test_a_run_whose_worker_is_killed_again_and_again_is_given_up() -> None:
+    here = office(desk(answers=Api(people(1, 2, 3))))
+    asked = here.planner.ask("contacts", "ada")
+    for _ in range(ATTEMPTS):
+        next(here.desk.runner.run("contacts", "worker"))
+        here.desk.kill()
+    (ended,) = here.work()
+    kept = here.desk.runs.kept[asked.id]
+    assert (ended.id, ended.state, ended.cause) == (kept.id, RunState.FAILED, "killed")
+    assert kept.state is RunState.FAILED
+
+
+def test_a_run_that_somebody_else_has_taken_is_left_to_them() -> None:
+    here = office(desk(answers=Api(people(1, 2, 3))))
+    asked = here.planner.ask("contacts", "ada")
+    due = here.desk.runs.due()
+    next(here.desk.runner.run("contacts", "other"))
+    here.desk.runs.due = lambda: due  # type: ignore[method-assign]
+    assert here.planner.work(asked.id).state is RunState.RUNNING
+
+
+class Away:
+    """A database that is away for some calls."""
+
+    def __init__(self, calls: int) -> None:
+        self.left = calls
+
+    def between(self, work: Callable[..., object]) -> Callable[..., object]:
+        def called(*arguments: object, **named: object) -> object:
+            if self.left:
+                self.left -= 1
+                raise StorageUnavailable
+            return work(*arguments, **named)
+
+        return called
+
+
+def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -> None:
+    here = office(desk(answers=Api(people(1, 2, 3, 4, 5))))
+    here.planner.ask("contacts", "ada")
+    runs, away = here.desk.runs, Away(0)
+    for name in ("save", "finish", "request", "get"):
+        setattr(runs, name, away.between(getattr(runs, name)))
+    effects = iter([0, 4])
+    save = runs.save
+
+    def save_once(run: Run) -> Run:
+        away.left = next(effects, 0)
+        return save(run)
+
+    runs.save = save_once  # type: ignore[method-assign]
+    (waiting,) = here.work()
+    assert (waiting.state, waiting.cause, waiting.pages) == (
+        RunState.WAITING,
+        "storage_unavailable",
+        1,
+    )
+    here.wait(16)
+    (done,) = here.work()
+    assert (done.state, here.desk.numbers()) == (RunState.DONE, ["1", "2", "3", "4", "5"])
+
+
+def test_a_database_that_stays_away_is_told() -> None:
+    here = office(desk(answers=Api(people(1))))
+    here.planner.ask("contacts", "ada")
+    due = here.desk.runs.due()
+    away = Away(1000)
+    for name in ("begin", "finish", "get"):
+        setattr(here.desk.runs, name, away.between(getattr(here.desk.runs, name)))
+    with pytest.raises(StorageUnavailable):
+        here.planner.work(due[0].id)
+
+
+# ── rules ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (ConnectionFailed(), True),
+        (AnswerBroken(), True),
+        (TimedOut(), True),
+        (RateLimited(), True),
+        (StorageUnavailable(), True),
+        (Sealed(), False),
+        (SecretMissing(), False),
+        (ConfigError("x"), False),
+        (LineBusy(), False),
+    ],
+)
+def test_only_what_may_pass_by_itself_is_worth_another_attempt(
+    error: OutkeyError, *, passes: bool
+) -> None:
+    assert (delay_before_retry(error, 1) == DELAYS[0]) is passes
+    assert delay_before_retry(error, ATTEMPTS) is None
+
+
+@pytest.mark.parametrize(("at_once", "locks"), [(1, 1), (2, 2), (3, 3), (50, 5)])
+def test_lines_share_as_many_locks_as_may_run_at_once(at_once: int, locks: int) -> None:
+    lines = ["a", "b", "c", "d", "e"]
+    found = [lock_of(line, lines[::-1], "acme", at_once) for line in lines]
+    assert len(set(found)) == locks
+    assert all(name.startswith("acme/") for name in found)
+
+
+def test_lines_of_another_configuration_have_locks_of_their_own() -> None:
+    here = office(desk())
+    registry = here.desk.world.ports.configurations
+    registry.add(configuration("shop", limits__runs_at_once=1))  # type: ignore[attr-defined]
+    for name in ("a", "z"):
+        registry.put_line(SyncLine(name, "shop", "GET", "/", PULL))  # type: ignore[attr-defined]
+    locks = [here.planner.lock(name) for name in ("a", "contacts", "z")]
+    assert locks == ["shop/0", "acme/0", "shop/0"]
+
+
+def moment(text: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "after", "comes"),
+    [
+        ("*/5 * * * *", "2027-01-01 00:01:00", "2027-01-01 00:05:00"),
+        ("0 6 * * 1-5", "2027-01-02 00:00:00", "2027-01-04 06:00:00"),
+        ("  0   6 * * *  ", "2027-01-02 06:00:00", "2027-01-03 06:00:00"),
+        ("CRON_TZ=Europe/Berlin 0 6 * * *", "2027-01-02 00:00:00", "2027-01-02 05:00:00"),
+        ("CRON_TZ=Europe/Berlin 0 6 * * *", "2027-07-02 00:00:00", "2027-07-02 04:00:00"),
+        ("CRON_TZ=Europe/Berlin 30 2 * * *", "2027-03-28 00:00:00", "2027-03-28 01:00:00"),
+    ],
+)
+def test_a_schedule_means_what_cron_means(schedule: str, after: str, comes: str) -> None:
+    assert CronCalendar().next_after(schedule, moment(after)) == moment(comes)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "",
+        "hourly",
+        "* * * *",
+        "* * * * * *",
+        "61 * * * *",
+        "0 0 30 2 *",
+        "CRON_TZ=Nowhere/Land 0 6 * * *",
+        "CRON_TZ=../../etc/passwd 0 6 * * *",
+        "CRON_TZ= 0 6 * * *",
+        "0 6 * * *\x00",
+        "1," * 400 + "1 * * * *",
+    ],
+)
+def test_what_is_no_schedule_is_refused(schedule: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        CronCalendar().next_after(schedule, 0.0)
+    assert caught.value.field == "schedule"
