@@ -1,17 +1,19 @@
 """The command as a person or a script runs it: a process with a home of its own."""
 
+import atexit
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
 
+from cli.forks import Forks
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
@@ -43,18 +45,23 @@ class Terminal:
         return {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(self.home)} | self.settings
 
     def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
-        done = subprocess.run(
-            [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            env={"COLUMNS": "150"} | self.environment | environment,
-        )
-        shown = done.stdout + done.stderr
-        assert list(self.canary.leaks("what the command printed", shown.encode())) == []
-        return Done(done.returncode, done.stdout, done.stderr)
+        seen = {"COLUMNS": "150"} | self.environment | environment
+        with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+            given.write(stdin.encode())
+            given.seek(0)
+            code = _forks().run(arguments, seen, (given, out, err), timeout=60)
+            out.seek(0)
+            err.seek(0)
+            shown = [stream.read() for stream in (out, err)]
+        assert list(self.canary.leaks("what the command printed", b"".join(shown))) == []
+        return Done(code, *(text.decode() for text in shown))
+
+
+@cache
+def _forks() -> Forks:
+    forks = Forks()
+    atexit.register(forks.close)
+    return forks
 
 
 @pytest.fixture(scope="session")

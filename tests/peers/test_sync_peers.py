@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.finder_jmespath import JmespathFinder
 from outkey.core.config import SyncLine
@@ -208,7 +209,13 @@ class Host:
         registry = gateway._configurations
         registry.put_line(SyncLine(path, "peer", method, path, sync))  # type: ignore[attr-defined]
         ports = SyncPorts(
-            gateway, registry, self.records, self.runs, JmespathFinder(), SystemClock()
+            gateway,
+            registry,
+            self.records,
+            self.runs,
+            JmespathFinder(),
+            SystemClock(),
+            CronCalendar(),
         )
         return SyncRunner(ports).run(path, "tester")
 

@@ -11,17 +11,8 @@ import secrets
 import threading
 from dataclasses import dataclass
 
+from outkey.core import chain
 from outkey.core.audit import Change, Intent, Outcome, Refusal
-from outkey.core.chain import (
-    ChainRow,
-    Label,
-    canonical,
-    chain_start,
-    chained,
-    label_of,
-    sign_checkpoint,
-    stream_name,
-)
 from outkey.core.errors import AuditUnavailable
 from outkey.ports import AuditRows, Checkpoints, Clock
 
@@ -36,7 +27,7 @@ class _Entry:
     """One record on its way; `awaited` ones are not kept for later when writing fails."""
 
     body: bytes
-    label: Label
+    label: chain.Label
     awaited: bool
     written: bool = False
 
@@ -70,13 +61,11 @@ class ChainedAudit:
         self._renew()
 
     def intend(self, intent: Intent) -> str:
-        """Record an intent durably and return the attempt's id, or raise AuditUnavailable."""
         attempt = secrets.token_hex(16)
         self._write(self._entry({"attempt": attempt} | _facts(intent), awaited=True))
         return attempt
 
     def note(self, *changes: Change) -> None:
-        """Record durably who is about to change what, or raise AuditUnavailable."""
         self._write(*(self._entry(_facts(change), awaited=True) for change in changes))
 
     def conclude(self, outcome: Outcome) -> None:
@@ -105,7 +94,7 @@ class ChainedAudit:
 
     def _entry(self, facts: dict[str, object], *, awaited: bool) -> _Entry:
         facts["at"] = round(self._clock.now() * 1000)
-        return _Entry(canonical(facts), label_of(facts), awaited)
+        return _Entry(chain.canonical(facts), chain.label_of(facts), awaited)
 
     def _enqueue(self, *entries: _Entry) -> None:
         if self._stream.process != os.getpid():
@@ -138,7 +127,7 @@ class ChainedAudit:
             return
         stream = self._stream
         records = [(entry.body, entry.label) for entry in entries]
-        rows = list(chained(self._key, stream.name, stream.mac, stream.number, records))
+        rows = list(chain.chained(self._key, stream.name, stream.mac, stream.number, records))
         try:
             self._rows.append(rows)
         except AuditUnavailable:
@@ -159,9 +148,9 @@ class ChainedAudit:
         due = unprotected >= CHECKPOINT_ROWS or waited >= CHECKPOINT_SECONDS or force
         if not unprotected or not due:
             return
-        row = ChainRow(stream.name, stream.number, b"", stream.mac, Label())
+        row = chain.ChainRow(stream.name, stream.number, b"", stream.mac, chain.Label())
         with contextlib.suppress(AuditUnavailable):  # the rows stand; their tail is unprotected
-            self._checkpoints.append(sign_checkpoint(self._key, row))
+            self._checkpoints.append(chain.sign_checkpoint(self._key, row))
             stream.checkpoint_number = stream.number
             stream.checkpoint_at = self._clock.monotonic()
 
@@ -173,8 +162,8 @@ class ChainedAudit:
         self._stream = self._new_stream()
 
     def _new_stream(self) -> _Stream:
-        name = stream_name(secrets.token_hex(8), self._key_id)
-        start = chain_start(self._key, name)
+        name = chain.stream_name(secrets.token_hex(8), self._key_id)
+        start = chain.chain_start(self._key, name)
         return _Stream(name, os.getpid(), 0, start, 0, self._clock.monotonic())
 
 

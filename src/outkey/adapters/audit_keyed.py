@@ -38,7 +38,6 @@ class KeyedAudit:
         self._chain().note(*changes)
 
     def conclude(self, outcome: Outcome) -> None:
-        """Record how an attempt ended."""
         self._chain().conclude(outcome)
 
     def refuse(self, refusal: Refusal) -> None:
@@ -73,10 +72,5 @@ class KeyedAudit:
     def _open(self) -> ChainedAudit:
         ring = self._keys.ring()
         atexit.register(self.close)
-        return ChainedAudit(
-            self._rows,
-            self._checkpoints,
-            self._clock,
-            key_id=ring.primary.name,
-            key=ring.derive("audit"),
-        )
+        key_id, key = ring.primary.name, ring.derive("audit")
+        return ChainedAudit(self._rows, self._checkpoints, self._clock, key_id=key_id, key=key)

@@ -14,22 +14,18 @@ class LoggingAudit:
     """Writes one JSON line per event at INFO. Where the lines go is the host's logging set-up."""
 
     def intend(self, intent: Intent) -> str:
-        """Record an intent and return the attempt's id."""
         attempt = secrets.token_hex(16)
         self._write(intent, attempt=attempt)
         return attempt
 
     def note(self, *changes: Change) -> None:
-        """Record who is about to change what."""
         for change in changes:
             self._write(change)
 
     def conclude(self, outcome: Outcome) -> None:
-        """Record how an attempt ended."""
         self._write(outcome)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Record that nothing was sent."""
         self._write(refusal)
 
     def _write(self, event: Intent | Change | Outcome | Refusal, **more: str) -> None:

@@ -16,7 +16,6 @@ class CheckpointFile:
         self._file = file
 
     def append(self, mark: Mark) -> None:
-        """Keep a checkpoint durably, or raise AuditUnavailable."""
         facts = {"stream": mark.stream, "number": mark.number, "key_id": mark.key_id}
         facts |= {"mac": mark.mac.hex(), "signature": mark.signature.hex()}
         try:

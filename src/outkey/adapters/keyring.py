@@ -106,9 +106,8 @@ class Keyring:
         if chosen.state is KeyState.PRIMARY:
             raise KeyStepRefused("the primary key cannot be retired", hint="Promote another first.")
         if secrets:
-            raise KeyStepRefused(
-                f"{secrets} secrets are still sealed with this key", hint="Run: outkey keys rewrap"
-            )
+            message = f"{secrets} secrets are still sealed with this key"
+            raise KeyStepRefused(message, hint="Run: outkey keys rewrap")
         return self._with_states({chosen.id: KeyState.RETIRED})
 
     def same_keys(self, other: "Keyring") -> bool:
@@ -163,8 +162,6 @@ def _parse_line(line: str) -> Key:
 def agree(first: Keyring | None, second: Keyring | None) -> Keyring | None:
     """Return the ring of two sources; two that differ are refused, and neither is overwritten."""
     if first is not None and second is not None and not first.same_keys(second):
-        raise ConfigError(
-            "OUTKEY_KEY and the key file hold different keys",
-            hint="Remove one of the two; nothing was changed.",
-        )
+        hint = "Remove one of the two; nothing was changed."
+        raise ConfigError("OUTKEY_KEY and the key file hold different keys", hint=hint)
     return first or second

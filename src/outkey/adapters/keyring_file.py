@@ -48,10 +48,9 @@ class KeySource:
 
     def _write(self, ring: Keyring, put: Callable[[str, Path], None]) -> None:
         if self.variable is not None:
-            raise ConfigError(
-                "the key comes from OUTKEY_KEY, which outkey cannot change",
-                hint="Keep the key in a file (OUTKEY_KEY_FILE) to rotate it.",
-            )
+            message = "the key comes from OUTKEY_KEY, which outkey cannot change"
+            hint = "Keep the key in a file (OUTKEY_KEY_FILE) to rotate it."
+            raise ConfigError(message, hint=hint)
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".key-")  # mode 0600
@@ -85,12 +84,10 @@ class KeySource:
 
 def _refuse_open_to_others(status: os.stat_result) -> None:
     if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise Sealed(
-            "the key file may be read by others", hint="chmod 600 it, and consider the key known."
-        )
+        hint = "chmod 600 it, and consider the key known."
+        raise Sealed("the key file may be read by others", hint=hint)
 
 
 def _unwritable() -> StorageUnavailable:
-    return StorageUnavailable(
-        "the key file cannot be written", hint="Check its folder: owner, mode and room on the disk."
-    )
+    hint = "Check its folder: owner, mode and room on the disk."
+    return StorageUnavailable("the key file cannot be written", hint=hint)

@@ -40,7 +40,6 @@ class LeasedPermits:
         self._quiet: dict[str, float] = {}
 
     def reserve(self, configuration: str, per_minute: int | None, patience: float) -> float | None:
-        """Take a permit and return the seconds to wait for it; None if that is too long."""
         if per_minute is None and configuration not in self._quiet:
             return 0.0
         if per_minute is None:
@@ -113,6 +112,5 @@ class MemoryPaces:
         self._paces: dict[str, Pace] = {}
 
     def advance(self, configuration: str, step: Callable[[Pace], Pace]) -> None:
-        """Replace a configuration's pace by what the step makes of it."""
         with self._lock:
             self._paces[configuration] = step(self._paces.get(configuration, Pace()))

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from outkey.core.errors import ConfigError
-from outkey.core.posture import Policy, parse_days, parse_policy
+from outkey.core.policy import parse_days, parse_policy
+from outkey.core.posture import Policy
 
 _RETENTION = "OUTKEY_RETENTION_DAYS"
 

@@ -28,7 +28,6 @@ class MemoryRegistry:
         self._trials: dict[str, tuple[Standing, int]] = {}
 
     def get(self, name: str) -> Configuration:
-        """Return one configuration, or raise UnknownConfiguration."""
         try:
             return self._configurations[name]
         except KeyError:
@@ -36,24 +35,20 @@ class MemoryRegistry:
             raise UnknownConfiguration(hint=known_names(known, len(known))) from None
 
     def line(self, name: str) -> SyncLine:
-        """Return one sync line, or raise UnknownConfiguration."""
         try:
             return self._lines[name]
         except KeyError:
             raise UnknownConfiguration("there is no sync line of that name", field="line") from None
 
     def all(self) -> list[Configuration]:
-        """Return every configuration, by name."""
         return [self._configurations[name] for name in sorted(self._configurations)]
 
     def find(self, names: Iterable[str]) -> dict[str, Configuration]:
-        """Return those of these configurations that there are."""
         known = self._configurations
         return {name: known[name] for name in names if name in known}
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Keep all of what is changed inside, or none of it."""
         kept = ("_configurations", "_lines", "_sealed", "_pending", "_trials")
         before = {name: getattr(self, name).copy() for name in kept}
         try:
@@ -63,7 +58,6 @@ class MemoryRegistry:
             raise
 
     def add(self, configuration: Configuration) -> Configuration:
-        """Keep a new configuration with its references; return it with record and version."""
         with self._lock:
             if configuration.name in self._configurations:
                 raise ConfigError("there is a configuration of that name already", field="name")
@@ -76,7 +70,6 @@ class MemoryRegistry:
             return kept
 
     def replace(self, configuration: Configuration) -> Configuration:
-        """Keep a changed configuration, or raise EditConflict if its version is not the newest."""
         with self._lock:
             if self.get(configuration.name).version != configuration.version:
                 raise EditConflict
@@ -102,7 +95,6 @@ class MemoryRegistry:
             return kept
 
     def remove(self, name: str) -> None:
-        """Forget a configuration with its secrets and lines."""
         with self._lock:
             gone = self.get(name)
             del self._configurations[name]
@@ -110,19 +102,15 @@ class MemoryRegistry:
             self._sealed = {k: v for k, v in self._sealed.items() if k[0] != gone.record}
 
     def lines(self) -> list[SyncLine]:
-        """Return every sync line, by name."""
         return [self._lines[name] for name in sorted(self._lines)]
 
     def put_line(self, line: SyncLine) -> None:
-        """Keep a sync line, new or changed."""
         self._lines[line.name] = line
 
     def remove_line(self, name: str) -> None:
-        """Forget a sync line."""
         del self._lines[self.line(name).name]
 
     def put_secret(self, name: str, field: str, state: SecretState, sealed: bytes | None) -> None:
-        """Keep a pending version of a secret."""
         with self._lock:
             kept = self.get(name)
             before = kept.secrets.get(field)
@@ -135,7 +123,6 @@ class MemoryRegistry:
                 self._sealed[kept.record, field, state.version] = SealedRow(place, sealed)
 
     def clear_secret(self, name: str, field: str) -> None:
-        """Forget all versions of a secret."""
         with self._lock:
             kept = self.get(name)
             secrets = {known: state for known, state in kept.secrets.items() if known != field}
@@ -144,7 +131,6 @@ class MemoryRegistry:
                 self._drop(*row)
 
     def activate_secret(self, name: str, field: str, version: int) -> None:
-        """Make the pending version the current one; the one before stays as the previous."""
         with self._lock:
             kept = self.get(name)
             before = kept.secrets.get(field)
@@ -159,21 +145,17 @@ class MemoryRegistry:
                     self._drop(*row)
 
     def sealed(self, configuration: Configuration, field: str, version: int) -> bytes | None:
-        """Return the ciphertext of one version of a stored secret."""
         row = self._sealed.get((configuration.record, field, version))
         return None if row is None else row.stored
 
     def key_uses(self) -> dict[str, int]:
-        """Return how many stored secrets each key seals, by the key's name."""
         return Counter(key_name_of(row.stored) for row in self._sealed.values())
 
     def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
-        """Return some of the ciphertexts that another key than this one seals."""
         rows = [row for row in self._sealed.values() if key_name_of(row.stored) != key]
         return rows[:limit]
 
     def swap_sealed(self, row: SealedRow, stored: bytes) -> bool:
-        """Put new bytes in the place of exactly these, and tell whether they were there."""
         with self._lock:
             where = row.place.record, row.place.field, row.place.version
             there = self._sealed.get(where) == row
@@ -182,11 +164,9 @@ class MemoryRegistry:
             return there
 
     def known_keys(self) -> dict[str, bytes]:
-        """Return the keys that were used here, by name, with the check value of each."""
         return dict(self._known_keys)
 
     def put_known_keys(self, keys: dict[str, bytes]) -> None:
-        """Keep the check values of these keys as well."""
         self._known_keys = keys | self._known_keys
 
     def put_trial(
@@ -196,7 +176,6 @@ class MemoryRegistry:
         cause: str,
         seen: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep how the last test of this state of a configuration ended."""
         record = configuration.record
         before, _ = self._trials.get(record, (Standing(), 0))
         verified = before.verified_at if cause else at
@@ -208,7 +187,6 @@ class MemoryRegistry:
             self.note_accepted(configuration.name)
 
     def note_refused(self, name: str, revision: int) -> int:
-        """Count an answer 401 to this revision, and return how many there are in a row."""
         with self._lock:
             kept = self._configurations.get(name)
             if kept is None or kept.revision != revision:
@@ -216,22 +194,18 @@ class MemoryRegistry:
         return self._count(name, lambda kept: replace(kept, refused=kept.refused + 1))
 
     def note_accepted(self, name: str) -> None:
-        """Begin to count anew, and end a pause."""
         self._count(name, lambda kept: replace(kept, refused=0, paused_at=None))
 
     def pause(self, name: str, at: float) -> None:
-        """Let nothing be sent any more, unless the credentials were replaced meanwhile."""
         self._count(
             name,
             lambda kept: replace(kept, paused_at=kept.paused_at or at) if kept.refused else kept,
         )
 
     def resume(self, name: str) -> None:
-        """End a pause, or raise UnknownConfiguration."""
         self.note_accepted(self.get(name).name)
 
     def due(self, before: float, limit: int) -> list[str]:
-        """Return the names of those that could send and whose last test is older."""
         found = [
             (listed.standing.tested_at, listed.name)
             for listed in self.summaries()
@@ -240,7 +214,6 @@ class MemoryRegistry:
         return [name for _, name in sorted(found)][:limit]
 
     def summaries(self) -> list[Summary]:
-        """Return what lists show of every configuration, by name."""
         return [self._summary(kept) for kept in self.all()]
 
     def _summary(self, kept: Configuration) -> Summary:

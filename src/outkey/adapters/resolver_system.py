@@ -19,7 +19,6 @@ class SystemResolver:
         self._running: dict[tuple[str, int], LookUp] = {}
 
     def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
-        """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
         known = self.known(host, port)
         if known:
             return known
@@ -60,7 +59,6 @@ class AsyncSystemResolver:
         self._system = system
 
     async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the port's signature
-        """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
         known = self._system.known(host, port)
         if known:
             return known

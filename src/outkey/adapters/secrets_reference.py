@@ -26,7 +26,6 @@ class ReferencedSecrets:
 
     @frameless
     def open(self, configuration: Configuration, field: str) -> Secret:
-        """Return a secret for immediate use, or raise SecretMissing."""
         state = configuration.secrets.get(field)
         if state is None or state.reference is None:
             raise SecretMissing(f"{field} is not set", field=field)
@@ -41,13 +40,11 @@ class ReferencedSecrets:
 def _from_environment(reference: Reference, field: str) -> Secret:
     value = os.environ.get(reference.place)
     if value is None:
-        raise SecretMissing(
-            f"the environment variable {reference.place} of {field} is not set", field=field
-        )
+        message = f"the environment variable {reference.place} of {field} is not set"
+        raise SecretMissing(message, field=field)
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        raise SecretMissing(
-            f"the environment variable {reference.place} of {field} is not UTF-8 text", field=field
-        )
+        message = f"the environment variable {reference.place} of {field} is not UTF-8 text"
+        raise SecretMissing(message, field=field)
     return Secret(value)
 
 

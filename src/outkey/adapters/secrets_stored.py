@@ -33,7 +33,6 @@ class StoredSecrets:
         self._keys, self._clock = keys, clock
 
     def open(self, configuration: Configuration, field: str) -> Secret:
-        """Return a secret for immediate use, or raise SecretMissing."""
         state = configuration.secrets.get(field)
         if state is None:
             raise SecretMissing(f"{field} is not set", field=field)

@@ -18,17 +18,8 @@ if TYPE_CHECKING:
 _NAMED = ("kid", "x5t", "x5t#S256")
 _BY_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
 _ALGORITHMS = (
-    "HS256",
-    "RS256",
-    "PS256",
-    "ES256",
-    "ES384",
-    "ES512",
-    "PS384",
-    "PS512",
-    "RS384",
-    "RS512",
-)
+    "HS256", "RS256", "PS256", "ES256", "ES384", "ES512", "PS384", "PS512", "RS384", "RS512",
+)  # fmt: skip
 
 
 class JoseSigner:
@@ -36,26 +27,22 @@ class JoseSigner:
 
     @frameless
     def assertion(self, claims: Mapping[str, object], key: Secret, shared: bool) -> Secret:  # noqa: FBT001 - the port's signature
-        """Sign a client assertion with a shared secret (HMAC) or a private key (PEM or JWK)."""
         return key.derive(
             lambda text: _with_shared(claims, text) if shared else _with_private(claims, text)
         )
 
     @frameless
     def proof(self, claims: Mapping[str, object], key: Secret, token: Secret | None) -> Secret:
-        """Sign a DPoP proof with a key that `new_key` made, over a token if there is one."""
         claims = dict(claims)
         if token is not None:
             claims["ath"] = token.derive(_hash).reveal()
         return key.derive(lambda text: _proof(claims, text))
 
     def new_key(self) -> Secret:
-        """Make a key pair to bind tokens to."""
         jwk = _library("jwk")
         return Secret(json.dumps(jwk.ECKey.generate_key("P-256").as_dict(private=True)))
 
     def fresh(self) -> str:
-        """Return a random text that nobody can guess and that does not repeat."""
         return secrets.token_urlsafe(32)
 
 
@@ -65,20 +52,16 @@ def _library(part: str) -> Any:  # noqa: ANN401 - a module
     try:
         return importlib.import_module(f"joserfc.{part}")
     except ModuleNotFoundError:
-        raise ConfigError(
-            "signing needs the package joserfc", hint="Install outkey[oauth2] or outkey[server]."
-        ) from None
+        hint = "Install outkey[oauth2] or outkey[server]."
+        raise ConfigError("signing needs the package joserfc", hint=hint) from None
 
 
 def _signed(header: dict[str, object], claims: Mapping[str, object], key: object) -> str:
     jwt = _library("jwt")
     with suppress(Exception):  # whatever it is, it may hold the key
         return str(jwt.encode(header, dict(claims), key, algorithms=list(_ALGORITHMS)))
-    raise ConfigError(
-        "Client Secret cannot be used for signing",
-        field="client_secret",
-        hint="Check the kind of key and the alg, use and key_ops of a JWK.",
-    )
+    hint = "Check the kind of key and the alg, use and key_ops of a JWK."
+    raise ConfigError("Client Secret cannot be used for signing", field="client_secret", hint=hint)
 
 
 def _with_shared(claims: Mapping[str, object], text: str) -> str:
@@ -88,13 +71,10 @@ def _with_shared(claims: Mapping[str, object], text: str) -> str:
 def _with_private(claims: Mapping[str, object], text: str) -> str:
     key = _private_key(text.strip())
     known = key.as_dict(private=True)
-    header: dict[str, object] = {"alg": known.get("alg") or _usual(known)}
+    usual = "RS256" if known["kty"] == "RSA" else _BY_CURVE.get(str(known["crv"]), "ES256")
+    header: dict[str, object] = {"alg": known.get("alg") or usual}
     header |= {name: known[name] for name in _NAMED if name in known}
     return _signed(header, claims, key)
-
-
-def _usual(known: Mapping[str, Any]) -> str:
-    return "RS256" if known["kty"] == "RSA" else _BY_CURVE.get(known["crv"], "ES256")
 
 
 def _private_key(text: str) -> "ECKey | RSAKey":
@@ -105,11 +85,9 @@ def _private_key(text: str) -> "ECKey | RSAKey":
     except Exception:  # noqa: BLE001 - whatever it is, it may hold the key
         usable = False
     if not usable:
-        raise ConfigError(
-            "Client Secret is no private key, which private key JWT needs",
-            field="client_secret",
-            hint="Enter an RSA or EC key as unencrypted PEM, or as a JWK.",
-        )
+        message = "Client Secret is no private key, which private key JWT needs"
+        hint = "Enter an RSA or EC key as unencrypted PEM, or as a JWK."
+        raise ConfigError(message, field="client_secret", hint=hint)
     made: ECKey | RSAKey = key
     return made
 
@@ -127,8 +105,7 @@ def _hash(token: str) -> str:
 
 
 def _proof(claims: Mapping[str, object], text: str) -> str:
-    jwk = _library("jwk")
-    key = jwk.ECKey.import_key(json.loads(text))
+    key = _library("jwk").ECKey.import_key(json.loads(text))
     header: dict[str, object] = {"typ": "dpop+jwt", "alg": "ES256"}
     header["jwk"] = key.as_dict(private=False)
     return _signed(header, claims, key)

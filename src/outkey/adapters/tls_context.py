@@ -38,29 +38,23 @@ _SYSTEM_BUNDLES = (
 _VERIFY_FAILURES = {
     10: ("the server's certificate has expired", "certificate-expired"),
     18: ("the server's certificate is self-signed", "certificate-self-signed"),
-    19: (
-        "the server's certificate chain ends in an unknown, self-signed authority",
-        "certificate-unknown-issuer",
-    ),
+    19: ("the server's certificate chain ends in an unknown, self-signed authority",
+        "certificate-unknown-issuer"),
     20: ("the server's certificate is from an unknown authority", "certificate-unknown-issuer"),
     21: ("the server's certificate is from an unknown authority", "certificate-unknown-issuer"),
     62: ("the server's certificate is for another host", "certificate-other-host"),
     64: ("the server's certificate is for another address", "certificate-other-host"),
     66: ("the key of the server's certificate is too weak", ""),
     67: ("a key in the server's certificate chain is too weak", ""),
-}
+}  # fmt: skip
 _VERSION_REASONS = {
-    "TLSV1_ALERT_PROTOCOL_VERSION",
-    "UNSUPPORTED_PROTOCOL",
-    "NO_PROTOCOLS_AVAILABLE",
+    "TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL", "NO_PROTOCOLS_AVAILABLE",
     "VERSION_TOO_LOW",
-}
+}  # fmt: skip
 _CLIENT_REASONS = {
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED",
-    "TLSV1_ALERT_UNKNOWN_CA",
-    "SSLV3_ALERT_BAD_CERTIFICATE",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED", "TLSV1_ALERT_UNKNOWN_CA", "SSLV3_ALERT_BAD_CERTIFICATE",
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
-}
+}  # fmt: skip
 
 
 class _Made(NamedTuple):
@@ -185,10 +179,9 @@ def _trust_system(context: ssl.SSLContext) -> None:
     bundles = [paths.openssl_cafile, *_SYSTEM_BUNDLES]
     bundle = next((name for name in bundles if Path(name).is_file()), None)
     if bundle is None:
-        raise TlsFailed(
-            "this machine has no certificate authorities to verify servers with",
-            hint="Install your system's ca-certificates package.",
-        )
+        message = "this machine has no certificate authorities to verify servers with"
+        hint = "Install your system's ca-certificates package."
+        raise TlsFailed(message, hint=hint)
     context.load_verify_locations(cafile=bundle)
 
 
@@ -213,19 +206,16 @@ def _encrypted(pem: str, password: Secret) -> str:
     try:
         key = load_pem_private_key(pem.encode(), None)
     except (ValueError, TypeError):
-        raise ConfigError(
-            "Client key is not an unencrypted private key in PEM form", field="tls.client_key"
-        ) from None
+        message = "Client key is not an unencrypted private key in PEM form"
+        raise ConfigError(message, field="tls.client_key") from None
     encryption = BestAvailableEncryption(password.reveal().encode())
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
 
 
 def _unusable(field: str, label: str) -> ConfigError:
-    return ConfigError(
-        f"{label} cannot be read, or is not the PEM file it should be",
-        field=field,
-        hint="Check path and permissions; certificate and key must belong together.",
-    )
+    message = f"{label} cannot be read, or is not the PEM file it should be"
+    hint = "Check path and permissions; certificate and key must belong together."
+    return ConfigError(message, field=field, hint=hint)
 
 
 def _file_times(settings: TlsSettings) -> tuple[int, ...]:

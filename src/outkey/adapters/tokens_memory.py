@@ -17,14 +17,12 @@ class MemoryTokens:
         self.now = now
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
-        """Return what is kept of a configuration's token."""
         state = self._states.get(configuration.name, TokenState())
         return state if opened else replace(state, content=None)
 
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState
     ) -> TokenState | None:
-        """Put a state in the place of exactly that one; None if it was not there any more."""
         new = replace(after, generation=before.generation + 1)
         with self._lock:
             kept = self._states.get(configuration.name, TokenState())

@@ -35,16 +35,13 @@ class StoredTokens:
         try:
             return TokenState.from_facts(row.facts, row.generation, row.serial, content)
         except ValueError:
-            raise SecretUnreadable(
-                "the stored token is not as outkey wrote it",
-                hint="Forget it: outkey token forget NAME.",
-                field="token",
-            ) from None
+            message = "the stored token is not as outkey wrote it"
+            hint = "Forget it: outkey token forget NAME."
+            raise SecretUnreadable(message, hint=hint, field="token") from None
 
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState
     ) -> TokenState | None:
-        """Put a state durably in the place of exactly that one; None if it was not there."""
         origin = configuration.binding_of("client_secret")
         sealed = None
         if after.content is not None and after.serial != before.serial:
@@ -55,5 +52,4 @@ class StoredTokens:
         return new if self._rows.swap(configuration, before.generation, row) else None
 
     def now(self) -> float:
-        """Return Unix time by the clock of the rows."""
         return self._rows.now()

@@ -18,16 +18,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from outkey.adapters.connection_pool import ConnectionPool, Kept
 from outkey.adapters.inflate import inflated
 from outkey.adapters.tls_context import TlsContexts, shown_by, tls_failure
-from outkey.core.errors import (
-    AnswerBroken,
-    ConnectionFailed,
-    ConnectTimedOut,
-    EgressDenied,
-    RemoteError,
-    ResponseTooLarge,
-    TimedOut,
-    frameless,
-)
+from outkey.core import errors
 from outkey.core.message import IDEMPOTENT, Peer, Request, Response, ResponseHeaders, Route
 from outkey.core.origin import Origin
 from outkey.core.secret import Secret
@@ -44,9 +35,8 @@ class Urllib3Transport:
         self._pool = ConnectionPool[HTTPConnection]()
         self._contexts = TlsContexts()
 
-    @frameless  # its frames held the request as it was written
+    @errors.frameless  # its frames held the request as it was written
     def send(self, request: Request, route: Route) -> Response:
-        """Exchange one request for one response."""
         deadline = _Deadline(route)
         context = self._contexts.get(route) if request.origin.scheme == "https" else None
         repeatable = request.method in IDEMPOTENT
@@ -63,7 +53,7 @@ class Urllib3Transport:
                 kept.connection.close()
         return response
 
-    @frameless
+    @errors.frameless
     def look(self, origin: Origin, route: Route) -> Peer:
         """Connect, and keep the connection for the request that follows."""
         context = self._contexts.get(route) if origin.scheme == "https" else None
@@ -74,7 +64,6 @@ class Urllib3Transport:
         return Peer(kept.address, *shown_by(kept.connection.sock))
 
     def close(self) -> None:
-        """Close kept connections."""
         self._pool.close()
 
 
@@ -95,7 +84,7 @@ class _Deadline:
     def _within(self, bound: float) -> float:
         left = self._ends - time.monotonic()
         if left <= 0:
-            raise TimedOut("the total time-out has passed")
+            raise errors.TimedOut("the total time-out has passed")
         return min(bound, left)
 
 
@@ -118,7 +107,7 @@ class _Wire(io.RawIOBase):
 
     def readinto(self, buffer: object) -> int:
         if self._bytes_left < 0:
-            raise ResponseTooLarge
+            raise errors.ResponseTooLarge
         self._socket.settimeout(self._deadline.next_wait())
         count = self._socket.recv_into(buffer)  # type: ignore[arg-type]  # io hands over a memoryview
         self._bytes_left -= count
@@ -146,12 +135,12 @@ def _connect(
     origin: Origin, route: Route, deadline: _Deadline, context: ssl.SSLContext | None
 ) -> Kept[HTTPConnection]:
     """Connect to the first vetted address that accepts; nothing but these addresses is tried."""
-    failure: RemoteError = ConnectionFailed()
+    failure: errors.RemoteError = errors.ConnectionFailed()
     for address in route.addresses:
         connection = _new_connection(origin, address, deadline, context)
         try:
             _open(connection)
-        except (ConnectionFailed, TimedOut) as error:
+        except (errors.ConnectionFailed, errors.TimedOut) as error:
             failure = error
         else:
             return Kept(connection, address, context)
@@ -168,11 +157,13 @@ def _open(connection: HTTPConnection) -> None:
         except ssl.SSLError as error:
             raise tls_failure(error) from None
         except NewConnectionError:  # in urllib3 this is a kind of ConnectTimeoutError
-            raise ConnectionFailed("the connection was refused or could not be opened") from None
+            raise errors.ConnectionFailed(
+                "the connection was refused or could not be opened"
+            ) from None
         except (ConnectTimeoutError, TimeoutError):
-            raise ConnectTimedOut from None
+            raise errors.ConnectTimedOut from None
         except (HTTPError, OSError):
-            raise ConnectionFailed("the connection broke while it was opened") from None
+            raise errors.ConnectionFailed("the connection broke while it was opened") from None
         closing.pop_all()
 
 
@@ -193,7 +184,7 @@ def _new_connection(
 def _refuse_self_connection(connection: HTTPConnection) -> None:
     """Refuse a loopback connection that met itself (TCP simultaneous open on one port)."""
     if connection.sock.getsockname() == connection.sock.getpeername():
-        raise EgressDenied("the connection leads back to itself; nothing listens there")
+        raise errors.EgressDenied("the connection leads back to itself; nothing listens there")
 
 
 def _exchange(
@@ -208,18 +199,17 @@ def _exchange(
         started = True
         body = _receive_body(parsed, route.response_bytes)
     except TimeoutError:
-        raise TimedOut("the answer did not come in time") from None
+        raise errors.TimedOut("the answer did not come in time") from None
     except (http.client.HTTPException, OSError, ValueError) as error:
         if started:
-            raise AnswerBroken from None
+            raise errors.AnswerBroken from None
         if isinstance(error, ssl.SSLError):  # TLS 1.3 refuses a client certificate only now
             raise tls_failure(error) from None
-        raise ConnectionFailed("the connection broke, or the answer is not HTTP") from None
+        raise errors.ConnectionFailed("the connection broke, or the answer is not HTTP") from None
     headers = ResponseHeaders(tuple(_header_lines(parsed)))
     body = inflated(body, headers.get_all("Content-Encoding"), route.response_bytes)
-    return Response(
-        parsed.status, headers, body
-    ), whole and not parsed.will_close and parsed.isclosed()
+    reusable = whole and not parsed.will_close and parsed.isclosed()
+    return Response(parsed.status, headers, body), reusable
 
 
 def _transmit(connection: HTTPConnection, request: Request, deadline: _Deadline) -> bool:
@@ -275,9 +265,9 @@ def _parse_head(parsed: http.client.HTTPResponse) -> None:
         raise
 
 
-def too_many_headers(message: str) -> ResponseTooLarge:
+def too_many_headers(message: str) -> errors.ResponseTooLarge:
     """Say that an answer's head is too large."""
-    return ResponseTooLarge(message, hint="Ask the API's provider; this limit is fixed.")
+    return errors.ResponseTooLarge(message, hint="Ask the API's provider; this limit is fixed.")
 
 
 def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:
@@ -285,7 +275,7 @@ def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:
     if len(set(parsed.msg.get_all("Content-Length", []))) > 1:
         raise http.client.HTTPException("two lengths for one body")
     if parsed.length is not None and parsed.length > limit:
-        raise ResponseTooLarge
+        raise errors.ResponseTooLarge
     body = parsed.read(_CHUNK)
     if len(body) == _CHUNK or not parsed.isclosed():
         parts, size = [body], len(body)
@@ -293,7 +283,7 @@ def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:
             parts.append(part)
             size += len(part)
             if size > limit:
-                raise ResponseTooLarge
+                raise errors.ResponseTooLarge
         body = b"".join(parts)
     if parsed.length:  # bytes that were announced and never came
         raise http.client.IncompleteRead(b"")

@@ -81,9 +81,8 @@ def _utf8(text: str, field: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise ConfigError(
-            "the body holds a character that UTF-8 cannot encode", field=field
-        ) from None
+        message = "the body holds a character that UTF-8 cannot encode"
+        raise ConfigError(message, field=field) from None
 
 
 def with_rows(request: Request, configuration: Configuration, secret: SecretOpener) -> Request:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from outkey.core.config import Configuration
-from outkey.core.message import Header, Request, Source
+from outkey.core.message import Request, Source
 
 _WORD = re.compile(r"v\d{1,2}|[a-z][a-z_.-]{0,31}|", re.IGNORECASE)
 
@@ -104,23 +104,10 @@ def path_template(target: str) -> str:
     return "/".join(s if _WORD.fullmatch(s) else "{}" for s in segments)
 
 
-def _recorded_name(header: Header) -> str:
-    # A script chooses its names, and could write its secret into them in a form nobody knows.
-    return "(script)" if header.source is Source.SCRIPT else header.name
-
-
-def intent_of(
-    configuration: Configuration, line: str, request: Request, retry: int, tag: Tag
-) -> Intent:
+def intent_of(made: Configuration, line: str, request: Request, retry: int, tag: Tag) -> Intent:
     """Describe a request that is about to leave, without its query and its values."""
-    return Intent(
-        configuration=configuration.name,
-        line=line,
-        authentication_type=str(configuration.authentication_type),
-        method=request.method,
-        origin=str(request.origin),
-        path=path_template(request.target),
-        header_names=tuple(map(_recorded_name, request.headers)),
-        retry=retry,
-        tag=tag,
-    )
+    # A script chooses its names, and could write its secret into them in a form nobody knows.
+    named = ("(script)" if h.source is Source.SCRIPT else h.name for h in request.headers)
+    kind, path = str(made.authentication_type), path_template(request.target)
+    where = request.method, str(request.origin), path
+    return Intent(made.name, line, kind, *where, tuple(named), retry, tag)

@@ -216,11 +216,7 @@ def _code(key: bytes, kind: bytes, stream: str, number: int, content: bytes) -> 
 
 
 def chained(
-    key: bytes,
-    stream: str,
-    previous: bytes,
-    number: int,
-    records: Iterable[tuple[bytes, Label]],
+    key: bytes, stream: str, previous: bytes, number: int, records: Iterable[tuple[bytes, Label]]
 ) -> Iterator[ChainRow]:
     """Yield the rows for these bodies and labels, following the row with this number and code."""
     for body, label in records:

@@ -66,11 +66,9 @@ def _refuse_plain_http(configuration: Configuration) -> None:
     origins = configuration.origins() if configuration.uses_oauth2 else {configuration.base.origin}
     if any(origin.scheme != "https" for origin in origins):
         base = configuration.base.origin.scheme != "https"
-        raise EgressDenied(
-            "plain http is not allowed on the public internet",
-            field="base_url" if base else "oauth2.token_url",
-            hint="Use https, or set Network to Internal trusted network (internal) if it is one.",
-        )
+        message = "plain http is not allowed on the public internet"
+        hint = "Use https, or set Network to Internal trusted network (internal) if it is one."
+        raise EgressDenied(message, field="base_url" if base else "oauth2.token_url", hint=hint)
 
 
 def check(configuration: Configuration, secret: SecretOpener, *, now: float) -> list[Finding]:
@@ -113,30 +111,16 @@ def _error_finding(error: OutkeyError) -> Finding:
 
 def _warnings(configuration: Configuration) -> Iterator[Finding]:
     if configuration.base.origin.scheme == "http" and _sends_credentials(configuration):
-        yield Finding(
-            "W001",
-            Level.WARNING,
-            "credentials travel unencrypted",
-            "Use https, also inside your own network.",
-            "base_url",
-        )
+        yield Finding("W001", Level.WARNING, "credentials travel unencrypted",
+            "Use https, also inside your own network.", "base_url")  # fmt: skip
     if configuration.authentication_type is AuthenticationType.BASIC and not configuration.username:
-        yield Finding(
-            "W002",
-            Level.WARNING,
-            "Username is empty",
-            "Check that the API wants it so.",
-            "username",
-        )
+        yield Finding("W002", Level.WARNING, "Username is empty",
+            "Check that the API wants it so.", "username")  # fmt: skip
     for row in configuration.headers:
         if "_" in row.key:
-            yield Finding(
-                "W003",
-                Level.WARNING,
+            yield Finding("W003", Level.WARNING,
                 f"the header {row.key} has an underscore, and nginx and gunicorn drop such headers",
-                "Use a hyphen if the API accepts it.",
-                row.secret_field,
-            )
+                "Use a hyphen if the API accepts it.", row.secret_field)  # fmt: skip
 
 
 def _sends_credentials(configuration: Configuration) -> bool:
@@ -144,10 +128,8 @@ def _sends_credentials(configuration: Configuration) -> bool:
     return typed or any(row.secret for row in configuration.headers)
 
 
-def _about_expiry(
-    configuration: Configuration, secret: SecretOpener, now: float
-) -> Iterator[Finding]:
-    last_day = configuration.expires_on or _last_day_inside(configuration, secret)
+def _about_expiry(made: Configuration, secret: SecretOpener, now: float) -> Iterator[Finding]:
+    last_day = made.expires_on or _last_day_inside(made, secret)
     if last_day is None:
         return
     days_left = (last_day - datetime.fromtimestamp(now, UTC).date()).days

@@ -10,14 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from outkey.core.config import (
-    Configuration,
-    HeaderRow,
-    SyncLine,
-    build,
-    header_row,
-    kept_secrets,
-)
+from outkey.core.config import Configuration, HeaderRow, SyncLine, build, header_row, kept_secrets
 from outkey.core.errors import ConfigError
 from outkey.core.field_kinds import Kind, check_method
 from outkey.core.fields import BY_PATH, FIELDS, SECTIONS
@@ -50,16 +43,11 @@ class Draft:
         """Return what is stored with what is named put in its place."""
         with _naming(self.name):
             headers = stored.headers if self.headers is None else self.headers
-            merged = build(
-                self.name,
-                stored.values() | dict(self.values),
-                headers=headers,
-                references=self.references,
-                secrets=kept_secrets(stored.secrets, headers),
-            )
-        return replace(
-            merged, record=stored.record, version=stored.version, revision=stored.revision
-        )
+            values, named = stored.values() | dict(self.values), self.references
+            kept = kept_secrets(stored.secrets, headers)
+            made = build(self.name, values, headers=headers, references=named, secrets=kept)
+        known = {name: getattr(stored, name) for name in ("record", "version", "revision")}
+        return replace(made, **known)
 
 
 @dataclass(frozen=True, slots=True)

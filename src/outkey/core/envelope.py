@@ -21,9 +21,8 @@ NONCE_BYTES = 12
 TAG_BYTES = 16
 DATA_KEY_BYTES = 32
 BLOCK = 64
-_HEAD = struct.Struct(
-    f">BB{KEY_ID_BYTES}s{NONCE_BYTES}s{DATA_KEY_BYTES + TAG_BYTES}s{NONCE_BYTES}s"
-)
+_SEALED_KEY = DATA_KEY_BYTES + TAG_BYTES
+_HEAD = struct.Struct(f">BB{KEY_ID_BYTES}s{NONCE_BYTES}s{_SEALED_KEY}s{NONCE_BYTES}s")
 _DOMAIN = "outkey1"
 
 
@@ -66,9 +65,8 @@ class Envelope:
 
     def pack(self) -> bytes:
         """Return the bytes that are stored."""
-        head = _HEAD.pack(
-            FORMAT, AES_256_GCM, self.key_id, self.key_nonce, self.wrapped_key, self.nonce
-        )
+        sealed_key = self.key_id, self.key_nonce, self.wrapped_key
+        head = _HEAD.pack(FORMAT, AES_256_GCM, *sealed_key, self.nonce)
         return head + self.ciphertext
 
 

@@ -20,23 +20,11 @@ _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _STATUSES = re.compile(r"[1-5]\d\d(-[1-5]\d\d)?( *, *[1-5]\d\d(-[1-5]\d\d)?)*")
 # Parameters of a token request that have fields of their own; most of them are secret.
-_RESERVED = frozenset(
-    {
-        "audience",
-        "client_assertion",
-        "client_assertion_type",
-        "client_id",
-        "client_secret",
-        "code",
-        "code_verifier",
-        "device_code",
-        "password",
-        "redirect_uri",
-        "refresh_token",
-        "resource",
-        "scope",
-    }
-)
+_RESERVED = frozenset((
+    "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret",
+    "code", "code_verifier", "device_code", "password", "redirect_uri", "refresh_token", "resource",
+    "scope",
+))  # fmt: skip
 _MAX_TEXT = 2000
 
 
@@ -224,10 +212,6 @@ def check_method(value: object, *, field: str) -> str:
     return value.upper()
 
 
-def _method(field: Field, value: object) -> object:
-    return check_method(value, field=field.path)
-
-
 def _statuses(field: Field, value: object) -> object:
     if not isinstance(value, str) or not _STATUSES.fullmatch(value):
         raise field.refuse("must be statuses such as 200-299 or 200, 404")
@@ -235,20 +219,11 @@ def _statuses(field: Field, value: object) -> object:
 
 
 _PARSERS: dict[Kind, Callable[[Field, object], object]] = {
-    Kind.TEXT: _text,
-    Kind.LONG_TEXT: _text,
-    Kind.URL: _address,
-    Kind.ENDPOINT: _address,
-    Kind.CHOICE: _choice,
-    Kind.FLAG: _flag,
-    Kind.SECONDS: _number,
-    Kind.INTEGER: _number,
-    Kind.DATE: _date,
-    Kind.METHOD: _method,
-    Kind.STATUSES: _statuses,
-    Kind.PAIRS: _pairs,
-    Kind.SCRIPT: _script,
-}
+    Kind.TEXT: _text, Kind.LONG_TEXT: _text, Kind.URL: _address, Kind.ENDPOINT: _address,
+    Kind.CHOICE: _choice, Kind.FLAG: _flag, Kind.SECONDS: _number, Kind.INTEGER: _number,
+    Kind.DATE: _date, Kind.STATUSES: _statuses, Kind.PAIRS: _pairs, Kind.SCRIPT: _script,
+    Kind.METHOD: lambda field, value: check_method(value, field=field.path),
+}  # fmt: skip
 _EMPTY: dict[Kind, object] = {
     **dict.fromkeys((Kind.TEXT, Kind.LONG_TEXT, Kind.URL, Kind.ENDPOINT, Kind.SCRIPT), ""),
     Kind.FLAG: False,

@@ -23,17 +23,10 @@ _BLANKS = " \t\r\n"
 _OF_CONNECTION = {
     name.lower(): name
     for name in (
-        "Connection",
-        "Content-Length",
-        "Expect",
-        "Host",
-        "Keep-Alive",
-        "TE",
-        "Trailer",
-        "Transfer-Encoding",
-        "Upgrade",
+        "Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "TE", "Trailer",
+        "Transfer-Encoding", "Upgrade",
     )
-}
+}  # fmt: skip
 _CREDENTIAL_NAME = re.compile(
     r"auth|key|token|secret|password|passwd|signature|session|cookie|credential", re.IGNORECASE
 )
@@ -42,17 +35,13 @@ _CREDENTIAL_NAME = re.compile(
 def check_name(name: str, *, field: str) -> str:
     """Return the name if it may be set by a person, else say why not."""
     if not _TOKEN.fullmatch(name):
-        raise HeaderFormatError(
-            "the header name is empty or has a character that no header name may have",
-            field=field,
-            hint="Use letters, digits and hyphens, without blanks or a colon.",
-        )
+        message = "the header name is empty or has a character that no header name may have"
+        hint = "Use letters, digits and hyphens, without blanks or a colon."
+        raise HeaderFormatError(message, field=field, hint=hint)
     if of_connection(name):
-        raise HeaderFormatError(
-            f"the header {name} belongs to the connection and cannot be set",
-            field=field,
-            hint="Remove it; outkey sets it where it is needed.",
-        )
+        message = f"the header {name} belongs to the connection and cannot be set"
+        hint = "Remove it; outkey sets it where it is needed."
+        raise HeaderFormatError(message, field=field, hint=hint)
     return name
 
 
@@ -77,11 +66,8 @@ def check_token(text: str, *, field: str) -> str:
     if not text:
         raise SecretMissing("the token is empty", field=field)
     if text.startswith("{"):
-        raise HeaderFormatError(
-            "the token looks like a JSON document",
-            field=field,
-            hint=f"{HeaderFormatError.default_hint} Enter only the value of its access_token.",
-        )
+        hint = f"{HeaderFormatError.default_hint} Enter only the value of its access_token."
+        raise HeaderFormatError("the token looks like a JSON document", field=field, hint=hint)
     # The quick look first: nearly every token passes it.
     visible = text.isascii() and text.isprintable() and " " not in text
     if not visible and (fault := _TOKEN_FAULT.search(text)):
@@ -129,13 +115,10 @@ def compose(headers: Iterable[Header]) -> tuple[Header, ...]:
         elif header.source is not Source.DEFAULT:
             raise _conflict(header, other)
     composed = tuple(taken.values())
-    if len(composed) > MAX_HEADERS and _count_ours(composed) > MAX_HEADERS:
+    ours = (header.source is not Source.DEFAULT for header in composed)
+    if len(composed) > MAX_HEADERS and sum(ours) > MAX_HEADERS:
         raise ConfigError(f"more than {MAX_HEADERS} headers", field="headers")
     return composed
-
-
-def _count_ours(headers: tuple[Header, ...]) -> int:
-    return sum(header.source is not Source.DEFAULT for header in headers)
 
 
 def _conflict(header: Header, other: Header) -> HeaderConflict:
@@ -159,8 +142,6 @@ def _refused(what: str, text: str, fault: re.Match[str], field: str) -> HeaderFo
             remedy = "Enter the value alone, without the word Bearer and without blanks."
     elif character.isascii():
         kind = "a control character"
-    return HeaderFormatError(
-        f"the {what} has {kind} at position {fault.start() + 1} of {len(text)}",
-        hint=f"{HeaderFormatError.default_hint} {remedy}",
-        field=field,
-    )
+    message = f"the {what} has {kind} at position {fault.start() + 1} of {len(text)}"
+    hint = f"{HeaderFormatError.default_hint} {remedy}"
+    return HeaderFormatError(message, hint=hint, field=field)

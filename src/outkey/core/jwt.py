@@ -39,12 +39,9 @@ def claims_of(token: Secret) -> Claims | None:
     said = claims.get("aud")
     audiences = said if isinstance(said, list) else [said]
     issuer = claims.get("iss")
-    return Claims(
-        _moment(claims.get("exp")),
-        _moment(claims.get("nbf")),
-        tuple(one for one in audiences if isinstance(one, str)),
-        issuer if isinstance(issuer, str) else "",
-    )
+    ends, begins = _moment(claims.get("exp")), _moment(claims.get("nbf"))
+    named = tuple(one for one in audiences if isinstance(one, str))
+    return Claims(ends, begins, named, issuer if isinstance(issuer, str) else "")
 
 
 def _moment(value: object) -> float | None:

@@ -18,6 +18,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _ABSOLUTE = re.compile(r"//|[A-Za-z][A-Za-z0-9+.-]*://")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
+_FRAGMENT = "Remove '#' and the rest."
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NETLOC = re.compile(r"(?:\[[^\[\]]*\]|[^\[\]:]+)(?::\d*)?")
 # IDNA 2003 (Python's codec) and IDNA 2008 (browsers) read these as different hosts.
@@ -67,11 +68,8 @@ def parse_base_url(text: str, field: str = "base_url") -> Location:
     """Read a Base URL: scheme, host, optional port and path, nothing else."""
     location = _parse(text, field)
     if "?" in text:
-        raise ConfigError(
-            "the address holds a query string",
-            field=field,
-            hint="Leave out everything from the question mark; send parameters with each request.",
-        )
+        hint = "Leave out everything from the question mark; send parameters with each request."
+        raise ConfigError("the address holds a query string", field=field, hint=hint)
     return Location(location.origin, location.target.rstrip("/"))
 
 
@@ -113,9 +111,7 @@ def _joined(base: Location, path: str) -> str:
     else:
         prefix = base.target
     if "#" in path:
-        raise ConfigError(
-            "the path holds a fragment", field="path", hint="Remove '#' and the rest."
-        )
+        raise ConfigError("the path holds a fragment", field="path", hint=_FRAGMENT)
     if _UNSAFE.search(path.replace(" ", "")):
         raise ConfigError("the path holds characters that no path may have", field="path")
     path, _, query = path.partition("?")
@@ -145,19 +141,16 @@ def _path_of_same_origin(origin: Origin, url: str) -> str:
     """Accept a whole address only where it is the configuration's own (pagination links)."""
     location = _parse(url, "path")
     if location.origin != origin:
-        raise ConfigError(
-            "the path is an address at another origin than the Base URL",
-            field="path",
-            hint="Give the path only; another origin needs a configuration of its own.",
-        )
+        message = "the path is an address at another origin than the Base URL"
+        hint = "Give the path only; another origin needs a configuration of its own."
+        raise ConfigError(message, field="path", hint=hint)
     return location.target
 
 
 def _parse(text: str, field: str) -> Location:
     if _UNSAFE.search(text):
-        raise ConfigError(
-            "the address holds blanks, control characters or a backslash", field=field
-        )
+        message = "the address holds blanks, control characters or a backslash"
+        raise ConfigError(message, field=field)
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -166,24 +159,16 @@ def _parse(text: str, field: str) -> Location:
     if parts.scheme not in DEFAULT_PORTS or not parts.netloc:
         raise ConfigError("the address must start with https:// or http://", field=field)
     if "@" in parts.netloc:
-        raise ConfigError(
-            "the address holds a user name or password",
-            field=field,
-            hint="Remove everything before the '@' and use the Authentication fields.",
-        )
+        hint = "Remove everything before the '@' and use the Authentication fields."
+        raise ConfigError("the address holds a user name or password", field=field, hint=hint)
     if not _NETLOC.fullmatch(parts.netloc):
         raise ConfigError("the address cannot be read", field=field)
     if "#" in text:
-        raise ConfigError(
-            "the address holds a fragment", field=field, hint="Remove '#' and the rest."
-        )
+        raise ConfigError("the address holds a fragment", field=field, hint=_FRAGMENT)
     if port == 0:
         raise ConfigError("port 0 is no port", field=field)
-    origin = Origin(
-        parts.scheme,
-        _canonical_host(parts.hostname or "", field),
-        port or DEFAULT_PORTS[parts.scheme],
-    )
+    host = _canonical_host(parts.hostname or "", field)
+    origin = Origin(parts.scheme, host, port or DEFAULT_PORTS[parts.scheme])
     target = quote(parts.path or "/", safe=_PATH_SAFE)
     query = quote(parts.query, safe=_QUERY_SAFE)
     return Location(origin, f"{target}?{query}" if query else target)
@@ -205,11 +190,9 @@ def _canonical_host(host: str, field: str) -> str:
 
 def _to_ascii(host: str, field: str) -> str:
     if _AMBIGUOUS_IDNA.search(host):
-        raise ConfigError(
-            "the host name has a letter that standards encode differently",
-            field=field,
-            hint="Write the name in its xn-- form.",
-        )
+        message = "the host name has a letter that standards encode differently"
+        hint = "Write the name in its xn-- form."
+        raise ConfigError(message, field=field, hint=hint)
     try:
         return host.encode("idna").decode("ascii")
     except UnicodeError:
@@ -221,11 +204,9 @@ def _canonical_ipv4(host: str, field: str) -> str:
     try:
         return str(ipaddress.IPv4Address(host))
     except ValueError:
-        raise ConfigError(
-            "the host is a number but not an IPv4 address",
-            field=field,
-            hint="Write the address as four decimal numbers.",
-        ) from None
+        message = "the host is a number but not an IPv4 address"
+        hint = "Write the address as four decimal numbers."
+        raise ConfigError(message, field=field, hint=hint) from None
 
 
 def _canonical_ipv6(host: str, field: str) -> str:

@@ -4,18 +4,16 @@ Whoever gathers the facts is elsewhere. Where something is not known, a check sa
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 
 from outkey.core.checks import WARN_DAYS, Finding, Level
-from outkey.core.choices import AuthenticationType, Environment, Network, NoAuthReason
+from outkey.core.choices import AuthenticationType, Network, NoAuthReason
 from outkey.core.config import Configuration, SecretState
-from outkey.core.errors import BlockedByPolicy, ConfigError
 from outkey.core.headers import looks_like_credential
 from outkey.core.reference import Reference, Store
 from outkey.core.script import SEAL
@@ -23,7 +21,7 @@ from outkey.core.standing import Standing
 
 _DAY, _HOUR = 86_400, 3_600
 _REFUSALS = 3
-_LONGEST = 36_500
+LONGEST_DAYS = 36_500
 Known = TypeVar("Known")
 Place = tuple[str | None, str]  # a field, and what is to be said about it besides
 # What well-known keys begin with, or a text that no person gives to a variable.
@@ -145,72 +143,6 @@ def ranked(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: list(Level).index(finding.level))
 
 
-def refuse_blocked(policy: Policy, configurations: Iterable[Configuration]) -> None:
-    """Refuse configurations with a weakness that the policy of their environment does not allow.
-
-    Only what they say themselves counts: neither secrets nor history are looked at.
-    """
-    blocked: list[Finding] = []
-    messages = []
-    for configuration in configurations:
-        blocking = policy.blocking.get(configuration.environment, ())
-        posture = posture_of(subject_of(configuration)) if blocking else ()
-        if found := [finding for finding in posture if finding.id in blocking]:
-            said, ids = ("; ".join(f.message for f in found), ", ".join(f.id for f in found))
-            policed = f"the policy for {configuration.environment} blocks {ids}"
-            messages.append(f"configuration {configuration.name}: {said}; {policed}")
-            blocked += found
-    if blocked:
-        hints = dict.fromkeys(finding.hint for finding in blocked)
-        raise BlockedByPolicy(". ".join(messages), hint=" ".join(hints), field=blocked[0].field)
-
-
-def parse_policy(text: str) -> Policy:
-    """Read a policy; whatever is not understood is refused, since it may be a demand."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        raise _unreadable("the policy is not TOML", "policy.toml") from None
-    days = {known.name for known in fields(Policy)} - {"blocking"}
-    values: dict[str, int] = {}
-    blocking: dict[str, frozenset[str]] = {}
-    for key, value in document.items():
-        if key in days:
-            values[key] = parse_days(value, key)
-        elif key in set(Environment):
-            blocking[key] = _blocking(value, key)
-        else:
-            known = ", ".join([*sorted(days), *Environment])
-            raise _unreadable("the policy has a key that is not known", key, f"Known: {known}.")
-    return Policy(**values, blocking=blocking)
-
-
-def parse_days(value: object, place: str) -> int:
-    """Return a number of days, or refuse it."""
-    if type(value) is not int or not 1 <= value <= _LONGEST:
-        raise _unreadable(f"{place} is a number of days from 1 to {_LONGEST}", place)
-    return value
-
-
-def _blocking(section: object, environment: str) -> frozenset[str]:
-    place = f"{environment}.blocking"
-    listed = section.get("blocking") if isinstance(section, dict) and len(section) == 1 else None
-    if not isinstance(listed, list):
-        raise _unreadable("an environment of the policy has one key: blocking, a list", place)
-    known = [check.id for check in CHECKS]
-    if any(name not in known for name in listed):
-        raise _unreadable(
-            "the policy blocks a check that there is not, or that is not about configurations",
-            place,
-            f"Known: {', '.join(known)}.",
-        )
-    return frozenset(listed)
-
-
-def _unreadable(message: str, place: str, hint: str = "Correct config/policy.toml.") -> ConfigError:
-    return ConfigError(message, field=place, hint=hint)
-
-
 def _if(found: object, place: str | None = None, detail: str = "") -> list[Place]:
     return [(place, detail)] if found else []
 
@@ -273,10 +205,16 @@ def _token_ends(subject: Subject) -> list[Place]:
     return _if(left <= WARN_DAYS, "token_expires_on", f"on {ends}")
 
 
-def _unprotected(subject: Subject) -> list[Place]:
+def _whole(
+    find: Callable[[Configuration], Iterable[Place]],
+) -> Callable[[Subject], Iterable[Place]]:
+    """Return a check of whole configurations; it is silent where only columns are known."""
+    return lambda subject: find(subject.configuration) if subject.configuration else ()
+
+
+def _unprotected(made: Configuration) -> list[Place]:
     """Find an API on the internet that is asked without any proof of who asks."""
-    made = subject.configuration
-    if made is None or made.authentication_type is not AuthenticationType.NONE:
+    if made.authentication_type is not AuthenticationType.NONE:
         return []
     proven = made.is_scripted or any(row.secret for row in made.headers)
     outside = made.network is Network.PUBLIC and made.no_auth_reason is not NoAuthReason.PUBLIC_API
@@ -289,26 +227,20 @@ def _basic_where_bearer(subject: Subject) -> list[Place]:
     return _if(bearer and subject.authentication_type == "basic", "authentication_type")
 
 
-def _in_clear(subject: Subject) -> Iterator[Place]:
-    made = subject.configuration
-    if made is None:
-        return
+def _in_clear(made: Configuration) -> Iterator[Place]:
     for row in made.headers:
         yield from _if(not row.secret and looks_like_credential(row.key), row.secret_field)
     yield from _if(any(map(looks_like_credential, made.oauth2.extra)), "oauth2.extra")
 
 
-def _key_in_query(subject: Subject) -> list[Place]:
-    made = subject.configuration
-    if made is None:
-        return []
+def _key_in_query(made: Configuration) -> list[Place]:
     query = made.verification.test_path.partition("?")[2]
     names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
     return _if(any(map(looks_like_credential, names)), "verification.test_path")
 
 
-def _key_as_reference(subject: Subject) -> Iterator[Place]:
-    for name, state in subject.configuration.secrets.items() if subject.configuration else ():
+def _key_as_reference(made: Configuration) -> Iterator[Place]:
+    for name, state in made.secrets.items():
         yield from _if(_is_key_itself(state.reference), name)
 
 
@@ -318,17 +250,10 @@ def _is_key_itself(reference: Reference | None) -> bool:
     return _KEY_ITSELF.match(reference.place) is not None
 
 
-def _unlimited(subject: Subject) -> list[Place]:
-    made = subject.configuration
-    free = made is not None and made.limits.requests_per_minute is None
-    return _if(free, "limits.requests_per_minute")
-
-
 def _never_verified(subject: Subject) -> list[Place]:
     standing = subject.standing
-    return _if(
-        standing and subject.active and standing.verified_at is None, "verification.test_path"
-    )
+    untested = standing and subject.active and standing.verified_at is None
+    return _if(untested, "verification.test_path")
 
 
 def _unused(subject: Subject) -> list[Place]:
@@ -373,7 +298,7 @@ CHECKS: tuple[Check[Subject], ...] = (
     Check("P-tls-floor", _T, _NOTICE, "an older TLS is accepted than the server speaks",
         "Set Minimum version to 1.3, so that nobody in between can ask for less.", _tls_floor),
     Check("P-certificate-1", _T, _ERROR, "the server's certificate ends within a day, or has ended",
-        "Ask the API's provider to renew it now.", _certificate(1, -_LONGEST)),
+        "Ask the API's provider to renew it now.", _certificate(1, -LONGEST_DAYS)),
     Check("P-certificate-7", _T, _WARNING, "the server's certificate ends within a week",
         "Ask the API's provider whether it is being renewed.", _certificate(7, 1)),
     Check("P-certificate-30", _T, _NOTICE, "the server's certificate ends within a month",
@@ -390,18 +315,20 @@ CHECKS: tuple[Check[Subject], ...] = (
         lambda s: _if(s.endless, "token_expires_on")),
     Check("P-unprotected", _C, _WARNING, "an API on the internet is used without credentials",
         "Choose an Authentication Type, or give the Reason public API if it is one.",
-        _unprotected),
+        _whole(_unprotected)),
     Check("P-basic-where-bearer", _C, _NOTICE, "a password is sent where the API also takes tokens",
         "Use Bearer Token: a token can be limited and revoked by itself.", _basic_where_bearer),
     Check("P-secret-in-clear", _C, _WARNING, "what looks like a credential is kept in the clear",
-        "Tick Secret in the row of the header, or enter the value as a secret.", _in_clear),
+        "Tick Secret in the row of the header, or enter the value as a secret.", _whole(_in_clear)),
     Check("P-key-in-query", _C, _WARNING, "what looks like a key stands in an address",
-        "Send it as a header: addresses are logged on their way.", _key_in_query),
+        "Send it as a header: addresses are logged on their way.", _whole(_key_in_query)),
     Check("P-key-as-reference", _C, _ERROR, "a reference looks like the secret itself",
         "Put the secret into a variable, name that, and consider the secret known.",
-        _key_as_reference),
+        _whole(_key_as_reference)),
     Check("P-no-rate-limit", _A, _NOTICE, "there is no rate limit",
-        "Set Rate limit to what the API allows, so that no error can flood it.", _unlimited),
+        "Set Rate limit to what the API allows, so that no error can flood it.",
+        _whole(lambda made: _if(made.limits.requests_per_minute is None,
+            "limits.requests_per_minute"))),
     Check("P-inactive-secret", _A, _WARNING, "it is not active and still keeps secrets",
         "Clear its secrets and revoke them at the API, or delete it.",
         lambda s: _if(not s.active and s.stores_secret, "active")),

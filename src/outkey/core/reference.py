@@ -38,11 +38,9 @@ def is_reference(text: str) -> bool:
 def parse_reference(text: str, *, field: str) -> Reference:
     """Read a reference; a literal secret is refused and never repeated."""
     if not is_reference(text):
-        raise ConfigError(
-            "a secret in a file must be a reference, not the secret itself",
-            field=field,
-            hint="Write env:NAME or file:PATH, and keep the secret there.",
-        )
+        message = "a secret in a file must be a reference, not the secret itself"
+        hint = "Write env:NAME or file:PATH, and keep the secret there."
+        raise ConfigError(message, field=field, hint=hint)
     store, _, place = text.partition(":")
     if store == Store.ENV:
         _check_variable(place, field)

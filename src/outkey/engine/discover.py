@@ -29,14 +29,10 @@ def discover(sender: Sender, issuer: str, network: Network, ca_file: str) -> Ste
             return grants.read_metadata(read_document(response), issuer)
         except TokenEndpointFailed:
             continue
-    tried = " and ".join(
-        f"{location.origin}{grants.metadata_request(location, n).target}" for n in _NAMES
-    )
-    raise TokenEndpointFailed(
-        "there is no metadata of this issuer",
-        hint=f"Asked at {tried}. Check the issuer, or enter the addresses by hand.",
-        reason="not_found",
-    )
+    targets = (grants.metadata_request(location, name).target for name in _NAMES)
+    tried = " and ".join(f"{location.origin}{target}" for target in targets)
+    hint = f"Asked at {tried}. Check the issuer, or enter the addresses by hand."
+    raise TokenEndpointFailed("there is no metadata of this issuer", hint=hint, reason="not_found")
 
 
 def _asking(issuer: str, network: Network, ca_file: str) -> Configuration:

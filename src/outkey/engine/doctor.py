@@ -19,14 +19,7 @@ from outkey.core.config import Configuration
 from outkey.core.errors import OutkeyError
 from outkey.core.headers import tidy_token
 from outkey.core.jwt import expiry_of
-from outkey.core.posture import (
-    Premises,
-    Subject,
-    posture_of,
-    premises_of,
-    secrets_of,
-    subject_of,
-)
+from outkey.core.posture import Premises, Subject, posture_of, premises_of, secrets_of, subject_of
 from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.engine.manage import verify_audit

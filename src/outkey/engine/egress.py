@@ -31,37 +31,27 @@ class Verdict(StrEnum):
 _ON_INTERNAL = frozenset({Verdict.GLOBAL, Verdict.PRIVATE, Verdict.LOOPBACK, Verdict.SHARED})
 _ON_PUBLIC = frozenset({Verdict.GLOBAL})
 # Where clouds hand out credentials to whoever asks; none of them is ever an API of ours.
-_METADATA = tuple(
-    map(
-        ip_network,
-        [
-            "169.254.0.0/16",  # link-local: AWS, Azure, GCP, OpenStack, DigitalOcean
-            "fe80::/10",
-            "fd00:ec2::/32",  # AWS over IPv6
-            "fd20:ce::/32",  # Google Cloud over IPv6
-            "fd00:c1::a9fe:a9fe/128",  # Oracle Cloud over IPv6
-            "fd00:42::42/128",  # Scaleway
-            "fd00:a9fe:a9fe::/48",  # Akamai (Linode)
-            "fd00:100::100:200/128",  # Alibaba Cloud over IPv6
-            "100.100.100.200/32",  # Alibaba Cloud
-            "168.63.129.16/32",  # Azure's wire server, a public address
-            "192.0.0.192/32",  # Oracle Cloud
-        ],
-    )
+_METADATA = (
+    ip_network("169.254.0.0/16"),  # link-local: AWS, Azure, GCP, OpenStack, DigitalOcean
+    ip_network("fe80::/10"),
+    ip_network("fd00:ec2::/32"),  # AWS over IPv6
+    ip_network("fd20:ce::/32"),  # Google Cloud over IPv6
+    ip_network("fd00:c1::a9fe:a9fe/128"),  # Oracle Cloud over IPv6
+    ip_network("fd00:42::42/128"),  # Scaleway
+    ip_network("fd00:a9fe:a9fe::/48"),  # Akamai (Linode)
+    ip_network("fd00:100::100:200/128"),  # Alibaba Cloud over IPv6
+    ip_network("100.100.100.200/32"),  # Alibaba Cloud
+    ip_network("168.63.129.16/32"),  # Azure's wire server, a public address
+    ip_network("192.0.0.192/32"),  # Oracle Cloud
 )
 _SHARED = ip_network("100.64.0.0/10")  # RFC 6598
 _NAT64 = ip_network("64:ff9b::/96")  # RFC 6052
 # Forms that smuggle an IPv4 address past a check of the IPv6 one. Nothing lives there today.
-_TUNNELS = tuple(
-    map(
-        ip_network,
-        [
-            "::/96",  # IPv4-compatible, RFC 4291 (deprecated)
-            "64:ff9b:1::/48",  # NAT64 for local use, RFC 8215
-            "2002::/16",  # 6to4, RFC 3056
-            "2001::/32",  # Teredo, RFC 4380
-        ],
-    )
+_TUNNELS = (
+    ip_network("::/96"),  # IPv4-compatible, RFC 4291 (deprecated)
+    ip_network("64:ff9b:1::/48"),  # NAT64 for local use, RFC 8215
+    ip_network("2002::/16"),  # 6to4, RFC 3056
+    ip_network("2001::/32"),  # Teredo, RFC 4380
 )
 _THIS_HOST = ip_network("0.0.0.0/8")  # RFC 1122; Linux connects 0.0.0.0 to this machine
 # Ranges for special use that Python's tables, in one version or another, count as global.

@@ -78,8 +78,6 @@ def _renamed(stored: Configuration, fix: Fix) -> tuple[HeaderRow, ...]:
 def _refuse_reference(stored: Configuration, field: str) -> None:
     state = stored.secrets.get(field)
     if state is not None and state.reference is not None:
-        raise ConfigError(
-            "the value is not kept here, so outkey cannot change it",
-            hint="Correct it where its reference points to.",
-            field=field,
-        )
+        message = "the value is not kept here, so outkey cannot change it"
+        hint = "Correct it where its reference points to."
+        raise ConfigError(message, hint=hint, field=field)

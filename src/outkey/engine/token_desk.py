@@ -8,12 +8,7 @@ from typing import Any
 from outkey.core.checks import refuse_unsendable
 from outkey.core.choices import Grant
 from outkey.core.config import Configuration
-from outkey.core.errors import (
-    ConfigError,
-    ReauthorizationNeeded,
-    RemoteError,
-    TokenEndpointFailed,
-)
+from outkey.core.errors import ConfigError, ReauthorizationNeeded, RemoteError, TokenEndpointFailed
 from outkey.core.fields import BY_PATH
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.answers import failure, read_document, reason_of
@@ -25,17 +20,10 @@ from outkey.engine.drive import Steps, Wait
 from outkey.engine.tokens import TokenKeeper, Wish
 
 # What does not end the waiting for a person.
-_PASSING = frozenset(
-    {
-        "authorization_pending",
-        "slow_down",
-        "temporarily_unavailable",
-        "server_error",
-        "rate_limited",
-        "timeout",
-        "connection",
-    }
-)
+_PASSING = frozenset((
+    "authorization_pending", "slow_down", "temporarily_unavailable", "server_error",
+    "rate_limited", "timeout", "connection",
+))  # fmt: skip
 _SLOWER = 5.0  # RFC 8628 §3.5: what slow_down asks for
 
 
@@ -64,15 +52,9 @@ class TokenDesk:
         state, standing = self._keeper.state()
         if state.content is None:
             return TokenStatus(standing, error=state.error or None)
-        left = state.expires_at - self.sender.clock.now()
-        return TokenStatus(
-            state=standing,
-            expires_at=state.expires_at,
-            expires_in=max(0, int(left)),
-            scope=state.scope,
-            last_renewed_at=state.obtained_at,
-            error=state.error or None,
-        )
+        ends, error = state.expires_at, state.error or None
+        left = max(0, int(ends - self.sender.clock.now()))
+        return TokenStatus(standing, ends, left, state.scope, state.obtained_at, error)
 
     def secrets(self) -> list[Secret]:
         """Return the tokens themselves, for whoever has to keep them out of an output."""
@@ -173,9 +155,8 @@ class TokenDesk:
     @property
     def _keeper(self) -> TokenKeeper:
         if not self.configuration.uses_oauth2:
-            raise ConfigError(
-                "this configuration does not get its tokens by OAuth 2.0", field="token_source"
-            )
+            message = "this configuration does not get its tokens by OAuth 2.0"
+            raise ConfigError(message, field="token_source")
         return TokenKeeper(self.sender, self.configuration)
 
     def _asked(self, url: str, token: Secret, hint: str, key: Secret | None) -> dict[str, object]:
@@ -194,20 +175,14 @@ class TokenDesk:
         url = str(getattr(self.configuration.oauth2, name))
         if not url:
             label = BY_PATH[f"oauth2.{name}"].label
-            raise ConfigError(
-                f"{label} is not set",
-                field=f"oauth2.{name}",
-                hint="Look for it with outkey token discover, or use outkey token forget.",
-            )
+            hint = "Look for it with outkey token discover, or use outkey token forget."
+            raise ConfigError(f"{label} is not set", field=f"oauth2.{name}", hint=hint)
         return url
 
     def _refuse_grant(self, wanted: Grant, message: str) -> None:
         if not self.configuration.uses_oauth2 or self.configuration.oauth2.grant is not wanted:
-            raise ConfigError(
-                f"the token {message}",
-                field="oauth2.grant",
-                hint="Get it with outkey token renew, or change the Grant.",
-            )
+            hint = "Get it with outkey token renew, or change the Grant."
+            raise ConfigError(f"the token {message}", field="oauth2.grant", hint=hint)
 
 
 @contextmanager

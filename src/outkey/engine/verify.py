@@ -33,13 +33,10 @@ SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes 
 _CLOCK_SECONDS = 30
 _LONG = re.compile(r"\S{24,}")
 _READ = 16 * 1024  # what the words are taken from
-_PROVES_NOTHING = Finding(
-    "W008",
-    Level.WARNING,
+_PROVES_NOTHING = Finding("W008", Level.WARNING,
     "the test request is answered without credentials too, so it proves nothing about them",
     "Set Test Path to one that needs credentials, such as the account's own data.",
-    "verification.test_path",
-)
+    "verification.test_path")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +206,9 @@ class Trial:
             if self._found is None:
                 return self._done("request", self._accepted(call, response))
         else:
-            self._found = diagnose(
-                response,
-                self._configuration,
-                now=now,
-                secret=secret,
-                anonymous=self._anonymously(call) if response.status == 404 else None,
-            )
+            other = self._anonymously(call) if response.status == 404 else None
+            made = self._configuration
+            self._found = diagnose(response, made, now=now, secret=secret, anonymous=other)
         self._show(call)
         if self._found is None:  # an answer that succeeded, where another was expected
             self._found = Diagnosis(Cause.UNEXPECTED, "Check Accepted statuses and Test Path.")
@@ -317,13 +310,10 @@ def _anonymous(configuration: Configuration) -> Configuration:
 
 def _clock_finding(offset: int) -> Finding:
     side = "ahead of" if offset > 0 else "behind"
-    return Finding(
-        "W007",
-        Level.WARNING,
+    return Finding("W007", Level.WARNING,
         f"the API's clock is {abs(offset)} s {side} this machine's",
         "Set this machine's clock right (NTP), or switch on Use the API's clock.",
-        "verification.follow_clock",
-    )
+        "verification.follow_clock")  # fmt: skip
 
 
 def accepts(statuses: str, status: int) -> bool:

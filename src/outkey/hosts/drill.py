@@ -179,7 +179,6 @@ class _MadeUp:
         self.values["refresh_token"] = authority.seed_refresh(settings.client_id, scope)
 
     def open(self, configuration: Configuration, field: str) -> Secret:  # noqa: ARG002 - the port's signature
-        """Return the made-up secret of a field."""
         if field not in self.values:
             raise SecretMissing(field=field)
         return Secret(self.values[field])
@@ -195,15 +194,12 @@ class _FastClock:
         self._speed, self._began, self._then = speed, time.monotonic(), time.time()
 
     def monotonic(self) -> float:
-        """Return seconds that never go back."""
         return (time.monotonic() - self._began) * self._speed
 
     def now(self) -> float:
-        """Return Unix time in seconds."""
         return self._then + self.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
         time.sleep(seconds / self._speed)
 
 
@@ -215,32 +211,24 @@ class _FastWire(Urllib3Transport):
         self.speed = speed
 
     def send(self, request: Request, route: Route) -> Response:
-        """Exchange one request for one response."""
-        return super().send(
-            request,
-            route._replace(
-                connect_timeout=_LONGEST,  # nothing on the loopback keeps anybody waiting
-                read_timeout=max(_SHORTEST_WAIT, route.read_timeout / self.speed),
-                time_left=route.time_left / self.speed,
-            ),
-        )
+        # Nothing on the loopback keeps anybody waiting for a connection.
+        silence = max(_SHORTEST_WAIT, route.read_timeout / self.speed)
+        left = route.time_left / self.speed
+        faster = route._replace(connect_timeout=_LONGEST, read_timeout=silence, time_left=left)
+        return super().send(request, faster)
 
 
 class _NoAudit:
     """Records nothing: what a drill sends is no business of the installation's audit."""
 
     def intend(self, intent: Intent) -> str:
-        """Return an id that is nowhere kept."""
         return intent.configuration
 
-    def note(self, *changes: Change) -> None:
-        """Forget it."""
+    def note(self, *changes: Change) -> None: ...
 
-    def conclude(self, outcome: Outcome) -> None:
-        """Forget it."""
+    def conclude(self, outcome: Outcome) -> None: ...
 
-    def refuse(self, refusal: Refusal) -> None:
-        """Forget it."""
+    def refuse(self, refusal: Refusal) -> None: ...
 
 
 # ── one scenario ─────────────────────────────────────────────────────────────────────────────
@@ -305,9 +293,8 @@ class _Round:
             getattr(self._spar.authorization, self._scenario.between)()
         self._status = None
         try:
-            response = self._gateway.send(
-                self._copy.name, self._scenario.method, self._scenario.path
-            )
+            scenario = self._scenario
+            response = self._gateway.send(self._copy.name, scenario.method, scenario.path)
         except OutkeyError as error:
             return str(error.code)
         self._status = response.status
@@ -316,15 +303,13 @@ class _Round:
     def _requests(self) -> Requests:
         here = [arrival for arrival in self._spar.journal if self._is_here(arrival)]
         api = [arrival for arrival in here if not _is_token_request(arrival)]
-        proven = sum(self._is_authenticated(arrival) for arrival in api)
+        names = self._credentials
+        proven = sum(bool(names) and all(map(arrival.values, names)) for arrival in api)
         elsewhere = len(self._spar.journal) - len(here)
         return Requests(proven, len(api) - proven, elsewhere, len(here) - len(api))
 
     def _is_here(self, arrival: Arrival) -> bool:
         return arrival.server == self._scenario.server
-
-    def _is_authenticated(self, arrival: Arrival) -> bool:
-        return bool(self._credentials) and all(map(arrival.values, self._credentials))
 
     # ── what is bad ──────────────────────────────────────────────────────────────────────────
 

@@ -6,6 +6,7 @@ Identifiers are stable. What the paths play is in `outkey.spar`.
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 from outkey.core.choices import Grant
@@ -33,20 +34,13 @@ class Allowed(Enum):
         return numbers.get(self, 1)
 
 
-def _everybody(_: Configuration) -> bool:
-    return True
+Concerns = Callable[[Configuration], bool]
+_any_token: Concerns = attrgetter("sends_token")
+_oauth2: Concerns = attrgetter("uses_oauth2")
 
 
 def _entered_token(configuration: Configuration) -> bool:
     return configuration.sends_token and not configuration.uses_oauth2
-
-
-def _any_token(configuration: Configuration) -> bool:
-    return configuration.sends_token
-
-
-def _oauth2(configuration: Configuration) -> bool:
-    return configuration.uses_oauth2
 
 
 def _consent(configuration: Configuration) -> bool:
@@ -66,7 +60,7 @@ class Scenario(NamedTuple):
     allowed: Allowed = Allowed.ONE
     endpoint: str = "/oauth/token"  # where tokens are got
     token_requests: int = 1  # at the most
-    concerns: Callable[[Configuration], bool] = _everybody
+    concerns: Concerns = lambda _: True
     between: str = ""  # what the authorization server does between the calls
     pause: float = 0.0  # seconds between the calls
     method: str = "GET"
@@ -76,45 +70,23 @@ class Scenario(NamedTuple):
     works: bool = False  # whether there is nothing that could excuse a failure
 
 
-_redirect = partial(
-    Scenario,
-    good=("redirect_blocked",),
-    allowed=Allowed.HOPS,
-    meaning="Credentials stay where they belong.",
-    advice="A redirect should have been refused.",
-)
-_endless = partial(
-    Scenario,
-    good=("timeout",),
-    meaning="The time-out is kept.",
-    advice="It should have ended with a time-out.",
-)
-_large = partial(
-    Scenario,
-    good=("response_too_large",),
-    meaning="Refused before it fills the memory.",
-    advice="It should have been refused as too large.",
-)
-_broken = partial(
-    Scenario,
-    good=("connection",),
-    meaning="Reported as a broken connection.",
-    advice="A broken connection should have been reported.",
-)
-_no_token = partial(
-    Scenario,
-    good=("token_endpoint",),
-    calls=3,
-    token_requests=3,
-    allowed=Allowed.NONE,
-    concerns=_oauth2,
-    meaning="Nothing is sent without a token, and the Token URL is left alone for a while.",
-    advice="A failing Token URL should have been named as the cause.",
-)
-_got_token = partial(Scenario, concerns=_oauth2, advice="A valid token should have been got.")
-
 # Not formatted, because it is a table. Endless scenes last longer than any time-out of a drill.
 # fmt: off
+_redirect = partial(Scenario, good=("redirect_blocked",), allowed=Allowed.HOPS,
+    meaning="Credentials stay where they belong.", advice="A redirect should have been refused.")
+_endless = partial(Scenario, good=("timeout",),
+    meaning="The time-out is kept.", advice="It should have ended with a time-out.")
+_large = partial(Scenario, good=("response_too_large",),
+    meaning="Refused before it fills the memory.",
+    advice="It should have been refused as too large.")
+_broken = partial(Scenario, good=("connection",),
+    meaning="Reported as a broken connection.",
+    advice="A broken connection should have been reported.")
+_no_token = partial(Scenario, good=("token_endpoint",), calls=3, token_requests=3,
+    allowed=Allowed.NONE, concerns=_oauth2,
+    meaning="Nothing is sent without a token, and the Token URL is left alone for a while.",
+    advice="A failing Token URL should have been named as the cause.")
+_got_token = partial(Scenario, concerns=_oauth2, advice="A valid token should have been got.")
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario("works", "All is well, three times.", calls=3, works=True,
         meaning="Works.", advice="Fails although all is well."),

@@ -45,16 +45,9 @@ class OneHopFlow:
             await run_sync(flow.close)
 
     def _lend(self, request: Any, rejected: Loan | None = None) -> Loan:  # noqa: ANN401 - the same
-        names = list(request.headers)
-        url = str(request.url)
-        return self._gateway.lend(
-            self._configuration,
-            request.method,
-            url,
-            names,
-            body=_body_of(request),
-            rejected=rejected,
-        )
+        name, method, url = self._configuration, request.method, str(request.url)
+        headers, body = list(request.headers), _body_of(request)
+        return self._gateway.lend(name, method, url, headers, body=body, rejected=rejected)
 
     def _sent(self, request: Any, loan: Loan, earlier: int = 0) -> Generator[Any, Any, bool]:  # noqa: ANN401 - the same
         """Send with lent credentials, and tell whether their token was refused.
@@ -73,10 +66,9 @@ class OneHopFlow:
             request.headers = plain  # whoever sends it again must ask again
             rejected = self._gateway.settle(loan, status, headers)
         if response.history[earlier:]:
-            raise RedirectBlocked(
-                "the client followed a redirect, which lost the credentials on purpose",
-                hint="Send with follow_redirects=False; gateway.send follows what is safe.",
-            )
+            message = "the client followed a redirect, which lost the credentials on purpose"
+            hint = "Send with follow_redirects=False; gateway.send follows what is safe."
+            raise RedirectBlocked(message, hint=hint)
         return rejected
 
 
@@ -90,9 +82,8 @@ def _one_hop(request: Any, credentials: tuple[Header, ...]) -> Any:  # noqa: ANN
         @property
         def raw(self) -> list[tuple[bytes, bytes]]:
             if parse_url(str(request.url)).origin != lent_for:
-                raise EgressDenied(
-                    "the request was turned to another origin after it got credentials"
-                )
+                message = "the request was turned to another origin after it got credentials"
+                raise EgressDenied(message)
             kept = [(name, value) for name, value in super().raw if name.lower() not in replaced]
             return kept + [(h.name.encode(), _wire(h.value)) for h in credentials]
 

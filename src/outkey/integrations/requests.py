@@ -28,14 +28,9 @@ class OutkeyAuth(AuthBase):
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         """Add the credentials to one prepared request."""
-        loan = self._gateway.lend(
-            self._configuration,
-            request.method or "GET",
-            request.url or "",
-            list(request.headers),
-            body=_body_of(request),
-            rejected=self._rejected,
-        )
+        names, body, rejected = list(request.headers), _body_of(request), self._rejected
+        asked = self._configuration, request.method or "GET", request.url or ""
+        loan = self._gateway.lend(*asked, names, body=body, rejected=rejected)
         for name, value, _ in loan.headers:
             request.headers[name] = _Masked(value.reveal()) if isinstance(value, Secret) else value
 
@@ -53,10 +48,9 @@ class OutkeyAuth(AuthBase):
         # origin, and put a .netrc entry in the place of ours at the same one.
         if response.is_redirect:
             response.close()
-            raise RedirectBlocked(
-                "the server redirected, and requests would not keep the credentials safe",
-                hint="Use gateway.send, which follows what is safe, or correct the address.",
-            )
+            message = "the server redirected, and requests would not keep the credentials safe"
+            hint = "Use gateway.send, which follows what is safe, or correct the address."
+            raise RedirectBlocked(message, hint=hint)
         return response
 
 

@@ -150,15 +150,7 @@ def _expire(stage: Stage) -> None:
 
 
 AUTHORIZATION: dict[str, Callable[[Stage], None]] = {
-    "oauth/token": _token,
-    "oauth/odd": _odd,
-    "oauth/authorize": authorize,
-    "oauth/device": device,
-    "oauth/revoke": _revoke,
-    "oauth/introspect": _introspect,
-    "oauth/api": _api,
-    "oauth/journal": _journal,
-    "oauth/seed": _seed,
-    "oauth/expire": _expire,
-    WELL_KNOWN: _metadata,
-}
+    "oauth/token": _token, "oauth/odd": _odd, "oauth/authorize": authorize, "oauth/device": device,
+    "oauth/revoke": _revoke, "oauth/introspect": _introspect, "oauth/api": _api,
+    "oauth/journal": _journal, "oauth/seed": _seed, "oauth/expire": _expire, WELL_KNOWN: _metadata,
+}  # fmt: skip

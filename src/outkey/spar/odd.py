@@ -56,10 +56,6 @@ def _literal(stage: Stage, _: Usual) -> None:
     stage.answer(int(stage.number("status", 200)), stage.query.get("body", "").encode(), kind=kind)
 
 
-def _form(stage: Stage, usual: Usual) -> None:
-    stage.answer(200, urlencode(usual()).encode(), kind=FORM)
-
-
 def _encoded(encoding: str) -> Callable[[Stage, Usual], None]:
     return lambda stage, usual: stage.answer(200, json.dumps(usual()).encode(encoding))
 
@@ -67,10 +63,6 @@ def _encoded(encoding: str) -> Callable[[Stage, Usual], None]:
 def _long_token(stage: Stage, usual: Usual) -> None:
     length = int(stage.number("length", _LONG))
     stage.answer(200, usual() | {"access_token": "x" * length})
-
-
-def _large(stage: Stage, usual: Usual) -> None:
-    stage.answer(200, usual() | {"padding": "x" * _LARGE})
 
 
 def _echo(stage: Stage, _: Usual) -> None:
@@ -98,11 +90,11 @@ def _reset_body(stage: Stage, usual: Usual) -> None:
 
 PLAYED: dict[str, Callable[[Stage, Usual], None]] = {
     "literal": _literal,
-    "form": _form,
+    "form": lambda stage, usual: stage.answer(200, urlencode(usual()).encode(), kind=FORM),
     "bom": _encoded("utf-8-sig"),
     "utf-16": _encoded("utf-16"),
     "long-token": _long_token,
-    "large": _large,
+    "large": lambda stage, usual: stage.answer(200, usual() | {"padding": "x" * _LARGE}),
     "echo": _echo,
     "redirect-elsewhere": lambda stage, _: _redirect(stage, stage.neighbours.elsewhere),
     "redirect-same": lambda stage, _: _redirect(stage, ""),

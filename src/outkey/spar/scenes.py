@@ -244,27 +244,9 @@ def _hints(stage: Stage) -> None:
 
 
 SCENES: dict[str, Callable[[Stage], None]] = {
-    "": _welcome,
-    "basic": _basic,
-    "bearer": _bearer,
-    "key": _key,
-    "signed": _signed,
-    "echo": _echo,
-    "status": _status,
-    "forbidden": _forbidden,
-    "header-format": _header_format,
-    "limited": _limited,
-    "journal": _journal,
-    "redirect": _redirect,
-    "slow": _slow,
-    "reset": _reset,
-    "truncated": _truncated,
-    "huge": _huge,
-    "bomb": _bomb,
-    "headers": _headers,
-    "impatient": _impatient,
-    "hints": _hints,
-    "records": records,
-    "drill": drill,
-    **AUTHORIZATION,
-}
+    "": _welcome, "basic": _basic, "bearer": _bearer, "key": _key, "signed": _signed, "echo": _echo,
+    "status": _status, "forbidden": _forbidden, "header-format": _header_format,
+    "limited": _limited, "journal": _journal, "redirect": _redirect, "slow": _slow, "reset": _reset,
+    "truncated": _truncated, "huge": _huge, "bomb": _bomb, "headers": _headers,
+    "impatient": _impatient, "hints": _hints, "records": records, "drill": drill, **AUTHORIZATION,
+}  # fmt: skip

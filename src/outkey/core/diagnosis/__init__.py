@@ -23,20 +23,9 @@ from outkey.core.errors import Cause, OutkeyError
 from outkey.core.message import Response, http_date
 
 __all__ = [
-    "FIXES",
-    "REASONS",
-    "REMEDIES",
-    "Diagnosis",
-    "Fix",
-    "Reason",
-    "Suspicion",
-    "diagnose",
-    "diagnose_error",
-    "diagnose_success",
-    "retry_after",
-    "shortened",
-    "words_of",
-]
+    "FIXES", "REASONS", "REMEDIES", "Diagnosis", "Fix", "Reason", "Suspicion", "diagnose",
+    "diagnose_error", "diagnose_success", "retry_after", "shortened", "words_of",
+]  # fmt: skip
 
 _RENEWED = "Check Scope, Audience and Resource: outkey got a new token, and it is refused too."
 _OF_TOKENS = frozenset({"wrong-credentials", "token-expired", "expired-as-403"})
@@ -61,9 +50,9 @@ def diagnose(
         return None
     evidence = Evidence(response, configuration, now, secret)
     evidence.anonymous = anonymous
-    clues = [clue for rule in answers.RULES for clue in rule(evidence)]
-    if secret is not None:
-        clues += [clue for rule in entered.RULES for clue in rule(evidence)]
+    rules = answers.RULES if secret is None else (*answers.RULES, *entered.RULES)
+    asked = [rule for rule, statuses in rules if response.status in statuses]
+    clues = [clue for rule in asked for clue in rule(evidence)]
     if any(clue.weight >= _BETTER for clue in clues):
         clues = [clue for clue in clues if clue.reason != _WRONG or clue.weight >= _BETTER]
     found = _diagnosis(clues, configuration, response.status)
@@ -83,12 +72,10 @@ def _naming_fields(found: Diagnosis, configuration: Configuration) -> Diagnosis:
     return replace(found, remedy=suspicions[0].remedy, suspicions=suspicions)
 
 
-def diagnose_success(
-    response: Response, configuration: Configuration, *, now: float
-) -> Diagnosis | None:
+def diagnose_success(response: Response, made: Configuration, *, now: float) -> Diagnosis | None:
     """Say what is wrong with an answer that says success; None where nothing is."""
-    clues = list(clues_in_success(Evidence(response, configuration, now)))
-    return _diagnosis(clues, configuration, response.status) if clues else None
+    clues = list(clues_in_success(Evidence(response, made, now)))
+    return _diagnosis(clues, made, response.status) if clues else None
 
 
 def diagnose_error(

@@ -1,7 +1,7 @@
 """The rules that read an answer: each looks at one thing and yields the clues it finds."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from datetime import UTC, datetime
 
 from outkey.core.choices import AuthenticationType, Environment
@@ -13,33 +13,20 @@ _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
 _KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})
 # RFC 6750 §3.1: invalid_token is expired, revoked, malformed or invalid; the description may tell.
 _DESCRIBED = (
-    ("expired", "token-expired"),
-    ("revoked", "token-revoked"),
-    ("audience", "token-other-audience"),
-    ("issuer", "token-other-issuer"),
-    ("not yet", "token-not-yet-valid"),
-    ("malformed", "wrong-credentials"),
-    ("signature", "wrong-credentials"),
-    ("unknown", "wrong-credentials"),
+    ("expired", "token-expired"), ("revoked", "token-revoked"),
+    ("audience", "token-other-audience"), ("issuer", "token-other-issuer"),
+    ("not yet", "token-not-yet-valid"), ("malformed", "wrong-credentials"),
+    ("signature", "wrong-credentials"), ("unknown", "wrong-credentials"),
     ("not found", "wrong-credentials"),
-)
+)  # fmt: skip
 _BY_STATUS = {
-    401: "wrong-credentials",
-    402: "account-locked",
-    403: "forbidden",
-    404: "not-found",
-    405: "wrong-path",
-    407: "proxy-credentials",
-    408: "time-out",
-    410: "not-found",
-    429: "rate-limited",
-    431: "header-too-large",
+    401: "wrong-credentials", 402: "account-locked", 403: "forbidden", 404: "not-found",
+    405: "wrong-path", 407: "proxy-credentials", 408: "time-out", 410: "not-found",
+    429: "rate-limited", 431: "header-too-large",
     # What nginx calls them where its own pages are replaced.
-    494: "header-too-large",
-    495: "client-certificate-refused",
-    496: "client-certificate-missing",
+    494: "header-too-large", 495: "client-certificate-refused", 496: "client-certificate-missing",
     497: "plain-http-to-tls-port",
-}
+}  # fmt: skip
 # Words of time that a signature was refused for; the first ones mean nothing else. (A field
 # "timestamp" stands in every error of Spring.)
 _TOO_LATE = (
@@ -57,23 +44,12 @@ _HIDING = ("github.com", "gitlab.com", "bitbucket.org", "atlassian.net")
 _KEY_HEADERS = {
     name.lower().encode(): name
     for name in (
-        "X-API-Key",
-        "X-Api-Token",
-        "X-Auth-Token",
-        "X-Auth-Key",
-        "X-Access-Token",
-        "X-Shopify-Access-Token",
-        "X-Amz-Access-Token",
-        "X-Goog-Api-Key",
-        "X-Redmine-API-Key",
-        "X-Figma-Token",
-        "X-Vault-Token",
-        "X-N8N-API-KEY",
-        "DD-API-KEY",
-        "Ocp-Apim-Subscription-Key",
-        "Private-Token",
+        "X-API-Key", "X-Api-Token", "X-Auth-Token", "X-Auth-Key", "X-Access-Token",
+        "X-Shopify-Access-Token", "X-Amz-Access-Token", "X-Goog-Api-Key", "X-Redmine-API-Key",
+        "X-Figma-Token", "X-Vault-Token", "X-N8N-API-KEY", "DD-API-KEY",
+        "Ocp-Apim-Subscription-Key", "Private-Token",
     )
-}
+}  # fmt: skip
 _FIREWALL_HEADERS = {
     "cf-mitigated": "Cloudflare",
     "x-amzn-waf-action": "AWS WAF",
@@ -90,13 +66,10 @@ _USERS = (
     ("zendesk.com", re.compile(r"[^/]+@[^/]+/token"), "the e-mail address followed by /token"),
     ("atlassian.net", re.compile(r".+@.+"), "the e-mail address of the account"),
     ("twilio.com", re.compile(r"(?:AC|SK)[0-9a-f]{32}"), "an SID that begins with AC or SK"),
-    (
-        "stripe.com",
-        re.compile(r"[rs]k_.+"),
-        "the key; better choose Bearer Token and enter it as Token",
-    ),
+    ("stripe.com", re.compile(r"[rs]k_.+"),
+        "the key; better choose Bearer Token and enter it as Token"),
     ("freshdesk.com", re.compile(r"[^@]+"), "the API key, with X as Password"),
-)
+)  # fmt: skip
 
 
 def usual(status: int) -> str:
@@ -150,7 +123,7 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
     ours = configuration.authentication_type
     # Jira names OAuth whatever it takes; a row or script may hold any scheme; and with DPoP the
     # token's own type decides.
-    if evidence.status != 401 or not offered - {"oauth", "dpop"} or ours in offered:
+    if not offered - {"oauth", "dpop"} or ours in offered:
         return
     if configuration.is_scripted or not configuration.sends_credentials:
         return
@@ -167,9 +140,8 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
     remedy = REASONS["wrong-scheme"].remedy.replace("another scheme", wanted)
     said = f"WWW-Authenticate asks for {wanted}; this configuration sends {sent}."
     # Never none of them, whatever a server says that it takes.
-    known = [
-        kind for kind in (AuthenticationType.BASIC, AuthenticationType.BEARER) if kind in offered
-    ]
+    ours_too = (AuthenticationType.BASIC, AuthenticationType.BEARER)
+    known = [kind for kind in ours_too if kind in offered]
     fix = known and fix_of(
         "wrong-scheme", ("authentication_type", str(known[-1])), word=known[-1].label
     )
@@ -184,7 +156,7 @@ def _named(schemes: set[str]) -> str:
 def by_expiry(evidence: Evidence) -> Iterator[Clue]:
     """Look at what the configuration knows about expiry."""
     status, configuration = evidence.status, evidence.configuration
-    if status not in {401, 403} or not configuration.sends_token:
+    if not configuration.sends_token:
         return
     reason = "token-expired" if status == 401 else "expired-as-403"
     last_day = configuration.expires_on
@@ -207,7 +179,7 @@ def by_clock(evidence: Evidence) -> Iterator[Clue]:
     configuration = evidence.configuration
     timed = any(word in evidence.said for word in _TIMED)
     signed = configuration.is_scripted or (configuration.uses_oauth2 and configuration.oauth2.dpop)
-    if evidence.status not in {400, 401, 403} or not (timed or signed):
+    if not (timed or signed):
         return
     skew = round(evidence.skew)
     if abs(skew) > SKEW_SECONDS:
@@ -225,16 +197,11 @@ def by_clock(evidence: Evidence) -> Iterator[Clue]:
 
 def by_limits(evidence: Evidence) -> Iterator[Clue]:
     """Look for limits, also those that come as a 403 (GitHub)."""
-    if evidence.status not in {403, 429}:
-        return
     pause = evidence.headers.get("retry-after", "")
     if pause.isascii() and pause.isdigit():
-        said = f"Retry-After asks for a pause of {pause[:10]} seconds."
-        yield Clue(72, "rate-limited", said)
-    left = evidence.headers.get(
-        "x-ratelimit-remaining", evidence.headers.get("ratelimit-remaining")
-    )
-    if left == "0":
+        yield Clue(72, "rate-limited", f"Retry-After asks for a pause of {pause[:10]} seconds.")
+    names = ("x-ratelimit-remaining", "ratelimit-remaining")
+    if next((evidence.headers[name] for name in names if name in evidence.headers), "") == "0":
         yield Clue(78, "rate-limited", "The answer's headers say that no requests are left.")
 
 
@@ -242,7 +209,7 @@ def by_scopes(evidence: Evidence) -> Iterator[Clue]:
     """Compare the scopes that GitHub's headers name: one of the accepted is enough."""
     accepted = _words(evidence.headers.get("x-accepted-oauth-scopes", ""))
     granted = _words(evidence.headers.get("x-oauth-scopes", ""))
-    if evidence.status in {403, 404} and accepted and not accepted & granted:
+    if accepted and not accepted & granted:
         said = "X-Accepted-OAuth-Scopes names no scope that the token has."
         yield Clue(76, "missing-scope", said)
 
@@ -275,8 +242,6 @@ def asks_for_password(evidence: Evidence) -> bool:
 def by_place(evidence: Evidence) -> Iterator[Clue]:
     """Say what else a 404 may be; the path is known in tests only."""
     configuration = evidence.configuration
-    if evidence.status != 404:
-        return
     tested = evidence.secret is not None
     base, path = configuration.base.target, configuration.verification.test_path
     if tested and base and f"{path}/".startswith(f"{base}/"):
@@ -309,7 +274,7 @@ def _hidden(evidence: Evidence, *, alone: bool) -> Clue:
 def by_environment(evidence: Evidence) -> Iterator[Clue]:
     """Compare the host with the Environment."""
     configuration = evidence.configuration
-    if evidence.status not in {401, 403} or configuration.environment is not Environment.PRODUCTION:
+    if configuration.environment is not Environment.PRODUCTION:
         return
     for label in _LABELS.split(configuration.base.origin.host):
         if label in _TRIAL:
@@ -319,8 +284,6 @@ def by_environment(evidence: Evidence) -> Iterator[Clue]:
 
 def by_row_names(evidence: Evidence) -> Iterator[Clue]:
     """Look for names of rows that do not arrive."""
-    if evidence.status not in {400, 401, 403}:
-        return
     for place, key in evidence.secret_rows:
         if "_" in key:
             better = key.replace("_", "-")
@@ -333,8 +296,7 @@ def by_row_names(evidence: Evidence) -> Iterator[Clue]:
 
 def by_named_headers(evidence: Evidence) -> Iterator[Clue]:
     """Look for a header that the answer names and that is not sent."""
-    mentioned = b"-key" in evidence.lower or b"-token" in evidence.lower
-    if evidence.status not in {400, 401, 403} or not mentioned:
+    if b"-key" not in evidence.lower and b"-token" not in evidence.lower:
         return
     rows = evidence.secret_rows
     ours = {key.lower() for _, key in rows}
@@ -352,8 +314,7 @@ def by_named_headers(evidence: Evidence) -> Iterator[Clue]:
 def by_user(evidence: Evidence) -> Iterator[Clue]:
     """Compare the user name with the form that its provider wants."""
     configuration = evidence.configuration
-    basic = configuration.authentication_type is AuthenticationType.BASIC
-    if not basic or evidence.status != 401:
+    if configuration.authentication_type is not AuthenticationType.BASIC:
         return
     host, username = configuration.base.origin.host, configuration.username
     for domain, shape, wanted in _USERS:
@@ -366,19 +327,12 @@ def by_user(evidence: Evidence) -> Iterator[Clue]:
             yield Clue(66, "basic-user-shape", said, remedy, fix)
 
 
-RULES: tuple[Callable[[Evidence], Iterator[Clue]], ...] = (
-    by_status,
-    by_challenge,
-    by_scheme,
-    by_expiry,
-    by_clock,
-    by_limits,
-    by_scopes,
-    by_guard,
-    by_place,
-    by_environment,
-    by_row_names,
-    by_named_headers,
-    by_user,
-    spoken,
-)
+_ALL = range(400, 1000)
+# For which statuses each is asked.
+RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] = (
+    (by_status, _ALL), (by_challenge, _ALL), (by_scheme, {401}), (by_expiry, {401, 403}),
+    (by_clock, {400, 401, 403}), (by_limits, {403, 429}), (by_scopes, {403, 404}),
+    (by_guard, _ALL), (by_place, {404}), (by_environment, {401, 403}),
+    (by_row_names, {400, 401, 403}), (by_named_headers, {400, 401, 403}), (by_user, {401}),
+    (spoken, _ALL),
+)  # fmt: skip

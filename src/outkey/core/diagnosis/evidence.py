@@ -132,9 +132,8 @@ class Evidence:
         self.challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
         self.offered = {challenge.scheme for challenge in self.challenges}
         self.errors = {challenge.parameters.get("error", "") for challenge in self.challenges}
-        self.described = " ".join(
-            challenge.parameters.get("error_description", "") for challenge in self.challenges
-        ).lower()
+        described = (c.parameters.get("error_description", "") for c in self.challenges)
+        self.described = " ".join(described).lower()
         self.lower = self.body[:_SEARCHED].lower()
         self.said = compact(self.body[:_SEARCHED]) + b"\n" + compact(self.described)
 

@@ -2,36 +2,22 @@
 
 from collections.abc import Iterator
 
+from outkey.core import errors
 from outkey.core.choices import ClientAuth, Network
 from outkey.core.config import Configuration
 from outkey.core.diagnosis.evidence import SKEW_SECONDS, Clue, Fix, fix_of, https_fix
 from outkey.core.diagnosis.reasons import REASONS
-from outkey.core.errors import (
-    AnswerBroken,
-    ConnectionFailed,
-    DnsFailed,
-    EgressDenied,
-    HeaderFormatError,
-    OutkeyError,
-    RateLimited,
-    ReauthorizationNeeded,
-    RedirectBlocked,
-    TimedOut,
-    TlsBelowFloor,
-    TlsFailed,
-    TokenEndpointFailed,
-)
 
-_BY_KIND: tuple[tuple[type[OutkeyError], str], ...] = (
-    (TlsBelowFloor, "tls-too-old"),
-    (TlsFailed, "tls-failed"),
-    (TimedOut, "time-out"),
-    (DnsFailed, "dns-failed"),
-    (ConnectionFailed, "connection-refused"),
-    (RedirectBlocked, "redirected-elsewhere"),
-    (EgressDenied, "egress-denied"),
-    (RateLimited, "rate-limited"),
-    (ReauthorizationNeeded, "refresh-token-dead"),
+_BY_KIND: tuple[tuple[type[errors.OutkeyError], str], ...] = (
+    (errors.TlsBelowFloor, "tls-too-old"),
+    (errors.TlsFailed, "tls-failed"),
+    (errors.TimedOut, "time-out"),
+    (errors.DnsFailed, "dns-failed"),
+    (errors.ConnectionFailed, "connection-refused"),
+    (errors.RedirectBlocked, "redirected-elsewhere"),
+    (errors.EgressDenied, "egress-denied"),
+    (errors.RateLimited, "rate-limited"),
+    (errors.ReauthorizationNeeded, "refresh-token-dead"),
 )
 # The reasons of `oauth2/answers.py`, most of them words of RFC 6749; the likeliest comes first.
 _AT_TOKEN_URL = {
@@ -42,21 +28,15 @@ _AT_TOKEN_URL = {
     "unsupported_grant_type": ("grant-not-allowed", "token-url-wrong"),
     "invalid_request": ("client-authentication-style",),
     "invalid_target": ("token-other-audience",),
-    "invalid_dpop_proof": ("dpop-required",),
-    "use_dpop_nonce": ("dpop-required",),
-    "token_type": ("dpop-required",),
-    "not_a_token_endpoint": ("token-url-wrong",),
-    "not_found": ("token-url-wrong",),
-    "no_token": ("token-url-wrong",),
-    "too_large": ("token-url-wrong",),
-    "rate_limited": ("rate-limited",),
-    "slow_down": ("rate-limited",),
+    **dict.fromkeys(("invalid_dpop_proof", "use_dpop_nonce", "token_type"), ("dpop-required",)),
+    **dict.fromkeys(("not_a_token_endpoint", "not_found"), ("token-url-wrong",)),
+    **dict.fromkeys(("no_token", "too_large"), ("token-url-wrong",)),
+    **dict.fromkeys(("rate_limited", "slow_down"), ("rate-limited",)),
+    **dict.fromkeys(("server_error", "temporarily_unavailable"), ("server-error",)),
     "timeout": ("time-out",),
     "connection": ("connection-refused",),
     "dns": ("dns-failed",),
     "tls": ("tls-failed",),
-    "server_error": ("server-error",),
-    "temporarily_unavailable": ("server-error",),
 }
 _PLAIN = "plain-http-to-tls-port"
 _OTHER_STYLE = {
@@ -77,33 +57,33 @@ _HEADER_FAULTS = (
 
 
 def clues_of(
-    error: OutkeyError, configuration: Configuration, now: float, *, met: bool
+    error: errors.OutkeyError, made: Configuration, now: float, *, met: bool
 ) -> Iterator[Clue]:
     """Yield what an error is a sign of; one that speaks for itself gives none."""
-    if isinstance(error, TokenEndpointFailed):
-        yield from _at_token_url(error, configuration, now)
-    elif isinstance(error, HeaderFormatError):
+    if isinstance(error, errors.TokenEndpointFailed):
+        yield from _at_token_url(error, made, now)
+    elif isinstance(error, errors.HeaderFormatError):
         yield from _header(error)
-    elif isinstance(error, RedirectBlocked) and error.field == "oauth2.token_url":
+    elif isinstance(error, errors.RedirectBlocked) and error.field == "oauth2.token_url":
         yield _clue(90, "token-url-wrong", error)
-    elif met and configuration.base.origin.scheme == "http":
-        yield from _after_plain_http(error, configuration)
-        yield from _on_the_way(error, configuration)
+    elif met and made.base.origin.scheme == "http":
+        yield from _after_plain_http(error, made)
+        yield from _on_the_way(error, made)
     else:
-        yield from _on_the_way(error, configuration)
+        yield from _on_the_way(error, made)
 
 
-def _clue(weight: int, reason: str, error: OutkeyError, fix: Fix | None = None) -> Clue:
+def _clue(weight: int, reason: str, error: errors.OutkeyError, fix: Fix | None = None) -> Clue:
     """Make a clue of an error, whose message and hint are words of ours."""
     said = f"{error.message[:1].upper()}{error.message[1:]}."
     return Clue(weight, reason, said, error.hint or REASONS[reason].remedy, fix)
 
 
-def _on_the_way(error: OutkeyError, configuration: Configuration) -> Iterator[Clue]:
+def _on_the_way(error: errors.OutkeyError, configuration: Configuration) -> Iterator[Clue]:
     kinds = (reason for kind, reason in _BY_KIND if isinstance(error, kind))
     reason = error.reason or next(kinds, "")
     plain = configuration.base.origin.scheme == "http"
-    if isinstance(error, EgressDenied) and plain and configuration.network is Network.PUBLIC:
+    if isinstance(error, errors.EgressDenied) and plain and configuration.network is Network.PUBLIC:
         reason = "https-required"
     if not reason:
         return
@@ -115,47 +95,45 @@ def _on_the_way(error: OutkeyError, configuration: Configuration) -> Iterator[Cl
     yield said
 
 
-def _after_plain_http(error: OutkeyError, configuration: Configuration) -> Iterator[Clue]:
+def _after_plain_http(error: errors.OutkeyError, configuration: Configuration) -> Iterator[Clue]:
     """Tell a port for https by what it does with plain http: it hangs up, with an alert or not."""
-    if isinstance(error, ConnectionFailed) and not isinstance(error, AnswerBroken):
+    if isinstance(error, errors.ConnectionFailed) and not isinstance(error, errors.AnswerBroken):
         fix = https_fix(_PLAIN, configuration)
         said = "The connection was opened, and ended without HTTP when plain http was sent."
         yield Clue(92, _PLAIN, said, fix=fix)
-    elif isinstance(error, TimedOut):
+    elif isinstance(error, errors.TimedOut):
         said = "The Base URL is plain http, and some ports for https answer that with silence."
         yield Clue(30, _PLAIN, said)
 
 
 def _at_token_url(
-    error: TokenEndpointFailed, configuration: Configuration, now: float
+    error: errors.TokenEndpointFailed, made: Configuration, now: float
 ) -> Iterator[Clue]:
-    style, certificate = configuration.oauth2.client_auth, configuration.tls.client_certificate
+    style, certificate = made.oauth2.client_auth, made.tls.client_certificate
     refused = error.reason in {"invalid_client", "invalid_dpop_proof", "invalid_grant"}
     skew = round((error.their_time or now) - now)
-    if refused and (style in _SIGNED or configuration.oauth2.dpop):
+    if refused and (style in _SIGNED or made.oauth2.dpop):
         said = f"The provider's clock and ours differ by {abs(skew)} seconds."
         yield Clue(95 if abs(skew) > SKEW_SECONDS else 20, "clock-off", said)
     if error.reason == "invalid_client" and style is ClientAuth.MTLS:
         reason = "client-certificate-refused" if certificate else "client-certificate-missing"
-        yield Clue(
-            92, reason, "The provider does not know the client, and it is to be known by mTLS."
-        )
+        said = "The provider does not know the client, and it is to be known by mTLS."
+        yield Clue(92, reason, said)
     for place, reason in enumerate(_AT_TOKEN_URL.get(error.reason, ("unexpected",))):
         fix = None
         if reason == "client-authentication-style" and style in _OTHER_STYLE:
             other = _OTHER_STYLE[style]
             fix = fix_of(reason, ("oauth2.client_auth", str(other)), word=other.label)
-        if reason == "dpop-required" and not configuration.oauth2.dpop:
+        if reason == "dpop-required" and not made.oauth2.dpop:
             fix = fix_of(reason, ("oauth2.dpop", "true"))
         weight = 90 - 10 * place
         clue = _clue(weight, reason, error, fix)
         yield clue if not place else Clue(weight, reason, clue.evidence, fix=fix)
 
 
-def _header(error: HeaderFormatError) -> Iterator[Clue]:
-    reason = next(
-        (reason for words, reason in _HEADER_FAULTS if words in error.message), "malformed-header"
-    )
+def _header(error: errors.HeaderFormatError) -> Iterator[Clue]:
+    found = (reason for words, reason in _HEADER_FAULTS if words in error.message)
+    reason = next(found, "malformed-header")
     secret = error.field or ""
     mends = reason in {"invisible-characters", "doubled-prefix"}
     tidy = mends and (secret in {"password", "token"} or secret.startswith("header:"))

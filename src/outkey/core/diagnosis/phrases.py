@@ -123,15 +123,10 @@ def _by_stem(status: int) -> tuple[tuple[bytes, tuple[_Phrase, ...]], ...]:
 # An error that is hidden in a 200 may use the words of any status.
 _BY_STATUS = {status: _by_stem(status) for status in {200}.union(*(row[2] for row in _TABLE))}
 _BY_403 = ("token-expired", 403)
-_OF_KEYS = frozenset(
-    {
-        "token-expired",
-        "token-revoked",
-        "token-not-yet-valid",
-        "token-other-audience",
-        "token-other-issuer",
-    }
-)
+_OF_KEYS = frozenset((
+    "token-expired", "token-revoked", "token-not-yet-valid", "token-other-audience",
+    "token-other-issuer",
+))  # fmt: skip
 
 
 def spoken(evidence: Evidence) -> Iterator[Clue]:

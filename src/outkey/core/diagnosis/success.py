@@ -12,12 +12,8 @@ from outkey.core.diagnosis.words import read_json
 _ABOUT_ERRORS = frozenset(
     {"error", "errors", "error_description", "error_uri", "message", "code", "status", "detail"}
 )
-_LOGIN = re.compile(
-    r"(?:^|[/?&=._-])(?:login|log-in|signin|sign-in|sso|saml2?|logon)\b", re.IGNORECASE
-)
-_LOGIN_TITLE = re.compile(
-    rb"<title[^>]{0,100}>[^<]{0,60}(?:log ?in|sign ?in|anmeld)", re.IGNORECASE
-)
+_LOGIN = re.compile(r"(?i)(?:^|[/?&=._-])(?:login|log-in|signin|sign-in|sso|saml2?|logon)\b")
+_LOGIN_TITLE = re.compile(rb"(?i)<title[^>]{0,100}>[^<]{0,60}(?:log ?in|sign ?in|anmeld)")
 _WHO = ("whoami", "/me", "/self", "/user")
 
 

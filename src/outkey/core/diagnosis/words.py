@@ -12,23 +12,10 @@ _LONGEST = 200
 _DEEPEST = 5
 # From the most telling to the least.
 _KEYS = (
-    "error_description",
-    "message",
-    "errormessage",
-    "error_message",
-    "detail",
-    "faultstring",
-    "description",
-    "reason",
-    "msg",
-    "title",
-    "error",
-    "errors",
-    "errormessages",
-    "fault",
-    "response",
-    "code",
-)
+    "error_description", "message", "errormessage", "error_message", "detail", "faultstring",
+    "description", "reason", "msg", "title", "error", "errors", "errormessages", "fault",
+    "response", "code",
+)  # fmt: skip
 # A page's title, a SOAP fault, an AWS message; bounded, so that nobody can make it slow.
 _TAGS = re.compile(r"<(?:title|message|faultstring)(?:\s[^>]{0,200})?>([^<]{1,400})", re.IGNORECASE)
 

@@ -28,52 +28,31 @@ _MAX_FIELDS = 200
 
 # Why there is no token, and what to do; the first words are those of RFC 6749 §5.2 and §4.1.2.1,
 # RFC 8628 §3.5, RFC 8707 §2 and RFC 9449 §5.
+# fmt: off
 _THEIRS: dict[str, tuple[str, str]] = {
-    "invalid_client": (
-        "the provider does not know the client, or not with this secret",
-        "Check Client ID, Client Secret and Client Authentication.",
-    ),
-    "invalid_grant": (
-        "the provider does not accept the refresh token, code or assertion",
-        "Authorize again, or enter a new refresh token.",
-    ),
-    "invalid_scope": (
-        "the provider does not grant the Scope that is asked for",
-        "Check Scope, and what the application may ask for at the provider.",
-    ),
-    "unauthorized_client": (
-        "the provider does not allow this Grant to the application",
-        "Allow it in the application's settings at the provider, or choose another Grant.",
-    ),
-    "unsupported_grant_type": (
-        "the provider does not know this Grant",
-        "Choose another Grant, and check the Token URL.",
-    ),
-    "invalid_request": (
-        "the provider does not understand the token request",
-        "Check Client Authentication, Body format, Audience, Resource and the Extra parameters.",
-    ),
-    "invalid_target": (
-        "the provider does not know the Resource or Audience",
-        "Check Resource and Audience.",
-    ),
-    "invalid_dpop_proof": (
-        "the provider does not accept the DPoP proof",
-        "Check this machine's clock, and whether the provider supports DPoP.",
-    ),
-    "use_dpop_nonce": (
-        "the provider keeps asking for another DPoP nonce",
-        "Try again; if it stays so, ask the provider.",
-    ),
-    "unsupported_token_type": (
-        "the provider does not revoke tokens of this kind",
-        "Forget the token, and end it at the provider.",
-    ),
+    "invalid_client": ("the provider does not know the client, or not with this secret",
+        "Check Client ID, Client Secret and Client Authentication."),
+    "invalid_grant": ("the provider does not accept the refresh token, code or assertion",
+        "Authorize again, or enter a new refresh token."),
+    "invalid_scope": ("the provider does not grant the Scope that is asked for",
+        "Check Scope, and what the application may ask for at the provider."),
+    "unauthorized_client": ("the provider does not allow this Grant to the application",
+        "Allow it in the application's settings at the provider, or choose another Grant."),
+    "unsupported_grant_type": ("the provider does not know this Grant",
+        "Choose another Grant, and check the Token URL."),
+    "invalid_request": ("the provider does not understand the token request",
+        "Check Client Authentication, Body format, Audience, Resource and the Extra parameters."),
+    "invalid_target": ("the provider does not know the Resource or Audience",
+        "Check Resource and Audience."),
+    "invalid_dpop_proof": ("the provider does not accept the DPoP proof",
+        "Check this machine's clock, and whether the provider supports DPoP."),
+    "use_dpop_nonce": ("the provider keeps asking for another DPoP nonce",
+        "Try again; if it stays so, ask the provider."),
+    "unsupported_token_type": ("the provider does not revoke tokens of this kind",
+        "Forget the token, and end it at the provider."),
     "access_denied": ("the person did not agree", "Ask again, and explain what it is for."),
-    "expired_token": (
-        "the code was not entered in time",
-        "Begin again: outkey token authorize NAME.",
-    ),
+    "expired_token": ("the code was not entered in time",
+        "Begin again: outkey token authorize NAME."),
     "authorization_pending": ("the person has not agreed yet", "Wait."),
     "slow_down": ("the provider wants to be asked less often", "Wait."),
     "temporarily_unavailable": ("the provider is busy", "Try again later."),
@@ -82,44 +61,29 @@ _THEIRS: dict[str, tuple[str, str]] = {
 # The words are ours.
 _OURS: dict[str, tuple[str, str]] = {
     "rate_limited": ("the provider answers too many requests", "Wait; outkey tries again later."),
-    "timeout": (
-        "the Token URL did not answer in time",
-        "Check the provider's status; outkey tries again by itself.",
-    ),
+    "timeout": ("the Token URL did not answer in time",
+        "Check the provider's status; outkey tries again by itself."),
     "connection": ("the Token URL could not be reached", "Check its host and port."),
     "dns": ("the host of the Token URL could not be resolved", "Check it for a typing error."),
-    "tls": (
-        "the TLS handshake with the Token URL failed",
-        "Check its certificate; add a private CA to CA certificates (tls.ca_file).",
-    ),
+    "tls": ("the TLS handshake with the Token URL failed",
+        "Check its certificate; add a private CA to CA certificates (tls.ca_file)."),
     "too_large": ("the answer of the Token URL is too large", "Check the Token URL."),
-    "not_a_token_endpoint": (
-        "the answer does not look like that of a token endpoint",
-        "Check the Token URL; it may be a web page, or the API itself.",
-    ),
+    "not_a_token_endpoint": ("the answer does not look like that of a token endpoint",
+        "Check the Token URL; it may be a web page, or the API itself."),
     "not_found": ("there is nothing at the Token URL", "Check its path."),
-    "refused": (
-        "the provider refused the token request",
-        "Compare the settings with the provider's documentation.",
-    ),
+    "refused": ("the provider refused the token request",
+        "Compare the settings with the provider's documentation."),
     "no_token": ("the answer holds no access token", "Check the Token URL and the Grant."),
-    "bad_token": (
-        "the answer holds an access token that no header can carry",
-        "Ask the provider; a token is visible ASCII without blanks, up to 64 kB.",
-    ),
-    "token_type": (
-        "the answer holds a token of another type than was asked for",
-        "Switch DPoP on or off as the provider has it; other types are not supported.",
-    ),
-    "interrupted": (
-        "the renewal was broken off twice, and nobody knows what the provider did",
-        "Renew it once more, or authorize again.",
-    ),
-    "waiting": (
-        "another process is getting the token and has not finished",
-        "Try again in a moment.",
-    ),
+    "bad_token": ("the answer holds an access token that no header can carry",
+        "Ask the provider; a token is visible ASCII without blanks, up to 64 kB."),
+    "token_type": ("the answer holds a token of another type than was asked for",
+        "Switch DPoP on or off as the provider has it; other types are not supported."),
+    "interrupted": ("the renewal was broken off twice, and nobody knows what the provider did",
+        "Renew it once more, or authorize again."),
+    "waiting": ("another process is getting the token and has not finished",
+        "Try again in a moment."),
 }
+# fmt: on
 FAILURES = _THEIRS | _OURS
 _SAME = {"scope_invalid": "invalid_scope"}  # glewlwyd's own word
 _REDIRECTED = "redirect_blocked"

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple, assert_never
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ Parameters = list[tuple[str, str | Secret]]
 Assertion = Callable[[Mapping[str, object], Secret, bool], Secret]
 _ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 60
+# As RFC 6749 §2.3.1 asks; with a blank as %20, which servers read that refuse a plus.
+_encoded = partial(quote, safe="")
 
 
 class Proof(NamedTuple):
@@ -74,19 +77,12 @@ def prove(
 def _no_private_key(text: str) -> str:
     """Refuse to send what must never leave, whoever changed the way of authentication."""
     if "PRIVATE KEY-----" in text or (text.startswith("{") and '"d"' in text):
-        raise ConfigError(
-            "Client Secret is a private key, which only private key JWT keeps here",
-            field="client_secret",
-            hint="Choose private key JWT, or enter the secret that the provider gave.",
-        )
+        message = "Client Secret is a private key, which only private key JWT keeps here"
+        hint = "Choose private key JWT, or enter the secret that the provider gave."
+        raise ConfigError(message, field="client_secret", hint=hint)
     return text
 
 
 def _basic(client_id: str, secret: Secret, encoded: Callable[[str], str]) -> Secret:
     pair = Secret.joined(encoded(client_id), ":", secret.derive(encoded))
     return pair.derive(lambda text: "Basic " + b64encode(text.encode()).decode("ascii"))
-
-
-def _encoded(text: str) -> str:
-    """Encode as RFC 6749 §2.3.1 asks. A blank as %20, which servers read that refuse a plus."""
-    return quote(text, safe="")

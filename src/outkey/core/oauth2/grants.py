@@ -41,16 +41,14 @@ def refresh(configuration: Configuration, token: Secret) -> Parameters:
     return asked + [pair for pair in _wanted(configuration) if kept or pair[0] != "scope"]
 
 
-def authorization_code(
-    configuration: Configuration, code: Secret, consent: "Consent"
-) -> Parameters:
+def authorization_code(made: Configuration, code: Secret, consent: "Consent") -> Parameters:
     """Ask with the code that a person's consent gave (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
     return [
         ("grant_type", "authorization_code"),
         ("code", code),
         ("redirect_uri", consent.redirect_url),
         ("code_verifier", consent.verifier),
-        *_extra(configuration),
+        *_extra(made),
     ]
 
 
@@ -77,11 +75,7 @@ def about_token(token: Secret, hint: str) -> Parameters:
 
 def _wanted(configuration: Configuration) -> Parameters:
     settings = configuration.oauth2
-    named = {
-        "scope": settings.scope,
-        "audience": settings.audience,
-        "resource": settings.resource,
-    }
+    named = {"scope": settings.scope, "audience": settings.audience, "resource": settings.resource}
     wanted: Parameters = [(name, text) for name, text in named.items() if text]
     return wanted + _extra(configuration)
 
@@ -91,16 +85,12 @@ def _extra(configuration: Configuration) -> Parameters:
     return [(name, text) for name, text in extra if name != "grant_type"]
 
 
-def post(
-    configuration: Configuration,
-    url: str,
-    parameters: Parameters,
-    proof: Proof,
-) -> Request:
+def post(configuration: Configuration, url: str, parameters: Parameters, proof: Proof) -> Request:
     """Build a request to the authorization server; its body is secret."""
     fields = dict((*parameters, *proof.parameters))
     as_json = configuration.oauth2.body_format == "json"
-    body = _json(fields) if as_json else _form(fields)
+    written = (json.dumps, "{", ": ", ", ", "}") if as_json else (quote_plus, "", "=", "&", "")
+    body = _joined(fields, *written)
     kind = "application/json" if as_json else "application/x-www-form-urlencoded"
     location = parse_endpoint(url, "oauth2.token_url")
     framing = {"Content-Length": str(body.wire_length), "Content-Type": kind}
@@ -118,14 +108,6 @@ def _headers(location: Location, more: Mapping[str, str]) -> Iterator[Header]:
     }
     for name, text in (own | dict(more)).items():
         yield Header(name, text, Source.DEFAULT)
-
-
-def _form(fields: Mapping[str, str | Secret]) -> Secret:
-    return _joined(fields, quote_plus, "", "=", "&", "")
-
-
-def _json(fields: Mapping[str, str | Secret]) -> Secret:
-    return _joined(fields, json.dumps, "{", ": ", ", ", "}")
 
 
 def _joined(
@@ -191,9 +173,8 @@ def read_device_code(document: Mapping[str, object]) -> DeviceCode:
     """Read the answer to `device_start`."""
     address = document.get("verification_uri") or document.get("verification_url")
     code, user_code = document.get("device_code"), document.get("user_code")
-    if not all(
-        isinstance(text, str) and text and text.isprintable() for text in (code, user_code, address)
-    ):
+    texts = (code, user_code, address)
+    if not all(isinstance(text, str) and text and text.isprintable() for text in texts):
         raise failure("not_a_token_endpoint")
     try:
         parse_endpoint(str(address), "")
@@ -225,9 +206,8 @@ def read_metadata(document: Mapping[str, object], issuer: str) -> dict[str, str]
     # RFC 8414 §3.3: another issuer's metadata must not be used.
     named = str(document.get("issuer", ""))
     if named.rstrip("/") != issuer.rstrip("/"):
-        raise ConfigError(
-            "the metadata is of another issuer", hint="Write the issuer as the provider does."
-        )
+        hint = "Write the issuer as the provider does."
+        raise ConfigError("the metadata is of another issuer", hint=hint)
     found = {"issuer": named}
     for field, key in _METADATA.items():
         url = document.get(key)

@@ -133,9 +133,8 @@ class TokenState:
         before = [*self.basis.split(":"), *[""] * 4]
         same_consent, same_seed = before[0] == consent, before[3] == seed
         if self.content is not None and same_consent and same_seed and (before[1] == wish or seed):
-            return replace(
-                self, basis=basis, lifetime=0.0, failures=0, retry_at=0.0, error="", dead=False
-            )
+            fresh = replace(self, failures=0, retry_at=0.0, error="", dead=False)
+            return replace(fresh, basis=basis, lifetime=0.0)
         used = self.spent or self.content is not None or bool(self.holder)
         return TokenState(
             self.generation,
@@ -183,13 +182,8 @@ class TokenState:
     def failed(self, reason: str, *, now: float, asked: float = 0.0) -> "TokenState":
         """Note a failure: waits grow, and from the fifth on the circuit is open for a minute."""
         wait = _WAITS[self.failures] if self.failures < len(_WAITS) else CIRCUIT_SECONDS
-        return replace(
-            self.released(),
-            tries=0,
-            failures=self.failures + 1,
-            retry_at=now + max(wait, asked),
-            error=reason,
-        )
+        later, count = now + max(wait, asked), self.failures + 1
+        return replace(self.released(), tries=0, failures=count, retry_at=later, error=reason)
 
     def is_waiting(self, now: float) -> bool:
         """Tell whether the Token URL is left alone after failures."""
@@ -211,11 +205,7 @@ class TokenState:
 
     @classmethod
     def from_facts(
-        cls,
-        facts: Mapping[str, object],
-        generation: int,
-        serial: int,
-        content: TokenContent | None,
+        cls, facts: Mapping[str, object], generation: int, serial: int, content: TokenContent | None
     ) -> Self:
         """Undo `facts`; raises ValueError for what `facts` would not have written."""
         usual = cls().facts()

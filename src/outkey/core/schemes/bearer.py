@@ -15,9 +15,6 @@ class Bearer(NamedTuple):
 
     def flow(self, request: Request) -> Flow:
         """Add `Authorization: Bearer …` and send."""
-        header = Header("Authorization", self.token.derive(_credentials), Source.AUTHENTICATION)
+        value = self.token.derive(lambda t: "Bearer " + check_token(tidy_token(t), field="token"))
+        header = Header("Authorization", value, Source.AUTHENTICATION)
         return (yield from send(request.with_headers((*request.headers, header))))
-
-
-def _credentials(token: str) -> str:
-    return "Bearer " + check_token(tidy_token(token), field="token")

@@ -1,6 +1,7 @@
 """Authentication Type Bearer Token with tokens from OAuth 2.0 (RFC 6750, DPoP: RFC 9449)."""
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any, NamedTuple
 
 from outkey.core.challenge import parse_challenges
@@ -12,6 +13,7 @@ from outkey.core.oauth2.token import AccessToken
 from outkey.core.secret import Secret
 
 _BODY_READ = 16 * 1024
+_checked, _whole = partial(check_token, field="token"), partial(check_value, field="token")
 
 
 class OAuth2(NamedTuple):
@@ -76,11 +78,3 @@ def _errors(response: Response) -> set[str]:
         return set()
     challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
     return {challenge.parameters.get("error", "") for challenge in challenges}
-
-
-def _checked(token: str) -> str:
-    return check_token(token, field="token")
-
-
-def _whole(value: str) -> str:
-    return check_value(value, field="token")

@@ -80,12 +80,8 @@ def _examined(home: Path) -> "tuple[Found, int]":
     from outkey.engine.doctor import Doctor  # noqa: PLC0415
 
     old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
-    premises = Premises(
-        time.time(),
-        Policy(),
-        readable=tuple(_readable(home)),
-        tls_library=ssl.OPENSSL_VERSION if old else "",
-    )
+    library, readable = ssl.OPENSSL_VERSION if old else "", tuple(_readable(home))
+    premises = Premises(time.time(), Policy(), readable=readable, tls_library=library)
     try:
         here = installation()
         premises = replace(

@@ -14,11 +14,11 @@ Name = Annotated[str, typer.Argument(help="the configuration's name")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
 
 
-def installation() -> "Installation":
-    """Open the home that the environment names."""
-    from outkey.hosts.server.home import prepare  # noqa: PLC0415 - Django starts here
+def installation(*, people: bool = False) -> "Installation":
+    """Open the home that the environment names, and the users of its pages if asked to."""
+    from outkey.hosts.server.home import COMMANDS, PAGES, prepare  # noqa: PLC0415 - Django starts
 
-    home = prepare()
+    home = prepare(PAGES if people else COMMANDS)
     from outkey.hosts.django.wiring import install  # noqa: PLC0415 - after it has started
 
     return install(home)

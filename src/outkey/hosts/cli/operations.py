@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -41,9 +42,7 @@ def keys_status(*, as_json: AsJson = False) -> None:
         say_error(error, as_json=False)
         raise typer.Exit(exit_code_of(error)) from None
     uses = here.registry.key_uses()
-    keys = [
-        {"id": k.name, "state": str(k.state), "secrets": uses.get(k.name, 0)} for k in ring.keys
-    ]
+    keys = [{"id": k.name, "state": k.state, "secrets": uses.get(k.name, 0)} for k in ring.keys]
     if as_json:
         say_json({"sealed": False, "keys": keys})
     else:
@@ -106,14 +105,7 @@ def audit_verify(*, as_json: AsJson = False) -> int:
     with progress_bar("verifying", rows.count()) as advance:
         verdict = verify_audit(rows, here.checkpoints, keys, lambda all_: counted(all_, advance))
     if as_json:
-        say_json(
-            {
-                "ok": verdict.ok,
-                "rows": verdict.rows,
-                "first_bad": verdict.first_bad,
-                "unprotected_tail": verdict.unprotected_tail,
-            }
-        )
+        say_json(asdict(verdict))
     else:
         word = "clean" if verdict.ok else f"broken at {verdict.first_bad}"
         tail = f", {verdict.unprotected_tail} after the last checkpoint"
@@ -177,9 +169,8 @@ def audit_prune(
 
 def _row(record: Mapping[str, object]) -> tuple[str, ...]:
     """Return a record for a person: what it was, about what, and how it ended."""
-    request = " ".join(
-        str(record[name]) for name in ("method", "origin") if record.get(name)
-    ) + str(record.get("path", ""))
+    where = (str(record[name]) for name in ("method", "origin") if record.get(name))
+    request = " ".join(where) + str(record.get("path", ""))
     fields = record.get("fields")
     names = ", ".join(map(str, fields)) if isinstance(fields, list) else ""
     actor = f"by {record['actor']}" if record.get("actor") else ""

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
 from outkey.core.checks import Finding, Level
@@ -143,14 +144,7 @@ def _width(cell: "Text") -> int:
 
 def finding_facts(finding: Finding, configuration: str) -> Mapping[str, object]:
     """Return a finding as programs read it."""
-    return {
-        "id": finding.id,
-        "level": str(finding.level),
-        "message": finding.message,
-        "hint": finding.hint,
-        "configuration": configuration,
-        "field": finding.field,
-    }
+    return asdict(finding) | {"configuration": configuration}
 
 
 @contextmanager

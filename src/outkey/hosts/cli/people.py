@@ -1,15 +1,12 @@
 """What somebody may ask for who uses the pages: all that is kept about them, or to be forgotten."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from outkey.core.audit import Tag
-from outkey.hosts.cli.home import AsJson, desk_of
+from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.output import ask_first, say, say_done, say_json
-
-if TYPE_CHECKING:
-    from outkey.hosts.installation import Installation
 
 people_app = typer.Typer(help="What is kept about people.", no_args_is_help=True)
 User = Annotated[str, typer.Argument(help="the name that they log in with")]
@@ -19,7 +16,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
 @people_app.command("export")
 def export(user: User) -> None:
     """Print everything that is kept about a person, as one JSON document."""
-    here = _with_people()
+    here = installation(people=True)
     from outkey.hosts.server import personal  # noqa: PLC0415 - after Django has started
 
     found = personal.person(user)
@@ -30,7 +27,7 @@ def export(user: User) -> None:
 @people_app.command("erase")
 def erase(user: User, *, yes: Yes = False, as_json: AsJson = False) -> None:
     """Delete an account with its sessions and logins, and take its name off secrets."""
-    here = _with_people()
+    here = installation(people=True)
     from outkey.hosts.server import personal  # noqa: PLC0415
 
     found = personal.person(user)
@@ -48,18 +45,8 @@ def erase(user: User, *, yes: Yes = False, as_json: AsJson = False) -> None:
 @people_app.command("prune")
 def prune(*, as_json: AsJson = False) -> None:
     """Forget logins that are older than the retention, and sessions that have ended."""
-    here = _with_people()
+    here = installation(people=True)
     from outkey.hosts.server import personal  # noqa: PLC0415
 
     removed = personal.forget_old(here.policy().retention_days)
     say_done("removed", as_json=as_json, count=removed)
-
-
-def _with_people() -> "Installation":
-    """Open the home with its users, as the pages do."""
-    from outkey.hosts.server.home import PAGES, prepare  # noqa: PLC0415
-
-    home = prepare(PAGES)
-    from outkey.hosts.django.wiring import install  # noqa: PLC0415
-
-    return install(home)

@@ -20,14 +20,9 @@ def run(
     """Run a script once, locked away, for the test request; values are never shown."""
     tried = installation().gateway.try_script(name, at)
     if as_json:
-        say_json(
-            {
-                "ok": tried.ok,
-                "headers": [{"name": name, "length": length} for name, length in tried.headers],
-                "ms": tried.ms,
-                "error": tried.error.facts() if tried.error else None,
-            }
-        )
+        headers = [{"name": name, "length": length} for name, length in tried.headers]
+        error = tried.error.facts() if tried.error else None
+        say_json({"ok": tried.ok, "headers": headers, "ms": tried.ms, "error": error})
     elif tried.error is None:
         say_table(("Header", "Length"), tried.headers)
         say(f"It took {tried.ms:.1f} ms with the start of its process.")

@@ -65,11 +65,9 @@ def drill(
 
 def _chosen(concerned: "list[Scenario]", wanted: list[str]) -> "list[Scenario]":
     if not {*wanted} <= {scenario.id for scenario in concerned}:
-        raise ConfigError(
-            "there is no such scenario for this configuration",
-            hint="outkey spar drill NAME --list names them.",
-            field="scenario",
-        )
+        message = "there is no such scenario for this configuration"
+        hint = "outkey spar drill NAME --list names them."
+        raise ConfigError(message, hint=hint, field="scenario")
     return [scenario for scenario in concerned if not wanted or scenario.id in wanted]
 
 
@@ -85,15 +83,8 @@ def _report(name: str, speed: float, played: "list[Played]", *, as_json: bool) -
     counts = Counter({"ok": 0, "warn": 0, "bad": 0})
     counts.update(str(one.verdict) for one in played)
     if as_json:
-        say_json(
-            {
-                "configuration": name,
-                "ok": not counts["bad"],
-                "speed": speed,
-                "verdicts": counts,
-                "scenarios": [_facts(one) for one in played],
-            }
-        )
+        facts = {"configuration": name, "ok": not counts["bad"], "speed": speed}
+        say_json({**facts, "verdicts": counts, "scenarios": [_facts(one) for one in played]})
         return
     say_table(("", "Scenario", "Requests", "Seconds", "What it means"), map(_row, played))
     say(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -73,9 +73,7 @@ def _facts(report: Report) -> dict[str, object]:
     return {
         "configuration": name,
         "ok": report.ok,
-        "steps": [
-            {"step": s.step, "ok": s.ok, "detail": s.detail, "ms": s.ms} for s in report.steps
-        ],
+        "steps": list(map(asdict, report.steps)),
         "status": report.status,
         "cause": report.cause,
         "remedy": report.remedy,
@@ -126,10 +124,7 @@ def _say(report: Report) -> None:
 
 def _lines(number: int, suspicion: Suspicion, name: str) -> tuple[tuple[str, str], ...]:
     reason = suspicion.reason
-    lines = [
-        ("bold", f"{number}. {reason.title} ({reason.id})"),
-        ("", f"   {suspicion.evidence}"),
-    ]
+    lines = [("bold", f"{number}. {reason.title} ({reason.id})"), ("", f"   {suspicion.evidence}")]
     if number > 1:  # the first one's remedy stands above
         lines.append(("dim", f"   {suspicion.remedy}"))
     if offer := _offer(suspicion, name):

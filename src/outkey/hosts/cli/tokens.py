@@ -54,9 +54,8 @@ def forget(name: Name, *, as_json: AsJson = False) -> None:
     """Forget the token here; the provider is not told."""
     here = installation()
     if sys.stdin.isatty() and here.gateway.token(name).would_lose_consent():
-        typer.confirm(
-            "Its refresh token is lost then, and a person must agree again. Go on?", abort=True
-        )
+        question = "Its refresh token is lost then, and a person must agree again. Go on?"
+        typer.confirm(question, abort=True)
     desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_FORGOTTEN)
     desk.forget()
     _say_status(desk.status(), as_json=as_json)
@@ -67,11 +66,9 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
     """Let a person agree on another device, and wait for that."""
     here = installation()
     if here.registry.get(name).oauth2.grant is Grant.AUTHORIZATION_CODE:
-        raise ConfigError(
-            "this configuration is authorized in the browser",
-            hint="Run outkey serve, open the configuration, and press Connect.",
-            field="oauth2.grant",
-        )
+        message = "this configuration is authorized in the browser"
+        hint = "Run outkey serve, open the configuration, and press Connect."
+        raise ConfigError(message, hint=hint, field="oauth2.grant")
     desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_AUTHORIZED)
     device = desk.device_code()
     # On stderr, so that a program that reads the JSON can show it to a person too.

@@ -1,6 +1,7 @@
 """API Sync in Django's admin: where each page stands and who sees it in the menu."""
 
 from collections.abc import Callable
+from typing import ClassVar
 from uuid import UUID
 
 from django.contrib import admin
@@ -12,23 +13,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from outkey.hosts.django import models
-from outkey.hosts.django.pages import (
-    configurations,
-    fixes,
-    lines,
-    overview,
-    posture,
-    runs,
-    scripts,
-    tokens,
-)
+from outkey.hosts.django.pages import configurations as pages
+from outkey.hosts.django.pages import fixes, lines, overview, posture, runs, scripts, tokens
 
 View = Callable[..., HttpResponseBase]
-
-
-def _shown(place: admin.ModelAdmin) -> Callable[[View], View]:  # type: ignore[type-arg]
-    """Return what puts a view into the admin: for people who are logged in, errors as pages."""
-    return lambda view: place.admin_site.admin_view(configurations.told(view))
 
 
 def _returned(place: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
@@ -36,7 +24,7 @@ def _returned(place: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
 
     The admin's own way to the login would carry the address with the code into its page.
     """
-    view = configurations.told(tokens.callback)
+    view = pages.told(tokens.callback)
 
     def shown(request: HttpRequest, record: UUID) -> HttpResponseBase:
         if not place.admin_site.has_permission(request):
@@ -49,120 +37,100 @@ def _returned(place: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
     return require_GET(never_cache(shown))
 
 
-@admin.register(models.Configuration)
-class ConfigurationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """API Sync Configurations. The admin gives the place; the pages are our own."""
+class _Place(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """A place in the admin whose pages are our own: for people who are logged in."""
+
+    places: ClassVar[tuple[tuple[str, View, str], ...]]  # address, view, name
+    addable = True  # by a button in the menu
 
     def get_urls(self) -> list[URLPattern]:
-        """Put our views in the places that the admin links to."""
-        view, pages = _shown(self), configurations
-        return [
-            path("", view(pages.list_page), name="outkey_configuration_changelist"),
-            path("home/", view(overview.home_page), name="outkey_home"),
-            path("add/", view(pages.edit_page), name="outkey_configuration_add"),
-            path("test/", view(pages.try_panel), name="outkey_configuration_try_new"),
-            path("preview/", view(pages.preview_panel), name="outkey_configuration_preview_new"),
-            path("<uuid:record>/", view(pages.edit_page), name="outkey_configuration_change"),
-            path("<uuid:record>/change/", view(pages.edit_page)),
-            path(
-                "<uuid:record>/delete/", view(pages.delete_page), name="outkey_configuration_delete"
-            ),
-            path("<uuid:record>/test/", view(pages.try_panel), name="outkey_configuration_try"),
-            path(
-                "<uuid:record>/preview/",
-                view(pages.preview_panel),
-                name="outkey_configuration_preview",
-            ),
-            path("<uuid:record>/fix/", view(fixes.fix_panel), name="outkey_configuration_fix"),
-            path(
-                "<uuid:record>/resume/",
-                view(fixes.resume_panel),
-                name="outkey_configuration_resume",
-            ),
-            path("script/", view(scripts.run_panel), name="outkey_script_run_new"),
-            path("<uuid:record>/script/", view(scripts.run_panel), name="outkey_script_run"),
-            *self._token_urls(),
-        ]
+        """Put our views in the places that the admin links to; their errors are pages."""
+        shown = self.admin_site.admin_view
+        return [path(at, shown(pages.told(v)), name=f"outkey_{n}") for at, v, n in self.places]
 
-    def _token_urls(self) -> list[URLPattern]:
-        view, place = _shown(self), "<uuid:record>/token/"
-        return [
-            path("<uuid:record>/callback/", _returned(self), name="outkey_oauth2_callback"),
-            path("discover/", view(tokens.discover), name="outkey_oauth2_discover"),
-            path(f"{place}connect/", view(tokens.connect), name="outkey_token_connect"),
-            path(f"{place}leave/", view(tokens.leave), name="outkey_token_leave"),
-            path(f"{place}renew/", view(tokens.renew), name="outkey_token_renew"),
-            path(f"{place}revoke/", view(tokens.revoke), name="outkey_token_revoke"),
-            path(f"{place}forget/", view(tokens.forget), name="outkey_token_forget"),
-        ]
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Nobody adds by hand what is made by other means."""
+        return self.addable and super().has_add_permission(request)
+
+
+@admin.register(models.Configuration)
+class ConfigurationAdmin(_Place):
+    """API Sync Configurations."""
+
+    places = (
+        ("", pages.list_page, "configuration_changelist"),
+        ("home/", overview.home_page, "home"),
+        ("add/", pages.edit_page, "configuration_add"),
+        ("test/", pages.try_panel, "configuration_try_new"),
+        ("preview/", pages.preview_panel, "configuration_preview_new"),
+        ("script/", scripts.run_panel, "script_run_new"),
+        ("discover/", tokens.discover, "oauth2_discover"),
+        ("<uuid:record>/", pages.edit_page, "configuration_change"),
+        ("<uuid:record>/change/", pages.edit_page, "configuration_edit"),
+        ("<uuid:record>/delete/", pages.delete_page, "configuration_delete"),
+        ("<uuid:record>/test/", pages.try_panel, "configuration_try"),
+        ("<uuid:record>/preview/", pages.preview_panel, "configuration_preview"),
+        ("<uuid:record>/fix/", fixes.fix_panel, "configuration_fix"),
+        ("<uuid:record>/resume/", fixes.resume_panel, "configuration_resume"),
+        ("<uuid:record>/script/", scripts.run_panel, "script_run"),
+        ("<uuid:record>/token/connect/", tokens.connect, "token_connect"),
+        ("<uuid:record>/token/leave/", tokens.leave, "token_leave"),
+        ("<uuid:record>/token/renew/", tokens.renew, "token_renew"),
+        ("<uuid:record>/token/revoke/", tokens.revoke, "token_revoke"),
+        ("<uuid:record>/token/forget/", tokens.forget, "token_forget"),
+    )
+
+    def get_urls(self) -> list[URLPattern]:
+        """Add the page that providers send people back to."""
+        back = path("<uuid:record>/callback/", _returned(self), name="outkey_oauth2_callback")
+        return [back, *super().get_urls()]
 
 
 @admin.register(models.AuditRecord)
-class AuditAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+class AuditAdmin(_Place):
     """The audit: read, verified and exported, never changed."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """Put our views in the places that the admin links to."""
-        view = _shown(self)
-        return [
-            path("", view(overview.audit_page), name="outkey_auditrecord_changelist"),
-            path("verify/", view(overview.audit_verify), name="outkey_audit_verify"),
-            path("export/", view(overview.audit_export), name="outkey_audit_export"),
-            path("people/", view(posture.data_protection_page), name="outkey_data_protection"),
-        ]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's own
-        """Nobody adds records by hand."""
-        return False
+    addable = False
+    places = (
+        ("", overview.audit_page, "auditrecord_changelist"),
+        ("verify/", overview.audit_verify, "audit_verify"),
+        ("export/", overview.audit_export, "audit_export"),
+        ("people/", posture.data_protection_page, "data_protection"),
+    )
 
 
 @admin.register(models.KnownKey)
-class KeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+class KeyAdmin(_Place):
     """The keys that seal secrets: looked at and rotated."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """Put our views in the places that the admin links to."""
-        view = _shown(self)
-        return [
-            path("", view(overview.keys_page), name="outkey_knownkey_changelist"),
-            path("<str:step>/", view(overview.keys_step), name="outkey_key_step"),
-        ]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's own
-        """Keys are added by a step of a rotation."""
-        return False
+    addable = False  # but by a step of a rotation
+    places = (
+        ("", overview.keys_page, "knownkey_changelist"),
+        ("<str:step>/", overview.keys_step, "key_step"),
+    )
 
 
 @admin.register(models.SyncLine)
-class SyncLineAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+class SyncLineAdmin(_Place):
     """Sync lines: one named call of a configuration each."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """Put our views in the places that the admin links to."""
-        view = _shown(self)
-        return [
-            path("", view(lines.list_page), name="outkey_syncline_changelist"),
-            path("add/", view(lines.edit_page), name="outkey_syncline_add"),
-            path("<int:record>/", view(lines.edit_page), name="outkey_syncline_change"),
-            path("<int:record>/delete/", view(lines.delete_page), name="outkey_syncline_delete"),
-            path("<int:record>/sample/", view(lines.sample_page), name="outkey_syncline_sample"),
-            path("<int:record>/run/", view(runs.start), name="outkey_syncline_run"),
-        ]
+    places = (
+        ("", lines.list_page, "syncline_changelist"),
+        ("add/", lines.edit_page, "syncline_add"),
+        ("<int:record>/", lines.edit_page, "syncline_change"),
+        ("<int:record>/delete/", lines.delete_page, "syncline_delete"),
+        ("<int:record>/sample/", lines.sample_page, "syncline_sample"),
+        ("<int:record>/run/", runs.start, "syncline_run"),
+    )
 
 
 @admin.register(models.Run)
-class RunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Runs of sync lines: looked at and cancelled."""
+class RunAdmin(_Place):
+    """Runs of sync lines: begun on the page of their line, looked at and cancelled."""
 
-    def get_urls(self) -> list[URLPattern]:
-        """Put our views in the places that the admin links to."""
-        view = _shown(self)
-        return [
-            path("", view(runs.list_page), name="outkey_run_changelist"),
-            path("<int:record>/", view(runs.run_page), name="outkey_run_change"),
-            path("<int:record>/cancel/", view(runs.cancel), name="outkey_run_cancel"),
-        ]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's own
-        """Begin runs on the page of their line only."""
-        return False
+    addable = False
+    places = (
+        ("", runs.list_page, "run_changelist"),
+        ("<int:record>/", runs.run_page, "run_change"),
+        ("<int:record>/cancel/", runs.cancel, "run_cancel"),
+    )

@@ -13,7 +13,7 @@ from django.db.models import Max, OuterRef, Subquery
 from outkey.core.chain import ChainRow, Label, Mark, facts_of, key_id_of
 from outkey.core.errors import AuditUnavailable
 from outkey.hosts.django.models import AuditRecord, Stream
-from outkey.hosts.django.statements import execute, recover, translated, translated_rows
+from outkey.hosts.django.statements import all_translated, execute, recover
 
 _BATCH = 2000
 _PER_STATEMENT = 500
@@ -24,6 +24,7 @@ _INSERT = (
 _VALUES = "(%s, %s, %s, %s, %s, %s, %s)"
 
 
+@all_translated
 class DjangoAuditRows:
     """Appends rows all or none, and reads them back without holding them all."""
 
@@ -31,13 +32,11 @@ class DjangoAuditRows:
         self._streams: dict[str, int] = {}  # the rows' numbers for the names of our own streams
 
     def append(self, rows: Sequence[ChainRow]) -> None:
-        """Keep all rows durably or none, or raise AuditUnavailable."""
         if connection.in_atomic_block:
             # What can be rolled back is no record, and the chain would have a gap.
-            raise AuditUnavailable(
-                "a record cannot be written inside a transaction that may be rolled back",
-                hint="Send before the transaction begins, or after it has ended.",
-            )
+            message = "a record cannot be written inside a transaction that may be rolled back"
+            hint = "Send before the transaction begins, or after it has ended."
+            raise AuditUnavailable(message, hint=hint)
         failed = False
         try:
             if len(rows) <= _PER_STATEMENT:
@@ -53,26 +52,17 @@ class DjangoAuditRows:
             recover()
             raise AuditUnavailable
 
-    @translated
     def newest(self, limit: int, *, before: int = 0, **columns: str) -> list[dict[str, object]]:
-        """Return the facts of the newest records, newest first, with the row's id.
-
-        Only those before a row, and with these values in their columns, if any are given.
-        """
         rows = AuditRecord.objects.order_by("-id").filter(**columns)
         if before:
             rows = rows.filter(pk__lt=before)
         found = rows.values_list("id", "body")[:limit]
         return [{"id": number} | facts_of(_bytes(body)) for number, body in found]
 
-    @translated
     def count(self) -> int:
-        """Return how many rows there are."""
         return AuditRecord.objects.count()
 
-    @translated_rows
     def read(self) -> Iterator[ChainRow]:
-        """Return all rows, one stream after the other, each ordered by number."""
         ordered = AuditRecord.objects.order_by("stream_id", "number")
         label = "at", "configuration", "outcome"
         columns = ordered.values_list("stream__name", "number", "body", "mac", *label)
@@ -83,7 +73,6 @@ class DjangoAuditRows:
         for found in orphans.values_list("number", "body", "mac", *label):
             yield _row("no stream", *found)
 
-    @translated_rows
     def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
         """Return the rows, without bodies, up to which each stream is older, some at a time."""
         young = AuditRecord.objects.filter(stream=OuterRef("pk"), at__gte=moment)
@@ -98,24 +87,18 @@ class DjangoAuditRows:
                 if mac is not None:  # a broken chain is for the verifier to report
                     yield ChainRow(stream.name, number, b"", bytes(mac), Label())
 
-    @translated
     def prune(self, tombstone: Mark) -> int:
-        """Remove a stream's rows up to the tombstone, keep that in their place, and count them."""
         number = tombstone.number
         with transaction.atomic():
             stream = Stream.objects.filter(name=tombstone.stream)
             # Never backwards: somebody else may prune at the same time.
             kept = stream.filter(pruned_number__lt=number).update(
-                pruned_number=number,
-                pruned_mac=tombstone.mac,
-                pruned_signature=tombstone.signature,
+                pruned_number=number, pruned_mac=tombstone.mac, pruned_signature=tombstone.signature
             )
             records = AuditRecord.objects.filter(stream__in=stream, number__lte=number)
             return records.delete()[0] if kept else 0
 
-    @translated_rows
     def tombstones(self) -> Iterator[Mark]:
-        """Return the tombstone of every stream that has one."""
         for stream in Stream.objects.exclude(pruned_number=0):
             mac, signature = _bytes(stream.pruned_mac), _bytes(stream.pruned_signature)
             name, number = str(stream.name), _number(stream.pruned_number)

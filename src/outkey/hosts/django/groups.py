@@ -7,24 +7,15 @@ _AUDIT = ("view_auditrecord",)
 _RUNS = ("run_syncline", "view_run")  # the host's own permissions decide about its records
 GROUPS = {
     "Administrator": (
-        *_CONFIGURATIONS,
-        *_AUDIT,
-        *_RUNS,
-        *(
-            f"{verb}_{what}"
-            for verb in ("add", "change", "delete")
-            for what in ("configuration", "syncline")
-        ),
-        "test_configuration",
-        "set_secret",
-        "use_internal_network",
-        "edit_script",
-        "view_knownkey",
-        "rotate_keys",
+        *_CONFIGURATIONS, *_AUDIT, *_RUNS,
+        "add_configuration", "change_configuration", "delete_configuration",
+        "add_syncline", "change_syncline", "delete_syncline",
+        "test_configuration", "set_secret", "use_internal_network", "edit_script",
+        "view_knownkey", "rotate_keys",
     ),
     "Operator": (*_CONFIGURATIONS, *_AUDIT, *_RUNS, "test_configuration"),
     "Auditor": _AUDIT,
-}
+}  # fmt: skip
 
 
 def make_groups(**_: object) -> None:
@@ -32,7 +23,5 @@ def make_groups(**_: object) -> None:
     for name, codenames in GROUPS.items():
         group, made = Group.objects.get_or_create(name=name)
         if made:
-            wanted = Permission.objects.filter(
-                content_type__app_label="outkey", codename__in=codenames
-            )
-            group.permissions.set(wanted)
+            ours = Permission.objects.filter(content_type__app_label="outkey")
+            group.permissions.set(ours.filter(codename__in=codenames))

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
+from operator import attrgetter
 from time import monotonic
 from uuid import UUID
 
@@ -18,12 +19,19 @@ from outkey.core.reference import parse_reference
 from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
 from outkey.core.sync.table import read_sync, sync_table
 from outkey.hosts.django import models
-from outkey.hosts.django.statements import execute, recover, translated
+from outkey.hosts.django.statements import all_translated, execute, recover
 
 _COLUMNS = ("base_url", "environment", "network", "active", "authentication_type")
+_LISTED = attrgetter(*Summary._fields[:-1])
+_STANDING = {known.name for known in fields(Standing)} - {"current"}  # the others are columns
 _CONFIGURATION = (
     f"SELECT id, version, revision, refused, paused_at, settings, {', '.join(_COLUMNS)}"  # noqa: S608 - constants
     " FROM outkey_configuration WHERE name = %s"
+)
+_LINE = (
+    "SELECT line.name, line.method, line.path, line.sync, configuration.name"
+    " FROM outkey_syncline line JOIN outkey_configuration configuration"
+    " ON configuration.id = line.configuration_id WHERE line.name = %s"
 )
 _SEALED = (
     "SELECT sealed FROM outkey_secretvalue"
@@ -47,6 +55,7 @@ _PAUSED = (
     "UPDATE outkey_configuration SET paused_at = %s"
     " WHERE name = %s AND refused > 0 AND paused_at IS NULL"
 )
+_COUNTED = ("version", "revision", "refused", "paused_at")
 FRESH_SECONDS = 0.1
 _UNREFUSED: dict[str, object] = {"refused": 0, "paused_at": None}
 _BATCH = 500
@@ -63,13 +72,14 @@ class _Made:
     read_at: float
 
 
+@all_translated
 class DjangoRegistry:
     """Keeps configurations, header rows, sync lines and sealed secrets."""
 
     def __init__(self) -> None:
         self._made: dict[str, _Made] = {}
+        self._lines: dict[str, tuple[object, config.SyncLine]] = {}  # with the columns they were
 
-    @translated
     def get(self, name: str) -> config.Configuration:
         """Return one configuration, or raise UnknownConfiguration.
 
@@ -91,9 +101,7 @@ class DjangoRegistry:
         self._made[name] = _Made(columns, made, {}, now)
         return made
 
-    @translated
     def find(self, names: Iterable[str]) -> dict[str, config.Configuration]:
-        """Return those of these configurations that there are."""
         found: dict[str, config.Configuration] = {}
         wanted = list(names)
         for start in range(0, len(wanted), _BATCH):
@@ -104,7 +112,6 @@ class DjangoRegistry:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Keep all of what is changed inside, or none of it."""
         try:
             with transaction.atomic():
                 yield
@@ -112,28 +119,27 @@ class DjangoRegistry:
             recover()
             raise StorageUnavailable from None
 
-    @translated
     def line(self, name: str) -> config.SyncLine:
-        """Return one sync line, or raise UnknownConfiguration."""
+        columns = execute(_LINE, (name,)).fetchone()  # every page asks
+        if name in self._lines and self._lines[name][0] == columns:
+            return self._lines[name][1]
         line = models.SyncLine.objects.select_related("configuration").filter(name=name).first()
         if line is None:
             raise UnknownConfiguration("there is no sync line of that name", field="line")
-        return _line(line)
+        if len(self._lines) >= _MOST_KEPT:
+            self._lines.clear()
+        self._lines[name] = columns, _line(line)
+        return self._lines[name][1]
 
-    @translated
     def all(self) -> list[config.Configuration]:
-        """Return every configuration, by name; opens no secret."""
         return list(_loaded(models.Configuration.objects.order_by("name")))
 
-    @translated
     def add(self, configuration: config.Configuration) -> config.Configuration:
-        """Keep a new configuration with its references; return it with record and version."""
         with transaction.atomic():
             try:
                 with transaction.atomic():
-                    row = models.Configuration.objects.create(
-                        name=configuration.name, **_split(configuration)
-                    )
+                    columns = {"name": configuration.name, **_split(configuration)}
+                    row = models.Configuration.objects.create(**columns)
             except IntegrityError:
                 message = "there is a configuration of that name already"
                 raise ConfigError(message, field="name") from None
@@ -146,9 +152,7 @@ class DjangoRegistry:
             )
         return replace(configuration, record=row.id.hex, version=row.version, revision=row.revision)
 
-    @translated
     def replace(self, configuration: config.Configuration) -> config.Configuration:
-        """Keep a changed configuration, or raise EditConflict if its version is not the newest."""
         version = configuration.version + 1
         with transaction.atomic():
             row = _row(configuration.name)
@@ -166,37 +170,23 @@ class DjangoRegistry:
         self._made.pop(configuration.name, None)
         return replace(configuration, version=version)
 
-    @translated
     def remove(self, name: str) -> None:
-        """Forget a configuration with its secrets and lines."""
         _row(name).delete()
         self._made.pop(name, None)
 
-    @translated
     def lines(self) -> list[config.SyncLine]:
-        """Return every sync line, by name."""
         found = models.SyncLine.objects.select_related("configuration").order_by("name")
         return [_line(row) for row in found]
 
-    @translated
     def put_line(self, line: config.SyncLine) -> None:
-        """Keep a sync line, new or changed."""
-        models.SyncLine.objects.update_or_create(
-            name=line.name,
-            defaults={
-                "configuration": _row(line.configuration),
-                "method": line.method,
-                "path": line.path,
-                "sync": None if line.sync is None else sync_table(line.sync),
-            },
-        )
+        sync = None if line.sync is None else sync_table(line.sync)
+        said = {"method": line.method, "path": line.path, "sync": sync}
+        known = {"configuration": _row(line.configuration), **said}
+        models.SyncLine.objects.update_or_create(name=line.name, defaults=known)
 
-    @translated
     def remove_line(self, name: str) -> None:
-        """Forget a sync line."""
         models.SyncLine.objects.filter(name=self.line(name).name).delete()
 
-    @translated
     def put_secret(
         self, name: str, field: str, state: config.SecretState, sealed: bytes | None
     ) -> None:
@@ -209,9 +199,7 @@ class DjangoRegistry:
                 raise EditConflict
             _value(row, field, state, models.SecretLabel.PENDING, sealed).save(force_insert=True)
 
-    @translated
     def activate_secret(self, name: str, field: str, version: int) -> None:
-        """Make the pending version the current one, and that the previous one."""
         label = models.SecretLabel
         with transaction.atomic():
             row = _row(name)
@@ -224,27 +212,21 @@ class DjangoRegistry:
             _secrets_changed(row)
         self._made.pop(name, None)
 
-    @translated
     def clear_secret(self, name: str, field: str) -> None:
-        """Forget all versions of a secret."""
         with transaction.atomic():
             row = _row(name)
             row.secret_values.filter(field=field).delete()
             _secrets_changed(row)
         self._made.pop(name, None)
 
-    @translated
     def key_uses(self) -> dict[str, int]:
-        """Return how many stored secrets each key seals."""
         uses: Counter[str] = Counter()
         for table in (models.SecretValue, models.Token):
             sealed = table.objects.exclude(key_id="").values_list("key_id")
             uses.update(dict(sealed.annotate(Count("pk"))))
         return dict(uses)
 
-    @translated
     def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
-        """Return some of the ciphertexts, all versions, that another key than this one seals."""
         values = models.SecretValue.objects.exclude(key_id__in=["", key]).order_by("id")[:limit]
         rows = [SealedRow(_place(value), bytes(value.sealed or b"")) for value in values]
         tokens = models.Token.objects.exclude(key_id__in=["", key]).order_by("pk")
@@ -253,9 +235,7 @@ class DjangoRegistry:
             rows.append(SealedRow(place, bytes(token.sealed or b"")))
         return rows
 
-    @translated
     def swap_sealed(self, row: SealedRow, stored: bytes) -> bool:
-        """Put new bytes in the place of exactly these, and tell whether they were there."""
         place = row.place
         if place.table == "token":
             found = models.Token.objects.filter(pk=UUID(place.record), sealed=row.stored)
@@ -267,9 +247,7 @@ class DjangoRegistry:
                 execute(_REWRAPPED, (place.record,))
         return bool(swapped)
 
-    @translated
     def sealed(self, configuration: config.Configuration, field: str, version: int) -> bytes | None:
-        """Return the ciphertext of one version of a stored secret."""
         kept, state = self._made.get(configuration.name), configuration.secrets.get(field)
         in_use = state is not None and state.version == version
         if kept is None or kept.configuration is not configuration or not in_use:
@@ -278,51 +256,35 @@ class DjangoRegistry:
             kept.sealed[field, version] = _sealed(configuration.record, field, version)
         return kept.sealed[field, version]
 
-    @translated
     def known_keys(self) -> dict[str, bytes]:
-        """Return the keys that were used here, by name, with the check value of each."""
         known = models.KnownKey.objects.values_list("key_id", "check_value")
         return {key_id: bytes(value) for key_id, value in known}
 
-    @translated
     def put_known_keys(self, keys: dict[str, bytes]) -> None:
-        """Keep the check values of these keys as well."""
         rows = [models.KnownKey(key_id=name, check_value=value) for name, value in keys.items()]
         models.KnownKey.objects.bulk_create(rows, ignore_conflicts=True)
 
-    @translated
     def note_refused(self, name: str, revision: int) -> int:
-        """Count an answer 401 to this revision, and return how many there are in a row."""
         self._made.pop(name, None)
         return sum(count for (count,) in execute(_REFUSED, (name, revision)).fetchall())
 
-    @translated
     def note_accepted(self, name: str) -> None:
-        """Begin to count anew, and end a pause."""
         execute(_ACCEPTED, (name,))
         self._made.pop(name, None)
 
-    @translated
     def pause(self, name: str, at: float) -> None:
-        """Let nothing be sent any more, unless the credentials were replaced meanwhile."""
         execute(_PAUSED, (at, name))
         self._made.pop(name, None)
 
-    @translated
     def resume(self, name: str) -> None:
-        """End a pause, or raise UnknownConfiguration."""
         self.note_accepted(_row(name).name)
 
-    @translated
     def due(self, before: float, limit: int) -> list[str]:
-        """Return the names of those that could send and whose last test is older, oldest first."""
-        able = models.Configuration.objects.filter(
-            active=True, paused_at=None, needs_secret=False, needs_person=False
-        )
+        able = models.Configuration.objects.filter(active=True, paused_at=None)
+        able = able.filter(needs_secret=False, needs_person=False)
         found = able.filter(tested_at__lt=before).order_by("tested_at", "name")
         return list(found.values_list("name", flat=True)[:limit])
 
-    @translated
     def put_trial(
         self,
         configuration: config.Configuration,
@@ -330,10 +292,8 @@ class DjangoRegistry:
         cause: str,
         seen: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep how the last test of this state of a configuration ended; no cause: it works."""
-        found = models.Configuration.objects.filter(
-            pk=UUID(configuration.record), revision=configuration.revision
-        )
+        found = models.Configuration.objects.filter(pk=UUID(configuration.record))
+        found = found.filter(revision=configuration.revision)
         ended: dict[str, object] = {"tested_at": at, "cause": cause}
         if not cause:
             ended |= {"verified_at": at, **_UNREFUSED}
@@ -342,21 +302,9 @@ class DjangoRegistry:
         found.update(tested_revision=configuration.revision, **ended)
         self._made.pop(configuration.name, None)
 
-    @translated
     def summaries(self) -> list[Summary]:
-        """Return what lists show of every configuration, by name; reads no row and no secret."""
         rows = models.Configuration.objects.defer("settings").order_by("name")
-        return [
-            Summary(
-                row.name,
-                row.base_url,
-                row.authentication_type,
-                row.environment,
-                row.network,
-                standing_of(row),
-            )
-            for row in rows
-        ]
+        return [Summary._make((*_LISTED(row), standing_of(row))) for row in rows]
 
 
 def _line(row: models.SyncLine) -> config.SyncLine:
@@ -366,32 +314,20 @@ def _line(row: models.SyncLine) -> config.SyncLine:
 
 def standing_of(row: models.Configuration) -> Standing:
     """Return how a configuration stands, from its columns alone."""
-    return Standing(
-        row.tested_at,
-        row.verified_at,
-        row.cause,
-        current=row.tested_revision == row.revision,
-        needs_secret=row.needs_secret,
-        stores_secret=row.stores_secret,
-        needs_person=row.needs_person,
-        expires_on=row.expires_on,
-        refused=row.refused,
-        paused_at=row.paused_at,
-        active=row.active,
-        seen=row.seen,
-    )
+    current = row.tested_revision == row.revision
+    return Standing(**{name: getattr(row, name) for name in _STANDING}, current=current)
 
 
 def _secrets_changed(row: models.Configuration) -> None:
     """Let caches read again, and lists know what is missing now."""
-    made = next(_loaded([row]))
-    models.Configuration.objects.filter(pk=row.pk).update(
-        revision=F("revision") + 1,
-        needs_secret=needs_secret(made),
-        stores_secret=stores_secret(made),
-        needs_person=False,
-        **_UNREFUSED,
-    )
+    known = _about_secrets(next(_loaded([row])))
+    models.Configuration.objects.filter(pk=row.pk).update(revision=F("revision") + 1, **known)
+
+
+def _about_secrets(made: config.Configuration) -> dict[str, object]:
+    """Return what lists say of secrets; what was refused, or missed, counts no more."""
+    known = {"needs_secret": needs_secret(made), "stores_secret": stores_secret(made)}
+    return known | {"needs_person": False} | _UNREFUSED
 
 
 def _sealed(record: str, field: str, version: int) -> bytes | None:
@@ -411,11 +347,7 @@ def _split(configuration: config.Configuration) -> dict[str, object]:
     """Return the columns; dates become text, since the other fields are kept as JSON."""
     values = configuration.values()
     columns: dict[str, object] = {name: values.pop(name) for name in _COLUMNS}
-    columns["expires_on"] = configuration.expires_on
-    columns["needs_secret"] = needs_secret(configuration)
-    columns["stores_secret"] = stores_secret(configuration)
-    columns["needs_person"] = False  # until the next use of the token says so again
-    columns |= _UNREFUSED  # other settings may be accepted
+    columns |= {"expires_on": configuration.expires_on, **_about_secrets(configuration)}
     columns["settings"] = {
         path: value.isoformat() if isinstance(value, date) else value
         for path, value in values.items()
@@ -460,24 +392,16 @@ def _loaded(rows: Iterable[models.Configuration]) -> Iterator[config.Configurati
         made = config.HeaderRow(header.key, header.value, secret=header.secret)
         headers[header.configuration_id].append(made)
     secrets: dict[object, dict[str, config.SecretState]] = {pk: {} for pk in ids}
-    current = models.SecretValue.objects.filter(
-        configuration__in=ids, label=models.SecretLabel.CURRENT
-    ).defer("sealed")
+    current = models.SecretValue.objects.filter(label=models.SecretLabel.CURRENT)
+    current = current.filter(configuration__in=ids).defer("sealed")
     for value in current:
         secrets[value.configuration_id][value.field] = _state(value)
     for row in found:
         values = {name: getattr(row, name) for name in _COLUMNS} | _parsed(row.settings)
-        made_of_row = config.build(
-            row.name, values, headers=tuple(headers[row.pk]), secrets=secrets[row.pk]
-        )
-        yield replace(
-            made_of_row,
-            record=row.pk.hex,
-            version=row.version,
-            revision=row.revision,
-            refused=row.refused,
-            paused_at=row.paused_at,
-        )
+        shown, known = tuple(headers[row.pk]), secrets[row.pk]
+        made_of_row = config.build(row.name, values, headers=shown, secrets=known)
+        known_of_row = {name: getattr(row, name) for name in _COUNTED}
+        yield replace(made_of_row, record=row.pk.hex, **known_of_row)
 
 
 def _parsed(settings: dict[str, object]) -> dict[str, object]:

@@ -7,6 +7,7 @@ connection, which is Django's own, and its translation of errors.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, wraps
+from inspect import isfunction, isgeneratorfunction
 from typing import Any, ParamSpec, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
@@ -15,8 +16,7 @@ from outkey.core.errors import StorageUnavailable
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-
+Kind = TypeVar("Kind")
 _abandoned: list[object] = []
 
 
@@ -83,6 +83,15 @@ def translated_rows(
         raise StorageUnavailable
 
     return guarded
+
+
+def all_translated(kind: type[Kind]) -> type[Kind]:
+    """Do it for all public methods of a class; a context manager sees to its own errors."""
+    for name, method in list(vars(kind).items()):
+        if isfunction(method) and not name.startswith("_") and not hasattr(method, "__wrapped__"):
+            guard = translated_rows if isgeneratorfunction(method) else translated
+            setattr(kind, name, guard(method))
+    return kind
 
 
 def recover() -> None:

@@ -9,24 +9,21 @@ from outkey.core.config import Configuration
 from outkey.core.envelope import TokenRow, key_name_of
 from outkey.core.errors import Cause
 from outkey.hosts.django import models
-from outkey.hosts.django.statements import execute, translated
+from outkey.hosts.django.statements import all_translated, execute
 
 
+@all_translated
 class DjangoTokenRows:
     """One row a configuration, replaced only by whoever has seen it as it is."""
 
-    @translated
     def read(self, configuration: Configuration) -> TokenRow | None:
-        """Return the row of a configuration."""
         row = models.Token.objects.filter(pk=UUID(configuration.record)).first()
         if row is None:
             return None
         sealed = None if row.sealed is None else bytes(row.sealed)
         return TokenRow(row.generation, row.serial, row.origin, sealed, row.facts)
 
-    @translated
     def swap(self, configuration: Configuration, generation: int, row: TokenRow) -> bool:
-        """Write a row in the place of the one of this generation (0: none), and tell whether."""
         record = UUID(configuration.record)
         facts = {"generation": row.generation, "facts": dict(row.facts)}
         content = {
@@ -55,7 +52,6 @@ class DjangoTokenRows:
                 missed.update(cause="", tested_revision=None)
         return True
 
-    @translated
     def now(self) -> float:
         """Return Unix time by the database's clock, where machines share it."""
         if connection.vendor != "postgresql":

@@ -76,8 +76,6 @@ def _refuse_consent(configurations: Iterable[Configuration]) -> None:
     """Refuse refresh tokens: one that was replaced would be lost with the process."""
     for made in configurations:
         if made.uses_oauth2 and made.oauth2.grant is not Grant.CLIENT_CREDENTIALS:
-            raise ConfigError(
-                f"configuration {made.name}: its refresh token could not be kept",
-                hint="Use outkey.open(), which keeps tokens, or the grant client_credentials.",
-                field="oauth2.grant",
-            )
+            message = f"configuration {made.name}: its refresh token could not be kept"
+            hint = "Use outkey.open(), which keeps tokens, or the grant client_credentials."
+            raise ConfigError(message, hint=hint, field="oauth2.grant")

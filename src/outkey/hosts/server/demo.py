@@ -95,24 +95,14 @@ records = "items"
 target = "demo.order"
 keys = ["year", "number"]
 pagination = { kind = "cursor", position_parameter = "after", cursor = "next" }
-[[line.orders.fields]]
-api = "year"
-host = "year"
-[[line.orders.fields]]
-api = "number"
-host = "number"
-[[line.orders.fields]]
-api = "customer.id"
-host = "contact"
-transform = "lookup"
-options = { target = "demo.contact", field = "external_id" }
-required = true
-[[line.orders.fields]]
-api = "ordered_at"
-host = "ordered_at"
-[[line.orders.fields]]
-api = "weight"
-host = "weight"
+fields = [
+    { api = "year", host = "year" },
+    { api = "number", host = "number" },
+    { api = "customer.id", host = "contact", required = true, transform = "lookup", \
+options = { target = "demo.contact", field = "external_id" } },
+    { api = "ordered_at", host = "ordered_at" },
+    { api = "weight", host = "weight" },
+]
 """
 _SECRETS = {
     "demo basic": ("password", "open sesame"),

@@ -54,9 +54,8 @@ def refuse_last_administrator(user: User) -> None:
     """Refuse to leave nobody who could let others in."""
     others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
     if user.is_superuser and not others.exists():
-        raise ConfigError(
-            "this is the only administrator", hint="Make somebody else one first.", field="USER"
-        )
+        hint = "Make somebody else one first."
+        raise ConfigError("this is the only administrator", hint=hint, field="USER")
 
 
 def erase(user: User) -> str:

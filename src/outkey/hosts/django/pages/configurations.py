@@ -50,12 +50,7 @@ from outkey.engine.preview import preview as preview_of
 from outkey.engine.scripts import prove_examples
 from outkey.engine.verify import Report
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.forms import (
-    ConfigurationForm,
-    DraftSecrets,
-    Entered,
-    conditions_of,
-)
+from outkey.hosts.django.pages.forms import ConfigurationForm, DraftSecrets, Entered, conditions_of
 from outkey.hosts.django.pages.installed import (
     desk_for,
     installation,

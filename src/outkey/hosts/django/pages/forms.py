@@ -194,9 +194,8 @@ class ConfigurationForm:
                 if value is not None:
                     yield known.path, known.parse(value)
             except ConfigError as error:
-                self.errors[known.path] = ConfigError(
-                    error.message, hint=error.hint, field=known.path
-                )
+                told = ConfigError(error.message, hint=error.hint, field=known.path)
+                self.errors[known.path] = told
 
     def _value(self, known: Field) -> object:
         """Return a posted value in the type that the table wants; None where nothing was said."""
@@ -251,9 +250,8 @@ class ConfigurationForm:
             try:
                 row = header_row(key, None if secret else value, secret=secret, place="headers")
             except ConfigError as error:
-                self.errors["headers"] = ConfigError(
-                    f"{key or _('row')}: {error.message}", hint=error.hint, field="headers"
-                )
+                message = f"{key or _('row')}: {error.message}"
+                self.errors["headers"] = ConfigError(message, hint=error.hint, field="headers")
                 continue
             rows.append(row)
             if secret and value:

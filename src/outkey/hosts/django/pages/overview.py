@@ -4,7 +4,7 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from django.contrib import messages
@@ -86,22 +86,19 @@ def home_page(request: HttpRequest) -> HttpResponse:
     attention.sort(key=lambda found: (list(Status).index(found.status), found.row.name))
     repeated, notices = _told(attention)
     name = request.GET.get("configuration", "")
-    return page(
-        request,
-        "outkey/home.html",
-        {
-            "title": _("API Sync"),
-            "counts": [(status, counts[status]) for status in Status if counts[status]],
-            "total": sum(counts.values()),
-            "attention": [(one, repeated.get(one.row.name)) for one in attention[:_ATTENTION]],
-            "more": max(0, len(attention) - _ATTENTION),
-            "notices": notices[:_NOTICES],
-            "more_notices": max(0, len(notices) - _NOTICES),
-            "posture": posture,
-            "bars": list(chart(name)) if may(request, "view_auditrecord") else [],
-            "configuration": name,
-        },
-    )
+    context = {
+        "title": _("API Sync"),
+        "counts": [(status, counts[status]) for status in Status if counts[status]],
+        "total": sum(counts.values()),
+        "attention": [(one, repeated.get(one.row.name)) for one in attention[:_ATTENTION]],
+        "more": max(0, len(attention) - _ATTENTION),
+        "notices": notices[:_NOTICES],
+        "more_notices": max(0, len(notices) - _NOTICES),
+        "posture": posture,
+        "bars": list(chart(name)) if may(request, "view_auditrecord") else [],
+        "configuration": name,
+    }
+    return page(request, "outkey/home.html", context)
 
 
 def _told(attention: list[Listed]) -> tuple[dict[str, Facts], list[Facts]]:
@@ -148,9 +145,8 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     chosen = {name: request.GET.get(name, "").strip() for name in ("configuration", "outcome")}
     before = request.GET.get("before", "")
     columns = {name: value for name, value in chosen.items() if value}
-    records = installation().audit_rows.newest(
-        _PAGE + 1, before=int(before) if _ROW.fullmatch(before) else 0, **columns
-    )
+    last = int(before) if _ROW.fullmatch(before) else 0
+    records = installation().audit_rows.newest(_PAGE + 1, before=last, **columns)
     shown = records[:_PAGE]
     context = {
         "title": _("Audit"),
@@ -172,12 +168,7 @@ def audit_verify(request: HttpRequest) -> HttpResponse:
     except OutkeyError as error:
         messages.error(request, f"{error.message} {error.hint or ''}")
     else:
-        request.session["outkey_verdict"] = {
-            "ok": found.ok,
-            "rows": found.rows,
-            "first_bad": found.first_bad,
-            "unprotected_tail": found.unprotected_tail,
-        }
+        request.session["outkey_verdict"] = asdict(found)
     return HttpResponseRedirect(reverse("admin:outkey_auditrecord_changelist"))
 
 
@@ -202,12 +193,8 @@ def keys_page(request: HttpRequest) -> HttpResponse:
         keys = [(key, uses.get(key.name, 0)) for key in here.keys.fresh().keys]
     except OutkeyError as error:
         problem = error
-    context = {
-        "title": _("Keys"),
-        "keys": keys,
-        "problem": problem,
-        "may_rotate": may(request, "rotate_keys"),
-    }
+    rotates = may(request, "rotate_keys")
+    context = {"title": _("Keys"), "keys": keys, "problem": problem, "may_rotate": rotates}
     return page(request, "outkey/keys.html", context)
 
 

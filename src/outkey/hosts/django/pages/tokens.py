@@ -12,13 +12,7 @@ from typing import TypedDict
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseRedirect,
-    JsonResponse,
-)
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _

@@ -20,6 +20,9 @@ from outkey.hosts.django.pages.words import said_in_words
 
 register = template.Library()
 _LINE = re.compile(r"\bline ([0-9]+)")
+_RECTANGLE = (
+    '<rect x="{}" y="{}" width="16" height="{}" class="ok-fill-{}"><title>{}: {}</title></rect>'
+)
 _LAST_MOMENT = 253_402_300_800_000  # the year 10 000, in milliseconds
 
 
@@ -135,18 +138,8 @@ def bar_shapes(position: int, bar: Bar) -> SafeString:
         height = getattr(bar, kind) * 0.95
         if height:
             bottom -= height
-            shapes.append(
-                format_html(
-                    '<rect x="{}" y="{}" width="16" height="{}" class="ok-fill-{}"><title>{}: {}'
-                    "</title></rect>",
-                    left,
-                    f"{bottom:.1f}",
-                    f"{height:.1f}",
-                    kind,
-                    bar.hour,
-                    bar.total,
-                )
-            )
+            numbers = left, f"{bottom:.1f}", f"{height:.1f}"
+            shapes.append(format_html(_RECTANGLE, *numbers, kind, bar.hour, bar.total))
     if position % 4 == 0:
         shapes.append(format_html('<text x="{}" y="115">{}</text>', left, bar.hour))
     return format_html_join("", "{}", ((shape,) for shape in shapes))
