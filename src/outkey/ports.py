@@ -480,8 +480,11 @@ class Runs(Protocol):
         just failed which waits, wherever that was.
         """
 
-    def due(self) -> list[Run]:
-        """Return the runs that were asked for and that nobody is at, the longest due first."""
+    def due(self, run: str = "") -> list[Run]:
+        """Return the runs that were asked for and that nobody is at, the longest due first.
+
+        With an id only that one, if it is due.
+        """
 
     def planned(self) -> tuple[float, float]:
         """Return until when schedules were looked at, and now, until when they are from here on."""

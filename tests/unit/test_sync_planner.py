@@ -238,7 +238,7 @@ def test_a_run_that_somebody_else_has_taken_is_left_to_them() -> None:
     asked = here.planner.ask("contacts", "ada")
     due = here.desk.runs.due()
     next(here.desk.runner.run("contacts", "other"))
-    here.desk.runs.due = lambda: due  # type: ignore[method-assign]
+    here.desk.runs.due = lambda _run="": due  # type: ignore[method-assign]
     assert here.planner.work(asked.id).state is RunState.RUNNING
 
 
@@ -321,7 +321,8 @@ def test_only_what_may_pass_by_itself_is_worth_another_attempt(
 @pytest.mark.parametrize(("at_once", "locks"), [(1, 1), (2, 2), (3, 3), (50, 5)])
 def test_lines_share_as_many_locks_as_may_run_at_once(at_once: int, locks: int) -> None:
     lines = ["a", "b", "c", "d", "e"]
-    found = [lock_of(line, lines[::-1], "acme", at_once) for line in lines]
+    owners = dict.fromkeys([*lines[::-1]], "acme") | {"b2": "shop"}
+    found = [lock_of(line, owners, at_once) for line in lines]
     assert len(set(found)) == locks
     assert all(name.startswith("acme/") for name in found)
 
@@ -332,8 +333,10 @@ def test_lines_of_another_configuration_have_locks_of_their_own() -> None:
     registry.add(configuration("shop", limits__runs_at_once=1))  # type: ignore[attr-defined]
     for name in ("a", "z"):
         registry.put_line(SyncLine(name, "shop", "GET", "/", PULL))  # type: ignore[attr-defined]
-    locks = [here.planner.lock(name) for name in ("a", "contacts", "z")]
-    assert locks == ["shop/0", "acme/0", "shop/0"]
+    for name in ("a", "contacts", "z"):
+        here.planner.ask(name, "ada")
+    assert [lock for _, lock in here.queue.given] == ["shop/0", "acme/0", "shop/0"]
+    assert [lock for _, lock in here.planner.due()] == ["shop/0", "acme/0", "shop/0"]
 
 
 def moment(text: str) -> float:

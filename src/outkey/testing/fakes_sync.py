@@ -104,14 +104,14 @@ class MemoryRuns:
                 replace(asked, state=RunState.WAITING, generation=found.generation + 1)
             )
 
-    def due(self) -> list[Run]:
+    def due(self, run: str = "") -> list[Run]:
         ends = {
-            run.id: self._seen_at[run.id] + _LEASE_SECONDS if run.due_at is None else run.due_at
-            for run in self.kept.values()
-            if run.attempt and run.state in _OPEN
+            one.id: self._seen_at[one.id] + _LEASE_SECONDS if one.due_at is None else one.due_at
+            for one in self.kept.values()
+            if one.attempt and one.state in _OPEN
         }
-        found = [self.kept[run] for run, end in ends.items() if end <= self._clock.now()]
-        return sorted(found, key=lambda run: ends[run.id])
+        due = [one for one, end in ends.items() if end <= self._clock.now() and run in ("", one)]
+        return [self.kept[one] for one in sorted(due, key=lambda one: ends[one])]
 
     def planned(self) -> tuple[float, float]:
         now = self._clock.now()

@@ -1,6 +1,6 @@
 """When a run that failed is tried again, and which runs must wait for each other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from outkey.core.errors import Cause, OutkeyError, Sealed
 
@@ -18,10 +18,11 @@ def delay_before_retry(error: OutkeyError, attempt: int) -> float | None:
     return DELAYS[attempt - 1] if passing and attempt < ATTEMPTS else None
 
 
-def lock_of(line: str, siblings: Sequence[str], configuration: str, at_once: int) -> str:
-    """Return the name of the lock that a line's runs hold.
+def lock_of(line: str, owners: Mapping[str, str], at_once: int) -> str:
+    """Return the name of the lock that a line's runs hold; lines have configurations as owners.
 
     The lines of a configuration share as many locks as it may have runs at once, in turns: so many
     run at the same time and no more, whoever runs them, and without anybody who counts.
     """
-    return f"{configuration}/{sorted(siblings).index(line) % at_once}"
+    before = sum(owner == owners[line] and name < line for name, owner in owners.items())
+    return f"{owners[line]}/{before % at_once}"

@@ -1,11 +1,10 @@
 """Runs that somebody or a schedule asks for, and that a worker takes: now, later, or once more."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from outkey.core.config import SyncLine
 from outkey.core.errors import (
     ConfigError,
     HostError,
@@ -48,24 +47,21 @@ class Planner:
                 if line.sync and line.sync.schedule and self._comes(line.sync.schedule, since, now):
                     with suppress(LineBusy):  # it is at it
                         self.runs.request(line.name, actor)
-        for run in self.runs.due():
-            self._handed_out(run)
+        for run, lock in self.due():
+            self.queue.put(run, lock)
 
-    def lock(self, line: str) -> str:
-        """Return the lock that a run of this line holds."""
-        found = self.registry.line(line)
-        siblings = [one.name for one in self.registry.lines() if _are_siblings(one, found)]
-        limits = self.registry.get(found.configuration).limits
-        return lock_of(line, siblings, found.configuration, limits.runs_at_once)
+    def due(self) -> list[tuple[Run, str]]:
+        """Return the runs that nobody is at, each with the lock that it needs."""
+        runs = self.runs.due()
+        return list(zip(runs, self._locks([run.line for run in runs]), strict=True))
 
     def work(self, run: str) -> Run:
         """Do a run that is due, and return how it stands then; a failure is kept with it."""
-        asked = next((one for one in self.runs.due() if one.id == run), None)
+        asked = next(iter(self.runs.due(run)), None)
         if asked is None:
             return self.runs.get(run)
-        if (
-            asked.state is RunState.RUNNING and asked.attempt >= ATTEMPTS
-        ):  # whoever took it was killed, again and again
+        was_killed = asked.state is RunState.RUNNING
+        if was_killed and asked.attempt >= ATTEMPTS:  # again and again, and perhaps by this run
             return self._failed(asked, "killed")
         last = asked
         try:
@@ -86,8 +82,17 @@ class Planner:
             return False
 
     def _handed_out(self, run: Run) -> Run:
-        self.queue.put(run, self.lock(run.line))
+        (lock,) = self._locks([run.line])
+        self.queue.put(run, lock)
         return run
+
+    def _locks(self, lines: Sequence[str]) -> list[str]:
+        """Return the locks that runs of these lines hold."""
+        every = self.registry.lines() if lines else []
+        owners = {line.name: line.configuration for line in every}
+        owned = self.registry.find({owners[line] for line in lines})
+        limits = {name: found.limits.runs_at_once for name, found in owned.items()}
+        return [lock_of(line, owners, limits[owners[line]]) for line in lines]
 
     def _failed(self, run: Run, cause: str) -> Run:
         ended = replace(run, state=RunState.FAILED, cause=cause, ended_at=self.clock.now())
@@ -117,7 +122,3 @@ class Planner:
             except StorageUnavailable:
                 self.clock.sleep(seconds)
         return work()
-
-
-def _are_siblings(one: SyncLine, other: SyncLine) -> bool:
-    return one.configuration == other.configuration

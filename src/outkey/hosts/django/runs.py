@@ -14,7 +14,7 @@ from outkey.core.errors import ConfigError, LineBusy, RunStopped, UnknownConfigu
 from outkey.core.sync.run import Counts, Quarantined, Run, RunState
 from outkey.hosts.django import models
 from outkey.hosts.django.registry import DjangoRegistry
-from outkey.hosts.django.statements import execute, translated
+from outkey.hosts.django.statements import all_translated, execute
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.ports import Queue
 
@@ -42,15 +42,11 @@ def queue() -> Queue:
     return ProcrastinateQueue()
 
 
+@all_translated
 class DjangoRuns:
     """One row a run, written only by whoever has seen it as it is."""
 
-    @translated
     def begin(self, line: str, actor: str, *, dry_run: bool) -> Run:
-        """Begin a run, or go on with one that was killed or failed; LineBusy while another lives.
-
-        What stands still too long is taken over; its own process finds that out when it saves.
-        """
         row = _line(line)
         lease = _GRACE_SECONDS + DjangoRegistry().get(row.configuration.name).limits.total_timeout
         try:
@@ -60,19 +56,14 @@ class DjangoRuns:
             raise LineBusy from None
 
     def page(self) -> AbstractContextManager[None]:
-        """Keep all that is written inside, records and checkpoint, or nothing of it."""
         return DjangoRegistry().batch()
 
-    @translated
     def save(self, run: Run) -> Run:
-        """Keep a checkpoint; raise RunStopped where somebody cancelled it or took it over."""
         if not _written(run, until=_now() + run.lease):
             raise RunStopped(reason=_reason(run))
         return replace(run, generation=run.generation + 1)
 
-    @translated
     def quarantine(self, run: Run, items: Sequence[Quarantined]) -> None:
-        """Keep what was left out."""
         rows = [
             models.Quarantine(
                 run_id=int(run.id),
@@ -85,16 +76,13 @@ class DjangoRuns:
         ]
         models.Quarantine.objects.bulk_create(rows, batch_size=_BATCH)
 
-    @translated
     def finish(self, run: Run) -> None:
-        """Keep how a run ended; a cancelled one has its end already."""
         ended_at = _now() if run.ended_at is None else run.ended_at
         if not _written(run, state=run.state.value, ended_at=ended_at):
             reason = _reason(run)
             if reason != run.state:
                 raise RunStopped(reason=reason)
 
-    @translated
     def request(
         self,
         line: str,
@@ -104,7 +92,6 @@ class DjangoRuns:
         wait: float = 0.0,
         attempt: int = 0,
     ) -> Run:
-        """Ask for a run after some seconds; raise LineBusy while one lives."""
         asked = {"actor": actor, "attempt": attempt, "until": _now() + wait}
         try:
             with transaction.atomic():
@@ -112,15 +99,12 @@ class DjangoRuns:
         except IntegrityError:  # somebody else has asked at the same moment
             return _run(_waiting(_line(line), dry_run=dry_run).get())
 
-    @translated
-    def due(self) -> list[Run]:
-        """Return the runs that were asked for and that nobody is at, the longest due first."""
-        open_runs = models.Run.objects.filter(state__in=_OPEN, attempt__gt=0, until__lte=_now())
-        return [_run(row) for row in open_runs.select_related("line").order_by("until")[:_BATCH]]
+    def due(self, run: str = "") -> list[Run]:
+        found = models.Run.objects.filter(state__in=_OPEN, attempt__gt=0, until__lte=_now())
+        chosen = found.filter(pk=_row(run).pk) if run else found
+        return [_run(row) for row in chosen.select_related("line").order_by("until")[:_BATCH]]
 
-    @translated
     def planned(self) -> tuple[float, float]:
-        """Return until when schedules were looked at, and now, until when they are from here on."""
         now = _now()
         with transaction.atomic():
             fresh = models.Duty(name=_SCHEDULES, position=round(now * 1000))
@@ -130,35 +114,26 @@ class DjangoRuns:
             duty.save()
         return since, now
 
-    @translated
     def prune(self, before: float) -> int:
         """Forget runs that ended before a moment, but of no line the last complete one."""
         last = models.Run.objects.filter(line=OuterRef("line"), state=RunState.DONE, dry_run=False)
         ended = models.Run.objects.filter(ended_at__lt=before).exclude(state__in=_OPEN)
         return ended.exclude(pk=Subquery(last.order_by("-id").values("pk")[:1])).delete()[0]
 
-    @translated
     def newest(self, limit: int, line: str = "", state: str = "") -> list[Run]:
-        """Return runs, newest first."""
         chosen = {"line__name": line} if line else {}
         chosen |= {"state": state} if state else {}
         rows = models.Run.objects.select_related("line").filter(**chosen).order_by("-id")
         return [_run(row) for row in rows[:limit]]
 
-    @translated
     def get(self, run: str) -> Run:
-        """Return one run, or raise ConfigError."""
         return _run(_row(run))
 
-    @translated
     def left_out(self, run: str, limit: int) -> list[Quarantined]:
-        """Return what a run left out."""
         rows = _row(run).left_out.order_by("number", "id")[:limit]
         return [Quarantined(row.number, row.key, row.field, row.reason) for row in rows]
 
-    @translated
     def cancel(self, run: str) -> None:
-        """End a run that waits or is under way; its process finds that out when it saves."""
         found = models.Run.objects.filter(pk=_row(run).pk, state__in=_OPEN)
         found.update(state=RunState.CANCELLED, ended_at=_now())
 

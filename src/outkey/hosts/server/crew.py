@@ -46,8 +46,7 @@ class Crew:
             self._planner.plan(ACTOR)
             self._planned_at = clock.monotonic()
         self._busy = {lock: one for lock, one in self._busy.items() if one.is_alive()}
-        for run in self._planner.runs.due():
-            lock = self._planner.lock(run.line)
+        for run, lock in self._planner.due():
             if lock not in self._busy and len(self._busy) < AT_ONCE and not self._ended.is_set():
                 work = threading.Thread(target=self._work, args=(run.id,), daemon=True)
                 self._busy[lock] = work
