@@ -13,10 +13,10 @@ status=0
 run tests/unit tests/contract tests/faults tests/scripts tests/canary tests/spar "$@" || status=1
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
-run tests/cli tests/docs "$@" > "$said" 2>&1 &
+run tests/cli tests/docs tests/peers "$@" > "$said" 2>&1 &
 other=$!
 trap 'kill $other 2> /dev/null; rm -f "$said"' INT TERM
-run tests/browser tests/database tests/peers "$@" || status=1
+run tests/browser tests/database "$@" || status=1
 wait $other || status=1
 cat "$said"
 .venv/bin/coverage combine --quiet
