@@ -22,6 +22,7 @@ from outkey.core.standing import Summary
 from outkey.core.sync.answer import Record
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.run import HostField, HostRecord, Quarantined, Run, Target, Written
+from outkey.core.sync.schedule import TimedLine
 from outkey.core.watch import Habit, Notice
 
 
@@ -71,6 +72,9 @@ class Registry(Configurations, Protocol):
 
     def lines(self) -> list[SyncLine]:
         """Return every sync line, by name."""
+
+    def timetable(self) -> list[TimedLine]:
+        """Return when lines run, of all of them, also of those that cannot be read otherwise."""
 
     def put_line(self, line: SyncLine) -> None:
         """Keep a sync line, new or changed."""
@@ -365,6 +369,9 @@ class Watchbook(Protocol):
     def habits(self, names: Iterable[str]) -> dict[str, Habit]:
         """Return what is known of these configurations."""
 
+    def is_anybody_missed(self, seconds: float) -> bool:
+        """Whether a run of a line is due for so long, and nobody is at any."""
+
     def failing_lines(self) -> list[tuple[str, str]]:
         """Return the sync lines whose last run has failed, after their configurations."""
 
@@ -451,11 +458,12 @@ class Queue(Protocol):
 class Runs(Protocol):
     """Where runs, their checkpoints and what they left out are kept."""
 
-    def begin(self, line: str, actor: str, *, dry_run: bool) -> Run:
+    def begin(self, line: str, actor: str, *, dry_run: bool, asked: str = "") -> Run:
         """Begin a run, or go on with one that was killed; raise LineBusy while another one lives.
 
         A run lives as long as it is saved within a minute and the configuration's total time-out,
-        by the database's clock. One that waits is what begins.
+        by the database's clock. One that waits is what begins; where it is not the one that was
+        `asked` for, RunStopped is raised.
         """
 
     def page(self) -> AbstractContextManager[None]:
@@ -470,15 +478,15 @@ class Runs(Protocol):
     def finish(self, run: Run) -> None:
         """Keep how a run ended."""
 
-    def request(
-        self, line: str, actor: str, *, dry_run: bool = False, wait: float = 0.0, attempt: int = 0
-    ) -> Run:
-        """Ask for a run after some seconds; raise LineBusy while one lives.
+    def request(self, line: str, actor: str, *, dry_run: bool = False, sooner: bool = True) -> Run:
+        """Ask for a run as soon as somebody is free; raise LineBusy while one lives.
 
-        One that waits already is returned, and is due at the earlier of the two moments; one that
-        failed in the middle or was killed waits to go on. With an attempt, it is the run that has
-        just failed which waits, wherever that was.
+        One that waits already is returned, and is due now if it shall be sooner; one that failed in
+        the middle or was killed waits to go on.
         """
+
+    def wait_again(self, run: Run, seconds: float, attempt: int) -> Run:
+        """Let a run that failed wait for another attempt, or raise LineBusy if another one does."""
 
     def due(self, run: str = "") -> list[Run]:
         """Return the runs that were asked for and that nobody is at, the longest due first.
@@ -486,8 +494,8 @@ class Runs(Protocol):
         With an id only that one, if it is due.
         """
 
-    def planned(self) -> tuple[float, float]:
-        """Return until when schedules were looked at, and now, until when they are from here on."""
+    def take_schedules(self) -> tuple[float, float]:
+        """Take the time since schedules were last looked at; return when that was, and now."""
 
     def newest(self, limit: int, line: str = "", state: str = "") -> list[Run]:
         """Return runs, newest first."""

@@ -170,3 +170,21 @@ def test_a_failed_run_is_found_and_repeated_by_a_worker(shop: Shop, spar: Spar) 
     shop.run("run", "cancel", waiting["run"], code=0)
     assert json.loads(shop.run("run", "list", "--state", "waiting", "--json", code=0).out) == []
     assert "waiting|running|done" in shop.run("run", "list", "--state", "lost", code=2).err
+
+
+def test_what_an_api_hands_back_of_a_secret_is_neither_told_nor_kept(
+    shop: Shop, spar: Spar
+) -> None:
+    shop.terminal.settings["SHOP_TOKEN"] = "sekret-canary"
+    text = document(spar).replace("/records/contacts", "/echo/sekret-canary")
+    echo = text.replace('records = "items"', 'records = "[@]"').replace('"page"', '"none"')
+    dry = echo.replace('"id"', '"method"').replace('"full_name"', '"path"')
+    shop.run("apply", "-", stdin=dry.replace('"credit"\nhost', '"body"\nhost'), code=0)
+    said = shop.run("line", "run", "contacts", "--dry-run", code=0).out
+    assert ("name: '***' → '***'" in said, "canary" in said) == (True, False)
+    wrong = echo.replace('"id"', '"reverse(path)"').replace('"credit"\nhost', '"method"\nhost')
+    shop.run("apply", "-", stdin=wrong, code=0)
+    assert "yranac" not in shop.run("line", "run", "contacts", code=0).out
+    (run, _) = json.loads(shop.run("run", "list", "--json", code=0).out)
+    shown = shop.run("run", "show", run["run"], code=0).out
+    assert ("***" in shown, "yranac" in shown) == (True, False)

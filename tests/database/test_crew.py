@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,15 +12,16 @@ from django.db import connections
 from django.test import override_settings
 
 from database.test_workers import two_lines
+from outkey.adapters.clock_system import SystemClock
 from outkey.core.document import parse_document
 from outkey.core.sync.run import RunState
 from outkey.engine.manage import apply
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
+    from outkey.hosts.django.crew import Crew
     from outkey.hosts.django.runs import DjangoRuns
     from outkey.hosts.installation import Installation
-    from outkey.hosts.server.crew import Crew
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
@@ -41,7 +43,7 @@ def here(
 
 @pytest.fixture
 def crew(here: "Installation") -> Iterator["Crew"]:
-    from outkey.hosts.server.crew import Crew
+    from outkey.hosts.django.crew import Crew
 
     made = Crew(here)
     yield made
@@ -85,7 +87,7 @@ def test_runs_that_wait_are_done_as_many_at_a_time_as_their_configuration_allows
 def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
     here: "Installation", crew: "Crew", shop: "DjangoRuns"
 ) -> None:
-    from outkey.hosts.server.crew import Crew
+    from outkey.hosts.django.crew import Crew
 
     asked = shop.request("contacts", "ada")
     crew.start()
@@ -102,10 +104,55 @@ def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
     assert shop.get(asked.id).counts.created == 1500
 
 
+class Endless:
+    """A planner whose runs take no notice of anything; another one is due at every look."""
+
+    def __init__(self) -> None:
+        self.clock = SystemClock()
+        self.asked = 0
+        self.release = threading.Event()
+
+    def plan(self, actor: str) -> None:
+        pass
+
+    def due(self) -> list[tuple[object, str]]:
+        self.asked += 1
+        return [(SimpleNamespace(id=str(self.asked)), f"lock-{self.asked}")]
+
+    def work(self, _run: str) -> None:
+        self.release.wait(20)
+
+
+@pytest.fixture
+def endless(crew: "Crew", monkeypatch: pytest.MonkeyPatch) -> Iterator[Endless]:
+    made = Endless()
+    monkeypatch.setattr(crew, "_planner", made)
+    yield made
+    made.release.set()
+
+
+def test_a_crew_that_has_its_hands_full_does_not_ask_what_is_due(
+    crew: "Crew", endless: Endless
+) -> None:
+    from outkey.hosts.django.crew import AT_ONCE
+
+    for _ in range(AT_ONCE + 3):
+        crew.round()
+    assert endless.asked == AT_ONCE
+
+
+def test_a_crew_that_ends_waits_for_all_its_runs_together(crew: "Crew", endless: Endless) -> None:
+    for _ in range(4):
+        crew.round()
+    begun = time.monotonic()
+    crew.end(0.5)
+    assert 0.4 < time.monotonic() - begun < 1.5
+
+
 def test_what_fails_is_logged_by_its_name_and_looked_at_again(
     crew: "Crew", monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from outkey.hosts.server import crew as module
+    from outkey.hosts.django import crew as module
 
     tried = threading.Event()
 

@@ -27,7 +27,8 @@ from outkey.core.sync.run import Counts, FieldKind, Outcome, Quarantined, Run, R
 from outkey.engine.sync import SyncPorts, SyncRunner
 from outkey.ports import Records, Runs
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.contracts_sync import RecordsContract, RunsContract, contact
+from outkey.testing.contracts_records import RecordsContract, contact
+from outkey.testing.contracts_runs import RunsContract
 
 if TYPE_CHECKING:
     from outkey.hosts.django.records import DjangoRecords
@@ -577,6 +578,19 @@ def test_a_line_whose_last_run_failed_is_known_to_the_watch(runs: "DjangoRuns") 
         assert DjangoWatchbook().failing_lines() == failing
 
 
+def test_a_run_that_nobody_takes_is_missed(runs: "DjangoRuns") -> None:
+    from outkey.hosts.django import models
+    from outkey.hosts.django.watchbook import DjangoWatchbook
+
+    book = DjangoWatchbook()
+    runs.request("contacts", "tester")
+    assert not book.is_anybody_missed(300)
+    models.Run.objects.update(until=F("until") - 301)
+    assert book.is_anybody_missed(300)
+    runs.begin("orders", "tester", dry_run=False)
+    assert not book.is_anybody_missed(300)
+
+
 def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(runs: "DjangoRuns") -> None:
     ended = []
     for state in (RunState.DONE, RunState.DONE, RunState.FAILED):
@@ -590,6 +604,24 @@ def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(runs: "Dja
     runs.prune(1001.0)
     assert [run.id for run in runs.newest(10)] == [asked.id, ended[1]]
     assert runs.begin("contacts", "tester", dry_run=False).since == "2027"
+
+
+def test_runs_of_a_line_that_never_came_to_its_end_are_forgotten_too(runs: "DjangoRuns") -> None:
+    for _ in range(2):
+        run = runs.begin("contacts", "tester", dry_run=False)
+        runs.finish(replace(run, state=RunState.FAILED, ended_at=1000.0))
+    runs.prune(1001.0)
+    assert runs.newest(10) == []
+
+
+def test_a_schedule_comes_whatever_the_look_before_it_was_close_to(
+    runs: "DjangoRuns", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from outkey.hosts.django import runs as module
+
+    for now, since in ((59.9997, 59.999), (60.5, 59.999), (50.0, 60.5), (70.0, 60.5)):
+        monkeypatch.setattr(module, "_now", lambda now=now: now)
+        assert runs.take_schedules() == (since, now)
 
 
 def test_an_update_moves_the_fields_that_follow_the_time(records: "DjangoRecords") -> None:

@@ -230,6 +230,72 @@ def test_of_two_machines_that_begin_at_once_one_makes_the_tables(
     assert [process.wait(60) for process in begun] == [0, 0, 0]
 
 
+def test_a_worker_without_the_key_takes_nothing(site: Site, tmp_path: Path) -> None:
+    site.terminal("apply", "-", stdin=document(site.spar, "cursor", 100))
+    site.terminal("secret", "set", "shop", "token", stdin="spar-token")
+    elsewhere = Terminal(tmp_path / "elsewhere", site.terminal.canary, site.terminal.settings)
+    done = elsewhere("worker")
+    assert (done.code, "sealed" in done.err) == (4, True)
+
+
+PROJECT = """
+import sys, threading
+import django
+from django.conf import settings
+from outkey.hosts.server.settings import database
+from pathlib import Path
+
+home = Path(sys.argv[1])
+settings.configure(
+    USE_TZ=True,
+    SECRET_KEY="x",
+    DATABASES={"default": database(None, home)},
+    INSTALLED_APPS=[
+        "django.contrib.auth",
+        "django.contrib.contenttypes",
+        "outkey.hosts.django",
+        "outkey.hosts.demo_records",
+    ],
+    OUTKEY={"HOME": home, "RECORDS": {"demo.Contact": {"active": False}}},
+)
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from outkey.core.document import parse_document
+from outkey.engine.manage import apply
+from outkey.hosts.django.pages.installed import installation
+from outkey.hosts.django.runs import DjangoRuns
+here = installation()
+apply(here.desk("t"), here.gateway.sender, parse_document(sys.stdin.read()), dry_run=False)
+asked = DjangoRuns().request("contacts", "t")
+import os, signal, time
+
+def watch():
+    ends = time.monotonic() + 30
+    while DjangoRuns().get(asked.id).state != "done" and time.monotonic() < ends:
+        time.sleep(0.1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=watch, daemon=True).start()
+call_command("outkey_worker", runs=2)
+print(DjangoRuns().get(asked.id).state, DjangoRuns().get(asked.id).counts.created)
+"""
+
+
+def test_a_project_of_ones_own_has_a_command_for_the_work(tmp_path: Path, site: Site) -> None:
+    (tmp_path / "config").mkdir()
+    environment = {"PATH": "/usr/bin:/bin", "SHOP_TOKEN": "spar-token"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROJECT, str(tmp_path)],
+        input=document(site.spar, "cursor", 300).encode(),
+        env=environment,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.decode().strip() == "done 300", done.stderr.decode()
+
+
 def test_on_sqlite_the_command_says_who_does_the_work(tmp_path: Path, canary: Canaries) -> None:
     done = Terminal(tmp_path / "home", canary)("worker")
     assert done.code == 2

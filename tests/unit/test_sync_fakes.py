@@ -1,5 +1,6 @@
 from outkey.testing import FakeClock
-from outkey.testing.contracts_sync import FIELDS, TARGET, RecordsContract, RunsContract
+from outkey.testing.contracts_records import FIELDS, TARGET, RecordsContract
+from outkey.testing.contracts_runs import RunsContract
 from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
 
 

@@ -75,11 +75,16 @@ def test_the_time_of_the_last_run_is_sent_along_except_to_an_address_of_the_api(
     assert parameters(sync, after, "2026-01-01") == {}
 
 
-def test_a_short_page_ends_where_the_api_has_kept_to_the_size() -> None:
+def test_a_short_page_in_the_middle_is_not_the_end() -> None:
     sync = line(Paging.PAGE)
-    second = following(sync, START, page(1, 2))
-    assert second.full
-    assert following(sync, second, page(3)).ended
+    third = following(sync, following(sync, START, page(1, 2)), page(3))
+    assert (third.at, third.ended) == ("3", False)
+    assert following(sync, third, page()).ended
+
+
+def test_a_place_that_another_version_has_kept_is_the_beginning() -> None:
+    assert position_of("a", START.kept() | {"line": "a", "at": "7"}).at == "7"
+    assert position_of("a", START.kept() | {"line": "a", "at": "7", "new": 1}).at == ""
 
 
 def test_a_short_first_page_may_be_the_greatest_that_the_api_gives() -> None:

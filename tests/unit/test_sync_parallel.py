@@ -91,10 +91,11 @@ def test_pages_are_asked_for_together_and_kept_one_by_one_in_their_order(*, wait
         (3, 6),
         (4, 8),
         (5, 9),
-        (5, 9),
+        (6, 9),
+        (6, 9),
     ]
     assert seen[-1].state is RunState.DONE
-    # The first alone, then three at a time; the fifth page is short, so the two behind are lost.
+    # The first alone, then three at a time; the sixth page is empty, so the one behind is lost.
     assert sorted(pages_of(made)) == [1, 2, 3, 4, 5, 6, 7]
     assert (crowd.sizes[0], len(crowd.sizes), max(crowd.sizes)) == (1, 7, 3)
     assert made.numbers() == [str(n) for n in range(1, 10)]
@@ -118,7 +119,8 @@ def test_offsets_go_by_the_size_that_the_api_keeps_to(size: int) -> None:
     made, crowd = crowded(replace(PULL, pagination=OFFSET, parallel=4), api)
     assert made.run().counts == Counts(created=7)
     asked = pages_of(made, "offset")
-    assert asked == list(range(0, asked[-1] + 1, size))
+    assert asked[:4] == list(range(0, 4 * size, size))
+    assert len(asked) <= 10
     assert max(crowd.sizes) == 4
 
 
@@ -160,11 +162,28 @@ def test_the_first_page_that_failed_ends_the_run_and_the_next_goes_on_with_it(
     assert (done.id, done.counts, pages_of(made)[0]) == (failed.id, Counts(created=9), 3)
 
 
-@pytest.mark.parametrize("status", [404, 500])
+@pytest.mark.parametrize("status", [404, 400, 500])
 def test_what_comes_from_behind_the_end_is_thrown_away(status: int) -> None:
-    behind: dict[int, Response | OutkeyError] = {n: Response(status) for n in range(4, 9)}
+    behind: dict[int, Response | OutkeyError] = {n: Response(status) for n in range(5, 9)}
     made, _ = crowded(replace(PULL, parallel=5), by_number(5, behind))
     assert made.run().counts == Counts(created=5)
+
+
+@pytest.mark.parametrize("third", [answer([]), Response(404), Response(204)])
+def test_an_empty_page_before_one_with_records_is_a_gap_and_not_the_end(third: Response) -> None:
+    made, _ = crowded(replace(PULL, parallel=5), by_number(9, {3: third}))
+    with pytest.raises(SyncFailed) as failed:
+        made.run()
+    assert (failed.value.reason, made.numbers()) == ("gap", ["1", "2", "3", "4"])
+
+
+def test_an_api_that_gives_the_last_page_for_ever_ends_there() -> None:
+    def api(request: Request) -> Response:
+        number = int(parse_qs(urlsplit(request.target).query)["page"][0])
+        return answer(people(1, 2) if number == 1 else people(3))
+
+    made, _ = crowded(replace(PULL, parallel=5), api)
+    assert made.run().counts.created == 3
 
 
 def test_pages_that_are_all_the_same_are_found_out_as_one_by_one() -> None:
@@ -320,7 +339,7 @@ def test_a_push_that_is_killed_repeats_one_group_at_most_with_the_same_keys() ->
     assert len({header(request, "Idempotency-Key") for request in requests}) == 20
 
 
-def test_a_fault_of_our_own_is_not_hidden_and_what_was_answered_is_kept() -> None:
+def test_a_fault_of_our_own_is_told_and_what_was_answered_is_kept() -> None:
     def api(request: Request) -> Response:
         if json.loads(bytes(request.body))["id"] == "n3":  # type: ignore[arg-type]
             raise ZeroDivisionError
@@ -328,7 +347,7 @@ def test_a_fault_of_our_own_is_not_hidden_and_what_was_answered_is_kept() -> Non
 
     made, _ = crowded(replace(PUSH, parallel=4), api, method="POST")
     stored(made, *({"number": f"n{n}"} for n in range(1, 6)))
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(SyncFailed, match="ZeroDivisionError"):
         made.run()
     assert made.runs.newest(1)[0].counts == Counts(created=4)
 

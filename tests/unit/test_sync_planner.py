@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.config import SyncLine
+from outkey.core.config import Configuration, SyncLine
 from outkey.core.errors import (
     AnswerBroken,
     ConfigError,
@@ -22,7 +22,7 @@ from outkey.core.errors import (
 )
 from outkey.core.message import Response
 from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.schedule import ATTEMPTS, DELAYS, delay_before_retry, lock_of
+from outkey.core.sync.schedule import ATTEMPTS, DELAYS, TimedLine, delay_before_retry, locks_of
 from outkey.engine.sync import Planner
 from outkey.testing import configuration
 from unit.test_sync_run import PULL, Api, Desk, desk, people
@@ -57,17 +57,9 @@ class Office:
 
 def office(made: Desk) -> Office:
     queue = Listed()
-    registry, clock = made.world.ports.configurations, made.world.clock
     here = Office(made, queue, None)  # type: ignore[arg-type]
-    here.planner = Planner(
-        made.runner,
-        registry,
-        made.runs,
-        queue,
-        CronCalendar(),
-        clock,
-        lambda: here.stopping,  # type: ignore[arg-type]
-    )
+    registry = made.world.ports.configurations
+    here.planner = Planner(made.ports, registry, queue, lambda: here.stopping)  # type: ignore[arg-type]
     return here
 
 
@@ -190,8 +182,8 @@ def test_a_run_goes_on_where_it_failed() -> None:
     assert (failed.state, failed.cause, failed.pages) == (RunState.WAITING, "connection", 1)
     here.wait(16)
     (done,) = here.work()
-    assert (done.id, done.state, done.attempt, done.pages) == (failed.id, RunState.DONE, 2, 3)
-    assert len(api.asked) == 4
+    assert (done.id, done.state, done.attempt, done.pages) == (failed.id, RunState.DONE, 2, 4)
+    assert len(api.asked) == 5
 
 
 def test_what_only_a_person_can_mend_is_not_tried_again() -> None:
@@ -262,7 +254,7 @@ def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -
     here = office(desk(answers=Api(people(1, 2, 3, 4, 5))))
     here.planner.ask("contacts", "ada")
     runs, away = here.desk.runs, Away(0)
-    for name in ("save", "finish", "request", "get"):
+    for name in ("save", "finish", "wait_again", "get"):
         setattr(runs, name, away.between(getattr(runs, name)))
     effects = iter([0, 4])
     save = runs.save
@@ -281,6 +273,29 @@ def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -
     here.wait(16)
     (done,) = here.work()
     assert (done.state, here.desk.numbers()) == (RunState.DONE, ["1", "2", "3", "4", "5"])
+
+
+def test_a_cancelled_run_is_not_begun_by_who_has_heard_of_it_before() -> None:
+    api = Api(people(1))
+    here = office(desk(answers=api))
+    asked = here.planner.ask("contacts", "ada")
+    due = here.desk.runs.due()
+    here.desk.runs.cancel(asked.id)
+    here.desk.runs.due = lambda _run="": due  # type: ignore[method-assign]
+    assert here.planner.work(asked.id).state is RunState.CANCELLED
+    assert (len(here.desk.runs.kept), api.asked) == (1, [])
+
+
+def test_a_schedule_does_not_hurry_a_run_that_waits_for_another_attempt() -> None:
+    here = office(desk(HOURLY, lambda _request: Response(503)))
+    here.planner.plan("schedule")
+    here.wait(3599.5)
+    here.planner.ask("contacts", "ada")
+    (waiting,) = here.work()
+    here.wait(1)
+    here.planner.plan("schedule")
+    assert here.desk.runs.kept[waiting.id] == waiting
+    assert here.planner.ask("contacts", "ada").due_at == here.desk.world.clock.now()
 
 
 def test_a_database_that_stays_away_is_told() -> None:
@@ -320,11 +335,35 @@ def test_only_what_may_pass_by_itself_is_worth_another_attempt(
 
 @pytest.mark.parametrize(("at_once", "locks"), [(1, 1), (2, 2), (3, 3), (50, 5)])
 def test_lines_share_as_many_locks_as_may_run_at_once(at_once: int, locks: int) -> None:
-    lines = ["a", "b", "c", "d", "e"]
-    owners = dict.fromkeys([*lines[::-1]], "acme") | {"b2": "shop"}
-    found = [lock_of(line, owners, at_once) for line in lines]
-    assert len(set(found)) == locks
-    assert all(name.startswith("acme/") for name in found)
+    timetable = [TimedLine(name, "acme", "") for name in "edcba"] + [TimedLine("b2", "shop", "")]
+    found = locks_of(timetable, {"acme": at_once})
+    assert sorted(found) == ["a", "b", "c", "d", "e"]
+    assert len(set(found.values())) == locks
+    assert all(name.startswith("acme/") for name in found.values())
+
+
+def test_a_configuration_that_cannot_be_read_holds_up_no_other() -> None:
+    here = office(desk())
+    registry = here.desk.world.ports.configurations
+    registry.put_line(SyncLine("orphan", "acme", "GET", "/", PULL))  # type: ignore[attr-defined]
+    get = registry.get
+
+    def broken(name: str) -> Configuration:
+        if name == "acme":
+            raise ConfigError("it cannot be read")
+        return get(name)
+
+    for name in ("contacts", "orphan"):
+        here.desk.runs.request(name, "ada")
+    registry.get = broken  # type: ignore[method-assign]
+    assert {lock for _, lock in here.planner.due()} == {"acme/0"}
+
+
+def test_the_run_of_a_line_that_was_deleted_is_handed_to_nobody() -> None:
+    here = office(desk())
+    here.planner.ask("contacts", "ada")
+    here.desk.world.ports.configurations.remove_line("contacts")  # type: ignore[attr-defined]
+    assert here.planner.due() == []
 
 
 def test_lines_of_another_configuration_have_locks_of_their_own() -> None:
@@ -378,3 +417,4 @@ def test_what_is_no_schedule_is_refused(schedule: str) -> None:
     with pytest.raises(ConfigError) as caught:
         CronCalendar().next_after(schedule, 0.0)
     assert caught.value.field == "schedule"
+    assert ("time zone" in caught.value.message) is ("CRON_TZ=" in schedule)

@@ -151,7 +151,8 @@ def test_a_pull_brings_every_page_and_tells_how_far_it_is() -> None:
         (0, 0, RunState.RUNNING),
         (1, 2, RunState.RUNNING),
         (2, 3, RunState.RUNNING),
-        (2, 3, RunState.DONE),
+        (3, 3, RunState.RUNNING),
+        (3, 3, RunState.DONE),
     ]
     assert made.numbers() == ["1", "2", "3"]
     assert (seen[-1].actor, seen[-1].position) == ("ada", {})
@@ -185,7 +186,7 @@ def test_a_run_keeps_the_script_that_it_began_with() -> None:
     *_, last = steps
     made.run()
     used = [call.source[-1] for call in made.world.scripts.calls]
-    assert (last.state, used) == (RunState.DONE, ["1", "1", "2", "2"])
+    assert (last.state, used) == (RunState.DONE, ["1"] * 3 + ["2"] * 3)
 
 
 def test_values_are_mapped_and_looked_up_once_for_a_page() -> None:
@@ -315,7 +316,7 @@ def test_a_failure_in_the_middle_ends_the_run_and_the_next_one_goes_on_behind_it
     done = made.run()
     assert (done.id, done.counts) == (failed.id, Counts(created=5))
     pages = [parse_qs(urlsplit(request.target).query)["page"][0] for request in api.asked]
-    assert pages == ["1", "2", "2", "3"]
+    assert pages == ["1", "2", "2", "3", "4"]
 
 
 def test_a_place_that_the_api_knows_no_more_is_tried_once_and_then_it_begins_anew() -> None:
@@ -333,7 +334,7 @@ def test_a_line_that_was_changed_begins_anew() -> None:
     with pytest.raises(BadAnswer):
         made.run()
     made.change(replace(PULL, query=(("all", "1"),)))
-    assert made.run().counts == Counts(created=3, unchanged=2)
+    assert made.run().counts == Counts(created=1, unchanged=2)
 
 
 def test_a_line_with_another_schedule_or_more_at_a_time_goes_on() -> None:
@@ -433,7 +434,7 @@ def test_the_next_run_asks_for_what_changed_since() -> None:
     made = desk(SINCE, api)
     assert made.run().cursor == "2026-01-03"
     made.run()
-    assert asked_since(api) == ["", "", "2026-01-03", "2026-01-03"]
+    assert asked_since(api) == [*[""] * 3, *["2026-01-03"] * 3]
 
 
 def test_what_was_left_out_is_asked_for_again() -> None:
@@ -801,3 +802,29 @@ def test_a_page_that_could_not_be_committed_is_not_taken_for_kept() -> None:
     assert (run.state, run.cause) == (RunState.FAILED, "storage_unavailable")
     assert (run.pages, run.counts) == (1, Counts(created=2))
     assert made.numbers() == ["1", "2"]
+
+
+def test_a_fault_of_our_own_ends_the_run_with_its_place_and_none_of_its_words() -> None:
+    made = desk(answers=Api(people(1, 2, 3)))
+
+    def broken(*_arguments: object) -> list[Any]:
+        raise ValueError("a-value-of-a-record")
+
+    made.records.upsert = broken  # type: ignore[method-assign]
+    with pytest.raises(SyncFailed) as caught:
+        made.run()
+    assert caught.value.reason == "internal_error"
+    assert "ValueError in test_sync_run.py, line" in caught.value.message
+    assert "a-value-of-a-record" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    (kept,) = made.runs.newest(9)
+    assert (kept.state, kept.cause) == (RunState.FAILED, "internal_error")
+
+
+def test_what_another_version_has_begun_counts_from_the_beginning() -> None:
+    made = desk(answers=Api(people(1, 2, 3), {2: ConnectionFailed()}))
+    with pytest.raises(ConnectionFailed):
+        made.run()
+    (failed,) = made.runs.newest(9)
+    made.runs.kept[failed.id] = replace(failed, position={**failed.position, "line": "another"})
+    assert made.run().counts == Counts(created=1, unchanged=2)

@@ -404,6 +404,12 @@ def test_a_line_whose_run_failed_is_told_until_it_runs_again() -> None:
     assert bench.look() == [f"recovered: {text}"]
 
 
+def test_runs_that_nobody_takes_are_told() -> None:
+    bench = Bench()
+    bench.book.missed = True
+    assert bench.look() == ["error: runs of sync lines wait, and no worker takes them"]
+
+
 def test_what_happened_once_closes_after_a_day_without_a_word() -> None:
     bench = Bench()
     bench.sent()

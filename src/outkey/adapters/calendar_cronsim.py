@@ -22,9 +22,9 @@ class CronCalendar:
         fields = (rest if named else schedule).split()
         found: datetime | None = None
         # A sixth field would be seconds.
-        with suppress(CronSimError, StopIteration, LookupError, ValueError, OSError):
+        with suppress(CronSimError, StopIteration, LookupError, ValueError, OSError, OverflowError):
             if len(fields) == 5 and len(schedule) <= _LONGEST:
-                zone = ZoneInfo(first.removeprefix(_ZONE)) if named else UTC
+                zone = _zone(first.removeprefix(_ZONE)) if named else UTC
                 found = next(CronSim(" ".join(fields), datetime.fromtimestamp(moment, zone)))
         if found is None:
             raise ConfigError(
@@ -34,3 +34,11 @@ class CronCalendar:
                 field="schedule",
             )
         return found.timestamp()
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        hint = "Write it as in Europe/Berlin."
+        raise ConfigError("there is no such time zone", hint=hint, field="schedule") from None

@@ -1,16 +1,24 @@
 """Finds values by JMESPath, the language of paths that AWS and Azure people know."""
 
+import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from jmespath.functions import Functions
+from jmespath.functions import Functions, signature
 
 from outkey.core.errors import ConfigError, SyncFailed
 
 _LONGEST = 2000
+_MOST_DIGITS = 40  # to make a whole number of 1e999990 takes most of a minute
 _NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+_FAILURES = (
+    *(JMESPathError, TypeError, ValueError, ArithmeticError),
+    *(RecursionError, MemoryError),  # some hundred characters can ask for more than there is
+)
 
 
 class _WithDecimals(Functions):  # type: ignore[misc]  # the library has no types
@@ -24,6 +32,24 @@ class _WithDecimals(Functions):  # type: ignore[misc]  # the library has no type
     def _convert_to_jmespath_type(self, name: str) -> str:
         found: str = super()._convert_to_jmespath_type("float" if name == "Decimal" else name)
         return found
+
+    @signature({"types": ["number"]})  # type: ignore[untyped-decorator]  # the same
+    def _func_ceil(self, number: Decimal | float) -> int:
+        return math.ceil(_bounded(number))
+
+    @signature({"types": ["number"]})  # type: ignore[untyped-decorator]  # the same
+    def _func_floor(self, number: Decimal | float) -> int:
+        return math.floor(_bounded(number))
+
+    @signature({"types": []})  # type: ignore[untyped-decorator]  # the same
+    def _func_to_number(self, value: object) -> object:
+        return value if isinstance(value, Decimal) else super()._func_to_number(value)
+
+
+def _bounded(number: Decimal | float) -> Decimal | float:
+    if Decimal(number).adjusted() > _MOST_DIGITS:
+        raise ValueError
+    return number
 
 
 _OPTIONS = jmespath.Options(custom_functions=_WithDecimals())
@@ -51,7 +77,7 @@ class JmespathFinder:
         def find(value: object) -> object:
             try:
                 return compiled.search(value, options=_OPTIONS)
-            except (JMESPathError, TypeError, ValueError, ArithmeticError, RecursionError):
+            except _FAILURES:
                 # A function got what it does not take; its own text would repeat the value.
                 raise SyncFailed(
                     "an expression of the line cannot be applied to the answer",

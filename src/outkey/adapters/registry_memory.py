@@ -11,6 +11,7 @@ from outkey.core.config import Configuration, SecretState, SyncLine, known_names
 from outkey.core.envelope import SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
+from outkey.core.sync.schedule import TimedLine
 
 
 class MemoryRegistry:
@@ -103,6 +104,10 @@ class MemoryRegistry:
 
     def lines(self) -> list[SyncLine]:
         return [self._lines[name] for name in sorted(self._lines)]
+
+    def timetable(self) -> list[TimedLine]:
+        found = ((line, line.sync.schedule if line.sync else "") for line in self.lines())
+        return [TimedLine(line.name, line.configuration, schedule) for line, schedule in found]
 
     def put_line(self, line: SyncLine) -> None:
         self._lines[line.name] = line

@@ -8,7 +8,7 @@
     │   ├── KeyStepRefused         a step of a key rotation that would lose secrets
     │   ├── SecretRebindRequired   a secret was entered for another origin
     │   ├── ReauthorizationNeeded  a person must allow the access again
-    │   ├── ScriptFailed           a signing script failed, or cannot be run here
+    │   ├── ScriptFailed           a script failed, or cannot be run here
     │   ├── EditConflict           a second editor was quicker
     │   ├── LineBusy               another run of the sync line is under way
     │   ├── RunStopped             a run was cancelled, or taken over by another process
@@ -182,7 +182,7 @@ class ReauthorizationNeeded(ConfigError, cause=Cause.REAUTHORIZATION_NEEDED,
 
 class ScriptFailed(ConfigError, cause=Cause.SCRIPT_ERROR,
         hint="Correct the script; the guide to scripts says what it may use."):
-    """The signing script failed."""
+    """The script failed."""
 
     def __init__(
         self, message: str | None = None, *, hint: str | None = None, field: str | None = "script"

@@ -56,6 +56,8 @@ KINDS: Mapping[str, Kind] = {
         lasts=_DAY),
     "S-line-failing": Kind(Level.ERROR, "the last run of a sync line failed",
         "Open the run to see the cause, and run the line again."),
+    "S-no-worker": Kind(Level.ERROR, "runs of sync lines wait, and no worker takes them",
+        "Start outkey worker, or look why it ended; it needs the key."),
     "S-volume": Kind(Level.WARNING, "more than ten times as many requests as usual",
         "Look into the audit what sends, or set a rate limit."),
     **{

@@ -140,35 +140,35 @@ async def adrive(flow: Steps[Result], world: AsyncWorld) -> Result:
     A cancelled flow is closed, and its attempt recorded as `cancelled`; but a token that is on
     its way is waited for and kept first, since others wait for it, and it may be the only one.
     """
-    course = _Course(flow, world)
+    passage = _Passage(flow, world)
     answer: Answer = None
     failure: OutkeyError | None = None
     try:
         while True:
             if world.waits:
-                step = await course.off_loop(partial(course.next, answer, failure))
+                step = await passage.off_loop(partial(passage.next, answer, failure))
             else:
-                step = course.next(answer, failure)
-            if course.cancelled and course.may_end(step):
-                raise course.cancelled
+                step = passage.next(answer, failure)
+            if passage.cancelled and passage.may_end(step):
+                raise passage.cancelled
             if step is None:
-                return course.result
+                return passage.result
             try:
-                answer, failure = await course.performed(step), None
+                answer, failure = await passage.performed(step), None
             except OutkeyError as error:
                 failure = error
     except asyncio.CancelledError:
-        await course.off_loop(course.abandon)
+        await passage.off_loop(passage.abandon)
         raise
     except OutkeyError:
-        if course.cancelled is None:
+        if passage.cancelled is None:
             raise
-        raise course.cancelled from None
+        raise passage.cancelled from None
     finally:
         flow.close()
 
 
-class _Course(Generic[Result]):
+class _Passage(Generic[Result]):
     """A flow on its way through an event loop."""
 
     __slots__ = ("_attempt", "_flow", "_renewing", "_world", "cancelled", "result")

@@ -128,15 +128,7 @@ class Gateway:
         request belongs to, and `begun_with` the configuration whose script its run began with.
         """
         call = self._call(
-            configuration,
-            method,
-            path,
-            params=params,
-            json=json,
-            data=data,
-            headers=headers,
-            line=line,
-            begun_with=begun_with,
+            configuration, method, path, params, json, data, headers, line, begun_with
         )
         return drive(exchange(self.sender, call), self._world)
 
@@ -157,18 +149,8 @@ class Gateway:
 
         Whoever is cancelled waits for a token that is on its way, a few seconds at most.
         """
-        make = partial(
-            self._call,
-            configuration,
-            method,
-            path,
-            params=params,
-            json=json,
-            data=data,
-            headers=headers,
-            line=line,
-            begun_with=begun_with,
-        )
+        asked = configuration, method, path, params, json, data, headers, line, begun_with
+        make = partial(self._call, *asked)
         world = self._async_world
         if world is None:
             raise ConfigError(
@@ -199,9 +181,7 @@ class Gateway:
 
         Without a path it shows the configuration's own test request path.
         """
-        call = self._call(
-            configuration, method, path, params=params, json=json, data=data, headers=headers
-        )
+        call = self._call(configuration, method, path, params, json, data, headers)
         return preview(self.sender, call)
 
     def test(self, configuration: str) -> Report:
@@ -318,12 +298,11 @@ class Gateway:
     async def __aexit__(self, *exc_info: object) -> None:
         await self.aclose()
 
-    def _call(  # noqa: PLR0913 - the parts of a request, all by keyword
+    def _call(  # noqa: PLR0913, PLR0917 - the parts of a request, in the order of `send`
         self,
         configuration: str,
         method: str,
         path: str | None,
-        *,
         params: Params | None,
         json: object,
         data: Data,

@@ -39,6 +39,7 @@ _SHARE = 60  # of what is due is tested at each round, so that a whole day's is 
 _INTENTS = frozenset({Tag.SEND_INTENT, Tag.TOKEN_INTENT})
 _OUTCOMES = frozenset({Tag.SEND_OUTCOME, Tag.TOKEN_OUTCOME})
 _SCALE = 1000
+_MISSED_SECONDS = 300.0
 
 
 class Watch:
@@ -115,6 +116,8 @@ class Watch:
         for name, habit in {**habits, **self._book.habits(told)}.items():
             if habit.is_unusual(now):
                 yield Sign("S-volume", name)
+        if self._book.is_anybody_missed(_MISSED_SECONDS):
+            yield Sign("S-no-worker")
         for configuration, line in self._book.failing_lines():
             yield Sign("S-line-failing", configuration, line)
         for summary in self._registry.summaries():

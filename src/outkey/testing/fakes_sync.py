@@ -47,20 +47,26 @@ class MemoryRuns:
         self._planned: float | None = None
         self.records: MemoryRecords | None = None
 
-    def begin(self, line: str, actor: str, *, dry_run: bool) -> Run:
+    def begin(self, line: str, actor: str, *, dry_run: bool, asked: str = "") -> Run:
         with self._lock:
-            return self._begun(line, actor, dry_run=dry_run)
+            return self._begun(line, actor, asked, dry_run=dry_run)
 
-    def _begun(self, line: str, actor: str, *, dry_run: bool) -> Run:
+    def _begun(self, line: str, actor: str, asked: str, *, dry_run: bool) -> Run:
         self._end_killed(line)
         found = self._waiting(line, dry_run=dry_run) or self._unfinished(line, dry_run=dry_run)
+        if asked and (found is None or found.id != asked):
+            raise RunStopped(reason="taken_over")
         run = found or self._new(line, dry_run=dry_run)
+        if not run.position:
+            self._left_out.pop(run.id, None)
         begun = replace(run, actor=actor, state=RunState.RUNNING, generation=run.generation + 1)
         return self._put(replace(begun, cause="", ended_at=None, due_at=None))
 
-    def _end_killed(self, line: str) -> None:
-        now, alive = self._clock.now(), self.newest(1, line, RunState.RUNNING)
-        for run in alive:
+    def _end_killed(self, line: str, *, dry_run: bool | None = None) -> None:
+        now = self._clock.now()
+        for run in self.newest(1, line, RunState.RUNNING):
+            if dry_run not in (None, run.dry_run):
+                continue
             if self._seen_at[run.id] + _LEASE_SECONDS >= now:
                 raise LineBusy
             attempt = run.attempt and run.attempt + 1
@@ -71,10 +77,10 @@ class MemoryRuns:
         found = self.newest(len(self.kept), line, RunState.WAITING)
         return next((run for run in found if run.dry_run is dry_run), None)
 
-    def _unfinished(self, line: str, *, dry_run: bool, anywhere: bool = False) -> Run | None:
+    def _unfinished(self, line: str, *, dry_run: bool) -> Run | None:
         real = [run for run in self.newest(len(self.kept), line) if not run.dry_run]
         failed = not dry_run and bool(real) and real[0].state is RunState.FAILED
-        goes_on = failed and (anywhere or real[0].cause == "killed" or bool(real[0].position))
+        goes_on = failed and (real[0].cause == "killed" or bool(real[0].position))
         return real[0] if goes_on else None
 
     def _new(self, line: str, *, dry_run: bool) -> Run:
@@ -83,26 +89,26 @@ class MemoryRuns:
         number, now = str(len(self.kept) + 1), self._clock.now()
         return Run(number, line, "", now, dry_run=dry_run, since=since)
 
-    def request(
-        self,
-        line: str,
-        actor: str,
-        *,
-        dry_run: bool = False,
-        wait: float = 0.0,
-        attempt: int = 0,
-    ) -> Run:
+    def request(self, line: str, actor: str, *, dry_run: bool = False, sooner: bool = True) -> Run:
         with self._lock:
-            self._end_killed(line)
-            due_at = self._clock.now() + wait
-            if waiting := self._waiting(line, dry_run=dry_run):
-                return self._put(replace(waiting, due_at=min(due_at, waiting.due_at or 0)))
-            unfinished = self._unfinished(line, dry_run=dry_run, anywhere=attempt > 0)
-            found = unfinished or self._new(line, dry_run=dry_run)
-            asked = replace(found, actor=actor, attempt=attempt or 1, due_at=due_at)
-            return self._put(
-                replace(asked, state=RunState.WAITING, generation=found.generation + 1)
-            )
+            self._end_killed(line, dry_run=dry_run)
+            now, waiting = self._clock.now(), self._waiting(line, dry_run=dry_run)
+            if waiting is not None:
+                is_later = sooner and (waiting.due_at or 0) > now
+                return self._put(replace(waiting, due_at=now)) if is_later else waiting
+            found = self._unfinished(line, dry_run=dry_run) or self._new(line, dry_run=dry_run)
+            return self._wait(replace(found, actor=actor), 0.0, 1)
+
+    def wait_again(self, run: Run, seconds: float, attempt: int) -> Run:
+        failed = self.kept[run.id]
+        if failed.state is not RunState.FAILED or self._waiting(run.line, dry_run=run.dry_run):
+            raise LineBusy
+        return self._wait(failed, seconds, attempt)
+
+    def _wait(self, run: Run, seconds: float, attempt: int) -> Run:
+        due_at, generation = self._clock.now() + seconds, run.generation + 1
+        waits = replace(run, state=RunState.WAITING, due_at=due_at, attempt=attempt)
+        return self._put(replace(waits, generation=generation))
 
     def due(self, run: str = "") -> list[Run]:
         ends = {
@@ -113,9 +119,10 @@ class MemoryRuns:
         due = [one for one, end in ends.items() if end <= self._clock.now() and run in ("", one)]
         return [self.kept[one] for one in sorted(due, key=lambda one: ends[one])]
 
-    def planned(self) -> tuple[float, float]:
+    def take_schedules(self) -> tuple[float, float]:
         now = self._clock.now()
-        since, self._planned = self._planned or now, now
+        since = self._planned or now
+        self._planned = max(since, now)
         return since, now
 
     @contextmanager
@@ -142,9 +149,7 @@ class MemoryRuns:
         self._left_out.setdefault(run.id, []).extend(items)
 
     def finish(self, run: Run) -> None:
-        """Keep how a run ended; a cancelled one has its end already."""
-        if self.kept[run.id].state is not RunState.CANCELLED or run.state is not RunState.CANCELLED:
-            self.save(run)
+        self.save(run)
 
     def newest(self, limit: int, line: str = "", state: str = "") -> list[Run]:
         chosen = (run for run in self.kept.values() if line in ("", run.line))

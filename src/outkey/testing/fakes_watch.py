@@ -18,6 +18,7 @@ class MemoryWatchbook:
         self._habits: dict[str, Habit] = {}
         self.notices: list[Notice] = []
         self.failing: list[tuple[str, str]] = []
+        self.missed = False
 
     def take(self, duty: str, holder: str, seconds: float) -> bool:
         now = self._clock.now()
@@ -39,6 +40,9 @@ class MemoryWatchbook:
 
     def habits(self, names: Iterable[str]) -> dict[str, Habit]:
         return {name: self._habits[name] for name in names if name in self._habits}
+
+    def is_anybody_missed(self, seconds: float) -> bool:
+        return self.missed
 
     def failing_lines(self) -> list[tuple[str, str]]:
         return self.failing

@@ -8,13 +8,13 @@ import builtins
 import json
 import os
 import signal
-import struct
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
 from outkey.adapters.scripts_locked.nursery import Born, unavailable
+from outkey.adapters.scripts_locked.worker import CHUNK, FIRST, HEAD, LARGEST_ANSWER, TAG, TEXTS
 from outkey.core.errors import (
     HeaderFormatError,
     OutkeyError,
@@ -30,9 +30,7 @@ from outkey.core.sync.mapping import Unmapped
 _MOST_CALLS = 10_000
 _MOST_BUSY = 20.0  # seconds; a worker's own limit of processor time is never met by honest scripts
 _START_SECONDS = 5.0
-_FIRST, _CHUNK, _TAG, _TEXTS = 4096, 65536, 8, 9  # as in worker.py
-_HEAD = struct.Struct("<8sII")
-_LARGEST_ANSWER = _TAG + 65536
+_LARGEST_MESSAGE = TAG + LARGEST_ANSWER
 _LARGEST_RECORD = 2 * MAX_RECORD  # of what is read of it; the rest of a message's answers follow
 
 _TYPES = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)} | {
@@ -52,6 +50,7 @@ Pairs = tuple[tuple[str, Secret], ...]
 Given = Pairs | OutkeyError
 Made = Record | Unmapped | None
 Read = TypeVar("Read")
+Reader = Callable[["Worker", str], Read]  # of one answer
 ENDED = "the script ended its process"
 _ODD = "the script answered out of turn"
 _RETURN = 'Write: return {"X-Name": "text"}'
@@ -90,7 +89,7 @@ class Worker:
     def __init__(self, born: Born, call: ScriptCall, limit: float) -> None:
         self._channel, self._pidfd = born
         self._limit = limit
-        self._buffer = bytearray(_LARGEST_ANSWER + 1)  # one more: longer messages are cut silently
+        self._buffer = bytearray(_LARGEST_MESSAGE + 1)  # one more: longer messages are cut silently
         self._view = memoryview(self._buffer)
         self._tags: list[bytes] = []
         self._calls, self._busy = 0, 0.0
@@ -112,7 +111,7 @@ class Worker:
         same = same and self._function == call.function
         return same and (self._secret is call.secret or self._secret == call.secret)
 
-    def run(self, calls: Sequence[ScriptCall], read: "Callable[[Worker, str], Read]") -> list[Read]:
+    def run(self, calls: Sequence[ScriptCall], read: Reader[Read]) -> list[Read]:
         """Return what is read from the answer to each call, in one round trip."""
         text, bodies = _frame(calls)
         if not self._is_loaded:
@@ -161,7 +160,7 @@ class Worker:
     def _ask(self, text: str, body: bytes = b"", count: int = 1) -> list[str]:
         """Send one frame and return its answers."""
         tag, data = self._tag(), text.encode("utf-8", "surrogatepass")
-        head = _HEAD.pack(tag, _HEAD.size + len(data) + len(body), len(data))
+        head = HEAD.pack(tag, HEAD.size + len(data) + len(body), len(data))
         try:
             self._send(head + data + body)
         except TimeoutError:
@@ -172,7 +171,7 @@ class Worker:
         if count == 1:
             return [self._receive(tag)]
         answers: list[str] = []
-        # A little more than one call may take; who needs longer is asked call by call.
+        # Four times what one call may take, at most; who needs longer is asked call by call.
         end = time.monotonic() + self._limit * min(count, 4)
         while len(answers) < count and self._alive:
             self._channel.settimeout(max(end - time.monotonic(), 0.001))
@@ -210,28 +209,28 @@ class Worker:
             size = 0
         if size == 0:
             raise self._lost(ENDED)
-        if not _TAG < size <= _LARGEST_ANSWER or not self._buffer.startswith(tag):
+        if not TAG < size <= _LARGEST_MESSAGE or not self._buffer.startswith(tag):
             raise self._lost(_ODD)
         try:
-            return str(self._view[_TAG:size], "utf-8")
+            return str(self._view[TAG:size], "utf-8")
         except UnicodeDecodeError:
             raise self._lost(_ODD) from None
 
     def _tag(self) -> bytes:
         """Return the next of many tags that were drawn at once, which saves a system call each."""
         if not self._tags:
-            drawn = os.urandom(_TAG * 256)
-            self._tags = [drawn[at : at + _TAG] for at in range(0, len(drawn), _TAG)]
+            drawn = os.urandom(TAG * 256)
+            self._tags = [drawn[at : at + TAG] for at in range(0, len(drawn), TAG)]
         return self._tags.pop()
 
     def _send(self, frame: bytes) -> None:
-        if len(frame) <= _FIRST:
+        if len(frame) <= FIRST:
             self._channel.send(frame)
             return
-        self._channel.send(frame[:_FIRST])
+        self._channel.send(frame[:FIRST])
         end = time.monotonic() + self._limit
-        for start in range(_FIRST, len(frame), _CHUNK):
-            self._channel.send(frame[start : start + _CHUNK])
+        for start in range(FIRST, len(frame), CHUNK):
+            self._channel.send(frame[start : start + CHUNK])
             if time.monotonic() > end:
                 raise TimeoutError
 
@@ -317,6 +316,6 @@ def _frame(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
         f"{call.method}\0{call.url}\0{call.path}\0{call.query}\0{len(call.body)}"
         for call in calls
     )
-    if text.count("\0") != len(calls) * _TEXTS - 1:
+    if text.count("\0") != len(calls) * TEXTS - 1:
         raise ScriptFailed("the name or the address of the request has a NUL character in it")
     return text, b"".join(call.body for call in calls)

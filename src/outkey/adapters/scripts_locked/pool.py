@@ -18,6 +18,7 @@ from outkey.adapters.scripts_locked.link import (
     Made,
     Pairs,
     Read,
+    Reader,
     Unanswered,
     Worker,
     WorkerGone,
@@ -79,7 +80,7 @@ class Seat:
         self._worker: Worker | None = None
         self._circuit = Circuit(row)
 
-    def run(self, calls: Sequence[ScriptCall], read: Callable[[Worker, str], Read]) -> list[Read]:
+    def run(self, calls: Sequence[ScriptCall], read: Reader[Read]) -> list[Read]:
         """Run calls by a worker that has their script and their secret."""
         self.used = time.monotonic()
         worker = self._worker
@@ -105,9 +106,7 @@ class Seat:
         if self._worker is not None:
             self._worker.forget()
 
-    def _ask_another(
-        self, calls: Sequence[ScriptCall], read: Callable[[Worker, str], Read]
-    ) -> list[Read]:
+    def _ask_another(self, calls: Sequence[ScriptCall], read: Reader[Read]) -> list[Read]:
         if self._worker is not None:
             self._worker.kill()
         worker = self._worker = Worker(self._nursery.bear(), calls[0], self._limit)
@@ -116,9 +115,7 @@ class Seat:
         except WorkerGone:
             raise Unanswered(ENDED) from None
 
-    def _ask(
-        self, worker: Worker, calls: Sequence[ScriptCall], read: Callable[[Worker, str], Read]
-    ) -> list[Read]:
+    def _ask(self, worker: Worker, calls: Sequence[ScriptCall], read: Reader[Read]) -> list[Read]:
         try:
             return worker.run(calls, read)
         finally:
@@ -178,7 +175,7 @@ class LockedScripts:
     def _in_frames(
         self,
         calls: Sequence[ScriptCall],
-        read: Callable[[Worker, str], Read],
+        read: Reader[Read],
         failed: Callable[[OutkeyError], Read],
     ) -> list[Read]:
         """Send many calls at a time; where together they take too long, each alone."""
@@ -197,7 +194,7 @@ class LockedScripts:
                 found += map(apart, frame)
         return found
 
-    def _run(self, calls: Sequence[ScriptCall], read: Callable[[Worker, str], Read]) -> list[Read]:
+    def _run(self, calls: Sequence[ScriptCall], read: Reader[Read]) -> list[Read]:
         if self._process != os.getpid():  # forked by something that runs no hooks of Python
             self.forget_parent()
         while True:

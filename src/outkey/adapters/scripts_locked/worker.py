@@ -26,7 +26,8 @@ from types import FunctionType, GeneratorType, NoneType
 from typing import Any
 
 FIRST, CHUNK = 4096, 65536  # what the first read takes, and each of the others
-HEAD = struct.Struct("<8sII")
+TAG = 8  # bytes
+HEAD = struct.Struct(f"<{TAG}sII")
 LARGEST_ANSWER, LARGEST_RECORD = 65536, 256 * 1024
 TEXTS = 9  # of each call
 TRANSFORM = "transform"

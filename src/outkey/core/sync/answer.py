@@ -13,8 +13,10 @@ from typing import NoReturn
 
 from outkey.core.errors import SyncFailed
 
+MOST_RECORDS = 10_000  # of a page, which is written at once while others wait
 MOST_FIELDS = 10_000
 DEEPEST = 100
+_LONGEST_LATEST = 200
 _HOLDERS = {dict, list}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
@@ -22,7 +24,7 @@ _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
 Record = dict[str, object]
 
 
-def read_json(body: bytes) -> object:
+def read_json(body: bytes | str) -> object:
     """Return the document of an answer, or raise SyncFailed."""
     try:
         return json.loads(body, parse_float=Decimal, parse_constant=_refuse_constant)
@@ -55,6 +57,12 @@ def records_in(document: object, find: Callable[[object], object]) -> list[Recor
             hint="Correct Records (records): it must lead to a list of objects.",
             reason="not_objects",
         )
+    if len(found) > MOST_RECORDS:
+        raise SyncFailed(
+            f"a page has more than {MOST_RECORDS} records",
+            hint="Ask for them page by page (pagination), or for a smaller size.",
+            reason="too_many_records",
+        )
     return found
 
 
@@ -79,19 +87,34 @@ def oversize(record: Record) -> str:
 
 
 def mark_of(value: object) -> str:
-    """Return a short text that is another one for another value."""
+    """Return a short text that is another one for another value.
+
+    Of a record that is too big only the plain values count: an expression of some hundred
+    characters can make one whose text no memory holds.
+    """
+    if isinstance(value, list):
+        value = [_shallow(part) if isinstance(part, dict) else part for part in value]
     return sha256(repr(value).encode(errors="backslashreplace")).hexdigest()[:32]
+
+
+def _shallow(record: Record) -> object:
+    if not oversize(record):
+        return record
+    return [(name, part) for name, part in record.items() if type(part) not in _HOLDERS]
 
 
 def later(before: str, value: object) -> str:
     """Return the greater of two values of an incremental field; what has no order is ignored.
 
     Numbers are compared as numbers, moments by their time zones (UTC without one), and whatever
-    else as text.
+    else as text. What no request could carry is ignored too, or no later run would succeed.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
         return before
-    return max(before, str(value), key=_rank)
+    text = str(value)
+    if len(text) > _LONGEST_LATEST or not text.isprintable():
+        return before
+    return max(before, text, key=_rank)
 
 
 def _rank(text: str) -> tuple[int, Decimal, str]:

@@ -1,6 +1,5 @@
 """What is wrong with a synchronization before it runs: its fields against the host's own."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -8,6 +7,8 @@ from functools import partial
 
 from outkey.core.checks import Finding, Level
 from outkey.core.config import SyncLine
+from outkey.core.errors import SyncFailed
+from outkey.core.sync.answer import read_json
 from outkey.core.sync.line import Direction, FieldMapping, Gone, Paging, Sync, Transform
 from outkey.core.sync.mapping import BY_KIND, Means, Zones, placeholders, refusal, settled
 from outkey.core.sync.run import FieldKind, HostField
@@ -27,6 +28,14 @@ _NEEDED = {  # the options without which a transform can do nothing
     Transform.TEMPLATE: ("template",),
 }
 _POSITIONS = ("position", "size", "since")
+_METHODS = {  # the finding, what may be chosen, and why
+    Direction.PULL: ("L016", ("GET", "POST"), "a pull reads, and other methods may change records"),
+    Direction.PUSH: (
+        "L006",
+        ("POST", "PUT", "PATCH"),
+        "a push needs a method that carries records",
+    ),
+}
 
 Fields = Mapping[str, HostField]
 _error = partial(Finding, level=Level.ERROR)
@@ -36,7 +45,8 @@ def check(line: SyncLine, sync: Sync, fields: Sequence[HostField], zones: Zones)
     """Return what would fail in every run, and what is risky."""
     known = {one.name: one for one in fields}
     pull = sync.direction is Direction.PULL
-    found = list(_in_pages(sync) if pull else _in_push(line, sync, known))
+    found = list(_in_method(line, sync.direction))
+    found += _in_pages(sync) if pull else _in_push(line, sync, known)
     found += _in_body(sync, _POSITIONS if pull else tuple(m.host for m in sync.mappings))
     for number, mapping in enumerate(sync.mappings):
         rule = _in_mapping(mapping, known.get(mapping.host), zones, pull=pull)
@@ -44,7 +54,15 @@ def check(line: SyncLine, sync: Sync, fields: Sequence[HostField], zones: Zones)
             _error("L001", message=message, hint=hint, field=f"fields[{number}].{part}")
             for part, message, hint in rule
         ]
-    return found + list(_unmapped(sync, fields) if pull else ())
+    return [*found, *_unmapped(sync, fields), *_in_keys(sync, known)] if pull else found
+
+
+def _in_method(line: SyncLine, direction: Direction) -> Iterator[Finding]:
+    number, methods, message = _METHODS[direction]
+    if line.method not in methods:
+        yield _error(
+            number, message=message, hint=f"Choose {' or '.join(methods)}.", field="method"
+        )
 
 
 def _in_pages(sync: Sync) -> Iterator[Finding]:
@@ -89,13 +107,6 @@ def _in_pages(sync: Sync) -> Iterator[Finding]:
 
 
 def _in_push(line: SyncLine, sync: Sync, known: Fields) -> Iterator[Finding]:
-    if line.method not in {"POST", "PUT", "PATCH"}:
-        yield _error(
-            "L006",
-            message="a push needs a method that carries records",
-            hint="Choose POST, PUT or PATCH.",
-            field="method",
-        )
     yield from _unknown_names(placeholders(line.path), tuple(known), "path")
     names = [mapping.api for mapping in sync.mappings]
     for number, name in enumerate(names):
@@ -114,8 +125,8 @@ def _in_body(sync: Sync, names: tuple[str, ...]) -> Iterator[Finding]:
     if not sync.body:
         return
     try:
-        json.loads(sync.body)
-    except (ValueError, RecursionError):
+        read_json(sync.body)
+    except SyncFailed:
         hint = 'Write a document, with names as texts: {"id": "{external_id}"}.'
         yield _error("L007", message="the body is not JSON", hint=hint, field="body")
     yield from _unknown_names(placeholders(sync.body), names, "body")
@@ -141,6 +152,19 @@ def _unmapped(sync: Sync, fields: Sequence[HostField]) -> Iterator[Finding]:
                 message=f"the host's field {one.name} must have a value",
                 hint="Map it, if need be to a constant.",
                 field="fields",
+            )
+
+
+def _in_keys(sync: Sync, known: Fields) -> Iterator[Finding]:
+    """Look at a key that stands alone; whether several are unique together is not known here."""
+    for name in sync.keys if len(sync.keys) == 1 else ():
+        if name in known and known[name].unique is False:
+            yield Finding(
+                "L017",
+                Level.WARNING,
+                f"two records of the host may have the same {name}, and then none is updated",
+                "Make the field unique in the host's model, or choose one that is.",
+                "keys",
             )
 
 
@@ -199,7 +223,7 @@ def _in_pushed(mapping: FieldMapping) -> Wrong:
 def _in_moments(mapping: FieldMapping, zones: Zones) -> tuple[str, str, str] | None:
     """Look whether there is such a zone, and whether the format writes what it reads."""
     zone, pattern = mapping.options.get("zone", ""), mapping.options.get("format", "")
-    if mapping.transform not in {Transform.DATE, Transform.DATETIME}:
+    if mapping.transform not in {Transform.DATE, Transform.DATETIME, Transform.AS_IS}:
         return None
     try:
         zones(zone or "UTC")

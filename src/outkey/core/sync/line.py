@@ -93,6 +93,6 @@ class Sync:
     incremental: Incremental = Incremental()
     gone: Gone = Gone.KEEP
     script: str = field(default="", repr=False)  # transform(record), in a locked worker
-    schedule: str = ""  # cron
+    schedule: str = field(default="", repr=False)  # cron; decides nothing about what comes
     # Requests at a time. Not part of what a position belongs to: it changes no record.
     parallel: int = field(default=1, repr=False)

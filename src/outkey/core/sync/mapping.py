@@ -24,6 +24,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
 from urllib.parse import quote
 
+from outkey.core.sync.answer import oversize
 from outkey.core.sync.line import FieldMapping, Transform
 from outkey.core.sync.run import FieldKind, HostField
 
@@ -41,6 +42,8 @@ _WORDS = {
 }
 _UNIX = {"unix": 1, "unix_ms": 1000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_DIGITS = 20  # of a moment; to read 1e999990 as a whole number takes most of a minute
+_FOUR_DIGITS = 1000  # the first year that %Y writes with as many
 _EMPTY_IS_TEXT = frozenset({Transform.TEXT, Transform.AS_IS, Transform.TEMPLATE})
 BY_KIND = {
     FieldKind.TEXT: Transform.TEXT,
@@ -70,7 +73,7 @@ class Means:
     lookups: Lookups = dataclass_field(default_factory=dict)
 
 
-class _Refused(Exception):
+class _Refused(ValueError):
     """A value that the transform does not take; the text is a word of ours."""
 
 
@@ -147,9 +150,16 @@ def converted(mapping: FieldMapping, value: object, means: Means) -> object:
     made = _TRANSFORMS[mapping.transform](mapping, value, means)
     if isinstance(made, str) and made.isprintable():  # as most are, and quicker than to search
         return made
+    if isinstance(made, dict | list) and (reason := oversize({"": made})):
+        raise _Refused(reason)  # an expression can make much out of little
     if not _is_storable(made):
         raise _Refused("unstorable_character")
     return made
+
+
+def exactly(transform: Transform, value: object) -> object:
+    """Return a value as a transform without options reads it, or raise ValueError."""
+    return _TRANSFORMS[transform](FieldMapping("", ""), value, Means(lambda _name: UTC))
 
 
 def refusal(mapping: FieldMapping, value: object, means: Means) -> str:
@@ -188,9 +198,13 @@ def _text(_mapping: FieldMapping, value: object, _means: Means) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | Decimal | float):
+    if isinstance(value, int) or (isinstance(value, Decimal | float) and _is_finite(value)):
         return str(value)
     raise _Refused("no_text")
+
+
+def _is_finite(value: Decimal | float) -> bool:
+    return Decimal(value).is_finite()
 
 
 def _number(_mapping: FieldMapping, value: object, _means: Means) -> int:
@@ -234,16 +248,18 @@ def _date(mapping: FieldMapping, value: object, means: Means) -> date:
 
 
 def _datetime(mapping: FieldMapping, value: object, means: Means) -> datetime:
-    return _moment(mapping, value, means).astimezone(UTC)
+    return _moment(mapping, value, means, UTC)
 
 
-def _moment(mapping: FieldMapping, value: object, means: Means) -> datetime:
-    """Return a moment in the mapping's zone."""
+def _moment(
+    mapping: FieldMapping, value: object, means: Means, shown_in: tzinfo | None = None
+) -> datetime:
+    """Return a moment in the mapping's zone, or in another one."""
     zone = means.zones(mapping.options.get("zone") or "UTC")
     try:
         read = _read_moment(mapping.options.get("format", ""), value)
         aware = read if read.tzinfo else read.replace(tzinfo=zone)
-        return aware.astimezone(zone)
+        return aware.astimezone(shown_in or zone)
     except (ValueError, OverflowError):
         raise _Refused("no_date") from None
 
@@ -261,9 +277,12 @@ def _read_moment(pattern: str, value: object) -> datetime:
 
 def _milliseconds(value: object, per_second: int) -> int:
     try:
-        return int(Decimal(str(value)) * 1000 / per_second)  # of True or a list there is none
+        exact = Decimal(str(value))  # of True or a list there is none
     except InvalidOperation:
         raise ValueError from None
+    if not exact.is_finite() or exact.adjusted() > _MOST_DIGITS:
+        raise ValueError
+    return int(exact * 1000 / per_second)
 
 
 def _boolean(_mapping: FieldMapping, value: object, _means: Means) -> bool:
@@ -313,24 +332,38 @@ _TRANSFORMS: Mapping[Transform, Callable[[FieldMapping, object, Means], object]]
 
 
 def _sendable(mapping: FieldMapping, value: object, means: Means) -> object:
-    """Return a value as JSON has it; a decimal that no JSON number holds exactly is text."""
-    if isinstance(value, Decimal):
-        number = float(value)
-        return number if Decimal(repr(number)) == value else str(value)
-    if isinstance(value, date):
-        return _written(mapping, value, means)
+    return _written(mapping, value, means) if isinstance(value, date) else as_json(value)
+
+
+def as_json(value: object) -> object:
+    """Return a value as JSON has it, or raise ValueError: infinity is none (RFC 8259 §6).
+
+    A decimal that no JSON number holds exactly is text.
+    """
+    match value:
+        case Decimal() | float() if not _is_finite(value):
+            raise _Refused("no_number")
+        case Decimal():
+            number = float(value)
+            return number if Decimal(repr(number)) == value else str(value)
+        case date():
+            return value.isoformat()
+        case dict():
+            return {name: as_json(part) for name, part in value.items()}
+        case list():
+            return [as_json(part) for part in value]
     return value
 
 
 def _written(mapping: FieldMapping, value: date, means: Means) -> object:
     pattern = mapping.options.get("format", "")
-    if isinstance(value, datetime):
-        value = value.astimezone(means.zones(mapping.options.get("zone") or "UTC"))
+    moment = _moment(mapping, value, means)
     if pattern in _UNIX:
-        return (_read_moment("", value).astimezone(UTC) - _EPOCH) // timedelta(
-            milliseconds=1000 // _UNIX[pattern]
-        )
-    return value.strftime(pattern) if pattern else value.isoformat()
+        return (moment - _EPOCH) // timedelta(milliseconds=1000 // _UNIX[pattern])
+    shown = moment if isinstance(value, datetime) else value
+    if pattern and shown.year < _FOUR_DIGITS:
+        raise _Refused("no_date")
+    return shown.strftime(pattern) if pattern else shown.isoformat()
 
 
 def value_at(record: object, path: str) -> object:

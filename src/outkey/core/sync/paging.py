@@ -4,7 +4,7 @@ A position is all that a checkpoint needs: its size does not grow with the pages
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import NamedTuple
 
 from outkey.core.errors import ConfigError, SyncFailed
@@ -29,7 +29,6 @@ class Position:
     is_address: bool = False
     pages: int = 0
     mark: str = ""  # of the last page's records, where pages have numbers
-    full: bool = False  # a page had exactly the size we ask for, so the API keeps to it
     short: bool = False  # the last page had fewer
     milestone: str = ""  # an earlier `at`: who meets it again walks in a circle
     ended: bool = False
@@ -39,6 +38,9 @@ class Position:
     def kept(self) -> dict[str, object]:
         """Return the position as a checkpoint keeps it."""
         return asdict(self)
+
+
+_PARTS = {part.name for part in fields(Position)}
 
 
 class Page(NamedTuple):
@@ -52,7 +54,7 @@ class Page(NamedTuple):
 
 def position_of(line: str, kept: Mapping[str, object]) -> Position:
     """Return where a run goes on; at the beginning if the line was changed meanwhile."""
-    if kept.get("line") != line:
+    if kept.get("line") != line or not kept.keys() <= _PARTS:  # or another version wrote it
         return Position(line)
     known = Position(**kept)  # type: ignore[arg-type]  # as `kept` wrote it
     return replace(known, ahead=tuple(known.ahead))  # JSON has lists only
@@ -128,9 +130,10 @@ def following(sync: Sync, position: Position, page: Page) -> Position:
 
 
 def _after_number(sync: Sync, before: Position, read: Position, page: Page) -> Position:
-    """Go on until a page is empty, or short where the API keeps to our size.
+    """Go on until a page is empty.
 
-    A short first page proves nothing: many an API has a greatest size of its own.
+    A short one proves nothing: many an API has a greatest size of its own, or takes out what we
+    may not see after it has counted.
     """
     paging, size, mark = sync.pagination, len(page.records), mark_of(page.records)
     repeated = size > 0 and mark == before.mark
@@ -140,13 +143,11 @@ def _after_number(sync: Sync, before: Position, read: Position, page: Page) -> P
             hint="Check the parameter of the position (pagination.position_parameter).",
             reason="page_repeated",
         )
-    short = size < paging.size
-    if not size or repeated or (short and before.full):
+    if not size or repeated:
         return replace(read, ended=True)
     step = 1 if paging.kind is Paging.PAGE else size
     at = str(int(place_of(sync, before)) + step)
-    full = before.full or size == paging.size
-    return replace(read, at=at, mark=mark, short=short, full=full)
+    return replace(read, at=at, mark=mark, short=size < paging.size)
 
 
 def _cursor(found: object) -> str:

@@ -119,6 +119,8 @@ class HostField:
     longest: int | None = None
     choices: tuple[str, ...] = ()
     target: str = ""  # of a link
+    # By itself, in the host's own table; a host need not say.
+    unique: bool | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

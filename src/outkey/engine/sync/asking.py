@@ -5,8 +5,8 @@ it, where a database may be waited for.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Self, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self, TypedDict, TypeVar
 
 from outkey.core.errors import OutkeyError
 from outkey.core.message import Response
@@ -16,6 +16,7 @@ from outkey.engine.gateway import Gateway
 from outkey.engine.sync.course import Plan
 
 Answer = Response | BaseException
+Sent = TypeVar("Sent")
 
 
 class Asked(TypedDict, total=False):
@@ -60,23 +61,18 @@ class Asking:
                 self._runner.run(self._gateway.leave_loop())
 
     def _sent(self, asked: Asked) -> Answer:
-        line, begun_with = self._plan.line, self._plan.configuration
         try:
-            return self._gateway.send(
-                line.configuration, line.method, line=line.name, begun_with=begun_with, **asked
-            )
+            return self._by(self._gateway.send, asked)
         except OutkeyError as error:
             return error
 
     async def _together(self, asked: Sequence[Asked]) -> Sequence[Answer]:
-        line, begun_with = self._plan.line, self._plan.configuration
-        sends = (
-            self._gateway.asend(
-                line.configuration, line.method, line=line.name, begun_with=begun_with, **one
-            )
-            for one in asked
-        )
+        sends = (self._by(self._gateway.asend, one) for one in asked)
         return await asyncio.gather(*sends, return_exceptions=True)
+
+    def _by(self, send: Callable[..., Sent], asked: Asked) -> Sent:
+        line, begun_with = self._plan.line, self._plan.configuration
+        return send(line.configuration, line.method, line=line.name, begun_with=begun_with, **asked)
 
 
 def _permitted(plan: Plan) -> int:

@@ -5,15 +5,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from outkey.core.config import Configuration, SyncLine
-from outkey.core.errors import OutkeyError
+from outkey.core.errors import OutkeyError, SyncFailed
+from outkey.core.secret import MASK, Secret
 from outkey.core.sync.answer import mark_of
 from outkey.core.sync.line import Direction, Gone, Sync
 from outkey.core.sync.mapping import Zones
 from outkey.core.sync.paging import Position, position_of
 from outkey.core.sync.run import Counts, Outcome, Quarantined, Run, RunState
+from outkey.engine.echo import gives_away, sent_secrets
 from outkey.engine.gateway import Gateway
 from outkey.ports import Calendar, Clock, Configurations, Finder, Records, Runs
 
@@ -65,10 +68,15 @@ class Course(ABC):
 
     def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
         self._ports, self._plan, self._sync, self._note = ports, plan, plan.sync, note
-        # When it runs, and how many at a time, decides nothing about which records come.
-        said = replace(plan.line, sync=replace(plan.sync, schedule=""))
-        self._mark = mark_of((said, plan.sync.script))
+        self._mark = mark_of((plan.line, plan.sync.script))
         self.run = Run("", plan.line.name, "", ports.clock.now(), dry_run=True)
+        self._heard: object = None  # the last answer, before anything was made of it
+
+    def begin(self, run: Run) -> Run:
+        """Take a run; where its place means nothing to this line, it counts from the beginning."""
+        known = run.position.get("line") == self._mark
+        self.run = run if known else replace(run, position={}, counts=Counts(), pages=0)
+        return self.run
 
     @abstractmethod
     def sample(self, limit: int) -> Sequence[Effect]:
@@ -88,10 +96,6 @@ class Course(ABC):
                 gone = self._ports.records.archive(self._sync.target, run.line, run.id)
                 run = replace(run, counts=run.counts + Counts(archived=gone))
             return self._end(run, RunState.DONE)
-
-    def cancel(self) -> None:
-        """End a run that somebody cancelled."""
-        self._end(self.run, RunState.CANCELLED)
 
     def fail(self, error: OutkeyError, *, anew: bool) -> None:
         """End a run that failed; the next one goes on with it, unless it shall begin anew."""
@@ -132,24 +136,66 @@ class Course(ABC):
                 counts=run.counts + _counted(effects),
             )
         )
-        left_out = [
-            Quarantined(number, effect.key, effect.field, effect.reason)
+        refused = {
+            number: effect
             for number, effect in enumerate(effects, start=_seen(run.counts) + 1)
             if effect.outcome is Outcome.REFUSED
-        ]
-        if left_out:
-            self._ports.runs.quarantine(kept, left_out)
+        }
+        if refused:
+            left_out = zip(refused, self._masked(list(refused.values())), strict=True)
+            items = [Quarantined(n, one.key, one.field, one.reason) for n, one in left_out]
+            self._ports.runs.quarantine(kept, items)
         return kept
 
     def _tell(self, effects: Sequence[Effect]) -> None:
         if self._note is not None:
-            for effect in effects:
+            for effect in self._masked(effects):
                 self._note(effect)
+
+    # ── an API may hand back what we have sent it ────────────────────────────────────────────
+
+    def _masked(self, effects: Sequence[Effect]) -> Sequence[Effect]:
+        """Return effects as they may be told and kept, without a secret.
+
+        Where one stands in the answer, an expression or a script may have made anything of it:
+        then nothing of the page is told.
+        """
+        secrets = self._secrets()
+        if gives_away(secrets, self._heard):
+            return [_hidden(effect, lambda _: True) for effect in effects]
+        if gives_away(secrets, [(one.key, one.values, one.changes) for one in effects]):
+            return [_hidden(effect, partial(gives_away, secrets)) for effect in effects]
+        return effects
+
+    def _refuse_secret(self, *kept: str) -> None:
+        """Refuse to keep a place or a value to go on from that holds a secret."""
+        if any(kept) and gives_away(self._secrets(), kept):
+            raise SyncFailed(
+                "the API hands back a secret as the place or the value to go on from",
+                hint="Page by number or offset, and choose another incremental field.",
+                reason="secret_in_cursor",
+            )
+
+    def _secrets(self) -> list[Secret]:
+        configuration = self._ports.configurations.get(self._plan.line.configuration)
+        return sent_secrets(self._ports.gateway, configuration)
 
 
 def is_about_what_was_asked(status: int) -> bool:
     """Tell whether a refusal is about this record or page, so that another may be answered."""
     return 300 <= status < 500 and status not in _ABOUT_US
+
+
+def _hidden(effect: Effect, hides: Callable[[object], bool]) -> Effect:
+    def shown(value: object) -> object:
+        return MASK if hides(value) else value
+
+    return replace(
+        effect,
+        key=str(shown(effect.key)),
+        values={name: shown(value) for name, value in effect.values.items()},
+        changes={name: (shown(old), shown(new)) for name, (old, new) in effect.changes.items()},
+    )
 
 
 def _seen(counts: Counts) -> int:

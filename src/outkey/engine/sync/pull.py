@@ -7,7 +7,7 @@ from dataclasses import replace
 from outkey.core.errors import SyncFailed
 from outkey.core.message import Response
 from outkey.core.origin import Location, build_target, parse_url
-from outkey.core.sync.answer import Record, later, oversize, read_json, records_in
+from outkey.core.sync.answer import Record, later, mark_of, oversize, read_json, records_in
 from outkey.core.sync.line import Paging, Sync, Transform
 from outkey.core.sync.mapping import Means, Unmapped, filled_body, incoming, settled
 from outkey.core.sync.paging import (
@@ -63,7 +63,8 @@ class Pull(Course):
         fields = {one.name: one for one in ports.records.describe(plan.sync.target)}
         self._mappings = [settled(m, fields[m.host]) for m in plan.sync.mappings]
         paging = plan.sync.pagination
-        parallel = plan.sync.parallel if paging.kind in NUMBERED else 1
+        self._is_numbered = paging.kind in NUMBERED
+        parallel = plan.sync.parallel if self._is_numbered else 1
         self._asking = Asking(ports.gateway, plan, parallel)
         self._answers: dict[str, Answer] = {}  # of pages that are not read yet, by their places
         self._stride = paging.size
@@ -72,7 +73,7 @@ class Pull(Course):
         """Ask for the first page, and return what would become of its first records."""
         with self._asking:
             records, _ = self._fetched(self._position())
-        return self._effects(self._scripted(records[:limit]))
+        return self._masked(self._effects(self._scripted(records[:limit])))
 
     def steps(self) -> Iterator[Run]:
         """Ask for page after page, and keep each with its checkpoint."""
@@ -80,7 +81,9 @@ class Pull(Course):
         with self._asking:
             while not position.ended:
                 records, position = self._fetched(position)
-                cursor, made = self._latest(records), self._scripted(records)
+                cursor = self._latest(records)
+                self._refuse_secret("" if self._is_numbered else position.at, cursor)
+                made = self._scripted(records)
                 with self._ports.runs.page():
                     effects = self._effects(made)
                     kept = self._kept(position, effects, cursor)
@@ -92,15 +95,31 @@ class Pull(Course):
         """Return the records of a page, and the position behind it."""
         response = self._answer(position)
         if is_behind_the_end(self._sync, position, response.status):
+            self._refuse_gap(position)
             return [], replace(position, ended=True, doubtful=not position.short)
         response.raise_for_cause()
         document = [] if response.status == 204 else read_json(response.body)
+        self._heard = document
         records = [] if response.status == 204 else records_in(document, self._find_records)
         cursor = self._find_cursor(document) if self._find_cursor else None
         page = Page(self._here(position), response.headers, records, cursor)
         after = following(self._sync, position, page)
         self._stride = len(records)
+        if after.ended:
+            self._refuse_gap(after)
         return records, after
+
+    def _refuse_gap(self, last: Position) -> None:
+        """Stop where a later page that was asked for too has records: then this is not the end."""
+        for answer in self._answers.values():
+            if isinstance(answer, Response) and answer.status == 200:
+                records = records_in(read_json(answer.body), self._find_records)
+                if records and mark_of(records) != last.mark:  # some give the last page for ever
+                    raise SyncFailed(
+                        "a page is empty or missing, and one behind it is not",
+                        hint="Run it again; if it stays so, ask for one page at a time (parallel).",
+                        reason="gap",
+                    )
 
     def _scripted(self, records: Sequence[Record]) -> Sequence[Record | Unmapped]:
         """Return what the line's script makes of the records."""

@@ -33,7 +33,7 @@ class Push(Course):
     def sample(self, limit: int) -> Sequence[Effect]:
         """Return what would be sent of the first records; nothing is."""
         first = self._ports.records.read(self._sync.target, "", limit)
-        return [_planned(self._made(record)) for record in first]
+        return self._masked([_planned(self._made(record)) for record in first])
 
     def steps(self) -> Iterator[Run]:
         """Send record after record, or some at a time, each time with a checkpoint."""

@@ -1,15 +1,17 @@
 """The door for callers: check, preview and run sync lines by name."""
 
+import traceback
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import PurePath
 
 from outkey.core.checks import Finding, Level
 from outkey.core.errors import BadAnswer, ConfigError, OutkeyError, RunStopped, SyncFailed
 from outkey.core.script import check_transform
 from outkey.core.sync.checks import check
 from outkey.core.sync.line import Direction, Sync
-from outkey.core.sync.run import Run, RunState
+from outkey.core.sync.run import Run
 from outkey.engine.sync.course import (
     Course,
     Effect,
@@ -43,23 +45,28 @@ class SyncRunner:
         return self._course(name).sample(limit)
 
     def run(
-        self, name: str, actor: str, *, dry_run: bool = False, note: Note | None = None
+        self,
+        name: str,
+        actor: str,
+        *,
+        dry_run: bool = False,
+        note: Note | None = None,
+        asked: str = "",
     ) -> Generator[Run]:
         """Run a line to its end, and yield how far it is at first and after each page.
 
         Raises what ended it early; what was kept until then stays. A dry run writes no record
-        and pushes none. `note` is told what became of every record, or would.
+        and pushes none. `note` is told what became of every record, or would; `asked` is the id
+        of the run that somebody asked for.
         """
         course = self._course(name, note)
-        begun = course.run = self._ports.runs.begin(name, actor, dry_run=dry_run)
+        begun = course.begin(self._ports.runs.begin(name, actor, dry_run=dry_run, asked=asked))
         try:
             yield begun
             yield from course.steps()
             yield course.close()
         except RunStopped as stopped:
-            if stopped.reason == RunState.CANCELLED:
-                course.cancel()
-            elif stopped.reason == STOPPING:
+            if stopped.reason == STOPPING:
                 course.fail(stopped, anew=False)
             raise
         except OutkeyError as error:
@@ -67,6 +74,11 @@ class SyncRunner:
             with suppress(OutkeyError):
                 course.fail(error, anew=_is_stale(error, begun, course.run))
             raise
+        except Exception as error:  # noqa: BLE001 - a run that nobody ends would block its line
+            fault = _fault(error)
+            with suppress(OutkeyError):
+                course.fail(fault, anew=False)
+            raise fault from None
 
     def _course(self, name: str, note: Note | None = None) -> Course:
         plan = self._plan(name)
@@ -117,6 +129,17 @@ def _in_script(sync: Sync) -> list[Finding]:
     except ConfigError as error:
         return [wrong(message=error.message, hint=error.hint)]
     return []
+
+
+def _fault(error: Exception) -> SyncFailed:
+    """Return what stopped a run unforeseen: its kind and place, no word of it."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{type(error).__name__} in {PurePath(frame.filename).name}, line {frame.lineno}"
+    return SyncFailed(
+        f"the run stopped at a fault that is not the API's: {place}",
+        hint="Tell whoever maintains outkey or the application.",
+        reason="internal_error",
+    )
 
 
 def _is_stale(error: OutkeyError, begun: Run, now: Run) -> bool:

@@ -11,7 +11,7 @@ import typer
 
 from outkey.core.checks import Finding, Level
 from outkey.core.config import SyncLine
-from outkey.core.errors import ConfigError
+from outkey.core.errors import ConfigError, Sealed
 from outkey.core.export import render
 from outkey.core.sync.run import Outcome, Run, RunState
 from outkey.core.sync.table import sync_table
@@ -155,7 +155,8 @@ def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
     here = installation()
     from outkey.hosts.django.wiring import planner  # noqa: PLC0415 - Django has started
 
-    asked = planner(here).ask(_runs().get(run).line, desk_of(here).actor)
+    found = _runs().get(run)
+    asked = planner(here).ask(found.line, desk_of(here).actor, dry_run=found.dry_run)
     if as_json:
         say_json(run_facts(asked))
     else:
@@ -168,14 +169,16 @@ def work(
 ) -> None:
     """Work off the runs of sync lines, on as many machines as share the PostgreSQL."""
     here = installation()
-    from django.db import connection  # noqa: PLC0415 - Django has started
+    from outkey.hosts.django.runs import has_queue  # noqa: PLC0415 - Django has started
 
-    if connection.vendor != "postgresql":
+    if not has_queue():
         raise ConfigError(
             "workers of their own need PostgreSQL",
             hint="On SQLite outkey serve does the work; to use PostgreSQL set OUTKEY_DATABASE_URL.",
         )
-    from outkey.hosts.server.worker import Worker  # noqa: PLC0415 - PostgreSQL only
+    if here.keys.is_sealed():  # it would take the runs of those who have the key, and fail them
+        raise Sealed
+    from outkey.hosts.django.worker import Worker  # noqa: PLC0415 - PostgreSQL only
 
     _log(f"working off runs, {runs} at a time; Ctrl-C or SIGTERM ends it")
     Worker(here, runs, _log, lambda run: _log(summary(run))).run()

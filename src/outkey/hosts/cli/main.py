@@ -13,7 +13,6 @@ import typer
 
 from outkey.core.audit import Change, Tag
 from outkey.core.errors import ConfigError, OutkeyError
-from outkey.core.headers import tidy_token, tidy_value
 from outkey.core.message import Response, ResponseHeaders
 from outkey.hosts.cli.doctor import doctor
 from outkey.hosts.cli.given import read_data, read_secret, read_text, split_header
@@ -365,14 +364,10 @@ def set_secret(
 def _scrubbed(here: "Installation", name: str, response: Response) -> Response:
     """Mask the configuration's secrets where the API echoed them, in body and headers."""
     from outkey.adapters.scrub import scrubbed  # noqa: PLC0415
+    from outkey.engine.echo import sent_secrets  # noqa: PLC0415
 
     configuration = here.registry.get(name)
-    secrets = []
-    for field in configuration.needed_secrets():
-        with contextlib.suppress(OutkeyError):  # what does not open was not sent either
-            secret = here.secrets.open(configuration, field)
-            secrets += [secret, secret.derive(tidy_value), secret.derive(tidy_token)]
-    secrets += here.gateway.token(name).secrets() if configuration.uses_oauth2 else []
+    secrets = sent_secrets(here.gateway, configuration)
     username = configuration.username
     pairs = tuple(
         (key, scrubbed(value.encode(), secrets, username).decode(errors="replace"))

@@ -17,9 +17,11 @@ from typing import Any, TypeAlias
 from django.conf import settings
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.validators import EmailValidator, MaxLengthValidator
-from django.db import models
+from django.db import Error, models
 from django.utils import timezone
 
+from outkey.core.sync.line import Transform
+from outkey.core.sync.mapping import as_json, exactly
 from outkey.core.sync.run import FieldKind, HostField
 
 AnyField: TypeAlias = "models.Field[Any, Any]"
@@ -57,7 +59,6 @@ _OF_DJANGO = ("clean", "validate", "run_validators")
 _PLAIN_ADDRESS = re.compile(
     r"[\w+-]{1,40}(\.[\w+-]{1,40}){0,2}@([a-z\d]{1,40}\.){1,3}[a-z]{2,40}", re.ASCII
 )
-_REFUSALS = (ValidationError, ValueError, TypeError, ArithmeticError)
 _REASONS = {
     **dict.fromkeys(("null", "blank", "required"), "missing"),
     **dict.fromkeys(("unique", "unique_together"), "taken"),
@@ -113,7 +114,13 @@ def described(field: AnyField) -> HostField:
         longest=field.max_length,
         choices=tuple(str(value) for value, _ in field.flatchoices),
         target=linked._meta.label_lower if isinstance(linked, type) else "",
+        unique=_is_unique(field),
     )
+
+
+def _is_unique(field: AnyField) -> bool:
+    rules = field.model._meta.total_unique_constraints
+    return field.unique or any(rule.fields == (field.name,) for rule in rules)
 
 
 @lru_cache(maxsize=10_000)
@@ -141,7 +148,7 @@ def cleaner(field: AnyField) -> Callable[[object], object]:
             try:
                 for check in checks:
                     check(value)
-            except _REFUSALS:
+            except Exception:  # noqa: BLE001 - the host's own code
                 return clean(value)
         return value
 
@@ -175,29 +182,40 @@ def cleaned(field: AnyField, value: object) -> object:
         value = field.get_default()
     try:
         return _cleaned(field, value)
-    except (ValueError, TypeError, ArithmeticError):
+    except (ValidationError, Error):  # what the database has is not about the value
+        raise
+    except Exception:  # noqa: BLE001 - a field or a validator of the host's own
         raise ValidationError("", code="invalid") from None
 
 
 def _cleaned(field: AnyField, value: object) -> object:
     if isinstance(field, models.JSONField):
-        return _storable_json(field, field.clean(value, None))
-    if isinstance(value, list | dict) or (
-        isinstance(field, models.IntegerField) and isinstance(value, float) and value % 1
-    ):
-        raise ValueError
+        return _storable_json(field, field.clean(as_json(value), None))
+    if isinstance(value, list | dict):
+        raise TypeError
+    if isinstance(field, models.IntegerField) and isinstance(value, float | Decimal):
+        value = exactly(Transform.NUMBER, value)
     if isinstance(field, models.DateTimeField):
         return _in_zone(field.clean(_with_time(value), None))
     if isinstance(field, models.ForeignKey):
         if value is None and not field.null:
             raise ValidationError("", code="null")
-        return None if value is None else field.target_field.clean(value, None)
+        key = field.target_field
+        return None if value is None else _cleaned(key, _exact(key, value))
     made = field.clean(value, None)
     if isinstance(made, str) and _UNSTORABLE.search(made):
         raise ValidationError("", code="unstorable")
     if isinstance(made, float) and not math.isfinite(made):
         raise ValueError
     return made
+
+
+def _exact(key: AnyField, value: object) -> object:
+    """Return a link as it is meant: neither 1.5 nor true leads to record 1."""
+    if not isinstance(value, str | int | float | Decimal):
+        return value  # as a lookup has found it
+    is_number = isinstance(key, models.IntegerField)
+    return exactly(Transform.NUMBER if is_number else Transform.TEXT, value)
 
 
 def _storable_json(field: AnyField, value: object) -> object:
@@ -224,8 +242,8 @@ def _in_zone(value: object) -> object:
 def fault(error: ValidationError) -> tuple[str, str]:
     """Return the field and the reason of a refusal, without a word of its message."""
     if hasattr(error, "error_dict"):
-        name, errors = next(iter(error.error_dict.items()))
+        name, errors = next(iter(error.error_dict.items()), ("", []))
     else:
         name, errors = "", error.error_list
-    reason = _REASONS.get(str(errors[0].code), "invalid")
+    reason = _REASONS.get(str(errors[0].code), "invalid") if errors else "invalid"
     return name.removeprefix(NON_FIELD_ERRORS), reason

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import DataError, IntegrityError, connection, models, transaction
+from django.db import DataError, Error, IntegrityError, connection, models, transaction
 
 from outkey.core.errors import ConfigError
 from outkey.core.sync.run import FieldKind, Outcome, Written
@@ -198,10 +198,8 @@ class _Filler:
             if name not in row:
                 return Step(Written(Outcome.REFUSED, name, "missing"))
         record = self._new(**self._initial(row))
-        try:
-            record.clean()
-        except ValidationError as error:
-            return Step(Written(Outcome.REFUSED, *fault(error)))
+        if refused := _refused(record):
+            return Step(refused)
         same.append(record)
         step = Step(_CREATED, record)
         if not self._writes:
@@ -222,16 +220,27 @@ class _Filler:
         if not changes:
             return Step(_UNCHANGED, record)
         self._put(record, row)
-        try:
-            record.clean()
-        except ValidationError as error:
+        if refused := _refused(record):
             self._put(record, before)
-            return Step(Written(Outcome.REFUSED, *fault(error)))
+            return Step(refused)
         return Step(_UPDATED, record, changes)
 
     def _put(self, record: Record, row: Row) -> None:
         for name, value in row.items():
             setattr(record, self._attributes[name], value)
+
+
+def _refused(record: Record) -> Written | None:
+    """Return what a model's own rule has against a record; one that breaks has something too."""
+    try:
+        record.clean()
+    except ValidationError as error:
+        return Written(Outcome.REFUSED, *fault(error))
+    except Error:  # of the database, which `upserted` knows how to take
+        raise
+    except Exception:  # noqa: BLE001 - the host's own code; its text may repeat a value
+        return Written(Outcome.REFUSED, "", "invalid")
+    return None
 
 
 # ── from steps to tables ─────────────────────────────────────────────────────────────────────

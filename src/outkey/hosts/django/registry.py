@@ -17,6 +17,7 @@ from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place, to
 from outkey.core.errors import ConfigError, EditConflict, StorageUnavailable, UnknownConfiguration
 from outkey.core.reference import parse_reference
 from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
+from outkey.core.sync.schedule import TimedLine
 from outkey.core.sync.table import read_sync, sync_table
 from outkey.hosts.django import models
 from outkey.hosts.django.statements import all_translated, execute, recover
@@ -177,6 +178,13 @@ class DjangoRegistry:
     def lines(self) -> list[config.SyncLine]:
         found = models.SyncLine.objects.select_related("configuration").order_by("name")
         return [_line(row) for row in found]
+
+    def timetable(self) -> list[TimedLine]:
+        rows = models.SyncLine.objects.values_list("name", "configuration__name", "sync")
+        return [
+            TimedLine(name, owner, str((sync or {}).get("schedule", "")))
+            for name, owner, sync in rows
+        ]
 
     def put_line(self, line: config.SyncLine) -> None:
         sync = None if line.sync is None else sync_table(line.sync)

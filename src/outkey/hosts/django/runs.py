@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.apps import apps
+from django.db import IntegrityError, transaction
+from django.db.models import F, Max, QuerySet
 
 from outkey.core.errors import ConfigError, LineBusy, RunStopped, UnknownConfiguration
 from outkey.core.sync.run import Counts, Quarantined, Run, RunState
@@ -20,6 +21,7 @@ from outkey.ports import Queue
 
 _GRACE_SECONDS = 60.0  # for what a page takes besides its request
 _BATCH = 500
+_MOST_DUE = 5000
 _LONGEST_KEY = 200
 _OPEN = (RunState.WAITING, RunState.RUNNING)
 _IRRELEVANT = ("schedule", "parallel")  # for which records come, and as what
@@ -33,9 +35,14 @@ class Polled:
         return
 
 
+def has_queue() -> bool:
+    """Whether workers on any machine are told at once, which takes PostgreSQL and procrastinate."""
+    return apps.is_installed("procrastinate.contrib.django")
+
+
 def queue() -> Queue:
-    """Return how workers learn of runs; on PostgreSQL they may be on any machine."""
-    if connection.vendor != "postgresql":
+    """Return how workers learn of runs."""
+    if not has_queue():
         return Polled()
     from outkey.hosts.django.tasks import ProcrastinateQueue  # noqa: PLC0415 - PostgreSQL only
 
@@ -46,14 +53,15 @@ def queue() -> Queue:
 class DjangoRuns:
     """One row a run, written only by whoever has seen it as it is."""
 
-    def begin(self, line: str, actor: str, *, dry_run: bool) -> Run:
+    def begin(self, line: str, actor: str, *, dry_run: bool, asked: str = "") -> Run:
         row = _line(line)
         lease = _GRACE_SECONDS + DjangoRegistry().get(row.configuration.name).limits.total_timeout
         try:
             with transaction.atomic():
-                return replace(_run(_begun(row, actor, lease, dry_run=dry_run)), lease=lease)
+                begun = _begun(row, Run(asked, line, actor, 0.0, dry_run=dry_run), lease)
         except IntegrityError:  # somebody else has begun at the same moment
             raise LineBusy from None
+        return replace(_run(begun), lease=lease)
 
     def page(self) -> AbstractContextManager[None]:
         return DjangoRegistry().batch()
@@ -79,46 +87,49 @@ class DjangoRuns:
     def finish(self, run: Run) -> None:
         ended_at = _now() if run.ended_at is None else run.ended_at
         if not _written(run, state=run.state.value, ended_at=ended_at):
-            reason = _reason(run)
-            if reason != run.state:
-                raise RunStopped(reason=reason)
+            raise RunStopped(reason=_reason(run))
 
-    def request(
-        self,
-        line: str,
-        actor: str,
-        *,
-        dry_run: bool = False,
-        wait: float = 0.0,
-        attempt: int = 0,
-    ) -> Run:
-        asked = {"actor": actor, "attempt": attempt, "until": _now() + wait}
+    def request(self, line: str, actor: str, *, dry_run: bool = False, sooner: bool = True) -> Run:
         try:
             with transaction.atomic():
-                return _run(_requested(_line(line), asked, dry_run=dry_run))
+                found = _requested(_line(line), actor, dry_run=dry_run, sooner=sooner)
         except IntegrityError:  # somebody else has asked at the same moment
-            return _run(_waiting(_line(line), dry_run=dry_run).get())
+            raise LineBusy from None
+        return _run(found)
+
+    def wait_again(self, run: Run, seconds: float, attempt: int) -> Run:
+        failed = models.Run.objects.filter(pk=int(run.id), state=RunState.FAILED).first()
+        if failed is None:
+            raise LineBusy
+        waits = {"state": RunState.WAITING, "until": _now() + seconds, "attempt": attempt}
+        try:
+            with transaction.atomic():
+                return _run(_taken(failed, **waits))
+        except IntegrityError:  # somebody has asked for another one
+            raise LineBusy from None
 
     def due(self, run: str = "") -> list[Run]:
         found = models.Run.objects.filter(state__in=_OPEN, attempt__gt=0, until__lte=_now())
         chosen = found.filter(pk=_row(run).pk) if run else found
-        return [_run(row) for row in chosen.select_related("line").order_by("until")[:_BATCH]]
+        return [_run(row) for row in chosen.select_related("line").order_by("until")[:_MOST_DUE]]
 
-    def planned(self) -> tuple[float, float]:
+    def take_schedules(self) -> tuple[float, float]:
         now = _now()
         with transaction.atomic():
-            fresh = models.Duty(name=_SCHEDULES, position=round(now * 1000))
+            fresh = models.Duty(name=_SCHEDULES, position=int(now * 1000))
             models.Duty.objects.bulk_create([fresh], ignore_conflicts=True)
             duty = models.Duty.objects.select_for_update().get(pk=_SCHEDULES)
-            since, duty.position = (duty.position or 0) / 1000, fresh.position
+            since = duty.position or 0
+            duty.position = max(since, int(now * 1000))  # a clock may go back
             duty.save()
-        return since, now
+        return since / 1000, now
 
-    def prune(self, before: float) -> int:
+    def prune(self, before: float) -> None:
         """Forget runs that ended before a moment, but of no line the last complete one."""
-        last = models.Run.objects.filter(line=OuterRef("line"), state=RunState.DONE, dry_run=False)
+        done = models.Run.objects.filter(state=RunState.DONE, dry_run=False)
+        last = done.order_by().values("line").annotate(last=Max("id")).values("last")
         ended = models.Run.objects.filter(ended_at__lt=before).exclude(state__in=_OPEN)
-        return ended.exclude(pk=Subquery(last.order_by("-id").values("pk")[:1])).delete()[0]
+        ended.exclude(pk__in=last).delete()
 
     def newest(self, limit: int, line: str = "", state: str = "") -> list[Run]:
         chosen = {"line__name": line} if line else {}
@@ -165,33 +176,38 @@ def _of(line: models.SyncLine) -> QuerySet[models.Run]:
     return models.Run.objects.select_related("line").filter(line=line).order_by("-id")
 
 
-def _begun(line: models.SyncLine, actor: str, lease: float, *, dry_run: bool) -> models.Run:
-    now = _now()
+def _begun(line: models.SyncLine, run: Run, lease: float) -> models.Run:
+    """Begin what is asked for; `run` says by whom, of which kind and, if it has one, its id."""
+    now, dry_run = _now(), run.dry_run
     _end_killed(line, now)
-    begun = {"actor": actor, "state": RunState.RUNNING, "until": now + lease}
+    begun = {"actor": run.actor, "state": RunState.RUNNING, "until": now + lease}
     found = _waiting(line, dry_run=dry_run).first() or _unfinished(line, dry_run=dry_run)
+    if run.id and (found is None or str(found.pk) != run.id):
+        raise RunStopped(reason="taken_over")
     if found is None:
         return _new(line, begun, dry_run=dry_run)
     if not _goes_on(found, _digest(line)):
         begun |= _beginning(line)
+        found.left_out.all().delete()
     return _taken(found, ended_at=None, cause="", **begun)
 
 
-def _requested(line: models.SyncLine, asked: dict[str, Any], *, dry_run: bool) -> models.Run:
-    _end_killed(line, _now())
+def _requested(line: models.SyncLine, actor: str, *, dry_run: bool, sooner: bool) -> models.Run:
+    now = _now()
+    _end_killed(line, now, dry_run=dry_run)
     waiting = _waiting(line, dry_run=dry_run).first()
     if waiting is not None:
-        return _taken(waiting, until=min(waiting.until, asked["until"]))
-    unfinished = _unfinished(line, dry_run=dry_run, anywhere=asked["attempt"] > 0)
-    waits = {**asked, "state": RunState.WAITING, "attempt": asked["attempt"] or 1}
+        return _taken(waiting, until=now) if sooner and waiting.until > now else waiting
+    waits = {"actor": actor, "until": now, "state": RunState.WAITING, "attempt": 1}
+    unfinished = _unfinished(line, dry_run=dry_run)
     if unfinished is not None:
         return _taken(unfinished, **waits)
     return _new(line, waits, dry_run=dry_run)
 
 
-def _end_killed(line: models.SyncLine, now: float) -> None:
+def _end_killed(line: models.SyncLine, now: float, **kind: bool) -> None:
     """Write down that a run was killed, or raise LineBusy if it lives."""
-    alive = _of(line).select_for_update().filter(state=RunState.RUNNING).first()
+    alive = _of(line).select_for_update().filter(state=RunState.RUNNING, **kind).first()
     if alive is None:
         return
     if alive.until >= now:
@@ -200,15 +216,14 @@ def _end_killed(line: models.SyncLine, now: float) -> None:
     _taken(alive, state=RunState.FAILED, ended_at=now, cause="killed", attempt=attempt)
 
 
-def _unfinished(
-    line: models.SyncLine, *, dry_run: bool, anywhere: bool = False
-) -> models.Run | None:
+def _unfinished(line: models.SyncLine, *, dry_run: bool) -> models.Run | None:
     """Return the last run if it did not come to its end and can go on, or was killed."""
     last = None if dry_run else _of(line).filter(dry_run=False).first()
     if last is None or last.state != RunState.FAILED:
         return None
-    killed = last.cause == "killed" and last.attempt  # whoever asked for it still waits
-    return last if anywhere or killed or _goes_on(last, _digest(line)) else None
+    digest = _digest(line)
+    killed = last.cause == "killed" and (last.attempt or last.digest == digest)
+    return last if killed or _goes_on(last, digest) else None
 
 
 def _goes_on(run: models.Run, digest: str) -> bool:

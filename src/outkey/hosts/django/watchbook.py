@@ -52,6 +52,13 @@ class DjangoWatchbook:
             known |= {row.pk: habit_of(row.facts) for row in rows}
         return known
 
+    def is_anybody_missed(self, seconds: float) -> bool:
+        now = DjangoTokenRows().now()
+        asked_for = models.Run.objects.filter(attempt__gt=0)
+        overdue = asked_for.filter(state=RunState.WAITING, until__lt=now - seconds)
+        alive = models.Run.objects.filter(state=RunState.RUNNING, until__gte=now)
+        return overdue.exists() and not alive.exists()
+
     def failing_lines(self) -> list[tuple[str, str]]:
         runs = models.Run.objects.filter(line=OuterRef("pk"), dry_run=False).order_by("-id")
         lines = models.SyncLine.objects.annotate(last=Subquery(runs.values("state")[:1]))

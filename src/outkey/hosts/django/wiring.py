@@ -15,7 +15,7 @@ from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Installation, Tables, build_installation
 
 if TYPE_CHECKING:
-    from outkey.engine.sync import Planner, SyncRunner
+    from outkey.engine.sync import Planner, SyncPorts, SyncRunner
     from outkey.hosts.django.records import DjangoRecords, Person
 
 
@@ -43,32 +43,33 @@ def records(person: "Person | None" = None) -> "DjangoRecords":
 
 def sync_runner(here: Installation, person: "Person | None" = None) -> "SyncRunner":
     """Return what checks and runs sync lines."""
-    from outkey.adapters.calendar_cronsim import CronCalendar  # noqa: PLC0415 - as above
-    from outkey.adapters.finder_jmespath import JmespathFinder  # noqa: PLC0415 - as above
-    from outkey.engine.sync import SyncPorts, SyncRunner  # noqa: PLC0415 - as above
-    from outkey.hosts.django.runs import DjangoRuns  # noqa: PLC0415 - as above
+    from outkey.engine.sync import SyncRunner  # noqa: PLC0415 - as above
 
-    open_to = records(person)
-    return SyncRunner(
-        SyncPorts(
-            here.gateway,
-            here.registry,
-            open_to,
-            DjangoRuns(),
-            JmespathFinder(),
-            SystemClock(),
-            CronCalendar(),
-        )
-    )
+    return SyncRunner(_sync_ports(here, person))
 
 
 def planner(
     here: Installation, stopping: Callable[[], bool] = lambda: False, person: "Person | None" = None
 ) -> "Planner":
     """Return what asks for runs of sync lines and does them."""
-    from outkey.adapters.calendar_cronsim import CronCalendar  # noqa: PLC0415 - as above
     from outkey.engine.sync import Planner  # noqa: PLC0415 - as above
-    from outkey.hosts.django.runs import DjangoRuns, queue  # noqa: PLC0415 - as above
+    from outkey.hosts.django.runs import queue  # noqa: PLC0415 - as above
 
-    runner, calendar, clock = sync_runner(here, person), CronCalendar(), SystemClock()
-    return Planner(runner, here.registry, DjangoRuns(), queue(), calendar, clock, stopping)
+    return Planner(_sync_ports(here, person), here.registry, queue(), stopping)
+
+
+def _sync_ports(here: Installation, person: "Person | None") -> "SyncPorts":
+    from outkey.adapters.calendar_cronsim import CronCalendar  # noqa: PLC0415 - as above
+    from outkey.adapters.finder_jmespath import JmespathFinder  # noqa: PLC0415 - as above
+    from outkey.engine.sync import SyncPorts  # noqa: PLC0415 - as above
+    from outkey.hosts.django.runs import DjangoRuns  # noqa: PLC0415 - as above
+
+    return SyncPorts(
+        gateway=here.gateway,
+        configurations=here.registry,
+        records=records(person),
+        runs=DjangoRuns(),
+        finder=JmespathFinder(),
+        clock=SystemClock(),
+        calendar=CronCalendar(),
+    )

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable, Mapping
 from secrets import token_hex
 
-from django.db import connections
-
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
@@ -19,6 +17,7 @@ from outkey.core.origin import Location, parse_endpoint
 from outkey.core.secret import Secret
 from outkey.engine.drive import World, drive
 from outkey.engine.watch import Watch, prune_expired, verify_due
+from outkey.hosts.django.guarded import guarded
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.runs import DjangoRuns
 from outkey.hosts.django.watchbook import WATCH, DjangoWatchbook
@@ -63,7 +62,7 @@ class Background:
         self.round()
         while not self._ended.wait(ROUND_SECONDS):
             self.round()
-        self._guarded(lambda: self._book.leave(self._holder))
+        guarded(_logger, lambda: self._book.leave(self._holder))
 
     def end(self, patience: float = 2.0) -> None:
         """Stop after the step that is under way, and let another process go on."""
@@ -73,17 +72,7 @@ class Background:
 
     def round(self) -> None:
         """Do what is due, if no other process does it."""
-        self._guarded(self._work)
-
-    def _guarded(self, work: Callable[[], object]) -> None:
-        """Do some work; never raises, and keeps no connection."""
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001 - the next round tries again
-            # Only its name: what a driver or a library says may hold a value.
-            _logger.error("background work failed (%s)", type(error).__name__)  # noqa: TRY400
-        finally:
-            connections.close_all()
+        guarded(_logger, self._work)
 
     def _work(self) -> None:
         if not self._is_ours():

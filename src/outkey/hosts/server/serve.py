@@ -5,12 +5,12 @@ import sys
 
 from django.contrib.auth.models import Group, User
 from django.core.wsgi import get_wsgi_application
-from django.db import connection
 from gunicorn.app.base import BaseApplication
 
+from outkey.hosts.django.crew import Crew
 from outkey.hosts.django.pages.installed import installation
+from outkey.hosts.django.runs import has_queue
 from outkey.hosts.server.background import Background
-from outkey.hosts.server.crew import Crew
 from outkey.hosts.server.personal import forget_old
 
 _THREADS = 32
@@ -57,7 +57,7 @@ def serve(host: str, port: int) -> None:
     # What is wrong with its settings is told at once.
     background = Background(installation(), forget_people=forget_old)
     # On PostgreSQL the runs are for `outkey worker`, on as many machines as need be.
-    crews = [Crew(installation())] if connection.vendor == "sqlite" else []
+    crews = [] if has_queue() else [Crew(installation())]
     helpers: list[Background | Crew] = [background, *crews]
     shown = f"[{host}]" if ":" in host else host
     _Server(

@@ -19,7 +19,6 @@ from outkey.core.config import SyncLine
 from outkey.core.document import checked_line
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
 from outkey.core.export import render_table
-from outkey.core.secret import MASK, Secret
 from outkey.core.sync.line import Sync
 from outkey.core.sync.run import HostField, Outcome, Target
 from outkey.core.sync.table import read_sync, sync_table
@@ -97,6 +96,7 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
             if row is None:
                 _refuse_taken(values["name"])
             line = _line(values)
+            _refuse_rewritten(request, row, line)
             if line.sync is not None:
                 refuse_forbidden(request, line.sync)
             _refuse_faults(_findings(request, line))
@@ -118,11 +118,12 @@ def sample_page(request: HttpRequest, record: int) -> HttpResponse:
     values = _posted(request, row) if may(request, "change_syncline") else _stored(row)
     try:
         line = _line(values)
+        _refuse_rewritten(request, row, line)
         with waiting():
             effects = sync_runner(_with(line), person(request)).preview(line.name)
     except OutkeyError as error:
         return _form_page(request, row, values, error)
-    return _form_page(request, row, values, sample=_sample(line, effects))
+    return _form_page(request, row, values, sample=_sample(effects))
 
 
 def delete_page(request: HttpRequest, record: int) -> HttpResponse:
@@ -203,6 +204,13 @@ def _refuse_taken(name: str) -> None:
         raise ConfigError(_("there is a sync line of that name already"), field="name")
 
 
+def _refuse_rewritten(request: HttpRequest, row: models.SyncLine | None, line: SyncLine) -> None:
+    """Refuse another script than the one that is kept to whoever may not write scripts."""
+    kept = read_sync(row.sync).script if row and row.sync else ""
+    if (line.sync.script if line.sync else "") != kept and not may(request, "edit_script"):
+        raise ConfigError(_("you may not write scripts, or switch them on or off"), field="script")
+
+
 def _form_page(
     request: HttpRequest,
     row: models.SyncLine | None,
@@ -253,32 +261,18 @@ def _targets(request: HttpRequest) -> Iterator[tuple[Target, list[HostField]]]:
     return ((target, known.describe(target.name)) for target in known.targets())
 
 
-def _sample(line: SyncLine, effects: Sequence[Effect]) -> Sample:
+def _sample(effects: Sequence[Effect]) -> Sample:
     """Make a table of what would become of records; of one that is left out, no value."""
     kept = [effect for effect in effects if effect.outcome is not Outcome.REFUSED]
     columns = list(dict.fromkeys(name for effect in kept for name in effect.values))
-    secrets = _secrets_of(line.configuration)
     rows = []
     for effect in effects:
         shown = columns if effect.outcome is not Outcome.REFUSED else []
-        values = [_shown(effect.values.get(name), secrets) for name in shown]
+        values = [_shown(effect.values.get(name)) for name in shown]
         rows.append(Sampled(effect.outcome, values, effect.field, words(effect.reason)))
     return Sample(columns, rows)
 
 
-def _shown(value: object, secrets: Sequence[Secret]) -> str:
-    """Return a value as text; an API may echo what we have sent it."""
+def _shown(value: object) -> str:
     text = "" if value is None else str(value)
-    if any(secret.occurs_in(text) for secret in secrets):
-        return MASK
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
-
-
-def _secrets_of(name: str) -> list[Secret]:
-    here = installation()
-    configuration = here.registry.get(name)
-    found = list(here.gateway.token(name).secrets()) if configuration.uses_oauth2 else []
-    for field in configuration.needed_secrets():
-        with suppress(OutkeyError):  # what does not open was not sent either
-            found.append(here.secrets.open(configuration, field))
-    return found

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import fields
 from time import time
 
 from django.contrib import messages
@@ -14,8 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 from django.views.decorators.http import require_POST
 
-from outkey.core.errors import Cause
-from outkey.core.sync.line import Direction, Sync
+from outkey.core.errors import Cause, ConfigError
+from outkey.core.sync.line import Direction, Sync, Transform
 from outkey.core.sync.run import Counts, RunState
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.configurations import page
@@ -28,6 +29,7 @@ _PAGE = 50
 _CHARTED = 24  # runs; the chart has room for as many
 _LEFT_OUT = 50
 _LATE_SECONDS = 30
+_SOON_SECONDS = 60
 _ROW = re.compile(r"[0-9]{1,18}")
 # Why a record was left out, and why a run ended; what is not here is said with its own word.
 _WORDS = {
@@ -66,6 +68,10 @@ _WORDS = {
     "bad_cursor": gettext_lazy("the cursor is not usable"),
     "foreign_next": gettext_lazy("the next page is at another address"),
     "too_many_pages": gettext_lazy("there are too many pages"),
+    "gap": gettext_lazy("a page is missing, and one behind it is not"),
+    "too_many_records": gettext_lazy("there are too many records"),
+    "secret_in_cursor": gettext_lazy("the API hands back a secret as the place to go on from"),
+    "internal_error": gettext_lazy("something went wrong here; the server's log says what"),
     "all_refused": gettext_lazy("not one of the records could be sent"),
 }
 
@@ -82,10 +88,19 @@ def person(request: HttpRequest) -> PermissionsMixin:
     return request.user
 
 
-def refuse_forbidden(request: HttpRequest, sync: Sync) -> None:
+def refuse_forbidden(request: HttpRequest, sync: Sync, *, dry_run: bool = False) -> None:
     """Refuse a line that does to records what the person who saves or runs it may not do."""
-    verbs = ("view", "add", "change") if sync.direction is Direction.PULL else ("view",)
-    records(person(request)).demand(sync.target, *verbs)
+    writes = sync.direction is Direction.PULL and not dry_run
+    known = records(person(request))
+    known.demand(sync.target, *(("view", "add", "change") if writes else ("view",)))
+    for number, mapping in enumerate(sync.mappings):
+        looked_up = mapping.options.get("target", "")
+        if mapping.transform is Transform.LOOKUP and looked_up:
+            try:
+                known.demand(looked_up, "view")
+            except ConfigError as error:
+                place = f"fields[{number}].options.target"
+                raise ConfigError(error.message, hint=error.hint, field=place) from None
 
 
 def list_page(request: HttpRequest) -> HttpResponse:
@@ -113,17 +128,19 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
     require(request, "view_run")
     run = get_object_or_404(models.Run.objects.select_related("line"), pk=record)
     left_out = DjangoRuns().left_out(str(run.pk), _LEFT_OUT)
+    running, waiting = run.state == RunState.RUNNING, run.state == RunState.WAITING
     context = {
         "title": _("Run %s") % run.pk,
         "run": run,
-        "running": run.state == RunState.RUNNING,
-        "waiting": run.state == RunState.WAITING,
-        "is_late": run.state == RunState.WAITING and run.until < time() - _LATE_SECONDS,
+        "running": running,
+        "waiting": waiting,
+        "follows": running or (waiting and run.until < time() + _SOON_SECONDS),
+        "is_late": waiting and run.until < time() - _LATE_SECONDS,
         "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
         "cause": _cause(run.cause),
         # Of a record that was left out, no value: not even what tells it apart.
         "left_out": [(item.number, item.field, words(item.reason)) for item in left_out],
-        "more": max(0, Counts(**run.counts).failed - _LEFT_OUT),
+        "more": max(0, _counts(run).failed - _LEFT_OUT),
     }
     return page(request, "outkey/run.html", context)
 
@@ -135,8 +152,8 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
     row, dry_run = get_object_or_404(models.SyncLine, pk=record), "dry" in request.POST
     here = installation()
     sync = here.registry.line(row.name).sync
-    if sync is not None and not dry_run:  # a worker knows nobody whose permissions count
-        refuse_forbidden(request, sync)
+    if sync is not None:  # a worker knows nobody whose permissions count
+        refuse_forbidden(request, sync, dry_run=dry_run)
     asking = planner(here, person=person(request))
     asked = asking.ask(row.name, desk_for(request.user).actor, dry_run=dry_run)
     return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[asked.id]))
@@ -154,7 +171,7 @@ def cancel(request: HttpRequest, record: int) -> HttpResponse:
 
 def bars(runs: Sequence[models.Run]) -> list[Bar]:
     """Return a bar for each of the newest runs, oldest first: what it brought and left out."""
-    charted = [(run, Counts(**run.counts)) for run in runs[:_CHARTED]]
+    charted = [(run, _counts(run)) for run in runs[:_CHARTED]]
     highest = max((_total(counts) for _run, counts in charted), default=0) or 1
     return [
         Bar(
@@ -166,6 +183,13 @@ def bars(runs: Sequence[models.Run]) -> list[Bar]:
         )
         for run, counts in reversed(charted)
     ]
+
+
+def _counts(run: models.Run) -> Counts:
+    """Read the counts of a run; what is none counts nothing, whoever wrote it there."""
+    kept = run.counts if isinstance(run.counts, dict) else {}
+    numbers = {one.name: kept.get(one.name) for one in fields(Counts)}
+    return Counts(**{name: n for name, n in numbers.items() if isinstance(n, int) and n > 0})
 
 
 def _kind(run: models.Run) -> str:

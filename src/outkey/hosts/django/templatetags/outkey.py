@@ -43,10 +43,13 @@ def status_words(status: object, standing: Standing | None = None) -> str:
 
 @register.filter
 def moment(seconds: float | None) -> str:
-    """Return a Unix time, in UTC and to the minute."""
+    """Return a Unix time, in UTC and to the minute; a question mark for what is none."""
     if seconds is None:
         return ""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (ValueError, OverflowError, OSError):
+        return "?"
 
 
 @register.filter

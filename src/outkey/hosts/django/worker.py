@@ -7,20 +7,21 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from django.db import connections
 from procrastinate import App
 from procrastinate.contrib.django import app
 from procrastinate.jobs import Status
 
 from outkey.core.sync.run import Run
+from outkey.hosts.django.crew import ACTOR, PLAN_SECONDS
+from outkey.hosts.django.guarded import guarded
 from outkey.hosts.django.tasks import QUEUE, WORK
 from outkey.hosts.django.wiring import planner
 from outkey.hosts.installation import Installation
-from outkey.hosts.server.crew import ACTOR, PLAN_SECONDS, guarded
 
 _AGAIN_SECONDS = 2.0
 _STALLED_SECONDS = 30
 _BESIDES = 4  # threads, for planning and for what is asked of the database
+_logger = logging.getLogger("outkey.runs")
 
 
 class Worker:
@@ -97,8 +98,7 @@ class Worker:
             await asyncio.to_thread(self._stop.wait, PLAN_SECONDS)
 
     def _plan_once(self) -> None:
-        guarded(lambda: self._planner.plan(ACTOR))
-        connections.close_all()
+        guarded(_logger, lambda: self._planner.plan(ACTOR))
 
     def _do(self, run: str) -> None:
         self._tell_run(self._planner.work(run))

@@ -1,178 +1,16 @@
-"""The contract suites of synchronization, used like those of `contracts`."""
+"""The contract suite of the runs of sync lines, used like those of `contracts`."""
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
 
 import pytest
 
 from outkey.core.errors import ConfigError, LineBusy, RunStopped
-from outkey.core.sync.run import (
-    Counts,
-    FieldKind,
-    HostField,
-    Outcome,
-    Quarantined,
-    Run,
-    RunState,
-    Written,
-)
-from outkey.ports import Records, Runs
+from outkey.core.sync.run import Counts, Quarantined, Run, RunState
+from outkey.ports import Runs
 
-TARGET = "demo.contact"
-# What the suite of records needs the target to have, besides fields that are not required.
-FIELDS = (
-    HostField("external_id", "external id", FieldKind.TEXT, required=True, longest=40),
-    HostField("name", "name", FieldKind.TEXT, required=True, longest=80),
-    HostField("credit", "credit", FieldKind.DECIMAL),
-)
-_KEYS = ("external_id",)
-_CREATED, _UPDATED = Written(Outcome.CREATED), Written(Outcome.UPDATED)
-_UNCHANGED = Written(Outcome.UNCHANGED)
 _LEASE = 120.0  # a minute, and the total time-out that a configuration has by default
-
-
-def contact(number: object, **values: object) -> dict[str, object]:
-    """Return a row of the target."""
-    return {"external_id": f"c-{number}", "name": f"Contact {number}", **values}
-
-
-class RecordsContract(ABC):
-    """What every host promises of its own records."""
-
-    @abstractmethod
-    def make(self) -> Records:
-        """Return records with an empty target of these fields, which can be archived."""
-
-    @abstractmethod
-    def begun(self, line: str) -> str:
-        """Return the id of a new run of the line `contacts` or `others`."""
-
-    def test_its_targets_are_described(self) -> None:
-        records = self.make()
-        assert TARGET in [target.name for target in records.targets()]
-        known = {field.name: field for field in records.describe(TARGET)}
-        assert [known[field.name] for field in FIELDS] == list(FIELDS)
-        assert all(not field.required for name, field in known.items() if name not in _NAMES)
-
-    def test_what_is_not_open_is_refused(self) -> None:
-        records, run = self.make(), self.begun("contacts")
-        for refused in (
-            lambda: records.describe("nobody.knows"),
-            lambda: records.read("nobody.knows", "", 10),
-            lambda: records.upsert("nobody.knows", _KEYS, [contact(1)], run),
-            lambda: records.compare("nobody.knows", _KEYS, [contact(1)]),
-            lambda: records.archive("nobody.knows", "contacts", run),
-            lambda: records.find("nobody.knows", "name", ["x"]),
-            lambda: records.find(TARGET, "nothing", ["x"]),
-            lambda: records.upsert(TARGET, ("nothing",), [contact(1)], run),
-            lambda: records.upsert(TARGET, _KEYS, [contact(1, nothing="x")], run),
-        ):
-            with pytest.raises(ConfigError):
-                refused()
-        assert records.read(TARGET, "", 10) == []
-
-    def test_a_row_is_created_once_then_unchanged_and_updated_where_it_differs(self) -> None:
-        records, run = self.make(), self.begun("contacts")
-        rows = [contact(1), contact(2)]
-        assert list(records.upsert(TARGET, _KEYS, rows, run)) == [_CREATED, _CREATED]
-        assert list(records.upsert(TARGET, _KEYS, rows, run)) == [_UNCHANGED, _UNCHANGED]
-        rows[1]["name"] = "Another"
-        again = records.upsert(TARGET, _KEYS, [*rows, contact(3)], self.begun("contacts"))
-        assert list(again) == [_UNCHANGED, _UPDATED, _CREATED]
-        assert self._names(records) == ["Contact 1", "Another", "Contact 3"]
-
-    def test_a_field_that_is_not_mapped_stays_as_it_is(self) -> None:
-        records, run = self.make(), self.begun("contacts")
-        records.upsert(TARGET, _KEYS, [contact(1, credit=Decimal("1.50"))], run)
-        records.upsert(TARGET, _KEYS, [contact(1, name="Another")], run)
-        (found,) = records.read(TARGET, "", 10)
-        assert found.values["credit"] == Decimal("1.50")
-
-    def test_a_row_that_is_refused_takes_no_other_with_it(self) -> None:
-        records, run = self.make(), self.begun("contacts")
-        for values, field in (
-            ({"name": None}, "name"),
-            ({"name": ""}, "name"),
-            ({"name": "x" * 81}, "name"),
-            ({"credit": "hunter2"}, "credit"),
-            ({"external_id": ""}, "external_id"),
-            ({"external_id": None}, "external_id"),
-        ):
-            rows = [contact(1), contact(2) | values, contact(3)]
-            first, refused, last = records.upsert(TARGET, _KEYS, rows, run)
-            assert Outcome.REFUSED not in (first.outcome, last.outcome)
-            assert (refused.outcome, refused.field) == (Outcome.REFUSED, field)
-            assert refused.reason
-            assert "hunter2" not in refused.reason
-        assert self._names(records) == ["Contact 1", "Contact 3"]
-
-    def test_a_new_record_needs_all_that_is_required(self) -> None:
-        records, run = self.make(), self.begun("contacts")
-        (refused,) = records.upsert(TARGET, _KEYS, [{"external_id": "c-1"}], run)
-        assert (refused.outcome, refused.field) == (Outcome.REFUSED, "name")
-        records.upsert(TARGET, _KEYS, [contact(1)], run)
-        assert list(records.upsert(TARGET, _KEYS, [{"external_id": "c-1"}], run)) == [_UNCHANGED]
-
-    def test_of_two_rows_with_the_same_keys_the_later_one_stays(self) -> None:
-        records, run = self.make(), self.begun("contacts")
-        rows = [contact(1), contact(1, name="Later"), contact(1, name="Later")]
-        written = records.upsert(TARGET, _KEYS, rows, run)
-        assert list(written) == [_CREATED, _UPDATED, _UNCHANGED]
-        assert self._names(records) == ["Later"]
-
-    def test_a_comparison_tells_before_and_after_and_writes_nothing(self) -> None:
-        records, run = self.make(), self.begun("contacts")
-        records.upsert(TARGET, _KEYS, [contact(1), contact(2)], run)
-        rows = [contact(1), contact(2, name="Another"), contact(3), contact(4, name=None)]
-        compared = records.compare(TARGET, _KEYS, rows)
-        outcomes = [written.outcome for written, _ in compared]
-        assert outcomes == [Outcome.UNCHANGED, Outcome.UPDATED, Outcome.CREATED, Outcome.REFUSED]
-        created: Mapping[str, object] = {"external_id": (None, "c-3"), "name": (None, "Contact 3")}
-        changes = [dict(change) for _, change in compared]
-        assert changes == [{}, {"name": ("Contact 2", "Another")}, created, {}]
-        assert self._names(records) == ["Contact 1", "Contact 2"]
-
-    def test_records_are_read_one_part_after_the_other(self) -> None:
-        records, run = self.make(), self.begun("contacts")
-        records.upsert(TARGET, _KEYS, [contact(n) for n in range(12)], run)
-        seen, after = [], ""
-        while part := records.read(TARGET, after, 5):
-            assert len(part) <= 5
-            seen += [record.values["external_id"] for record in part]
-            after = part[-1].id
-        assert sorted(map(str, seen)) == sorted(f"c-{n}" for n in range(12))
-
-    def test_records_are_found_by_the_value_of_a_field_unless_two_have_it(self) -> None:
-        records, run = self.make(), self.begun("contacts")
-        rows = [contact(1), contact(2), contact(3, name="Contact 2")]
-        records.upsert(TARGET, _KEYS, rows, run)
-        ids = {record.values["external_id"]: record.id for record in records.read(TARGET, "", 9)}
-        found = records.find(TARGET, "external_id", ["c-1", "c-3", "c-9", "", "x" * 99])
-        assert {value: str(record) for value, record in found.items()} == {
-            "c-1": ids["c-1"],
-            "c-3": ids["c-3"],
-        }
-        by_name = records.find(TARGET, "name", ["Contact 1", "Contact 2"])
-        assert {name: str(record) for name, record in by_name.items()} == {"Contact 1": ids["c-1"]}
-
-    def test_what_a_line_brought_and_does_not_see_any_more_is_archived_once(self) -> None:
-        records = self.make()
-        records.upsert(TARGET, _KEYS, [contact(1), contact(2)], self.begun("contacts"))
-        records.upsert(TARGET, _KEYS, [contact(3)], self.begun("others"))
-        run = self.begun("contacts")
-        records.upsert(TARGET, _KEYS, [contact(2)], run)
-        assert records.archive(TARGET, "contacts", run) == 1
-        assert records.archive(TARGET, "contacts", run) == 0
-
-    def _names(self, records: Records) -> list[object]:
-        found = records.read(TARGET, "", 100)
-        return [r.values["name"] for r in sorted(found, key=lambda r: str(r.values["external_id"]))]
-
-
-_NAMES = {field.name for field in FIELDS}
 
 
 class RunsContract(ABC):
@@ -290,7 +128,6 @@ class RunsContract(ABC):
         with pytest.raises(RunStopped) as caught:
             runs.save(run)
         assert caught.value.reason == "cancelled"
-        runs.finish(replace(run, state=RunState.CANCELLED))
         runs.cancel(run.id)  # a second time changes nothing
         assert runs.get(run.id).state is RunState.CANCELLED
         assert runs.begin("contacts", "tester", dry_run=False).id != run.id
@@ -325,12 +162,11 @@ class RunsContract(ABC):
 
     def test_a_run_that_was_asked_for_waits_until_it_is_due(self) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "ada", wait=30)
+        asked = runs.request("contacts", "ada")
         assert (asked.state, asked.attempt, asked.actor) == (RunState.WAITING, 1, "ada")
-        assert asked.due_at is not None
-        assert runs.due() == []
-        self.pass_time(31)
-        assert [run.id for run in runs.due()] == [asked.id]
+        assert runs.due() == [asked] == runs.due(asked.id)
+        orders = runs.request("orders", "ada")
+        assert runs.due(orders.id) == [orders]
         begun = runs.begin("contacts", "worker", dry_run=False)
         assert (begun.id, begun.state, begun.attempt, begun.due_at) == (
             asked.id,
@@ -338,17 +174,27 @@ class RunsContract(ABC):
             1,
             None,
         )
-        assert runs.due() == []
+        assert runs.due(asked.id) == []
 
-    def test_who_asks_twice_gets_one_run_at_the_earlier_moment(self) -> None:
+    def test_who_asks_twice_gets_one_run(self) -> None:
         runs = self.make()
-        late = runs.request("contacts", "ada", wait=60)
-        early = runs.request("contacts", "bob", wait=30)
-        assert early.id == late.id
-        self.pass_time(31)
-        assert [run.id for run in runs.due()] == [late.id]
-        due_at = runs.get(late.id).due_at
-        assert runs.request("contacts", "ada", wait=60).due_at == due_at
+        asked = runs.request("contacts", "ada")
+        assert runs.request("contacts", "bob") == asked
+
+    def test_one_that_waits_for_another_attempt_is_due_now_only_for_who_wants_it_sooner(
+        self,
+    ) -> None:
+        runs = self.make()
+        waiting = runs.wait_again(self._failed(runs), 60, 2)
+        assert runs.request("contacts", "schedule", sooner=False) == waiting
+        assert runs.due() == []
+        assert runs.request("contacts", "ada").id == waiting.id
+        assert [run.id for run in runs.due()] == [waiting.id]
+
+    def _failed(self, runs: Runs, line: str = "contacts") -> Run:
+        run = runs.save(_moved(runs.begin(line, "tester", dry_run=False)))
+        runs.finish(replace(run, state=RunState.FAILED, cause="timeout"))
+        return run
 
     def test_a_trial_that_was_asked_for_stays_one(self) -> None:
         runs = self.make()
@@ -365,23 +211,51 @@ class RunsContract(ABC):
 
     def test_what_failed_waits_with_its_place_and_its_cause(self) -> None:
         runs = self.make()
-        run = runs.save(_moved(runs.begin("contacts", "tester", dry_run=False)))
-        runs.finish(replace(run, state=RunState.FAILED, cause="timeout"))
-        asked = runs.request("contacts", "tester", wait=60, attempt=2)
-        assert (asked.id, asked.state, asked.attempt) == (run.id, RunState.WAITING, 2)
-        assert (asked.cause, asked.position) == ("timeout", run.position)
-        resumed = runs.begin("contacts", "tester", dry_run=False)
+        run = self._failed(runs)
+        waiting = runs.wait_again(run, 60, 2)
+        assert (waiting.id, waiting.state, waiting.attempt) == (run.id, RunState.WAITING, 2)
+        assert (waiting.cause, waiting.position) == ("timeout", run.position)
+        self.pass_time(61)
+        assert [one.id for one in runs.due()] == [run.id]
+        resumed = runs.begin("contacts", "tester", dry_run=False, asked=run.id)
         assert (resumed.id, resumed.position, resumed.cause) == (run.id, run.position, "")
         assert resumed.ended_at is None
 
-    def test_what_failed_at_once_is_asked_for_again_as_the_same_run(self) -> None:
+    def test_what_failed_at_once_waits_as_the_same_run_and_forgets_what_it_left_out(self) -> None:
         runs = self.make()
         run = runs.begin("contacts", "tester", dry_run=False)
+        runs.quarantine(run, [Quarantined(1, "k", "f", "missing")])
         runs.finish(replace(run, state=RunState.FAILED, cause="timeout"))
-        assert runs.request("contacts", "tester", attempt=2).id == run.id
+        assert runs.wait_again(run, 0, 2).id == run.id
         assert runs.begin("contacts", "tester", dry_run=False).id == run.id
+        assert runs.left_out(run.id, 9) == []
         runs.finish(replace(runs.get(run.id), state=RunState.FAILED, cause="timeout"))
         assert runs.request("contacts", "tester").id != run.id, "who asks anew gets a new one"
+
+    def test_only_what_failed_and_nobody_else_waits_for_can_wait_again(self) -> None:
+        runs = self.make()
+        run = runs.begin("contacts", "tester", dry_run=False)
+        with pytest.raises(LineBusy):
+            runs.wait_again(run, 0, 2)
+        runs.finish(replace(run, state=RunState.FAILED))
+        runs.request("contacts", "ada")
+        with pytest.raises(LineBusy):
+            runs.wait_again(run, 0, 2)
+
+    def test_only_the_run_that_was_asked_for_is_begun(self) -> None:
+        runs = self.make()
+        asked = runs.request("contacts", "tester")
+        runs.cancel(asked.id)
+        with pytest.raises(RunStopped):
+            runs.begin("contacts", "tester", dry_run=False, asked=asked.id)
+        assert [run.id for run in runs.newest(9)] == [asked.id]
+
+    def test_a_trial_under_way_keeps_no_run_from_being_asked_for(self) -> None:
+        runs = self.make()
+        runs.begin("contacts", "tester", dry_run=True)
+        assert runs.request("contacts", "schedule").state is RunState.WAITING
+        with pytest.raises(LineBusy):
+            runs.request("contacts", "ada", dry_run=True)
 
     def test_a_killed_run_that_was_asked_for_is_due_and_counts_its_attempts(self) -> None:
         runs = self.make()
@@ -411,16 +285,17 @@ class RunsContract(ABC):
 
     def test_the_longest_due_comes_first(self) -> None:
         runs = self.make()
-        second, first = runs.request("contacts", "t", wait=20), runs.request("orders", "t", wait=10)
+        second = runs.wait_again(self._failed(runs), 20, 2)
+        first = runs.wait_again(self._failed(runs, "orders"), 10, 2)
         self.pass_time(30)
         assert [run.id for run in runs.due()] == [first.id, second.id]
 
     def test_schedules_are_looked_at_without_a_gap(self) -> None:
         runs = self.make()
-        since, now = runs.planned()
+        since, now = runs.take_schedules()
         assert since == pytest.approx(now, abs=0.01)
         self.pass_time(60)
-        again, later = runs.planned()
+        again, later = runs.take_schedules()
         assert later - again == pytest.approx(60, abs=5)
 
     def test_runs_are_found_by_their_state(self) -> None:

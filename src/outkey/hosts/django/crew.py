@@ -1,12 +1,13 @@
-"""The workers of `outkey serve` on SQLite: threads that look every second for runs that are due."""
+"""Workers where there is no queue, as on SQLite: threads that look every second for runs."""
 
 import logging
 import threading
-from collections.abc import Callable
+import time
 
 from django.db import connections
 
 from outkey.engine.sync import Planner
+from outkey.hosts.django.guarded import guarded
 from outkey.hosts.django.wiring import planner
 from outkey.hosts.installation import Installation
 
@@ -20,7 +21,8 @@ _logger = logging.getLogger("outkey.runs")
 class Crew:
     """A few runs at a time; one that is under way when the server stops is let go at its page."""
 
-    def __init__(self, here: Installation) -> None:
+    def __init__(self, here: Installation, at_once: int = AT_ONCE) -> None:
+        self._here, self._at_once = here, at_once
         self._ended = threading.Event()
         self._planner: Planner = planner(here, self._ended.is_set)
         self._busy: dict[str, threading.Thread] = {}  # by lock
@@ -35,9 +37,11 @@ class Crew:
     def end(self, patience: float = 5.0) -> None:
         """Take no more runs, and let go of those under way."""
         self._ended.set()
-        for thread in [self._thread, *self._busy.values()]:
-            if thread is not None:
-                thread.join(patience)
+        ends = time.monotonic() + patience
+        if self._thread is not None:
+            self._thread.join(patience)  # first: it may begin one more
+        for thread in list(self._busy.values()):
+            thread.join(max(ends - time.monotonic(), 0))
 
     def round(self) -> None:
         """Ask for what is due by its schedule, and begin what waits while there is room."""
@@ -46,28 +50,22 @@ class Crew:
             self._planner.plan(ACTOR)
             self._planned_at = clock.monotonic()
         self._busy = {lock: one for lock, one in self._busy.items() if one.is_alive()}
+        # Without the key every run would fail, and say nothing about its line.
+        if len(self._busy) >= self._at_once or self._here.keys.is_sealed():
+            return
         for run, lock in self._planner.due():
-            if lock not in self._busy and len(self._busy) < AT_ONCE and not self._ended.is_set():
+            is_room = lock not in self._busy and len(self._busy) < self._at_once
+            if is_room and not self._ended.is_set():
                 work = threading.Thread(target=self._work, args=(run.id,), daemon=True)
-                self._busy[lock] = work
                 work.start()
+                self._busy[lock] = work
 
     def _look(self) -> None:
         while True:
-            guarded(self.round)
+            guarded(_logger, self.round, again_soon=True)
             if self._ended.wait(LOOK_SECONDS):
                 break
         connections.close_all()
 
     def _work(self, run: str) -> None:
-        guarded(lambda: self._planner.work(run))
-        connections.close_all()
-
-
-def guarded(work: Callable[[], object]) -> None:
-    """Do some work; what fails is logged and tried again later."""
-    try:
-        work()
-    except Exception as error:  # noqa: BLE001 - the next look tries again
-        # Only its name: what a driver or a library says may hold a value.
-        _logger.error("work on runs failed (%s)", type(error).__name__)  # noqa: TRY400
+        guarded(_logger, lambda: self._planner.work(run))

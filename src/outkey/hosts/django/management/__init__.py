@@ -1,0 +1,1 @@
+"""Commands of `manage.py` in a project that has the app."""

@@ -1,0 +1,44 @@
+"""`manage.py outkey_worker`: the work on sync lines in a Django project of your own."""
+
+import signal
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from outkey.core.errors import Sealed
+from outkey.core.sync.run import Run
+from outkey.hosts.django.crew import Crew
+from outkey.hosts.django.pages.installed import installation
+from outkey.hosts.django.runs import has_queue
+
+
+class Command(BaseCommand):
+    """Work off runs, by procrastinate where the project has it, else by looking every second."""
+
+    help = "Work off the runs of sync lines, until SIGINT or SIGTERM."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take the number of runs."""
+        parser.add_argument("--runs", type=int, default=4, help="how many at the same time")
+
+    def handle(self, *_args: object, **options: Any) -> None:  # noqa: ANN401 - Django's own
+        """Work until told to stop."""
+        here, at_once = installation(), max(1, options["runs"])
+        if here.keys.is_sealed():
+            raise Sealed
+        if has_queue():
+            from outkey.hosts.django.worker import Worker  # noqa: PLC0415 - needs procrastinate
+
+            Worker(here, at_once, self.stdout.write, self._tell).run()
+            return
+        ended, crew = threading.Event(), Crew(here, at_once)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: ended.set())
+        crew.start()
+        ended.wait()
+        crew.end()
+
+    def _tell(self, run: Run) -> None:
+        why = f" ({run.cause})" if run.cause else ""
+        self.stdout.write(f"{run.line}: {run.state}{why}, run {run.id}")
