@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
+from reference_lines import lines_page
+
 from outkey.core import errors
 from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
 from outkey.core.diagnosis import FIXES, REASONS, REMEDIES, Reason
@@ -24,6 +26,7 @@ def pages() -> dict[str, str]:
     """Return every page by its file name."""
     return {
         "fields.md": "\n".join(_fields()),
+        "lines.md": "\n".join(lines_page()),
         "errors.md": "\n".join(_errors()),
         "audit.md": "\n".join(_audit()),
         "posture.md": "\n".join(_posture()),

@@ -141,7 +141,7 @@ def test_a_run_that_fails_names_its_cause_and_one_that_is_cancelled_stops(page: 
     expect(page.locator("h1 .ok-chip")).to_have_text("running")
     busy = page.url
     open_line(page, "contacts")
-    press(page, "Run now")
+    press(page, "Dry run")
     expect(page.get_by_text("Another run of this sync line is under way")).to_be_visible()
     page.goto(busy)
     press(page, "Cancel")

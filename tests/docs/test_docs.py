@@ -4,17 +4,23 @@ import re
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import outkey
+from cli.conftest import Terminal
 from outkey.adapters.tokens_memory import MemoryTokens
+from outkey.core.sync.line import Transform
 from outkey.spar import Spar
+from outkey.testing.canary import Canaries
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+KEYS_OF_LINES = ROOT / "docs" / "reference" / "lines.md"
+PAGES_WITH_LINES = [ROOT / "docs" / "guide" / "synchronizing.md", KEYS_OF_LINES]
 sys.path.insert(0, str(ROOT / "tools"))
 
 
@@ -64,6 +70,29 @@ def test_the_toml_of_a_page_is_accepted(page: Path, tmp_path: Path) -> None:
         assert gateway.findings("acme")[0].id == "E-secret_missing"
 
 
+@pytest.mark.parametrize("page", PAGES_WITH_LINES, ids=lambda page: page.name)
+def test_the_lines_of_a_page_run_as_they_are_shown(
+    page: Path, spar: Spar, tmp_path: Path, canary: Canaries
+) -> None:
+    text = "\n".join(blocks(page, "toml"))
+    assert "http://127.0.0.1:9000" in text
+    run = Terminal(tmp_path / "home", canary, {"ACME_TOKEN": "spar-token"})
+    applied = run("apply", "-", stdin=text.replace("http://127.0.0.1:9000", spar.url))
+    assert applied.code == 0, applied.err
+    for name in tomllib.loads(text)["line"]:
+        assert run("line", "show", name, "--json").json["findings"] == []
+        done = run("line", "run", name, "--json").json
+        assert (done["state"], done["failed"]) == ("done", 0), done
+        assert done["created"] + done["updated"] > 200
+
+
+def test_the_whole_lines_of_the_reference_have_one_of_each_transform() -> None:
+    lines = tomllib.loads("\n".join(blocks(KEYS_OF_LINES, "toml")))["line"].values()
+    assert {field.get("transform", "as_is") for line in lines for field in line["fields"]} == {
+        *Transform
+    }
+
+
 def test_the_reference_is_what_the_code_says() -> None:
     import reference
 
@@ -88,8 +117,6 @@ def test_every_decision_has_its_number_and_four_headings() -> None:
 
 
 def test_every_dependency_has_its_reason() -> None:
-    import tomllib
-
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     wanted = [
         *project["project"]["dependencies"],

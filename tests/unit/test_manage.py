@@ -130,8 +130,36 @@ fields = [{ api = "a", host = "k" }]
 
 def test_a_dry_run_keeps_nothing() -> None:
     office = Office()
-    assert office.apply(DOCUMENT, dry_run=True).created == ("acme", "other")
-    assert office.registry.all() == []
+    planned = office.apply(DOCUMENT, dry_run=True)
+    assert (planned.created, planned.lines["created"]) == (("acme", "other"), ("orders",))
+    assert (office.registry.all(), office.registry.lines()) == ([], [])
+
+
+def test_lines_are_told_apart_and_only_what_changed_is_kept() -> None:
+    class Unreadable(MemoryRegistry):
+        unread = ""
+
+        def line(self, name: str) -> SyncLine:
+            if name == self.unread:
+                raise ConfigError
+            return super().line(name)
+
+        def put_line(self, line: SyncLine) -> None:
+            kept.append(line.name)
+            super().put_line(line)
+
+    kept: list[str] = []
+    registry = Unreadable()
+    office = Office(registry)
+    first = office.apply(DOCUMENT).lines
+    assert first == {"created": ("orders",), "updated": (), "unchanged": ()}
+    more = DOCUMENT + '[line.more]\nconfiguration = "other"'
+    again = office.apply(more).lines
+    assert again == {"created": ("more",), "updated": (), "unchanged": ("orders",)}
+    assert office.apply(more.replace('"/orders"', '"/new"')).lines["updated"] == ("orders",)
+    registry.unread = "more"
+    assert office.apply(more).lines["updated"] == ("orders", "more")
+    assert kept == ["orders", "more", "orders", "orders", "more"]
 
 
 def test_nothing_is_kept_of_a_document_that_is_wrong_somewhere() -> None:

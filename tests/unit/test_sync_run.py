@@ -715,9 +715,10 @@ def test_a_push_sends_each_record_with_a_key_against_doubles() -> None:
 
 def test_a_push_fills_in_path_and_body() -> None:
     sync = replace(PUSH, body='{"contact": {"name": "{name}", "label": "#{number}"}}')
+    sync = replace(sync, query=(("notify", "no"), ("tag", "a"), ("tag", "b")))
     made, api = pushing(sync, method="PUT", path="/contacts/{number}")
     assert made.run().counts == Counts(updated=3)
-    assert api.asked[0].target == "/contacts/n1"
+    assert api.asked[0].target == "/contacts/n1?notify=no&tag=a&tag=b"
     assert header(api.asked[0], "Idempotency-Key") == ""
     sent = json.loads(bytes(api.asked[0].body))  # type: ignore[arg-type]
     assert sent == {"contact": {"name": "Name 1", "label": "#n1"}}
@@ -828,3 +829,24 @@ def test_what_another_version_has_begun_counts_from_the_beginning() -> None:
     (failed,) = made.runs.newest(9)
     made.runs.kept[failed.id] = replace(failed, position={**failed.position, "line": "another"})
     assert made.run().counts == Counts(created=1, unchanged=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"target": "person", "field": "login"}, []),
+        ({"target": "user", "field": "login"}, [("L018", "fields[2].options.target")]),
+        ({"target": "person", "field": "password"}, [("L018", "fields[2].options.field")]),
+        ({"target": "person"}, [("L001", "fields[2].options.field")]),
+    ],
+)
+def test_a_lookup_in_what_is_not_open_is_told_before_anything_is_asked(
+    options: dict[str, str], found: list[tuple[str, str]]
+) -> None:
+    owner = FieldMapping("owner", "owner", Transform.LOOKUP, options=options)
+    made = desk(replace(PULL, mappings=(*ROWS, owner)))
+    assert [(one.id, one.field) for one in made.runner.check("contacts")] == found
+    if found:
+        with pytest.raises(ConfigError):
+            made.run()
+        assert made.runs.newest(9) == []

@@ -1,6 +1,6 @@
 """Changing what an installation keeps: configurations, secrets, lines, tests and the audit."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -36,6 +36,7 @@ class Applied:
     created: tuple[str, ...]
     updated: tuple[str, ...]
     unchanged: tuple[str, ...]
+    lines: Mapping[str, tuple[str, ...]]  # what was created, updated and unchanged of them
     findings: tuple[tuple[str, Finding], ...]
 
 
@@ -202,6 +203,7 @@ def apply(
         stored = known.get(draft.name)
         wanted.append((stored, draft.merged(stored) if stored else draft.configuration()))
     _refuse_stray_lines(registry, document)
+    lines = [(_stored_line(registry, line), line) for line in document.lines]
     refuse_blocked(desk.policy(), (made for _, made in wanted))
     prove_examples(sender, (made for was, made in wanted if not was or was.script != made.script))
     for line in document.lines:
@@ -214,12 +216,12 @@ def apply(
             desk.keep(*some)
             progress(len(some))
         with registry.batch():
-            for line in document.lines:
-                registry.put_line(line)
+            for kept, line in lines:
+                if kept != line:
+                    registry.put_line(line)
     return Applied(
-        created=tuple(made.name for stored, made in wanted if stored is None),
-        updated=tuple(made.name for stored, made in wanted if stored not in (None, made)),
-        unchanged=tuple(made.name for stored, made in wanted if stored == made),
+        **_sorted(wanted),
+        lines=_sorted(lines),
         findings=(*_replaced(wanted), *_findings(sender, (made for _, made in wanted))),
     )
 
@@ -248,6 +250,28 @@ def refuse_unusable(field: str, secret: Secret) -> None:
         secret.derive(lambda text: check_token(tidy_token(text), field=field))
     elif field.startswith("header:"):
         secret.derive(lambda text: check_value(tidy_value(text), field=field))
+
+
+def _sorted(
+    wanted: Sequence[tuple[Configuration | None, Configuration]]
+    | Sequence[tuple[SyncLine | None, SyncLine]],
+) -> dict[str, tuple[str, ...]]:
+    """Return the names of what is new, changed and as it was."""
+    return {
+        "created": tuple(made.name for stored, made in wanted if stored is None),
+        "updated": tuple(made.name for stored, made in wanted if stored not in (None, made)),
+        "unchanged": tuple(made.name for stored, made in wanted if stored == made),
+    }
+
+
+def _stored_line(registry: Registry, line: SyncLine) -> SyncLine | None:
+    """Return a line as it is kept; one that cannot be read any more is another than any."""
+    try:
+        return registry.line(line.name)
+    except UnknownConfiguration:
+        return None
+    except ConfigError:
+        return replace(line, configuration="")
 
 
 def _replaced(

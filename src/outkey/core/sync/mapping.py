@@ -150,8 +150,6 @@ def converted(mapping: FieldMapping, value: object, means: Means) -> object:
     made = _TRANSFORMS[mapping.transform](mapping, value, means)
     if isinstance(made, str) and made.isprintable():  # as most are, and quicker than to search
         return made
-    if isinstance(made, dict | list) and (reason := oversize({"": made})):
-        raise _Refused(reason)  # an expression can make much out of little
     if not _is_storable(made):
         raise _Refused("unstorable_character")
     return made
@@ -190,6 +188,8 @@ def _is_storable(value: object) -> bool:
 
 
 def _as_is(_mapping: FieldMapping, value: object, _means: Means) -> object:
+    if isinstance(value, dict | list) and (reason := oversize({"": value})):
+        raise _Refused(reason)  # an expression can make much out of little
     return value
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from outkey.core.choices import Choice
 from outkey.core.errors import ConfigError
 from outkey.core.script import MAX_SOURCE
+from outkey.core.sync.answer import MOST_RECORDS
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -131,7 +132,7 @@ def _part(made: Callable[..., object], readers: Mapping[str, Reader]) -> Reader:
 
 _PAGINATION: dict[str, Reader] = {
     "kind": partial(_choice, Paging),
-    "size": partial(_number, 1, 100_000),
+    "size": partial(_number, 1, MOST_RECORDS),
     "size_parameter": _text,
     "position_parameter": _text,
     "first": partial(_number, 0, 1),

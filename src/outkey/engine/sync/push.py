@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from outkey.core.errors import OutkeyError, SyncFailed
 from outkey.core.sync.mapping import Means, Unmapped, filled_body, filled_path, nested, outgoing
-from outkey.core.sync.paging import Position
+from outkey.core.sync.paging import Position, parameters
 from outkey.core.sync.run import Counts, HostRecord, Outcome, Run
 from outkey.engine.sync.asking import Answer, Asked, Asking
 from outkey.engine.sync.course import (
@@ -29,6 +29,7 @@ class Push(Course):
     def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
         super().__init__(ports, plan, note)
         self._asking = Asking(ports.gateway, plan, plan.sync.parallel)
+        self._params = parameters(plan.sync, Position(""), "")  # pages are for pulls
 
     def sample(self, limit: int) -> Sequence[Effect]:
         """Return what would be sent of the first records; nothing is."""
@@ -99,7 +100,7 @@ class Push(Course):
         row = outgoing(sync.mappings, record.values, Means(self._ports.zones))
         if isinstance(row, Unmapped):
             return _refused(record.id, row.field, row.reason)
-        asked = Asked(path=path, json=nested(sync.mappings, row))
+        asked = Asked(path=path, params=self._params, json=nested(sync.mappings, row))
         if sync.body:
             asked["json"] = filled_body(json.loads(sync.body), row)
         if line.method == "POST":

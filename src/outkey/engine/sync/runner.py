@@ -1,7 +1,7 @@
 """The door for callers: check, preview and run sync lines by name."""
 
 import traceback
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import PurePath
@@ -10,7 +10,7 @@ from outkey.core.checks import Finding, Level
 from outkey.core.errors import BadAnswer, ConfigError, OutkeyError, RunStopped, SyncFailed
 from outkey.core.script import check_transform
 from outkey.core.sync.checks import check
-from outkey.core.sync.line import Direction, Sync
+from outkey.core.sync.line import Direction, Sync, Transform
 from outkey.core.sync.run import Run
 from outkey.engine.sync.course import (
     Course,
@@ -22,6 +22,7 @@ from outkey.engine.sync.course import (
 )
 from outkey.engine.sync.pull import Pull, expressions
 from outkey.engine.sync.push import Push
+from outkey.ports import Records
 
 STOPPING = "stopping"  # why a worker that ends lets go of a run
 
@@ -105,6 +106,7 @@ class SyncRunner:
         ports, sync = self._ports, plan.sync
         found = check(plan.line, sync, ports.records.describe(sync.target), ports.zones)
         found += _in_script(sync)
+        found += _in_lookups(sync, ports.records)
         if sync.schedule:
             try:
                 ports.calendar.next_after(sync.schedule, ports.clock.now())
@@ -129,6 +131,19 @@ def _in_script(sync: Sync) -> list[Finding]:
     except ConfigError as error:
         return [wrong(message=error.message, hint=error.hint)]
     return []
+
+
+def _in_lookups(sync: Sync, records: Records) -> Iterator[Finding]:
+    """Look up nothing where a field looks something up, to see whether that is open."""
+    for number, mapping in enumerate(sync.mappings):
+        target, field = (mapping.options.get(name, "") for name in ("target", "field"))
+        if mapping.transform is Transform.LOOKUP and target and field:
+            try:
+                records.find(target, field, ())
+            except ConfigError as error:
+                part = "target" if error.field == "target" else "field"
+                place = f"fields[{number}].options.{part}"
+                yield Finding("L018", Level.ERROR, error.message, error.hint, place)
 
 
 def _fault(error: Exception) -> SyncFailed:

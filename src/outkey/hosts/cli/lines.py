@@ -1,7 +1,9 @@
 """The commands `outkey line` and `outkey run`: synchronizing, and looking at what was done."""
 
+import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from time import time
@@ -11,7 +13,14 @@ import typer
 
 from outkey.core.checks import Finding, Level
 from outkey.core.config import SyncLine
-from outkey.core.errors import ConfigError, Sealed
+from outkey.core.errors import (
+    ConfigError,
+    OutkeyError,
+    RunStopped,
+    Sealed,
+    SyncFailed,
+    UnknownConfiguration,
+)
 from outkey.core.export import render
 from outkey.core.sync.run import Outcome, Run, RunState
 from outkey.core.sync.table import sync_table
@@ -20,17 +29,21 @@ from outkey.hosts.cli.output import (
     finding_facts,
     progress_bar,
     say,
+    say_error,
     say_findings,
     say_json,
     say_table,
 )
 
 if TYPE_CHECKING:
+    from outkey.core.document import Document
     from outkey.engine.sync import Effect, SyncRunner
     from outkey.hosts.installation import Installation
     from outkey.ports import Runs
 
-_MOST_SHOWN = 20  # of what a dry run would change
+_MOST_SHOWN = 20  # of what a dry run would change, or of what is left out
+_SOON = 2.0  # seconds; the clocks of two machines differ by as much
+_COUNTED = ("created", "updated", "unchanged", "left out", "archived")  # the fields of Counts
 lines_app = typer.Typer(help="Sync lines.", no_args_is_help=True)
 runs_app = typer.Typer(help="Runs of sync lines.", no_args_is_help=True)
 Line = Annotated[str, typer.Argument(help="the sync line's name")]
@@ -63,7 +76,7 @@ def list_lines(*, as_json: AsJson = False) -> None:
 def show_line(name: Line, *, as_json: AsJson = False) -> None:
     """Show a sync line, and what is wrong or risky about it."""
     here = installation()
-    line = here.registry.line(name)
+    line = _line(here, name)
     findings = _runner(here).check(name) if line.sync else []
     if as_json:
         facts = line_facts(line)
@@ -79,26 +92,33 @@ def run_line(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would change")] = False,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Synchronize once; a run that was interrupted goes on where it stopped."""
     here = installation()
-    effects: list[Effect] = []
-
-    def note(effect: "Effect") -> None:
-        if len(effects) < _MOST_SHOWN and effect.outcome is not Outcome.UNCHANGED:
-            effects.append(effect)
-
-    steps = _runner(here).run(name, desk_of(here).actor, dry_run=dry_run, note=note)
-    with progress_bar(name, None) as advance:
-        last = _followed(steps, advance)
+    _line(here, name)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
+    noted = _Noted(dry_run=dry_run)
+    steps = _runner(here).run(name, desk_of(here).actor, dry_run=dry_run, note=noted.note)
+    try:
+        with progress_bar(name, None) as advance:
+            last = _followed(steps, noted, advance)
+    except OutkeyError:
+        if not as_json:
+            noted.say()
+        raise
+    if last.state is not RunState.DONE:
+        say_error(_interrupted(last), as_json=as_json)
+        return 130
+    refused = _all_refused(last)
     if as_json:
-        say_json(run_facts(last))
-        return
-    if dry_run:
-        say_table(("", "Key", "Change"), map(_effect_row, effects))
-    elif left_out := [effect for effect in effects if effect.outcome is Outcome.REFUSED]:
-        say_table(("", "Key", "Left out"), map(_effect_row, left_out))
-    say(summary(last))
+        changes = {"changes": list(noted.facts())} if dry_run else {}
+        say_json(run_facts(last) | changes | ({"error": refused.facts()} if refused else {}))
+    else:
+        noted.say()
+        say(summary(last))
+        if refused:
+            say_error(refused, as_json=False)
+    return 1 if refused else 0
 
 
 @runs_app.command("list")
@@ -106,7 +126,7 @@ def list_runs(
     *,
     line: Annotated[str, typer.Option(help="of this line only")] = "",
     state: Annotated[RunState | None, typer.Option(help="in this state only")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1000, metavar="<1 to 1000>")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List the newest runs."""
@@ -116,7 +136,7 @@ def list_runs(
         say_json([run_facts(run) for run in found])
         return
     say_table(
-        ("Run", "Line", "Began", "State", "Created", "Updated", "Unchanged", "Failed", "Archived"),
+        ("Run", "Line", "Began", "State", *map(str.capitalize, _COUNTED)),
         (
             (run.id, run.line, _moment(run.started_at), _state(run), *asdict(run.counts).values())
             for run in found
@@ -142,11 +162,18 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
 def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
     """End a run that waits, or let one stop at its next page."""
     installation()
+    before = _runs().get(run)
     _runs().cancel(run)
+    now = _runs().get(run)
+    ended = before.state is RunState.CANCELLED or now.state is not RunState.CANCELLED
     if as_json:
-        say_json({"cancelled": run})
+        done = "unchanged" if ended else "cancelled"
+        say_json({"done": done, "run": run, "state": str(now.state)})
+    elif ended:
+        say(f"it has ended already: {_course(now)}")
     else:
-        say(f"cancelled: {run}; it stops at its next page")
+        stops = "; it stops at its next page" if before.state is RunState.RUNNING else ""
+        say(f"cancelled: {run}{stops}")
 
 
 @runs_app.command("repeat")
@@ -165,7 +192,10 @@ def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
 
 def work(
     *,
-    runs: Annotated[int, typer.Option(min=1, max=64, help="how many runs at the same time")] = 4,
+    runs: Annotated[
+        int,
+        typer.Option(min=1, max=64, metavar="<1 to 64>", help="how many runs at the same time"),
+    ] = 4,
 ) -> None:
     """Work off the runs of sync lines, on as many machines as share the PostgreSQL."""
     here = installation()
@@ -190,13 +220,20 @@ def _log(text: str) -> None:
     sys.stdout.flush()
 
 
-def line_findings(here: "Installation", lines: Iterable[SyncLine]) -> Iterator[tuple[str, Finding]]:
-    """Yield what is wrong or risky about lines, by the names of their configurations."""
-    for line in lines:
+def line_findings(here: "Installation", document: "Document") -> Iterator[tuple[str, Finding]]:
+    """Yield what is wrong or risky about a document's lines, kept or not, by configuration."""
+    from outkey.adapters.registry_memory import MemoryRegistry  # noqa: PLC0415 - few commands do
+
+    owners = {line.configuration for line in document.lines}
+    known = here.registry.find(owners)
+    new = [draft for draft in document.drafts if draft.name in owners - known.keys()]
+    made = [*known.values(), *(draft.configuration() for draft in new)]
+    runner = _runner(replace(here, registry=MemoryRegistry(made, document.lines)))
+    for line in document.lines:
         if line.sync is None:
             continue
         try:
-            found = _runner(here).check(line.name)
+            found = runner.check(line.name)
         except ConfigError as error:  # the host does not open its target
             found = [Finding("L014", Level.ERROR, error.message, error.hint, error.field)]
         for finding in found:
@@ -231,6 +268,44 @@ def line_facts(line: SyncLine) -> dict[str, object]:
     return facts | (sync_table(line.sync) if line.sync else {})
 
 
+class _Noted:
+    """The first of what a run leaves out, or would change, each with its place in the run."""
+
+    def __init__(self, *, dry_run: bool) -> None:
+        self._dry_run, self.seen = dry_run, 0
+        self._effects: list[tuple[int, Effect]] = []
+
+    def note(self, effect: "Effect") -> None:
+        self.seen += 1
+        told = self._dry_run or effect.outcome is Outcome.REFUSED
+        if told and effect.outcome is not Outcome.UNCHANGED and len(self._effects) < _MOST_SHOWN:
+            self._effects.append((self.seen, effect))
+
+    def say(self) -> None:
+        if self._effects:
+            rows = [(number, *_effect_row(effect)) for number, effect in self._effects]
+            say_table(("Record", "", "Key", "Change" if self._dry_run else "Left out"), rows)
+
+    def facts(self) -> Iterator[dict[str, object]]:
+        for number, effect in self._effects:
+            yield {
+                "record": number,
+                "outcome": str(effect.outcome),
+                "key": effect.key,
+                "field": effect.field,
+                "reason": effect.reason,
+                "changes": effect.changes,
+            }
+
+
+def _line(here: "Installation", name: str) -> SyncLine:
+    try:
+        return here.registry.line(name)
+    except UnknownConfiguration as error:
+        hint = "See: outkey line list"
+        raise UnknownConfiguration(error.message, hint=hint, field=error.field) from None
+
+
 def _runner(here: "Installation") -> "SyncRunner":
     from outkey.hosts.django.wiring import sync_runner  # noqa: PLC0415 - Django has started
 
@@ -243,13 +318,43 @@ def _runs() -> "Runs":
     return DjangoRuns()
 
 
-def _followed(steps: Iterator[Run], advance: Callable[[int], None]) -> Run:
-    """Go through a run, and return how it ended."""
+def _followed(steps: Iterator[Run], noted: _Noted, advance: Callable[[int], None]) -> Run:
+    """Go through a run, and return how it ended, or how far it was when it was interrupted."""
     run = next(steps)
-    for step in steps:
-        advance(_records(step) - _records(run))
-        run = step
+    noted.seen = _records(run)
+    try:
+        for step in steps:
+            advance(_records(step) - _records(run))
+            run = step
+    except KeyboardInterrupt:
+        return _let_go(run)
     return run
+
+
+def _let_go(run: Run) -> Run:
+    """Let the next run go on at once, and not only when this one is taken for killed."""
+    from outkey.engine.sync.runner import STOPPING  # noqa: PLC0415 - it is loaded by now
+
+    with suppress(OutkeyError):  # somebody has cancelled it, or the database is away
+        run = _runs().get(run.id)  # one page more than was told may be kept
+        if run.state is RunState.RUNNING:
+            _runs().finish(replace(run, state=RunState.FAILED, cause=STOPPING))
+    return run
+
+
+def _interrupted(run: Run) -> RunStopped:
+    pages = "one page" if run.pages == 1 else f"{run.pages} pages"
+    anew = "A dry run writes nothing, and the next one begins anew."
+    hint = anew if run.dry_run else f"To go on from there: outkey line run {run.line}"
+    return RunStopped(f"{run.line} was interrupted after {pages}, run {run.id}", hint=hint)
+
+
+def _all_refused(run: Run) -> SyncFailed | None:
+    counts = run.counts
+    if not counts.failed or counts.created + counts.updated + counts.unchanged:
+        return None
+    hint = f"Correct the line's fields; to see what was left out: outkey run show {run.id}"
+    return SyncFailed("not one of the records could be taken", hint=hint, reason="all_refused")
 
 
 def _records(run: Run) -> int:
@@ -267,16 +372,26 @@ def _effect_row(effect: "Effect") -> tuple[str, str, str]:
 
 def summary(run: Run) -> str:
     """Return a run in a line for people."""
-    counts = ", ".join(f"{count} {word}" for word, count in asdict(run.counts).items() if count)
-    word = "would be: " if run.dry_run else ""
-    return f"{run.line}: {_state(run)}, {word}{counts or 'nothing to do'}, run {run.id}"
+    return f"{run.line}: {_course(run)}, run {run.id}"
+
+
+def _course(run: Run) -> str:
+    counted = zip(_COUNTED, asdict(run.counts).values(), strict=True)
+    counts = ", ".join(f"{count} {word}" for word, count in counted if count)
+    if counts and run.dry_run:
+        counts = f"would be: {counts}"
+    elif not counts and run.state is RunState.DONE:
+        counts = "nothing to do"
+    return ", ".join(filter(None, (_state(run), counts)))
 
 
 def _state(run: Run) -> str:
+    dry = ", dry run" if run.dry_run else ""
     if run.due_at is None:
-        return f"{run.state} ({run.cause})" if run.cause else str(run.state)
+        return f"{run.state}{f' ({run.cause})' if run.cause else ''}{dry}"
+    until = f" until {_moment(run.due_at)}" if run.due_at > time() + _SOON else ""
     failed = f" after {run.cause}, attempt {run.attempt}" if run.cause else ""
-    return f"{run.state} until {_moment(run.due_at)}{failed}"
+    return f"{run.state}{until}{failed}{dry}"
 
 
 def _moment(at: float) -> str:

@@ -168,15 +168,15 @@ def apply(
         done = apply_document(
             desk_of(here), here.gateway.sender, document, dry_run=dry_run, progress=advance
         )
-    found = [*done.findings, *(() if dry_run else line_findings(here, document.lines))]
+    found = [*done.findings, *line_findings(here, document)]
+    groups = {kind: getattr(done, kind) for kind in done.lines}
     if as_json:
         findings = [finding_facts(finding, name) for name, finding in found]
-        groups = {kind: getattr(done, kind) for kind in ("created", "updated", "unchanged")}
-        say_json(groups | {"findings": findings})
+        say_json(groups | {"lines": done.lines, "findings": findings})
         return
     would = "would be " if dry_run else ""
-    for kind in ("created", "updated", "unchanged"):
-        for name in getattr(done, kind):
+    for kind, names in groups.items():
+        for name in (*names, *(f"line {line}" for line in done.lines[kind])):
             say(f"{would}{kind}: {name}")
     say_findings(found)
 

@@ -71,7 +71,7 @@ _WORDS = {
     "gap": gettext_lazy("a page is missing, and one behind it is not"),
     "too_many_records": gettext_lazy("there are too many records"),
     "secret_in_cursor": gettext_lazy("the API hands back a secret as the place to go on from"),
-    "internal_error": gettext_lazy("something went wrong here; the server's log says what"),
+    "internal_error": gettext_lazy("a fault that is not the API's; tell whoever maintains outkey"),
     "all_refused": gettext_lazy("not one of the records could be sent"),
 }
 
