@@ -99,6 +99,14 @@ def test_a_document_creates_then_changes_nothing_then_updates() -> None:
     assert office.registry.line("orders").path == "/orders"
 
 
+def test_a_line_that_is_applied_is_recorded_and_one_that_stays_is_not() -> None:
+    office = Office()
+    for _ in range(2):
+        office.apply(DOCUMENT)
+    kept = [e for e in office.audit.events if isinstance(e, Change) and e.tag is Tag.LINE_KEPT]
+    assert [(change.configuration, change.fields) for change in kept] == [("acme", ("orders",))]
+
+
 def test_missing_references_are_findings_and_not_errors() -> None:
     findings = Office().apply(DOCUMENT).findings
     assert [(name, f.id, f.field) for name, f in findings] == [
@@ -450,6 +458,7 @@ def test_every_change_is_recorded_first_with_names_and_without_values() -> None:
     assert office.audit.events == [
         Change(Tag.CONFIGURATION_CREATED, "tester", "acme"),
         Change(Tag.CONFIGURATION_CREATED, "tester", "other"),
+        Change(Tag.LINE_KEPT, "tester", "acme", ("orders",)),
         Change(Tag.CONFIGURATION_UPDATED, "tester", "acme", ("notes", "headers", "token")),
         Change(Tag.SECRET_SET, "tester", "acme", ("password",)),
         Change(Tag.CONFIGURATION_REMOVED, "tester", "other"),

@@ -215,6 +215,9 @@ def apply(
             some = changes[start : start + _KEPT_AT_ONCE]
             desk.keep(*some)
             progress(len(some))
+        for kept, line in lines:
+            if kept != line:
+                desk.note(Tag.LINE_KEPT, line.configuration, line.name)
         with registry.batch():
             for kept, line in lines:
                 if kept != line:

@@ -108,7 +108,11 @@ def pytest_runtest_makereport(
     """Search everything a test left behind, and fail it where a secret is found."""
     report = yield
     canaries = item.stash.get(_KEY, None) or Canaries()
-    found = list(canaries.leaks("the printed failure", str(report.longrepr).encode()))
+    found = list(
+        canaries.leaks(
+            "the printed failure", str(report.longrepr).encode(errors="backslashreplace")
+        )
+    )
     if report.when == "teardown":
         found += _leaks_of_secrets(item.stash.get(_MADE, set()), report)
         for name, text in report.sections:
