@@ -325,9 +325,7 @@ class World:
     def record(self, events: Sequence[Event], stream: str = "k.p", *, signed: bool = True) -> None:
         bodies = []
         for at, event in events:
-            facts = {name: getattr(event, name) for name in event.__slots__} | {
-                "at": round(at * 1000)
-            }
+            facts = event._asdict() | {"at": round(at * 1000)}
             facts = {n: str(v) if isinstance(v, Tag) else v for n, v in facts.items()}
             bodies.append((canonical(facts), label_of(facts)))
         rows = list(chained(KEY, stream, _start(stream), 0, bodies))

@@ -3,7 +3,6 @@
 import json
 import logging
 import secrets
-from dataclasses import asdict
 
 from outkey.core.audit import Change, Intent, Outcome, Refusal
 
@@ -30,4 +29,4 @@ class LoggingAudit:
 
     def _write(self, event: Intent | Change | Outcome | Refusal, **more: str) -> None:
         if _logger.isEnabledFor(logging.INFO):
-            _logger.info("%s", json.dumps(more | asdict(event)))
+            _logger.info("%s", json.dumps(more | event._asdict()))

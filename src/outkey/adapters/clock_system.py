@@ -6,11 +6,6 @@ import time
 class SystemClock:
     """Tells the time and waits."""
 
-    def now(self) -> float:
-        return time.time()
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
+    now = staticmethod(time.time)
+    monotonic = staticmethod(time.monotonic)
+    sleep = staticmethod(time.sleep)

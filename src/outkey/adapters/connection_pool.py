@@ -71,10 +71,11 @@ class ConnectionPool(Generic[AnyConnection]):
 
     def keep(self, partition: str, origin: Origin, kept: Kept[AnyConnection]) -> None:
         """Put a connection aside after a complete exchange."""
+        key = partition, origin
         with self._lock:
-            queue = self._idle.setdefault((partition, origin), deque())
+            queue = self._idle.pop(key, None) or deque()
             queue.append((kept, time.monotonic()))
-            self._idle.move_to_end((partition, origin))
+            self._idle[key] = queue  # behind all others
             self._count += 1
             dropped = self._evict() if self._count > MAX_IDLE else None
         if dropped:

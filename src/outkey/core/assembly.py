@@ -2,9 +2,9 @@
 
 import json as json_module
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
-from typing import assert_never
+from types import MappingProxyType
+from typing import NamedTuple, assert_never
 from urllib.parse import urlencode
 
 from outkey.core.config import Configuration
@@ -29,16 +29,15 @@ _DEFAULTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """What a caller wants sent with a configuration."""
 
     configuration: Configuration
     method: str
     path: str
     params: Params | None = None
-    headers: Mapping[str, str | Secret] = field(default_factory=dict)
-    body: bytes = field(default=b"", repr=False)
+    headers: Mapping[str, str | Secret] = MappingProxyType({})
+    body: bytes = b""
     content_type: str = ""
     line: str = ""
 
@@ -58,6 +57,9 @@ class Call:
             check_name(name, field="headers")
             headers.append(Header(name, _checked(value, f"header:{name}"), Source.CALLER))
         return tuple(headers)
+
+    def __repr__(self) -> str:
+        return f"Call({self.method}, {self.configuration.name})"
 
 
 def encode_body(json: object, data: object) -> tuple[bytes, str]:

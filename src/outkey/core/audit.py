@@ -1,9 +1,9 @@
 """What is recorded of an attempt: an allow-list of facts, never a value, body or query."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from outkey.core.config import Configuration
 from outkey.core.message import Request, Source
@@ -45,8 +45,7 @@ class Tag(StrEnum):
     AUDIT_PRUNED = "audit:records:pruned"
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(NamedTuple):
     """Credentials are about to leave. Recorded first, or nothing is sent."""
 
     configuration: str
@@ -60,8 +59,7 @@ class Intent:
     tag: Tag = Tag.SEND_INTENT
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How an attempt ended. Status 0 means that no answer came."""
 
     attempt: str
@@ -72,8 +70,7 @@ class Outcome:
     tag: Tag = Tag.SEND_OUTCOME
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """outkey refused to send, or to follow where an answer led."""
 
     attempt: str  # the last one that was made, if any
@@ -83,8 +80,7 @@ class Refusal:
     tag: Tag = Tag.SEND_REFUSED
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """Somebody is about to change or read out what is kept. Field names only, never values."""
 
     tag: Tag
@@ -107,7 +103,7 @@ def path_template(target: str) -> str:
 def intent_of(made: Configuration, line: str, request: Request, retry: int, tag: Tag) -> Intent:
     """Describe a request that is about to leave, without its query and its values."""
     # A script chooses its names, and could write its secret into them in a form nobody knows.
-    named = ("(script)" if h.source is Source.SCRIPT else h.name for h in request.headers)
+    named = ["(script)" if h.source is Source.SCRIPT else h.name for h in request.headers]
     kind, path = str(made.authentication_type), path_template(request.target)
     where = request.method, str(request.origin), path
     return Intent(made.name, line, kind, *where, tuple(named), retry, tag)

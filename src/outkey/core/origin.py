@@ -40,17 +40,17 @@ class Origin:
     # The value of the Host header, kept because every request needs it: the port stands there
     # only where it is not the scheme's own.
     authority: str = field(init=False, compare=False, repr=False)
+    # The form that secrets are bound to: the port always stands there.
+    bound: str = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         host = f"[{self.host}]" if ":" in self.host else self.host
         own = self.port == DEFAULT_PORTS[self.scheme]
         object.__setattr__(self, "authority", host if own else f"{host}:{self.port}")
+        object.__setattr__(self, "bound", f"{self.scheme}://{host}:{self.port}")
 
-    @property
-    def bound(self) -> str:
-        """The form that secrets are bound to: the port always stands there."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+    def __hash__(self) -> int:
+        return hash(self.bound)  # a text keeps its hash, and every send asks for it
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.authority}"

@@ -278,7 +278,7 @@ class Trial:
         if not self._compares(call):
             return None
         try:
-            asked = replace(call, configuration=_anonymous(self._configuration))
+            asked = call._replace(configuration=_anonymous(self._configuration))
             return self._means.send(asked).status
         except OutkeyError:
             return None
