@@ -30,11 +30,18 @@ from outkey.core.message import Source
 from outkey.core.oauth2.answers import FAILURES
 from outkey.core.posture import EVERY
 from outkey.core.standing import Status
+from outkey.core.sync.run import FieldKind
 from outkey.core.watch import KINDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"
 CONTEXT = "outkey"
+CHECKED = (  # what refuses or finds something with constant words
+    *("core/checks.py", "core/field_kinds.py", "core/sync/checks.py", "core/sync/table.py"),
+    *("core/sync/answer.py", "core/sync/paging.py", "engine/sync/course.py"),
+    *("engine/sync/pull.py", "engine/sync/push.py", "engine/sync/runner.py"),
+    *("adapters/calendar_cronsim.py", "adapters/finder_jmespath.py", "hosts/django/records.py"),
+)
 KEYWORDS = {"_": None, "gettext": None, "gettext_lazy": None}
 
 
@@ -56,7 +63,7 @@ def _of_templates() -> Iterator[str]:
 
 
 def _of_hosts() -> Iterator[str]:
-    for folder in ("django", "server"):
+    for folder in ("demo_records", "django", "server"):
         for file in sorted((SOURCE / "hosts" / folder).rglob("*.py")):
             for _, text, _, _ in extract("python", file.open("rb"), KEYWORDS):
                 yield text if isinstance(text, str) else text[0]
@@ -67,7 +74,7 @@ def _of_core() -> Iterator[str]:
         yield field.label
         yield field.help
         yield from (label for _, label in field.choices)
-    yield from (str(word) for words in (Tab, Source, KeyState) for word in words)
+    yield from (str(word) for words in (Tab, Source, KeyState, FieldKind) for word in words)
     yield from (str(word).replace("_", " ") for words in (Status, Cause) for word in words)
     yield from (str(remedy) for remedy in REMEDIES.values())
     yield from ("configuration", "secrets", "connect", "request", "complete", "all there")
@@ -85,8 +92,8 @@ def _of_core() -> Iterator[str]:
 
 
 def _of_checks() -> Iterator[str]:
-    """Return the constant messages and hints of findings."""
-    for name in ("core/checks.py", "core/sync/checks.py", "adapters/calendar_cronsim.py"):
+    """Return the constant messages and hints of findings and refusals."""
+    for name in CHECKED:
         for node in ast.walk(ast.parse((SOURCE / name).read_text(encoding="utf-8"))):
             for argument in _said(node):
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
@@ -104,7 +111,7 @@ def _said(node: ast.AST) -> list[ast.expr]:
             return node.args[2:4]
         case "_error":
             return [named.value for named in node.keywords if named.arg in {"message", "hint"}]
-        case "ConfigError":
+        case "ConfigError" | "SyncFailed":
             return [*node.args, *(named.value for named in node.keywords if named.arg == "hint")]
     return []
 

@@ -5,7 +5,6 @@
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 
 from reference_lines import lines_page
@@ -130,11 +129,11 @@ def _audit() -> Iterator[str]:
     yield "An intent is recorded before credentials leave, its outcome after."
     yield "Rows hold these facts and nothing else: no value, body, query string or error text.\n"
     for event in (Intent, Outcome, Refusal, Change):
-        tag = next(f.default for f in fields(event) if f.name == "tag")
+        tag = event._field_defaults.get("tag")
         title = f"`{tag}`" if isinstance(tag, Tag) else "Changes: `api:…` and `keys:…`"
         yield f"## {title}\n"
         yield f"{inspect.getdoc(event)}\n"
-        yield from (f"- `{f.name}`" for f in fields(event))
+        yield from (f"- `{name}`" for name in event._fields)
         if event is Intent:
             yield "- `attempt`, the id that the outcome names again"
         yield ""

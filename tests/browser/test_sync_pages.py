@@ -1,6 +1,7 @@
 """Sync lines in the browser: what a line does, a sample of it, its runs, and who may begin one."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -77,10 +78,11 @@ def test_what_is_wrong_stands_at_its_field_and_what_is_right_is_saved_as_shown(
         right.replace("demo.contact", "auth.user"): "target: This model is not open",
         right.replace('records = "items"', 'records = "items["'): "records:",
         right + "\ncolour = 'red'": "fields[4].colour: Unknown key",
+        "path = '/x'\n" + right: "TOML: Path has a field of its own on this page",
     }.items():
         page.fill("#l-sync", wrong)
         press(page, "Save")
-        expect(page.locator(".ok-bad .ok-message")).to_contain_text(told)
+        expect(page.locator(".ok-bad:has(#l-sync) .ok-message")).to_contain_text(told)
         assert page.locator("#l-sync").input_value() == wrong
     page.fill("#l-sync", right)
     page.fill("#l-configuration", "nobody")
@@ -89,7 +91,7 @@ def test_what_is_wrong_stands_at_its_field_and_what_is_right_is_saved_as_shown(
     open_line(page, "contacts")
     assert page.locator("#l-sync").input_value() == right
     press(page, "Save")
-    expect(page.get_by_text("contacts is saved.")).to_be_visible()
+    expect(page.get_by_text("The sync line contacts is saved.")).to_be_visible()
     assert served.command("line", "show", "contacts") == before
 
 
@@ -97,7 +99,9 @@ def test_runs_are_begun_followed_and_told(page: Page) -> None:
     # Before the contacts are there, no order finds its own.
     open_line(page, "orders")
     press(page, "Run now")
-    ended(page, "done")
+    ended(page, "done, all left out")
+    expect(page.locator("h1 .ok-chip.ok-error")).to_be_visible()
+    expect(page.locator(".ok-note.ok-error")).to_contain_text("Every record was left out.")
     assert (fact(page, "Created"), fact(page, "Left out")) == ("0", "250")
     first = page.locator("section tbody tr").first.locator("td").all_inner_texts()
     assert first == ["1", "contact", "there is no such record here"]
@@ -113,6 +117,15 @@ def test_runs_are_begun_followed_and_told(page: Page) -> None:
     assert (fact(page, "Created"), fact(page, "By")) == ("250", "web:admin")
     page.goto(LINES)
     expect(page.get_by_role("row", name="contacts")).to_contain_text("done")
+    expect(page.get_by_role("row", name="contacts")).not_to_contain_text("dry run")
+    page.get_by_role("link", name="Contacts (demo)").click()
+    page.fill("[name=q]", "c249")
+    page.press("[name=q]", "Enter")
+    expect(page.locator("#result_list")).to_contain_text("contact249@example.com")
+    page.get_by_role("link", name="c249").click()
+    expect(page.get_by_text("contact249@example.com")).to_be_visible()
+    assert "portal" not in page.content().lower()
+    expect(page.locator("[name=_save], [name=email], .deletelink")).to_have_count(0)
     page.goto(RUNS)
     assert page.locator("tbody tr").count() == 3
     assert page.locator(".ok-chart rect.ok-fill-refused").count() == 1
@@ -120,6 +133,54 @@ def test_runs_are_begun_followed_and_told(page: Page) -> None:
     page.fill("[name=line]", "orders")
     press(page, "Filter")
     assert page.locator("tbody tr").count() == 1
+    page.select_option("[name=state]", "failed")
+    press(page, "Filter")
+    expect(page.get_by_text("Nothing here yet.")).to_be_visible()
+
+
+def test_a_new_line_is_sampled_before_it_is_saved_and_deleted_with_its_runs(
+    page: Page, served: Served
+) -> None:
+    open_line(page, "contacts")
+    sync = page.locator("#l-sync").input_value()
+    page.goto(LINES + "add/")
+    page.fill("#l-name", "parcels")
+    page.fill("#l-configuration", "demo bearer")
+    page.fill("#l-path", "/records/contacts")
+    page.fill("#l-sync", 'schedule = "30 5 1 1 *"\n' + sync)
+    press(page, "Sample")
+    expect(page.locator("#sample tbody tr").first).to_contain_text("Contact 0")
+    assert "parcels" not in served.command("line", "list")
+    press(page, "Save")
+    row = page.get_by_role("row", name="parcels")
+    expect(row).to_contain_text(re.compile(r"next 20\d\d-01-01 05:30 UTC"))
+    open_line(page, "parcels")
+    expect(page.locator(".ok-note")).to_contain_text(re.compile(r"next 20\d\d-01-01 05:30 UTC"))
+    press(page, "Dry run")
+    ended(page, "done")
+    page.goto(LINES)
+    expect(row).to_contain_text("dry run")
+    row.get_by_role("link", name="parcels").click()
+    page.get_by_role("link", name="Delete").click()
+    expect(page.get_by_text("parcels is deleted with its runs.")).to_be_visible()
+    press(page, "Delete")
+    expect(page.get_by_text("The sync line parcels is deleted.")).to_be_visible()
+
+
+def test_a_phone_shows_runs_and_lines_without_scrolling_sideways(page: Page) -> None:
+    open_line(page, "contacts")
+    line = page.url
+    page.set_viewport_size({"width": 390, "height": 800})
+    for path in (RUNS, LINES, line):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    page.goto(RUNS)
+    heights = page.locator("td.ok-when").evaluate_all(
+        "cells => cells.map(cell => { const r = document.createRange();"
+        " r.selectNodeContents(cell); return r.getClientRects().length; })"
+    )
+    assert heights
+    assert set(heights) == {1}
 
 
 def test_a_run_that_fails_names_its_cause_and_one_that_is_cancelled_stops(page: Page) -> None:
@@ -130,7 +191,14 @@ def test_a_run_that_fails_names_its_cause_and_one_that_is_cancelled_stops(page: 
     open_line(page, "contacts")
     press(page, "Run now")
     ended(page, "failed")
-    expect(page.locator(".ok-note.ok-error")).to_contain_text("Cause: not found")
+    told = page.locator(".ok-note.ok-error")
+    expect(told).to_contain_text("Cause: not found")
+    expect(told).to_contain_text("Remedy: Check Base URL and path")
+    expect(told.get_by_role("link", name="To the line")).to_be_visible()
+    told.get_by_role("link", name="To the configuration").click()
+    expect(page.get_by_label("Base URL")).to_be_visible()
+    page.goto(RUNS + "?state=failed")
+    expect(page.locator("tbody tr").first).to_contain_text("not found")
     # A run that would take minutes: a million records, a few on each page.
     open_line(page, "contacts")
     page.fill("#l-path", "/records/contacts")
@@ -142,8 +210,8 @@ def test_a_run_that_fails_names_its_cause_and_one_that_is_cancelled_stops(page: 
     busy = page.url
     open_line(page, "contacts")
     press(page, "Dry run")
-    expect(page.get_by_text("Another run of this sync line is under way")).to_be_visible()
-    page.goto(busy)
+    expect(page.get_by_text("This run was under way already")).to_be_visible()
+    assert page.url == f"{busy}?busy=1"
     press(page, "Cancel")
     ended(page, "cancelled")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
@@ -186,7 +254,10 @@ def test_who_may_not_write_the_records_begins_nothing_and_reads_it_in_german(
 
 
 PROGRAM = """
+import re
 import time
+from pathlib import Path
+import outkey
 from outkey.hosts.server.home import PAGES, prepare
 prepare(PAGES)
 from django.contrib.auth.models import Permission, User
@@ -197,6 +268,7 @@ from outkey.engine.manage import apply
 from outkey.hosts.demo_records.models import Contact
 from outkey.hosts.django.models import Run, SyncLine
 from outkey.hosts.django.pages.installed import installation
+from outkey.hosts.django.pages.runs import HINTS
 from outkey.spar import Spar
 
 here = installation()
@@ -329,6 +401,39 @@ for columns, follows in (
 ):
     page = everything.get(f"/outkey/run/{planted(**columns).pk}/").content
     assert (b'http-equiv="refresh"' in page) is follows, columns
+# What left records out says so, a cause has its remedy, and what waits did not begin.
+for counts, told in (
+    ({"created": 3}, 'ok-success">done<'),
+    ({"created": 3, "failed": 2}, 'ok-warning">done, 2 left out<'),
+    ({"failed": 2}, 'ok-error">done, all left out<'),
+):
+    run = planted(counts=counts)
+    for path in (f"/outkey/run/{run.pk}/", "/outkey/run/", LINES, place("kept")):
+        assert told in everything.get(path).content.decode(), (counts, path)
+for cause, told in {
+    "secret_missing": "Enter the secret, or set what its reference names.",
+    "not_json": "Check the path of the line;",
+    "invalid_client": "Check Client ID, Client Secret and Client Authentication.",
+    "rate_limited": "Send less often:",
+    "inactive": "Set Active (active = true)",
+    "configuration": "Look at the line and its configuration",
+    "unexpected": "Compare the request with the API",
+    "expression": "Preview the line to see what the API answers",
+}.items():
+    run = planted(state="failed", cause=cause)
+    page = everything.get(f"/outkey/run/{run.pk}/").content.decode()
+    assert f"Remedy:</strong> {told}" in page, cause
+source = "".join(file.read_text() for file in Path(outkey.__file__).parent.rglob("sync/*.py"))
+said = re.findall(r'hint="([^"]+)",\\s+reason="(?!internal)(\\w+)"', source)
+assert len(said) > 9 and all(HINTS[reason] == hint for hint, reason in said), said
+assert b"Remedy" not in everything.get(f"/outkey/run/{planted(cause='killed').pk}/").content
+waiting = {"state": "waiting", "started_at": now}
+page = everything.get(f"/outkey/run/{planted(until=now, **waiting).pk}/").content
+assert b"Asked for" in page and b"Began" not in page
+for seconds, told in ((120, "at [0-9:]{8} UTC,"), (7200, "at [0-9-]{10} [0-9:]{5} UTC,")):
+    run = planted(until=now + seconds, cause="timeout", attempt=2, **waiting)
+    page = everything.get(f"/outkey/run/{run.pk}/").content.decode()
+    assert re.search(told, page) and "Began" in page, seconds
 for word in ("too_many_records", "internal_error", "secret_in_cursor"):
     run = planted(state="failed", cause=word)
     page = everything.get(f"/outkey/run/{run.pk}/").content.decode()

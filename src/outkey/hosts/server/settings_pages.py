@@ -149,7 +149,7 @@ LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 
 def _may(permission: str) -> object:
     def allowed(request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(f"outkey.{permission}"))  # type: ignore[union-attr]
+        return bool(request.user.has_perm(permission))  # type: ignore[union-attr]
 
     return allowed
 
@@ -158,14 +158,16 @@ def _may(permission: str) -> object:
 _WITHIN = (reverse_lazy("admin:outkey_home"), reverse_lazy("admin:outkey_data_protection"))
 
 
-def _item(title: object, icon: str, view: str, permission: str) -> dict[str, object]:
+def _item(
+    title: object, icon: str, view: str, permission: str, app: str = "outkey"
+) -> dict[str, object]:
     link = reverse_lazy(f"admin:{view}")
 
     def here(request: HttpRequest) -> bool:
         within = [place for place in map(str, _WITHIN) if request.path.startswith(place)]
         return str(link) in within if within else request.path.startswith(str(link))
 
-    allowed = _may(permission)
+    allowed = _may(f"{app}.{permission}")
     return {"title": title, "icon": icon, "link": link, "permission": allowed, "active": here}
 
 
@@ -178,6 +180,8 @@ _NAVIGATION: list[dict[str, object]] = [
             "view_configuration"),
         _item(_("Sync Lines"), "sync_alt", "outkey_syncline_changelist", "view_syncline"),
         _item(_("Runs"), "play_circle", "outkey_run_changelist", "view_run"),
+        _item(_("Contacts (demo)"), "contacts", "demo_contact_changelist", "view_contact", "demo"),
+        _item(_("Orders (demo)"), "shopping_cart", "demo_order_changelist", "view_order", "demo"),
         _item(_("Audit"), "history", "outkey_auditrecord_changelist", "view_auditrecord"),
         _item(_("Keys"), "key", "outkey_knownkey_changelist", "view_knownkey"),
         _item(_("Data protection"), "shield", "outkey_data_protection", "view_auditrecord"),

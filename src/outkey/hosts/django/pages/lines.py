@@ -1,5 +1,6 @@
 """The pages of sync lines: a named call of a configuration each, or the records that it brings."""
 
+import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.core.checks import Finding, Level
 from outkey.core.config import SyncLine
 from outkey.core.document import checked_line
@@ -22,11 +24,12 @@ from outkey.core.export import render_table
 from outkey.core.sync.line import Sync
 from outkey.core.sync.run import HostField, Outcome, Target
 from outkey.core.sync.table import read_sync, sync_table
+from outkey.engine.gateway import Gateway
 from outkey.engine.sync import Effect
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.configurations import page, waiting
 from outkey.hosts.django.pages.installed import desk_for, installation, may, require
-from outkey.hosts.django.pages.runs import bars, person, refuse_forbidden, words
+from outkey.hosts.django.pages.runs import Shown, bars, person, refuse_forbidden, shown, words
 from outkey.hosts.django.registry import DjangoRegistry
 from outkey.hosts.django.wiring import records, sync_runner
 from outkey.hosts.installation import Installation
@@ -48,6 +51,24 @@ class _OnPage(DjangoRegistry):
     def line(self, name: str) -> SyncLine:  # noqa: ARG002 - it is the only one that is asked for
         """Return the line on the page."""
         return self._line
+
+
+class _Sampling(Gateway):
+    """The gateway, with the same connections and audit, to send for the line on the page."""
+
+    def __init__(self, gateway: Gateway, registry: _OnPage) -> None:
+        vars(self).update(vars(gateway))
+        self._configurations = registry
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One row of the list: a line, when its schedule comes next, and its last run."""
+
+    row: models.SyncLine
+    schedule: str
+    next_at: float | None
+    last: Shown | None
 
 
 @dataclass(frozen=True)
@@ -73,13 +94,15 @@ def list_page(request: HttpRequest) -> HttpResponse:
     require(request, "view_syncline")
     after = request.GET.get("after", "")
     found = models.SyncLine.objects.select_related("configuration").filter(name__gt=after)
-    last = models.Run.objects.filter(line=OuterRef("pk")).order_by("-id")
-    columns = {f"last_{name}": Subquery(last.values(name)[:1]) for name in ("id", "state")}
-    started = Subquery(last.values("started_at")[:1])
-    rows = list(found.annotate(last_at=started, **columns).order_by("name")[: _PAGE + 1])
+    last = models.Run.objects.filter(line=OuterRef("pk")).order_by("-id").values("id")[:1]
+    rows = list(found.annotate(last=Subquery(last)).order_by("name")[: _PAGE + 1])
+    runs = models.Run.objects.in_bulk([row.last for row in rows if row.last])
     context = {
         "title": _("Sync Lines"),
-        "rows": rows[:_PAGE],
+        "rows": [
+            Listed(row, *_timetable(row), shown(runs[row.last]) if row.last in runs else None)
+            for row in rows[:_PAGE]
+        ],
         "next": rows[_PAGE - 1].name if len(rows) > _PAGE else "",
     }
     return page(request, "outkey/lines.html", context)
@@ -89,6 +112,8 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
     """Show and save one sync line."""
     row = get_object_or_404(models.SyncLine, pk=record) if record else None
     values, error = _stored(row), None
+    if "sample" in request.POST:
+        return sample_page(request, record)
     if request.method == "POST":
         require(request, "change_syncline" if row else "add_syncline")
         values = _posted(request, row)
@@ -104,19 +129,22 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
         except ConfigError as refused:
             error = refused
         else:
-            messages.success(request, _("%s is saved.") % line.name)
+            messages.success(request, _("The sync line %s is saved.") % line.name)
             return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
     require(request, "view_syncline" if row else "add_syncline")
     return _form_page(request, row, values, error)
 
 
 @require_POST
-def sample_page(request: HttpRequest, record: int) -> HttpResponse:
+def sample_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
     """Fetch one page and show what would become of it; what is on the page need not be saved."""
-    require(request, "view_syncline", "run_syncline")
-    row = get_object_or_404(models.SyncLine, pk=record)
-    values = _posted(request, row) if may(request, "change_syncline") else _stored(row)
+    require(request, "view_syncline" if record else "add_syncline", "run_syncline")
+    row = get_object_or_404(models.SyncLine, pk=record) if record else None
+    posted = row is None or may(request, "change_syncline")
+    values = _posted(request, row) if posted else _stored(row)
     try:
+        if row is None:
+            _refuse_taken(values["name"])
         line = _line(values)
         _refuse_rewritten(request, row, line)
         with waiting():
@@ -132,9 +160,10 @@ def delete_page(request: HttpRequest, record: int) -> HttpResponse:
     row = get_object_or_404(models.SyncLine, pk=record)
     if request.method == "POST":
         desk_for(request.user).remove_line(row.name)
-        messages.success(request, _("%s is deleted.") % row.name)
+        messages.success(request, _("The sync line %s is deleted.") % row.name)
         return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
-    return page(request, "outkey/delete.html", {"title": _("Delete %s") % row.name, "stored": row})
+    context = {"title": _("Delete %s") % row.name, "stored": row, "is_line": True}
+    return page(request, "outkey/delete.html", context)
 
 
 def _stored(row: models.SyncLine | None) -> Values:
@@ -167,6 +196,10 @@ def _sync(text: str) -> Sync:
         raise ConfigError(_("this is not TOML: %s") % error, field="TOML") from None
     except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
         raise ConfigError(_("this is no sensible TOML"), field="TOML") from None
+    for name in _INPUTS:
+        if name in table:
+            told = _("%s has a field of its own on this page") % name
+            raise ConfigError(told, hint=_("Leave it out here."), field="TOML")
     if "direction" not in table:
         message = _("a line that synchronizes must say pull or push")
         raise ConfigError(message, field="direction")
@@ -184,7 +217,8 @@ def _toml(sync: Sync) -> str:
 
 
 def _with(line: SyncLine) -> Installation:
-    return replace(installation(), registry=_OnPage(line))
+    here, on_page = installation(), _OnPage(line)
+    return replace(here, registry=on_page, gateway=_Sampling(here.gateway, on_page))
 
 
 def _findings(request: HttpRequest, line: SyncLine) -> list[Finding]:
@@ -223,10 +257,11 @@ def _form_page(
     if kept:
         with suppress(ConfigError):  # without the permission to see the records
             findings = _findings(request, kept)
-    runs: Sequence[models.Run] = ()
+    runs: Sequence[Shown] = ()
     if row and may(request, "view_run"):
         found = models.Run.objects.select_related("line").filter(line=row)
-        runs = list(found.order_by("-id")[:_RUNS])
+        runs = [shown(run) for run in found.order_by("-id")[:_RUNS]]
+    editable = may(request, "change_syncline" if row else "add_syncline")
     names = models.Configuration.objects.order_by("name").values_list("name", flat=True)
     context = {
         "title": row.name if row else _("New sync line"),
@@ -241,8 +276,10 @@ def _form_page(
         "bars": bars(runs),
         "targets": list(_targets(request)),
         "configurations": names[:1000],
-        "editable": may(request, "change_syncline" if row else "add_syncline"),
+        "editable": editable,
+        "next_at": _timetable(row)[1] if row else None,
         "may_run": bool(kept and kept.sync) and may(request, "run_syncline"),
+        "may_sample": (editable or bool(kept and kept.sync)) and may(request, "run_syncline"),
     }
     return page(request, "outkey/line.html", context, status=422 if error else 200)
 
@@ -254,6 +291,17 @@ def _place(error: OutkeyError | None) -> str:
     if error is None or not error.field:
         return ""
     return error.field if error.field in _INPUTS else "sync"
+
+
+def _timetable(row: models.SyncLine) -> tuple[str, float | None]:
+    """Return the schedule of a line, and when it comes next; a fault of it is told elsewhere."""
+    schedule = row.sync.get("schedule") if isinstance(row.sync, dict) else ""
+    if not isinstance(schedule, str) or not schedule:
+        return "", None
+    try:
+        return schedule, CronCalendar().next_after(schedule, time.time())
+    except ConfigError:
+        return schedule, None
 
 
 def _targets(request: HttpRequest) -> Iterator[tuple[Target, list[HostField]]]:

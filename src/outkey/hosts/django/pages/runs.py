@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from time import time
 
 from django.contrib import messages
@@ -15,14 +16,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 from django.views.decorators.http import require_POST
 
-from outkey.core.errors import Cause, ConfigError
+from outkey.core import errors
+from outkey.core.diagnosis import REASONS, REMEDIES
+from outkey.core.errors import BadAnswer, Cause, ConfigError, LineBusy, OutkeyError, SyncFailed
+from outkey.core.oauth2.answers import FAILURES
 from outkey.core.sync.line import Direction, Sync, Transform
 from outkey.core.sync.run import Counts, RunState
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.configurations import page
 from outkey.hosts.django.pages.installed import desk_for, installation, require
 from outkey.hosts.django.pages.overview import Bar
+from outkey.hosts.django.pages.words import said_in_words
 from outkey.hosts.django.runs import DjangoRuns
+from outkey.hosts.django.templatetags.outkey import moment
 from outkey.hosts.django.wiring import planner, records
 
 _PAGE = 50
@@ -30,6 +36,8 @@ _CHARTED = 24  # runs; the chart has room for as many
 _LEFT_OUT = 50
 _LATE_SECONDS = 30
 _SOON_SECONDS = 60
+_MINUTES = 600  # seconds; a moment that near is told with its own
+_OPEN = (RunState.RUNNING, RunState.WAITING)
 _ROW = re.compile(r"[0-9]{1,18}")
 # Why a record was left out, and why a run ended; what is not here is said with its own word.
 _WORDS = {
@@ -73,7 +81,89 @@ _WORDS = {
     "secret_in_cursor": gettext_lazy("the API hands back a secret as the place to go on from"),
     "internal_error": gettext_lazy("a fault that is not the API's; tell whoever maintains outkey"),
     "all_refused": gettext_lazy("not one of the records could be sent"),
+    "expression": gettext_lazy("an expression of the line does not fit the answer"),
 }
+# One of each kind of error, by its code; of several kinds with one code, the first.
+_KINDS: dict[str, OutkeyError] = {
+    kind.code: kind()
+    for kind in reversed(vars(errors).values())
+    if isinstance(kind, type) and issubclass(kind, OutkeyError) and kind is not BadAnswer
+}
+# What helps against the cause of a run. Those of reasons are the words that the core raises.
+HINTS: dict[str, str] = {
+    **{reason: hint for reason, (_message, hint) in FAILURES.items()},
+    **{str(cause): remedy for cause, remedy in REMEDIES.items()},
+    **{code: error.hint for code, error in _KINDS.items() if error.hint},
+    **dict.fromkeys(("killed", "stopping", "internal_error"), ""),  # their words say it
+    "configuration": "Look at the line and its configuration: what is wrong stands there.",
+    "rate_limited": REMEDIES[Cause.RATE_LIMITED],  # by the API, more often than by us
+    "egress_denied": REASONS["egress-denied"].remedy,
+    "not_json": "Check the path of the line; an address for people answers with a page.",
+    "not_a_list": "Correct Records (records); where an empty answer has none, add || `[]`.",
+    "not_objects": "Correct Records (records): it must lead to a list of objects.",
+    "too_many_records": "Ask for them page by page (pagination), or for a smaller size.",
+    "page_repeated": "Check the parameter of the position (pagination.position_parameter).",
+    "bad_cursor": "Correct the cursor (pagination.cursor).",
+    "cursor_loop": "Check the cursor (pagination.cursor) and its parameter.",
+    "foreign_next": "Credentials stay at their origin: page by number or cursor instead.",
+    "secret_in_cursor": "Page by number or offset, and choose another incremental field.",
+    "gap": "Run it again; if it stays so, ask for one page at a time (parallel).",
+    "all_refused": "Look at what was left out; check path, body and fields of the line.",
+}
+_STATES: dict[str, tuple[str, object]] = {  # the colour of each, and its word
+    RunState.WAITING: ("", gettext_lazy("waiting")),
+    RunState.RUNNING: ("ok-notice", gettext_lazy("running")),
+    RunState.DONE: ("ok-success", gettext_lazy("done")),
+    RunState.FAILED: ("ok-error", gettext_lazy("failed")),
+    RunState.CANCELLED: ("ok-warning", gettext_lazy("cancelled")),
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run as the pages show it, whatever its row holds."""
+
+    run: models.Run
+    counts: Counts
+
+    @property
+    def chip(self) -> tuple[str, object]:
+        """Return the colour and the words of its state: what was left out is no success."""
+        state, left_out = self.run.state, self.counts.failed
+        if state != RunState.DONE or not left_out:
+            return _STATES.get(state, ("", state))
+        if self.took_nothing:
+            return "ok-error", _("done, all left out")
+        return "ok-warning", _("done, %s left out") % left_out
+
+    @property
+    def took_nothing(self) -> bool:
+        """Whether there were records, and each of them was left out."""
+        return 0 < self.counts.failed == _total(self.counts)
+
+    @property
+    def cause(self) -> str:
+        """Return in words why it ended; what an answer can mean has its words in the core."""
+        cause = self.run.cause
+        if cause in set(Cause):
+            return pgettext("outkey", cause.replace("_", " "))
+        if cause in FAILURES:
+            return said_in_words(FAILURES[cause][0])
+        return said_in_words(_KINDS[cause].message) if cause in _KINDS else words(cause)
+
+    @property
+    def remedy(self) -> str:
+        """Return what helps, as a test of the configuration would say it."""
+        usual = SyncFailed.default_hint if self.run.cause in _WORDS else ""
+        return said_in_words(HINTS.get(self.run.cause, usual))
+
+
+def shown(run: models.Run) -> Shown:
+    """Read the counts of a run; what is none counts nothing, whoever wrote it there."""
+    kept = run.counts if isinstance(run.counts, dict) else {}
+    numbers = {one.name: kept.get(one.name) for one in fields(Counts)}
+    counts = Counts(**{name: n for name, n in numbers.items() if isinstance(n, int) and n > 0})
+    return Shown(run, counts)
 
 
 def words(reason: str) -> str:
@@ -106,19 +196,24 @@ def refuse_forbidden(request: HttpRequest, sync: Sync, *, dry_run: bool = False)
 def list_page(request: HttpRequest) -> HttpResponse:
     """List runs, newest first, with a chart of them."""
     require(request, "view_run")
-    line, before = request.GET.get("line", "").strip(), request.GET.get("before", "")
+    line, state, before = (request.GET.get(n, "").strip() for n in ("line", "state", "before"))
     found = models.Run.objects.select_related("line").order_by("-id")
     if line:
         found = found.filter(line__name=line)
+    if state in _STATES:
+        found = found.filter(state=state)
     if _ROW.fullmatch(before):
         found = found.filter(pk__lt=int(before))
-    rows = list(found[: _PAGE + 1])
+    rows = [shown(run) for run in found[: _PAGE + 1]]
+    names = models.SyncLine.objects.filter(sync__isnull=False).order_by("name")
     context = {
         "title": _("Runs"),
         "runs": rows[:_PAGE],
         "bars": bars(rows),
-        "chosen": line,
-        "older": rows[_PAGE - 1].pk if len(rows) > _PAGE else None,
+        "chosen": {"line": line, "state": state},
+        "states": [(name, word) for name, (_colour, word) in _STATES.items()],
+        "lines": names.values_list("name", flat=True)[:1000],
+        "older": rows[_PAGE - 1].run.pk if len(rows) > _PAGE else None,
     }
     return page(request, "outkey/runs.html", context)
 
@@ -126,21 +221,23 @@ def list_page(request: HttpRequest) -> HttpResponse:
 def run_page(request: HttpRequest, record: int) -> HttpResponse:
     """Show one run: how far it is, what it did, and what it left out and why."""
     require(request, "view_run")
-    run = get_object_or_404(models.Run.objects.select_related("line"), pk=record)
-    left_out = DjangoRuns().left_out(str(run.pk), _LEFT_OUT)
+    run = get_object_or_404(models.Run.objects.select_related("line__configuration"), pk=record)
+    left_out, told = DjangoRuns().left_out(str(run.pk), _LEFT_OUT), shown(run)
     running, waiting = run.state == RunState.RUNNING, run.state == RunState.WAITING
     context = {
         "title": _("Run %s") % run.pk,
         "run": run,
+        "shown": told,
         "running": running,
         "waiting": waiting,
+        "busy": "busy" in request.GET and (running or waiting),
+        "again": _again(run.until),
         "follows": running or (waiting and run.until < time() + _SOON_SECONDS),
         "is_late": waiting and run.until < time() - _LATE_SECONDS,
         "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
-        "cause": _cause(run.cause),
         # Of a record that was left out, no value: not even what tells it apart.
         "left_out": [(item.number, item.field, words(item.reason)) for item in left_out],
-        "more": max(0, _counts(run).failed - _LEFT_OUT),
+        "more": max(0, told.counts.failed - _LEFT_OUT),
     }
     return page(request, "outkey/run.html", context)
 
@@ -155,7 +252,15 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
     if sync is not None:  # a worker knows nobody whose permissions count
         refuse_forbidden(request, sync, dry_run=dry_run)
     asking = planner(here, person=person(request))
-    asked = asking.ask(row.name, desk_for(request.user).actor, dry_run=dry_run)
+    try:
+        asked = asking.ask(row.name, desk_for(request.user).actor, dry_run=dry_run)
+    except LineBusy:
+        found = models.Run.objects.filter(line=row, dry_run=dry_run, state__in=_OPEN)
+        busy = found.order_by("state").first()
+        if busy is None:
+            raise
+        # A message would be gone with the first time that the page looks again.
+        return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[busy.pk]) + "?busy=1")
     return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[asked.id]))
 
 
@@ -169,9 +274,9 @@ def cancel(request: HttpRequest, record: int) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[run.pk]))
 
 
-def bars(runs: Sequence[models.Run]) -> list[Bar]:
+def bars(runs: Sequence[Shown]) -> list[Bar]:
     """Return a bar for each of the newest runs, oldest first: what it brought and left out."""
-    charted = [(run, _counts(run)) for run in runs[:_CHARTED]]
+    charted = [(one.run, one.counts) for one in runs[:_CHARTED]]
     highest = max((_total(counts) for _run, counts in charted), default=0) or 1
     return [
         Bar(
@@ -185,13 +290,6 @@ def bars(runs: Sequence[models.Run]) -> list[Bar]:
     ]
 
 
-def _counts(run: models.Run) -> Counts:
-    """Read the counts of a run; what is none counts nothing, whoever wrote it there."""
-    kept = run.counts if isinstance(run.counts, dict) else {}
-    numbers = {one.name: kept.get(one.name) for one in fields(Counts)}
-    return Counts(**{name: n for name, n in numbers.items() if isinstance(n, int) and n > 0})
-
-
 def _kind(run: models.Run) -> str:
     return "failed" if run.state == RunState.FAILED else "ok"
 
@@ -200,6 +298,8 @@ def _total(counts: Counts) -> int:
     return counts.created + counts.updated + counts.unchanged + counts.archived + counts.failed
 
 
-def _cause(cause: str) -> str:
-    """Return in words why a run ended; what an answer can mean has its words in the core."""
-    return pgettext("outkey", cause.replace("_", " ")) if cause in set(Cause) else words(cause)
+def _again(until: float) -> str:
+    """Return when a run is tried again, with the seconds if that is a matter of minutes."""
+    if abs(until - time()) > _MINUTES:
+        return moment(until)
+    return datetime.fromtimestamp(until, UTC).strftime("%H:%M:%S UTC")

@@ -6,6 +6,7 @@ from functools import lru_cache
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_noop as _
 
+from outkey.core.fields import FIELDS
 from outkey.core.posture import CHECKS
 
 _GAP = re.compile("%s")
@@ -14,7 +15,20 @@ _WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes 
     _("Script line %s: this is not Python"),
     _("Script line %s: transform must take one parameter"),
     _("Script has no function transform"),
+    _("Write: def transform(record): …"),
+    _("Script line %s: transform must be a plain function, not async"),
     _("the host's field %s must have a value"),
+    _("the host's field is mapped twice"),
+    _("the host's field must not be empty"),
+    _("two records of the host may have the same %s, and then none is updated"),
+    _("must be one of: %s"),
+    _("must be a whole number from %s to %s"),
+    _("must be text of at most %s characters, without control characters"),
+    _("must be a list of at most %s"),
+    _("Ask an administrator for the permission to %s these records."),
+    _("Look at the line and its configuration: what is wrong stands there."),
+    _("a page has more than %s records"),
+    _("there are more than %s pages"),
     _("there is no {%s} to fill in"),
     _("Known here: %s."),
     _("%s does not make what the host's field takes: %s"),
@@ -83,11 +97,16 @@ _WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes 
     _("Known: %s."),
     _("Correct config/policy.toml."),
     _("%s is a number of days from 1 to %s"),
+    _("%s must not be empty"),
+    _("%s must be one of: %s"),
+    _("%s must be a whole number from %s to %s"),
+    _("%s must be a number from %s to %s"),
     _("%s, without TLS"),
     _("%s headers"),
 )
 # fmt: on
-_INNER = frozenset(check.message for check in CHECKS)  # what the policy's refusal repeats
+# What other texts repeat: the policy's refusal a check's, and what a field does not take its label.
+_INNER = frozenset((*(check.message for check in CHECKS), *(field.label for field in FIELDS)))
 
 
 def said_in_words(text: str) -> str:
