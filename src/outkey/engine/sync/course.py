@@ -20,6 +20,7 @@ from outkey.engine.echo import gives_away, sent_secrets
 from outkey.engine.gateway import Gateway
 from outkey.ports import Calendar, Clock, Configurations, Finder, Records, Runs
 
+_KNOWN_SECONDS = 10.0
 # Answers that say something about us or the moment, not about what was asked for.
 _ABOUT_US = frozenset({401, 403, 407, 408, 425, 429})
 
@@ -69,6 +70,8 @@ class Course(ABC):
     def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
         self._ports, self._plan, self._sync, self._note = ports, plan, plan.sync, note
         self._mark = mark_of((plan.line, plan.sync.script))
+        self._known: list[Secret] = []
+        self._known_until = float("-inf")
         self.run = Run("", plan.line.name, "", ports.clock.now(), dry_run=True)
         self._heard: object = None  # the last answer, before anything was made of it
 
@@ -177,8 +180,13 @@ class Course(ABC):
             )
 
     def _secrets(self) -> list[Secret]:
-        configuration = self._ports.configurations.get(self._plan.line.configuration)
-        return sent_secrets(self._ports.gateway, configuration)
+        """Return what requests carry now; what was entered is opened again only now and then."""
+        now = self._ports.clock.monotonic()
+        if self._plan.configuration.uses_oauth2 or now >= self._known_until:
+            configuration = self._ports.configurations.get(self._plan.line.configuration)
+            self._known = sent_secrets(self._ports.gateway, configuration)
+            self._known_until = now + _KNOWN_SECONDS
+        return self._known
 
 
 def is_about_what_was_asked(status: int) -> bool:
