@@ -268,7 +268,7 @@ from outkey.engine.manage import apply
 from outkey.hosts.demo_records.models import Contact
 from outkey.hosts.django.models import Run, SyncLine
 from outkey.hosts.django.pages.installed import installation
-from outkey.hosts.django.pages.runs import HINTS
+from outkey.core.sync.remedies import HINTS
 from outkey.spar import Spar
 
 here = installation()

@@ -335,3 +335,15 @@ def change(shop: Shop, statement: str) -> None:
     path = shop.terminal.home / "data" / "outkey.sqlite3"
     with closing(sqlite3.connect(path, timeout=10)) as database, database:
         database.execute(statement)
+
+
+def test_a_failed_run_is_shown_with_who_began_it_and_what_helps(shop: Shop, spar: Spar) -> None:
+    shop.run("apply", "-", stdin=document(spar), code=0)
+    shop.terminal.settings["SHOP_TOKEN"] = "wrong"
+    shop.run("line", "run", "contacts", code=1)
+    (failed,) = json.loads(shop.run("run", "list", "--json", code=0).out)
+    shown = shop.run("run", "show", failed["run"], code=0).out
+    assert "begun by cli:" in shown
+    assert "hint: Check the username and password, or the token." in shown
+    facts = json.loads(shop.run("run", "show", failed["run"], "--json", code=0).out)
+    assert facts["hint"] in shown

@@ -22,6 +22,7 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.export import render
+from outkey.core.sync.remedies import remedy_of
 from outkey.core.sync.run import Outcome, Run, RunState
 from outkey.core.sync.table import sync_table
 from outkey.hosts.cli.home import AsJson, desk_of, installation
@@ -150,9 +151,13 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
     installation()
     found, left_out = _runs().get(run), _runs().left_out(run, 100)
     if as_json:
-        say_json(run_facts(found) | {"left_out": [asdict(item) for item in left_out]})
+        more = {"hint": remedy_of(found.cause) or None}
+        say_json(run_facts(found) | more | {"left_out": [asdict(item) for item in left_out]})
         return
     say(summary(found))
+    say(f"begun by {found.actor} at {_moment(found.started_at)}, {found.pages} pages")
+    if remedy := remedy_of(found.cause):
+        say(f"hint: {remedy}")
     if left_out:
         rows = ((item.number, item.key, item.field, item.reason) for item in left_out)
         say_table(("Record", "Key", "Field", "Reason"), rows)

@@ -16,11 +16,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 from django.views.decorators.http import require_POST
 
-from outkey.core import errors
-from outkey.core.diagnosis import REASONS, REMEDIES
-from outkey.core.errors import BadAnswer, Cause, ConfigError, LineBusy, OutkeyError, SyncFailed
-from outkey.core.oauth2.answers import FAILURES
+from outkey.core.errors import Cause, ConfigError, LineBusy
 from outkey.core.sync.line import Direction, Sync, Transform
+from outkey.core.sync.remedies import cause_of, remedy_of
 from outkey.core.sync.run import Counts, RunState
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.configurations import page
@@ -83,33 +81,6 @@ _WORDS = {
     "all_refused": gettext_lazy("not one of the records could be sent"),
     "expression": gettext_lazy("an expression of the line does not fit the answer"),
 }
-# One of each kind of error, by its code; of several kinds with one code, the first.
-_KINDS: dict[str, OutkeyError] = {
-    kind.code: kind()
-    for kind in reversed(vars(errors).values())
-    if isinstance(kind, type) and issubclass(kind, OutkeyError) and kind is not BadAnswer
-}
-# What helps against the cause of a run. Those of reasons are the words that the core raises.
-HINTS: dict[str, str] = {
-    **{reason: hint for reason, (_message, hint) in FAILURES.items()},
-    **{str(cause): remedy for cause, remedy in REMEDIES.items()},
-    **{code: error.hint for code, error in _KINDS.items() if error.hint},
-    **dict.fromkeys(("killed", "stopping", "internal_error"), ""),  # their words say it
-    "configuration": "Look at the line and its configuration: what is wrong stands there.",
-    "rate_limited": REMEDIES[Cause.RATE_LIMITED],  # by the API, more often than by us
-    "egress_denied": REASONS["egress-denied"].remedy,
-    "not_json": "Check the path of the line; an address for people answers with a page.",
-    "not_a_list": "Correct Records (records); where an empty answer has none, add || `[]`.",
-    "not_objects": "Correct Records (records): it must lead to a list of objects.",
-    "too_many_records": "Ask for them page by page (pagination), or for a smaller size.",
-    "page_repeated": "Check the parameter of the position (pagination.position_parameter).",
-    "bad_cursor": "Correct the cursor (pagination.cursor).",
-    "cursor_loop": "Check the cursor (pagination.cursor) and its parameter.",
-    "foreign_next": "Credentials stay at their origin: page by number or cursor instead.",
-    "secret_in_cursor": "Page by number or offset, and choose another incremental field.",
-    "gap": "Run it again; if it stays so, ask for one page at a time (parallel).",
-    "all_refused": "Look at what was left out; check path, body and fields of the line.",
-}
 _STATES: dict[str, tuple[str, object]] = {  # the colour of each, and its word
     RunState.WAITING: ("", gettext_lazy("waiting")),
     RunState.RUNNING: ("ok-notice", gettext_lazy("running")),
@@ -147,15 +118,13 @@ class Shown:
         cause = self.run.cause
         if cause in set(Cause):
             return pgettext("outkey", cause.replace("_", " "))
-        if cause in FAILURES:
-            return said_in_words(FAILURES[cause][0])
-        return said_in_words(_KINDS[cause].message) if cause in _KINDS else words(cause)
+        told = cause_of(cause)
+        return said_in_words(told) if told else words(cause)
 
     @property
     def remedy(self) -> str:
         """Return what helps, as a test of the configuration would say it."""
-        usual = SyncFailed.default_hint if self.run.cause in _WORDS else ""
-        return said_in_words(HINTS.get(self.run.cause, usual))
+        return said_in_words(remedy_of(self.run.cause))
 
 
 def shown(run: models.Run) -> Shown:
