@@ -1,20 +1,17 @@
 """A sync line's script: what it sees of a record, what comes back, and what becomes of bad ones."""
 
-import re
 import time
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from outkey.adapters.scripts_locked import LockedScripts, nursery, pool
 from outkey.core.errors import ScriptFailed
-from outkey.core.script import MAX_RECORD, check_transform
+from outkey.core.script import MAX_RECORD
 from outkey.core.sync.mapping import Unmapped
 from scripts.conftest import body_of, call_of, pid_of
 
-GUIDE = Path(__file__).parents[2] / "docs/guide/synchronizing.md"
 REACH = "import uuid\nos, sys = uuid.os, uuid.sys\n"
 
 
@@ -52,15 +49,6 @@ def test_records_are_changed_left_out_or_refused_each_for_itself(shared: LockedS
         refused("script:3 KeyError", "script_error"),
         {"id": 1, "first": "Ada", "name": "Ada Byron"},
     ]
-
-
-def test_the_guide_s_script_runs(shared: LockedScripts) -> None:
-    (source,) = re.findall(r"```py\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
-    check_transform(source)
-    items = [{"price": Decimal("0.10"), "count": 3}, {"price": Decimal("1.05"), "count": 2}]
-    order = {"status": "sent", "first_name": "Ada", "last_name": "", "items": items}
-    changed, left_out = made(shared, source, order, order | {"status": "draft"})
-    assert (changed["name"], str(changed["total"]), left_out) == ("Ada", "2.40", None)
 
 
 def test_no_records_start_no_process(scripts: LockedScripts) -> None:

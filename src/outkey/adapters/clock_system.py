@@ -6,6 +6,11 @@ import time
 class SystemClock:
     """Tells the time and waits."""
 
-    now = staticmethod(time.time)
-    monotonic = staticmethod(time.monotonic)
-    sleep = staticmethod(time.sleep)
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
