@@ -319,3 +319,20 @@ def test_many_records_come_with_flat_memory(
     said = json.loads(done.stdout)
     assert (said["made"], said["there"]) == (count, count)
     assert said["peak"] - said["early"] < GROWTH, said
+
+
+@pytest.mark.parametrize("rows_are_new", [True, False])
+def test_a_line_that_is_deleted_in_the_middle_stops_its_run_and_writes_nothing_more(
+    shop: Shop, *, rows_are_new: bool
+) -> None:
+    shop.apply()
+    if not rows_are_new:
+        shop.run()
+    steps = shop.steps()
+    assert [next(steps).pages for _ in range(2)] == [0, 1]
+    before = shop.target()
+    shop.here.registry.remove_line("contacts")
+    with pytest.raises(OutkeyError) as caught:
+        next(steps)
+    assert caught.value.reason != "internal_error"
+    assert shop.target() == before

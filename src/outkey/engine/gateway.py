@@ -310,7 +310,8 @@ class Gateway:
         line: str = "",
         begun_with: Configuration | None = None,
     ) -> Call:
-        if line and self._configurations.line(line).configuration != configuration:
+        asked = line if begun_with is None else ""  # a run has its line as it was when it began
+        if asked and self._configurations.line(asked).configuration != configuration:
             raise ConfigError("the sync line belongs to another configuration", field="line")
         found = self._configurations.get(configuration)
         if begun_with is not None:

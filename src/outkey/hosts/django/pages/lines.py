@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.checks import Finding, Level
+from outkey.core.checks import Finding
 from outkey.core.config import SyncLine
 from outkey.core.document import checked_line
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
@@ -24,7 +24,6 @@ from outkey.core.export import render_table
 from outkey.core.sync.line import Sync
 from outkey.core.sync.run import HostField, Outcome, Target
 from outkey.core.sync.table import read_sync, sync_table
-from outkey.engine.gateway import Gateway
 from outkey.engine.sync import Effect
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.configurations import page, waiting
@@ -51,14 +50,6 @@ class _OnPage(DjangoRegistry):
     def line(self, name: str) -> SyncLine:  # noqa: ARG002 - it is the only one that is asked for
         """Return the line on the page."""
         return self._line
-
-
-class _Sampling(Gateway):
-    """The gateway, with the same connections and audit, to send for the line on the page."""
-
-    def __init__(self, gateway: Gateway, registry: _OnPage) -> None:
-        vars(self).update(vars(gateway))
-        self._configurations = registry
 
 
 @dataclass(frozen=True)
@@ -124,7 +115,7 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
             _refuse_rewritten(request, row, line)
             if line.sync is not None:
                 refuse_forbidden(request, line.sync)
-            _refuse_faults(_findings(request, line))
+                sync_runner(_with(line), person(request)).refuse_faults(line.name)
             desk_for(request.user).keep_line(line)
         except ConfigError as refused:
             error = refused
@@ -217,20 +208,13 @@ def _toml(sync: Sync) -> str:
 
 
 def _with(line: SyncLine) -> Installation:
-    here, on_page = installation(), _OnPage(line)
-    return replace(here, registry=on_page, gateway=_Sampling(here.gateway, on_page))
+    return replace(installation(), registry=_OnPage(line))
 
 
 def _findings(request: HttpRequest, line: SyncLine) -> list[Finding]:
     if line.sync is None:
         return []
     return sync_runner(_with(line), person(request)).check(line.name)
-
-
-def _refuse_faults(findings: Sequence[Finding]) -> None:
-    for finding in findings:
-        if finding.level is Level.ERROR:
-            raise ConfigError(finding.message, hint=finding.hint, field=finding.field)
 
 
 def _refuse_taken(name: str) -> None:
