@@ -65,8 +65,11 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Inst
     for start in track(range(0, CONFIGURATIONS, 500), "filling", console=console, transient=True):
         with here.registry.batch():
             for configuration in stored[start : start + 500]:
-                for field in ("token", "header:X-Key-0", "header:X-Key-1"):
+                fields = ("token", "header:X-Key-0", "header:X-Key-1")
+                for field in fields:
                     here.secrets.replace(configuration, field, Secret(token))
+                stored_now = here.registry.find([configuration.name])[configuration.name]
+                here.secrets.vouch(stored_now, fields)
     return here
 
 

@@ -4,7 +4,7 @@ Each port has a stand-in and a contract suite in `outkey.testing`, which every a
 the asynchronous ones have the same promises, and are tried by the same suites.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -85,6 +85,15 @@ class Registry(Configurations, Protocol):
     def put_secret(self, name: str, field: str, state: SecretState, sealed: bytes | None) -> None:
         """Keep a pending version of a secret: its state and, if it is no reference, ciphertext."""
 
+    def lock(self, configuration: Configuration) -> None:
+        """Let nobody else change this configuration until the batch ends.
+
+        Raises EditConflict if it is not stored any more, or not in this version.
+        """
+
+    def put_voucher(self, name: str, voucher: SealedRow) -> None:
+        """Store a configuration's voucher; the one before is deleted, so that none can return."""
+
     def clear_secret(self, name: str, field: str) -> None:
         """Forget all versions of a secret."""
 
@@ -151,6 +160,12 @@ class SecretStore(Secrets, Protocol):
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
     ) -> SecretState:
         """Keep a new value, for the origin that the configuration has now."""
+
+    def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
+        """Vouch for what a save has changed, so that it cannot be changed without the key.
+
+        `changed` are names of secrets, SEAL for the script and TLS for the TLS settings.
+        """
 
 
 class Tokens(Protocol):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
+from outkey.core import voucher
 from outkey.core.chain import Verdict, verify
 from outkey.core.document import parse_document
 from outkey.core.errors import (
@@ -71,7 +73,7 @@ retries = 0
 
 def set_both(here: "Installation", token: str, key: str) -> None:
     for field, value in (("token", token), ("header:X-API-Key", key)):
-        here.secrets.replace(here.registry.get("acme"), field, Secret(value))
+        here.desk("tester").set_secret("acme", field, Secret(value))
 
 
 def verdict(here: "Installation") -> Verdict:
@@ -93,7 +95,7 @@ def test_a_stored_secret_reaches_the_api_and_stands_nowhere_else(
     (arrival,) = spar.journal
     assert arrival.values("Authorization") == [f"Bearer {token}"]
     assert arrival.values("X-API-Key") == [key]
-    here.secrets.replace(here.registry.get("acme"), "token", Secret(canary("newer")))
+    here.desk("tester").set_secret("acme", "token", Secret(canary("newer")))
     shown = f"{here.gateway.preview('acme')} {here.registry.all()} {verdict(here)}"
     assert list(canary.leaks("what is shown", shown.encode())) == []
     here.registry.remove("acme")
@@ -123,7 +125,7 @@ def test_ciphertexts_swapped_by_sql_do_not_open_and_nothing_is_sent(
     from outkey.hosts.django.models import SecretValue
 
     set_both(here, "one", "two")
-    first, second = SecretValue.objects.order_by("id")
+    first, second = SecretValue.objects.exclude(field=voucher.FIELD).order_by("id")
     first.sealed, second.sealed = second.sealed, first.sealed
     first.save()
     second.save()
@@ -174,22 +176,25 @@ def test_a_script_that_was_put_there_by_sql_gets_no_secret(
     assert spar.journal == [], "another change vouches for nothing"
 
 
-def test_a_seal_is_never_kept_elsewhere(here: "Installation", spar: Spar, tmp_path: Path) -> None:
-    from outkey.core.script import SEAL, seal_of
+def test_a_voucher_is_never_read_from_elsewhere(
+    here: "Installation", spar: Spar, tmp_path: Path
+) -> None:
     from outkey.hosts.django.models import Configuration, SecretValue
 
     set_both(here, "a-token", "a-key")
     text = f"[configuration.acme]\nscript = '''{SCRIPT}'''"
     desk = Desk(here.registry, here.secrets, here.audit, "tester")
     apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
-    (tmp_path / "seal").write_text(seal_of(SCRIPT + "#").reveal())
+    forged = replace(here.registry.get("acme"), script=SCRIPT + "#")
+    facts = voucher.Voucher(voucher.facts_of(forged))
+    (tmp_path / "voucher").write_text(facts.written().reveal())
     row = Configuration.objects.get()
     settings = row.settings | {"script": SCRIPT + "#"}
     Configuration.objects.update(settings=settings, revision=F("revision") + 1)
-    reference = f"file:{tmp_path / 'seal'}"
-    SecretValue.objects.filter(field=SEAL).update(reference=reference, sealed=None, key_id="")
+    place = f"file:{tmp_path / 'voucher'}"
+    SecretValue.objects.filter(field=voucher.FIELD).update(reference=place, sealed=None, key_id="")
     time.sleep(0.15)
-    with pytest.raises(ScriptFailed, match="not as it was saved"):
+    with pytest.raises(SecretUnreadable):
         here.gateway.send("acme", "GET", "/echo")
     assert spar.journal == []
 
@@ -303,5 +308,7 @@ def test_lists_read_no_ciphertext(here: "Installation") -> None:
     set_both(here, "one", "two")
     with CaptureQueriesContext(connection) as queries:
         assert len(here.registry.all()) == 1
-    assert len(queries) == 3
-    assert all('"sealed"' not in query["sql"].split(" FROM ")[0] for query in queries)
+    assert len(queries) == 4
+    *others, vouchers = [query["sql"] for query in queries]
+    assert all('"sealed"' not in sql.split(" FROM ")[0] for sql in others)
+    assert "\"field\" = 'voucher'" in vouchers, "and of those, no secret"

@@ -253,6 +253,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         {f.name for f in fields(Configuration)}
         - set(sections)
         - {"secrets", "base", "record", "version", "revision", "refused", "paused_at"}
+        - {"voucher", "script_is_vouched"}
     )
     assert from_table == top | nested
 

@@ -1,5 +1,6 @@
 """What a diagnosis proposes is shown before it is done, and done as it was shown."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -27,6 +28,9 @@ class Store:
     ) -> SecretState:
         self._world.secrets.values[field] = secret.reveal()
         return SecretState(configuration.binding_of(field), set_by=by)
+
+    def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
+        """Nothing is sealed here, so there is nothing to vouch for."""
 
 
 def fixing(made: Configuration, fix: Fix, **secrets: str) -> tuple[FakeWorld, Desk]:

@@ -11,10 +11,12 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_memory import MemoryTokens
+from outkey.core import voucher
 from outkey.core.audit import Change, Tag
 from outkey.core.chain import verify
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.document import parse_document
+from outkey.core.envelope import SealedRow
 from outkey.core.errors import (
     AuditUnavailable,
     BlockedByPolicy,
@@ -83,6 +85,11 @@ class Office:
 
     def apply(self, text: str, *, dry_run: bool = False) -> Applied:
         return apply(self.desk, self.sender, parse_document(text), dry_run=dry_run)
+
+
+def sealed_secrets(office: Office) -> list[SealedRow]:
+    rows = office.registry.sealed_by_others("", 10)
+    return [row for row in rows if row.place.field != voucher.FIELD]
 
 
 def test_a_document_creates_then_changes_nothing_then_updates() -> None:
@@ -192,11 +199,11 @@ def test_a_secret_that_was_set_is_kept_through_changes_and_opens(
 ) -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.secrets.replace(office.registry.get("acme"), "token", Secret("canary"))
+    office.desk.set_secret("acme", "token", Secret("canary"))
     office.apply('[configuration.acme]\nnotes = "new"')
     kept = office.registry.get("acme")
     assert kept.secrets["token"] == SecretState(
-        "https://api.acme.example:443", version=2, set_at=1_800_000_000.0
+        "https://api.acme.example:443", version=2, set_at=1_800_000_000.0, set_by="tester"
     )
     assert office.secrets.open(kept, "token") == Secret("canary")
     assert "canary" not in json.dumps([repr(kept), repr(vars(office.registry))])
@@ -208,12 +215,12 @@ def test_a_secret_that_was_set_is_kept_through_changes_and_opens(
 def test_a_new_address_needs_the_secret_again() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.secrets.replace(office.registry.get("acme"), "token", Secret("canary"))
+    office.desk.set_secret("acme", "token", Secret("canary"))
     findings = office.apply('[configuration.acme]\nbase_url = "https://evil.example"').findings
     assert ("acme", "E-secret_rebind_required") in [(name, f.id) for name, f in findings]
     with pytest.raises(SecretRebindRequired):
         office.sender.open(office.registry.get("acme"), "token")
-    office.secrets.replace(office.registry.get("acme"), "token", Secret("new"))
+    office.desk.set_secret("acme", "token", Secret("new"))
     assert office.sender.open(office.registry.get("acme"), "token") == Secret("new")
 
 
@@ -221,8 +228,8 @@ def test_two_ciphertexts_that_were_swapped_do_not_open() -> None:
     office = Office()
     office.apply(DOCUMENT)
     for field in ("token", "password"):
-        office.secrets.replace(office.registry.get("acme"), field, Secret(field))
-    one, two = office.registry.sealed_by_others("", 10)
+        office.desk.set_secret("acme", field, Secret(field))
+    one, two = sealed_secrets(office)
     office.registry.swap_sealed(one, two.stored)
     office.registry.swap_sealed(two, one.stored)
     for field in ("token", "password"):
@@ -233,7 +240,7 @@ def test_two_ciphertexts_that_were_swapped_do_not_open() -> None:
 def test_a_ring_that_is_not_there_leaves_secrets_closed_and_unchanged() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.secrets.replace(office.registry.get("acme"), "token", Secret("x"))
+    office.desk.set_secret("acme", "token", Secret("x"))
     right, office.keys.kept = office.keys.kept, new_keyring()
     with pytest.raises(Sealed):
         office.secrets.open(office.registry.get("acme"), "token")
@@ -247,6 +254,7 @@ def test_a_state_without_its_ciphertext_is_a_missing_secret() -> None:
     state = SecretState("https://api.acme.example:443", version=2)
     office.registry.put_secret("acme", "token", state, None)
     office.registry.activate_secret("acme", "token", 2)
+    office.secrets.vouch(office.registry.get("acme"), {"token"})
     with pytest.raises(SecretMissing):
         office.secrets.open(office.registry.get("acme"), "token")
 
@@ -420,15 +428,15 @@ def test_a_ciphertext_that_does_not_open_is_named_and_stops_no_rotation() -> Non
     for field in ("token", "password"):
         office.desk.set_secret("acme", field, Secret(field))
     kept = office.registry.get("acme")
-    (row, _) = office.registry.sealed_by_others("", 10)
+    (row, _) = sealed_secrets(office)
     office.registry.swap_sealed(row, row.stored[:30] + b"spoilt" + row.stored[36:])
     ring, key = office.keys.kept.add()
     office.keys.kept = ring.promote(key.name)
     steps = office.secrets.rewrap()
-    assert next(steps) == 1
+    assert next(steps) == 3, "the other secret and the vouchers of both configurations"
     with pytest.raises(SecretUnreadable, match=f"1 secrets .* {row.place.field} of {kept.record}"):
         next(steps)
-    assert office.registry.key_uses()[key.name] == 1
+    assert office.registry.key_uses()[key.name] == 3
 
 
 def test_a_test_is_recorded_and_its_end_kept() -> None:

@@ -28,7 +28,7 @@ from outkey.core.posture import (
     subject_of,
 )
 from outkey.core.reference import Reference, Store
-from outkey.core.script import SEAL, ScriptCall
+from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.standing import Standing
 from outkey.engine.doctor import Doctor
@@ -384,15 +384,6 @@ def test_one_secret_in_two_configurations_is_found_in_both_and_named_nowhere() -
     assert [name for name, _ in found] == ["a", "b", "c", "d", "e"]
     assert found[0][1].message.endswith("also used by b, c, d and 1 more")
     assert "hunter2" not in repr(found)
-
-
-def test_what_vouches_for_a_script_is_no_secret_of_anybody() -> None:
-    made = [referring(name) for name in ("a", "b")]
-    seal = SecretState(ORIGIN, set_at=NOW - 1000 * DAY)
-    assert posture_of(subject(replace(sound(active=False), secrets={SEAL: seal}))) == []
-    world = World(*(replace(one, secrets={SEAL: SecretState(ORIGIN, REFERENCE)}) for one in made))
-    world.secrets.values[SEAL] = "the same script"
-    assert {check for _, check in world.ids()} == {"P-never-verified"}
 
 
 def test_an_empty_password_is_nobodys_and_what_does_not_open_is_passed_over() -> None:

@@ -30,6 +30,7 @@ from outkey.core.script import (
     examples,
     fingerprint,
     headers_of,
+    seal_of,
 )
 from outkey.core.secret import Secret
 from outkey.testing import configuration, fake_gateway
@@ -557,6 +558,8 @@ def test_the_seal_of_a_script_goes_with_the_script() -> None:
     office = Office()
     office.sender.scripts.answer = lambda _: {"X-Signature": "abc"}  # type: ignore[attr-defined]
     office.apply(DOCUMENT)
-    assert SEAL in office.registry.get("acme").secrets
+    saved = office.registry.get("acme")
+    assert office.secrets.open(saved, SEAL) == seal_of(saved.script)
     office.apply('[configuration.acme]\nscript = ""')
-    assert SEAL not in office.registry.get("acme").secrets
+    with pytest.raises(SecretMissing):
+        office.secrets.open(office.registry.get("acme"), SEAL)

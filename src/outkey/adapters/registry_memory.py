@@ -12,6 +12,7 @@ from outkey.core.envelope import SealedRow, key_name_of, secret_place
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
 from outkey.core.sync.schedule import TimedLine
+from outkey.core.voucher import FIELD
 
 
 class MemoryRegistry:
@@ -83,6 +84,7 @@ class MemoryRegistry:
                 revision=before.revision + 1,
                 refused=0,
                 paused_at=None,
+                voucher=before.voucher,
                 secrets={
                     n: s for n, s in known.items() if not n.startswith("header:") or n in rows
                 },
@@ -90,7 +92,7 @@ class MemoryRegistry:
             self._sealed = {
                 where: row
                 for where, row in self._sealed.items()
-                if where[0] != kept.record or where[1] in kept.secrets
+                if where[0] != kept.record or where[1] in {*kept.secrets, FIELD}
             }
             self._configurations[kept.name] = kept
             return kept
@@ -126,6 +128,21 @@ class MemoryRegistry:
             if sealed is not None:
                 place = secret_place(kept.record, field, state.version, state.origin)
                 self._sealed[kept.record, field, state.version] = SealedRow(place, sealed)
+
+    def lock(self, configuration: Configuration) -> None:
+        with self._lock:
+            stored = self._configurations.get(configuration.name)
+            known = None if stored is None else (stored.record, stored.version)
+            if known != (configuration.record, configuration.version):
+                raise EditConflict
+
+    def put_voucher(self, name: str, voucher: SealedRow) -> None:
+        with self._lock:
+            stored = self.get(name)
+            for key in [key for key in self._sealed if key[:2] == (stored.record, FIELD)]:
+                self._drop(*key)
+            self._sealed[stored.record, FIELD, voucher.place.version] = voucher
+            self._configurations[name] = replace(stored, voucher=voucher)
 
     def clear_secret(self, name: str, field: str) -> None:
         with self._lock:
@@ -165,7 +182,10 @@ class MemoryRegistry:
             where = row.place.record, row.place.field, row.place.version
             there = self._sealed.get(where) == row
             if there:
-                self._sealed[where] = replace(row, stored=stored)
+                swapped = self._sealed[where] = replace(row, stored=stored)
+                for name, kept in self._configurations.items():
+                    if kept.voucher == row:
+                        self._configurations[name] = replace(kept, voucher=swapped)
             return there
 
     def known_keys(self) -> dict[str, bytes]:

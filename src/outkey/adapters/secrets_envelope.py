@@ -40,6 +40,11 @@ def unseal(stored: bytes, place: Place, ring: Keyring) -> Secret:
     return Secret(unpad(padded).decode())
 
 
+def unseal_text(stored: bytes, place: Place, ring: Keyring) -> str:
+    """Return a text that is not secret and was sealed only to prove that it is ours."""
+    return unseal(stored, place, ring).reveal()
+
+
 @frameless
 def rewrap(stored: bytes, place: Place, ring: Keyring) -> bytes:
     """Return the same secret under the primary key; what is under it already stays as it is."""

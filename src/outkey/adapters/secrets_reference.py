@@ -1,12 +1,9 @@
 """Secrets by reference: environment variables and files, read at the moment of use."""
 
-import errno
 import os
 import re
-import stat
-from collections.abc import Sequence
-from pathlib import Path
 
+from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.core.config import Configuration
 from outkey.core.errors import SecretMissing, frameless
 from outkey.core.reference import Reference, Store
@@ -16,13 +13,10 @@ _MAX_BYTES = 64 * 1024
 
 
 class ReferencedSecrets:
-    """Opens what a configuration's references name; nothing is cached.
+    """Opens what a configuration's references name; nothing is cached."""
 
-    `own` are files that no configuration may send: outkey's key first of all.
-    """
-
-    def __init__(self, own: Sequence[Path] = ()) -> None:
-        self._own = own
+    def __init__(self, files: ConfiguredFiles | None = None) -> None:
+        self._files = files or ConfiguredFiles()
 
     @frameless
     def open(self, configuration: Configuration, field: str) -> Secret:
@@ -30,11 +24,9 @@ class ReferencedSecrets:
         if state is None or state.reference is None:
             raise SecretMissing(f"{field} is not set", field=field)
         reference = state.reference
-        return (
-            _from_environment(reference, field)
-            if reference.store is Store.ENV
-            else _from_file(reference, field, self._own)
-        )
+        if reference.store is Store.ENV:
+            return _from_environment(reference, field)
+        return _from_file(reference, field, self._files)
 
 
 def _from_environment(reference: Reference, field: str) -> Secret:
@@ -48,9 +40,9 @@ def _from_environment(reference: Reference, field: str) -> Secret:
     return Secret(value)
 
 
-def _from_file(reference: Reference, field: str, own: Sequence[Path]) -> Secret:
+def _from_file(reference: Reference, field: str, files: ConfiguredFiles) -> Secret:
     try:
-        content = _read_regular_file(reference.place, own)
+        content = files.read(reference.place, _MAX_BYTES)
         # Editors end files with a newline that is no part of the secret; one is removed.
         text = re.sub(r"\r?\n\Z", "", content.decode("utf-8"))
     except OSError:
@@ -60,16 +52,3 @@ def _from_file(reference: Reference, field: str, own: Sequence[Path]) -> Secret:
     if len(content) > _MAX_BYTES:
         raise SecretMissing(f"the file of {field} is larger than 64 KiB", field=field)
     return Secret(text)
-
-
-def _read_regular_file(place: str, own: Sequence[Path]) -> bytes:
-    """Read a file, but none of our own, and no pipe or device that could keep us waiting."""
-    descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
-        # Compared by what was opened, so that links do not help.
-        if any(path.exists() and os.path.samestat(path.stat(), status) for path in own):
-            raise OSError(errno.EACCES, "outkey's own")
-        return file.read(_MAX_BYTES + 1)

@@ -1,18 +1,21 @@
 """Secrets as an installation keeps them: sealed in its registry, or references to elsewhere."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Protocol
 
 from outkey.adapters.keyring import Keyring
-from outkey.adapters.secrets_envelope import rewrap, seal, unseal
+from outkey.adapters.secrets_envelope import rewrap, seal, unseal, unseal_text
 from outkey.core.config import Configuration, SecretState, successor
 from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place
 from outkey.core.errors import Sealed, SecretMissing, SecretUnreadable
+from outkey.core.script import SEAL
 from outkey.core.secret import Secret
+from outkey.core.voucher import Voucher, read_voucher, voucher_place
 from outkey.ports import Clock, Registry, Secrets
 
 _BATCH = 200
 _LONGEST_PAUSE = 0.25
+_CACHED_VOUCHERS = 2000
 
 
 class Rings(Protocol):
@@ -31,14 +34,55 @@ class StoredSecrets:
     def __init__(self, registry: Registry, references: Secrets, keys: Rings, clock: Clock) -> None:
         self._registry, self._references = registry, references
         self._keys, self._clock = keys, clock
+        self._vouchers: dict[SealedRow, Voucher] = {}
 
     def open(self, configuration: Configuration, field: str) -> Secret:
+        if field == SEAL:
+            return self._script_seal(configuration)
         state = configuration.secrets.get(field)
         if state is None:
             raise SecretMissing(f"{field} is not set", field=field)
+        # What is not stored yet came from whoever is about to store it, and not from the database.
+        if configuration.record and not self.voucher(configuration).covers(configuration, field):
+            raise SecretUnreadable(
+                f"{field} or the TLS settings are not as they were saved",
+                hint="Somebody may have changed the database. Check the configuration, then enter"
+                " the secret again, or run: outkey secret confirm NAME",
+                field=field,
+            )
         if state.reference is not None:
             return self._references.open(configuration, field)
         return self._opened(configuration, field, state)
+
+    def voucher(self, configuration: Configuration) -> Voucher:
+        """Return what the key vouches for of a stored configuration; nothing without a voucher."""
+        row = configuration.voucher
+        if row is None:
+            return Voucher({})
+        voucher = self._vouchers.get(row)
+        if voucher is None:
+            # The place is made anew, since the one that was read is as good as the database.
+            place = voucher_place(configuration.record, row.place.version)
+            text = unseal_text(row.stored, place, self._keys.ring(key_name_of(row.stored)))
+            voucher = read_voucher(text)
+            if len(self._vouchers) >= _CACHED_VOUCHERS:
+                self._vouchers.clear()
+            self._vouchers[row] = voucher
+        return voucher
+
+    def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
+        """Vouch for what a save has changed, besides what is vouched for already."""
+        voucher = self.voucher(configuration).renewed(configuration, changed)
+        version = configuration.voucher.place.version + 1 if configuration.voucher else 1
+        place = voucher_place(configuration.record, version)
+        sealed = seal(voucher.written(), place, self._keys.fresh())
+        self._registry.put_voucher(configuration.name, SealedRow(place, sealed))
+
+    def _script_seal(self, configuration: Configuration) -> Secret:
+        script_seal = self.voucher(configuration).script_seal()
+        if script_seal is None:
+            raise SecretMissing("no script was saved", field=SEAL)
+        return script_seal
 
     def replace(
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""

@@ -5,9 +5,9 @@ read: whoever sets them would decide whom we trust.
 """
 
 import os
+import re
 import secrets
 import ssl
-import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -22,18 +22,24 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
+from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ConfigError, ConnectionFailed, OutkeyError, TlsBelowFloor, TlsFailed
 from outkey.core.fields import BY_PATH
 from outkey.core.message import Certificate, Route, TlsSettings
 from outkey.core.secret import Secret
 
+_MAX_CA_BYTES = 4 * 1024 * 1024  # the bundle of a whole system has a quarter of a MiB
+_MAX_CERTIFICATE_BYTES = 256 * 1024
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 # Where systems keep their certificate authorities, for a Python built with other paths.
 _SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/cert.pem",
+)
+_CERTIFICATE = re.compile(
+    r"-----BEGIN (?:X509 )?CERTIFICATE-----[^-]+-----END (?:X509 )?CERTIFICATE-----"
 )
 _VERIFY_FAILURES = {
     10: ("the server's certificate has expired", "certificate-expired"),
@@ -60,52 +66,63 @@ _CLIENT_REASONS = {
 class _Made(NamedTuple):
     settings: TlsSettings
     client_key: Secret | None
-    file_times: tuple[int, ...]
+    file_states: tuple[tuple[int, int, int], ...]
     context: ssl.SSLContext
 
-    def fits(self, route: Route, file_times: tuple[int, ...]) -> bool:
+    def fits(self, route: Route, file_states: tuple[tuple[int, int, int], ...]) -> bool:
         return (
             self.settings == route.tls
             and self.client_key == route.client_key
-            and self.file_times == file_times
+            and self.file_states == file_states
         )
 
 
 class TlsContexts:
     """One context per configuration, made anew when its settings or files change."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: ConfiguredFiles | None = None) -> None:
+        self._files = files or ConfiguredFiles()
         # One lock per configuration: a slow disk of one must not hold up the others.
         self._locks: dict[str, ProcessLock] = {}
         self._made: dict[str, _Made] = {}
 
     def get(self, route: Route) -> ssl.SSLContext:
         """Return the context for a route; the same object as long as nothing changed."""
-        times = _file_times(route.tls)
+        states = _file_states(route.tls)
         made = self._made.get(route.partition)
-        if made is None or not made.fits(route, times):
+        if made is None or not made.fits(route, states):
             with self._locks.setdefault(route.partition, ProcessLock()):
                 # Somebody may have made it while we waited; a second one would split the pool.
                 made = self._made.get(route.partition)
-                if made is None or not made.fits(route, times):
-                    context = make_context(route.tls, route.client_key)
-                    made = _Made(route.tls, route.client_key, times, context)
+                if made is None or not made.fits(route, states):
+                    context = make_context(route.tls, route.client_key, self._files)
+                    made = _Made(route.tls, route.client_key, states, context)
                     self._made[route.partition] = made
         return made.context
 
 
-def make_context(settings: TlsSettings, client_key: Secret | None = None) -> ssl.SSLContext:
+def make_context(
+    settings: TlsSettings,
+    client_key: Secret | None = None,
+    files: ConfiguredFiles | None = None,
+) -> ssl.SSLContext:
     """Make a context that verifies, with the floor set here and not by openssl.cnf."""
+    files = files or ConfiguredFiles()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = _VERSIONS[settings.minimum_version]
     _trust_system(context)
     if settings.ca_file:
+        authorities = _read_pem(files, settings.ca_file, _MAX_CA_BYTES, field="tls.ca_file")
         try:
-            context.load_verify_locations(cafile=settings.ca_file)
-        except OSError:
-            raise _unusable("tls.ca_file", "CA certificates") from None
+            context.load_verify_locations(cadata=authorities)
+        except (OSError, ValueError):
+            raise _unusable("tls.ca_file") from None
     if settings.client_certificate:
-        _identify(context, settings.client_certificate, client_key or Secret(""))
+        field = "tls.client_certificate"
+        certificate = _read_pem(
+            files, settings.client_certificate, _MAX_CERTIFICATE_BYTES, field=field
+        )
+        _identify(context, certificate, client_key or Secret(""))
     return context
 
 
@@ -186,20 +203,33 @@ def _trust_system(context: ssl.SSLContext) -> None:
 
 
 def _identify(context: ssl.SSLContext, certificate: str, key: Secret) -> None:
-    """Load the client certificate.
+    """Load the client certificate, given as PEM text.
 
-    The ssl module reads keys from files only, so the file that it gets is encrypted with a
-    password that exists for this moment.
+    The ssl module reads certificates and keys from files only, so the key in the file that it gets
+    is encrypted with a password that exists for this moment.
     """
     password = Secret(secrets.token_hex(32))
     sealed = key.derive(lambda pem: _encrypted(pem, password))
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # mode 0600
-        file.write(sealed.reveal())
+        file.write(f"{certificate}\n{sealed.reveal()}")
         file.flush()
         try:
-            context.load_cert_chain(certificate, file.name, password.reveal())
+            context.load_cert_chain(file.name, password=password.reveal())
         except (OSError, ssl.SSLError):
-            raise _unusable("tls.client_certificate", "Client certificate") from None
+            raise _unusable("tls.client_certificate") from None
+
+
+def _read_pem(files: ConfiguredFiles, path: str, limit: int, *, field: str) -> str:
+    """Return the certificates of a PEM file, and no key that stands beside them."""
+    try:
+        content = files.read(path, limit)
+        text = content.decode("ascii", "replace")
+    except OSError:
+        raise _unusable(field) from None
+    certificates = _CERTIFICATE.findall(text)
+    if len(content) > limit or not certificates:
+        raise _unusable(field)
+    return "\n".join(certificates)
 
 
 def _encrypted(pem: str, password: Secret) -> str:
@@ -212,24 +242,22 @@ def _encrypted(pem: str, password: Secret) -> str:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
 
 
-def _unusable(field: str, label: str) -> ConfigError:
-    message = f"{label} cannot be read, or is not the PEM file it should be"
+def _unusable(field: str) -> ConfigError:
+    message = f"{BY_PATH[field].label} cannot be read, or is not the PEM file it should be"
     hint = "Check path and permissions; certificate and key must belong together."
     return ConfigError(message, field=field, hint=hint)
 
 
-def _file_times(settings: TlsSettings) -> tuple[int, ...]:
-    """Return when the files changed; a pipe or device, which could block for ever, is refused."""
+def _file_states(settings: TlsSettings) -> tuple[tuple[int, int, int], ...]:
+    """Return which files the settings name and when they changed; a missing one is refused."""
     files = {"tls.ca_file": settings.ca_file, "tls.client_certificate": settings.client_certificate}
-    times = []
+    states = []
     for field, name in files.items():
         if not name:
             continue
         try:
             status = Path(name).stat()
-        except OSError:
-            raise _unusable(field, BY_PATH[field].label) from None
-        if not stat.S_ISREG(status.st_mode):
-            raise _unusable(field, BY_PATH[field].label)
-        times.append(status.st_mtime_ns)
-    return tuple(times)
+        except (OSError, ValueError):
+            raise _unusable(field) from None
+        states.append((status.st_dev, status.st_ino, status.st_mtime_ns))
+    return tuple(states)

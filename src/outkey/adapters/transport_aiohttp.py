@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from urllib3.util import wait_for_read
 
+from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.connection_pool import ConnectionPool, Kept
 from outkey.adapters.inflate import inflated
 from outkey.adapters.tls_context import TlsContexts, tls_failure
@@ -53,9 +54,9 @@ class AiohttpTransport:
     Each event loop has connections of its own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, files: ConfiguredFiles | None = None) -> None:
         self._pools: dict[asyncio.AbstractEventLoop, ConnectionPool[_Connection]] = {}
-        self._contexts = TlsContexts()
+        self._contexts = TlsContexts(files)
         self._made: set[tuple[str, TlsSettings]] = set()
 
     async def send(self, request: Request, route: Route) -> Response:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
+from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.connection_pool import ConnectionPool, Kept
 from outkey.adapters.inflate import inflated
 from outkey.adapters.tls_context import TlsContexts, shown_by, tls_failure
@@ -31,9 +32,9 @@ HEAD_ROOM = 1024 * 1024
 class Urllib3Transport:
     """Carries requests over kept-alive connections that no two configurations share."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: ConfiguredFiles | None = None) -> None:
         self._pool = ConnectionPool[HTTPConnection]()
-        self._contexts = TlsContexts()
+        self._contexts = TlsContexts(files)
 
     @errors.frameless  # its frames held the request as it was written
     def send(self, request: Request, route: Route) -> Response:

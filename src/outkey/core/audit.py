@@ -28,6 +28,7 @@ class Tag(StrEnum):
     LINE_REMOVED = "api:line:removed"
     SECRET_SET = "api:secret:set"  # noqa: S105 - the name of an event
     SECRET_CLEARED = "api:secret:cleared"  # noqa: S105 - the name of an event
+    SECRETS_CONFIRMED = "api:secret:confirmed"
     TOKEN_RENEWED = "api:token:renewed"  # noqa: S105 - the name of an event
     TOKEN_REVOKED = "api:token:revoked"  # noqa: S105 - the name of an event
     TOKEN_FORGOTTEN = "api:token:forgotten"  # noqa: S105 - the name of an event

@@ -10,6 +10,7 @@ from datetime import date
 from operator import attrgetter
 
 from outkey.core import choices
+from outkey.core.envelope import SealedRow
 from outkey.core.errors import ConfigError, SecretRebindRequired
 from outkey.core.field_kinds import Kind
 from outkey.core.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
@@ -17,7 +18,7 @@ from outkey.core.headers import check_name, check_value, looks_like_credential, 
 from outkey.core.message import TlsSettings
 from outkey.core.origin import Location, Origin, parse_base_url, parse_endpoint
 from outkey.core.reference import Reference, is_reference
-from outkey.core.script import SEAL, asks_for_secret
+from outkey.core.script import asks_for_secret
 from outkey.core.sync.line import Sync
 
 
@@ -141,6 +142,9 @@ class Configuration:
     revision: int = field(default=0, compare=False)  # grows with every change of a secret as well
     refused: int = field(default=0, compare=False)  # answers 401 in a row
     paused_at: float | None = field(default=None, compare=False)  # since then nothing is sent
+    voucher: SealedRow | None = field(default=None, compare=False, repr=False)  # sealed, as stored
+    # Whether a run compared the script with its seal when it began; the run keeps that script.
+    script_is_vouched: bool = field(default=False, compare=False)
 
     @property
     def paused(self) -> bool:
@@ -164,11 +168,13 @@ class Configuration:
         return self.sends_token and self.token_source is choices.TokenSource.OAUTH2
 
     def with_script_of(self, earlier: "Configuration") -> "Configuration":
-        """Return this configuration with an earlier one's script, and what vouches for that."""
-        secrets = {name: state for name, state in self.secrets.items() if name != SEAL}
-        secrets |= {name: state for name, state in earlier.secrets.items() if name == SEAL}
-        script, enabled = earlier.script, earlier.script_enabled
-        return replace(self, script=script, script_enabled=enabled, secrets=secrets)
+        """Return this configuration with an earlier one's script."""
+        return replace(
+            self,
+            script=earlier.script,
+            script_enabled=earlier.script_enabled,
+            script_is_vouched=earlier.script_is_vouched,
+        )
 
     @property
     def sends_credentials(self) -> bool:

@@ -46,7 +46,8 @@ class Draft:
             values, named = stored.values() | dict(self.values), self.references
             kept = kept_secrets(stored.secrets, headers)
             made = build(self.name, values, headers=headers, references=named, secrets=kept)
-        known = {name: getattr(stored, name) for name in ("record", "version", "revision")}
+        unchanged = ("record", "version", "revision", "voucher")
+        known = {name: getattr(stored, name) for name in unchanged}
         return replace(made, **known)
 
 

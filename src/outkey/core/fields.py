@@ -109,7 +109,7 @@ FIELDS: tuple[Field, ...] = (
         help="Whether the script below signs each request."),
     _script("script", "Script", Kind.SCRIPT,
         help="Python with a function compute_auth_header(sync_line) that returns headers."),
-    _script("secret_key", "Secret Key", Kind.SECRET,
+    _script("secret_key", "Secret Key", Kind.SECRET, lines=True,
         help="What get_secret_key() returns; if it is not set, the Password or the Token."),
 
     _tls("tls.minimum_version", "Minimum version", Kind.CHOICE, choices.TlsVersion, default="1.2",

@@ -13,10 +13,9 @@ from urllib.parse import parse_qsl
 
 from outkey.core.checks import WARN_DAYS, Finding, Level
 from outkey.core.choices import AuthenticationType, Network, NoAuthReason
-from outkey.core.config import Configuration, SecretState
+from outkey.core.config import Configuration
 from outkey.core.headers import looks_like_credential
 from outkey.core.reference import Reference, Store
-from outkey.core.script import SEAL
 from outkey.core.standing import Standing
 
 _DAY, _HOUR = 86_400, 3_600
@@ -108,14 +107,9 @@ class Check(Generic[Known]):
             yield Finding(self.id, level, message, self.hint, place)
 
 
-def secrets_of(configuration: Configuration) -> dict[str, SecretState]:
-    """Return the secrets that somebody entered; what vouches for a script is made by outkey."""
-    return {name: state for name, state in configuration.secrets.items() if name != SEAL}
-
-
 def subject_of(configuration: Configuration) -> Subject:
     """Return what a configuration says of itself, with neither secrets nor history."""
-    secrets = secrets_of(configuration).items()
+    secrets = configuration.secrets.items()
     return Subject(
         base_url=configuration.base_url,
         authentication_type=configuration.authentication_type,

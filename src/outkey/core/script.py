@@ -18,7 +18,7 @@ from outkey.core.message import Header, Source
 from outkey.core.secret import Secret
 
 FUNCTION, TRANSFORM = "compute_auth_header", "transform"  # what signs, and what changes a record
-SEAL = "script"  # the name of the secret that vouches for a stored script
+SEAL = "script"  # the name under which a script is vouched for
 MAX_SOURCE = 64 * 1024
 MAX_BODY = 16 * 1024 * 1024
 MAX_RECORD = 256 * 1024
@@ -79,14 +79,19 @@ class Example:
     expect: Mapping[str, str]
 
 
+def digest(source: str) -> str:
+    """Return the SHA-256 of a script."""
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
 def seal_of(source: str) -> Secret:
-    """Return what is kept sealed beside a script, so that it cannot be changed behind our back."""
-    return Secret(hashlib.sha256(source.encode()).hexdigest())
+    """Return what a voucher must say of a script, so that only a saved one is given a secret."""
+    return Secret(digest(source))
 
 
 def fingerprint(source: str) -> str:
     """Return what the audit knows a version of a script by."""
-    return hashlib.sha256(source.encode()).hexdigest()[:16]
+    return digest(source)[:16]
 
 
 @lru_cache(maxsize=256)

@@ -17,6 +17,7 @@ from outkey.core.headers import compose
 from outkey.core.message import Request, Response, Route
 from outkey.core.origin import Origin
 from outkey.core.secret import Secret
+from outkey.core.secret_values import refuse_control_characters
 from outkey.engine.brake import Brake
 from outkey.engine.drive import Resolve, Steps, Transmit
 from outkey.engine.egress import Egress, is_address
@@ -64,7 +65,9 @@ class Sender:
     def open(self, configuration: Configuration, secret: str) -> Secret:
         """Open a secret that was entered for the origin that requests go to."""
         configuration.refuse_unbound(secret)
-        return self.secrets.open(configuration, secret)
+        opened = self.secrets.open(configuration, secret)
+        refuse_control_characters(secret, opened)
+        return opened
 
     def moment(self, configuration: Configuration, origin: Origin) -> float:
         """Return the time to write into what this origin will compare with its clock."""

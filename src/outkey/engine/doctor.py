@@ -19,7 +19,7 @@ from outkey.core.config import Configuration
 from outkey.core.errors import OutkeyError
 from outkey.core.headers import tidy_token
 from outkey.core.jwt import expiry_of
-from outkey.core.posture import Premises, Subject, posture_of, premises_of, secrets_of, subject_of
+from outkey.core.posture import Premises, Subject, posture_of, premises_of, subject_of
 from outkey.core.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.engine.manage import verify_audit
@@ -165,14 +165,14 @@ class _Opened:
 
     def look(self, configuration: Configuration, secrets: Secrets) -> None:
         """Open the secrets of a configuration; what does not open is another check's business."""
-        for field in secrets_of(configuration):
+        for field in configuration.secrets:
             with suppress(OutkeyError):
                 self._note(configuration, field, secrets.open(configuration, field))
 
     def subject(self, configuration: Configuration) -> Subject:
         """Return a configuration with what was found in its secrets."""
         name, shared = configuration.name, {}
-        for field in secrets_of(configuration):
+        for field in configuration.secrets:
             owners = dict.fromkeys(self._owners.get(self._prints.get((name, field), b""), ()))
             others = [owner for owner in owners if owner != name]
             if others:

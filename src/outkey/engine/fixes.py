@@ -10,7 +10,7 @@ from outkey.core.errors import ConfigError
 from outkey.core.field_kinds import Kind
 from outkey.core.fields import BY_PATH, FIELDS
 from outkey.engine.gateway import Gateway
-from outkey.engine.manage import Desk
+from outkey.engine.manage import ConfigurationChange, Desk
 
 _ROW_KEY = re.compile(r"headers\[(\d+)\]\.key")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
@@ -41,24 +41,23 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
 def apply_fix(desk: Desk, gateway: Gateway, name: str, fix: Fix) -> None:
     """Change what a fix names; a value that a reference points to is not ours to change."""
     stored = desk.registry.get(name)
+    secrets = {}
     if fix.tidied:
         _refuse_reference(stored, fix.tidied)
         value = gateway.sender.open(stored, fix.tidied)
-        desk.set_secret(name, fix.tidied, value.derive(untangled))
-    if not fix.changes:
-        return
+        secrets[fix.tidied] = value.derive(untangled)
     values = {
         path: after == "true" if BY_PATH[path].kind is Kind.FLAG else after
         for path, after in fix.changes
         if not _ROW_KEY.fullmatch(path)
     }
     headers = _renamed(stored, fix)
-    moved = {}
     for old, new in zip(stored.headers, headers, strict=True):
         if old.secret and old.key != new.key:
             _refuse_reference(stored, old.secret_field)
-            moved[new.secret_field] = gateway.sender.open(stored, old.secret_field)
-    desk.keep((stored, Draft(name, values, headers, {}).merged(stored)), moved=moved)
+            secrets[new.secret_field] = gateway.sender.open(stored, old.secret_field)
+    made = Draft(name, values, headers, {}).merged(stored)
+    desk.save(ConfigurationChange(stored, made, secrets))
 
 
 def untangled(text: str) -> str:

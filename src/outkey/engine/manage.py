@@ -1,9 +1,11 @@
 """Changing what an installation keeps: configurations, secrets, lines, tests and the audit."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 
+from outkey.core.assembly import SecretOpener
 from outkey.core.audit import Change, Tag
 from outkey.core.chain import AuditKeys, ChainRow, Verdict, key_id_of, sign_tombstone, verify
 from outkey.core.checks import Finding, Level, check
@@ -11,12 +13,13 @@ from outkey.core.config import Configuration, SecretState, SyncLine, successor
 from outkey.core.document import Document
 from outkey.core.errors import ChainBroken, ConfigError, HostError, UnknownConfiguration
 from outkey.core.fields import FIELDS
-from outkey.core.headers import check_token, check_value, tidy_token, tidy_value
 from outkey.core.policy import refuse_blocked
 from outkey.core.posture import Policy
 from outkey.core.reference import Reference
-from outkey.core.script import SEAL, check_transform, fingerprint, seal_of
+from outkey.core.script import SEAL, check_transform, fingerprint
 from outkey.core.secret import Secret
+from outkey.core.secret_values import refuse_unusable
+from outkey.core.voucher import TLS, facts_of
 from outkey.engine.carry import Sender
 from outkey.engine.gateway import Gateway
 from outkey.engine.scripts import prove_examples
@@ -25,7 +28,6 @@ from outkey.engine.verify import Report
 from outkey.ports import Audit, AuditRows, Checkpoints, Registry, SecretStore
 
 _KEPT_AT_ONCE = 100
-_LONGEST_SECRET = 64 * 1024
 _PRUNED_AT_ONCE = 5000
 
 
@@ -38,6 +40,40 @@ class Applied:
     unchanged: tuple[str, ...]
     lines: Mapping[str, tuple[str, ...]]  # what was created, updated and unchanged of them
     findings: tuple[tuple[str, Finding], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationChange:
+    """One save: the configuration as it was read, as it shall be, and what becomes of secrets.
+
+    `secrets` are new values, bound to the origins that the configuration shall have.
+    """
+
+    stored: Configuration | None
+    made: Configuration
+    secrets: Mapping[str, Secret] = dataclass_field(default_factory=dict)
+    cleared: tuple[str, ...] = ()
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether more changes than the values of secrets."""
+        return self.stored != self.made
+
+    def references(self) -> list[str]:
+        """Return the names of secrets that are to be read from elsewhere than before."""
+        before = self.stored.secrets if self.stored else {}
+        return [name for name, state in self.made.secrets.items() if before.get(name) != state]
+
+    def facts(self) -> set[str]:
+        """Return the names of what this save decides, and so can be vouched for."""
+        if self.stored is None:
+            return {*facts_of(self.made), *self.secrets}
+        changed = {*self.secrets, *self.references()}
+        if self.stored.script != self.made.script:
+            changed.add(SEAL)
+        if self.stored.tls != self.made.tls:
+            changed.add(TLS)
+        return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +90,27 @@ class Desk:
         """Record what is about to be done; where that fails, it is not done."""
         self.audit.note(Change(tag, self.actor, configuration, fields, key))
 
-    def set_secret(self, name: str, field: str, secret: Secret) -> None:
-        """Replace a stored secret."""
-        configuration = self.registry.get(name)
-        check_secret_field(configuration, field)
-        refuse_unusable(field, secret)
-        self.note(Tag.SECRET_SET, name, field)
-        self.secrets.replace(configuration, field, secret, by=self.actor)
+    def set_secret(
+        self, name: str, field: str, secret: Secret, *, seen: Configuration | None = None
+    ) -> None:
+        """Replace a stored secret.
+
+        `seen` is the configuration that the user entered it for: where it has changed since, the
+        secret is refused, since it would be sealed for an origin that the user has not seen.
+        """
+        configuration = seen or self._current(name)
+        self.save(ConfigurationChange(configuration, configuration, secrets={field: secret}))
 
     def clear_secret(self, name: str, field: str) -> None:
-        """Forget a secret; sending refuses until another is set."""
-        check_secret_field(self.registry.get(name), field)
-        self.note(Tag.SECRET_CLEARED, name, field)
-        self.registry.clear_secret(name, field)
+        """Delete a secret; sending refuses until another is set."""
+        configuration = self._current(name)
+        self.save(ConfigurationChange(configuration, configuration, cleared=(field,)))
 
-    def set_reference(self, name: str, field: str, reference: Reference) -> None:
+    def set_reference(
+        self, name: str, field: str, reference: Reference, *, seen: Configuration | None = None
+    ) -> None:
         """Let a secret be read from elsewhere, bound to the origin of now."""
-        configuration = self.registry.get(name)
+        configuration = seen or self._current(name)
         check_secret_field(configuration, field)
         before, origin = configuration.secrets.get(field), configuration.binding_of(field)
         state = successor(before, origin, reference)
@@ -78,7 +118,17 @@ class Desk:
         refuse_blocked(self.policy(), [made])
         self.note(Tag.SECRET_SET, name, field)
         with self.registry.batch():
+            self.registry.lock(configuration)
             self._put_reference(name, field, state)
+            self._vouch(name, {field})
+
+    def confirm(self, name: str) -> None:
+        """Vouch for a configuration as it is in the database now."""
+        configuration = self._current(name)
+        self.note(Tag.SECRETS_CONFIRMED, name, *facts_of(configuration))
+        with self.registry.batch():
+            self.registry.lock(configuration)
+            self.secrets.vouch(configuration, facts_of(configuration))
 
     def remove(self, name: str) -> None:
         """Forget a configuration with its secrets and lines."""
@@ -86,37 +136,45 @@ class Desk:
         self.note(Tag.CONFIGURATION_REMOVED, name)
         self.registry.remove(name)
 
-    def keep(
-        self,
-        *changes: tuple[Configuration | None, Configuration],
-        moved: Mapping[str, Secret] | None = None,
-    ) -> None:
-        """Create and update configurations with their references, all or none.
+    def save(self, *changes: "ConfigurationChange") -> None:
+        """Create and update configurations with their secrets: all of it or nothing.
 
-        `moved` are secrets that come along under a new name.
+        Each is refused where the configuration is not as it was read, inside the transaction, so
+        that no secret is sealed for an origin that somebody else has just saved.
         """
-        refuse_blocked(self.policy(), (made for _, made in changes))
-        self.audit.note(*(self._described(stored, made) for stored, made in changes))
+        refuse_blocked(self.policy(), (change.made for change in changes if change.has_settings))
+        for change in changes:
+            for field in (*change.secrets, *change.cleared):
+                check_secret_field(change.made, field)
+            for field, secret in change.secrets.items():
+                refuse_unusable(field, secret)
+        self.audit.note(*(note for change in changes for note in self._notes(change)))
         with self.registry.batch():
-            for stored, made in changes:
-                if stored is None:
-                    self._vouch(self.registry.add(made))
-                    continue
-                kept = self.registry.replace(made)
-                for field, value in (moved or {}).items():
-                    self.secrets.replace(kept, field, value, by=self.actor)
-                for field, state in made.secrets.items():
-                    if stored.secrets.get(field) != state:
-                        self._put_reference(made.name, field, state)
-                if stored.script != made.script:
-                    self._vouch(kept)
+            for change in changes:
+                self._save(change)
 
-    def _vouch(self, kept: Configuration) -> None:
-        """Seal what a script is known by, which nobody without the key can do."""
-        if kept.script:
-            self.secrets.replace(kept, SEAL, seal_of(kept.script), by=self.actor)
-        elif SEAL in kept.secrets:
-            self.registry.clear_secret(kept.name, SEAL)
+    def _save(self, change: "ConfigurationChange") -> None:
+        made = change.made
+        if change.stored is None:
+            saved = self.registry.add(made)
+        else:
+            self.registry.lock(made)
+            saved = self.registry.replace(made) if change.has_settings else made
+            for field in change.references():
+                self._put_reference(saved.name, field, made.secrets[field])
+        for field in change.cleared:
+            self.registry.clear_secret(saved.name, field)
+        for field, secret in change.secrets.items():
+            self.secrets.replace(saved, field, secret, by=self.actor)
+        self._vouch(saved.name, change.facts())
+
+    def _vouch(self, name: str, changed: Collection[str]) -> None:
+        """Vouch for what was changed, as it is stored now."""
+        self.secrets.vouch(self.registry.find([name])[name], changed)
+
+    def _current(self, name: str) -> Configuration:
+        """Return a configuration as it is stored now, and not as it was a moment ago."""
+        return self.registry.find([name]).get(name) or self.registry.get(name)
 
     def test(self, gateway: Gateway, name: str) -> Report:
         """Test a configuration and keep how that ended."""
@@ -176,6 +234,15 @@ class Desk:
         self.registry.put_secret(name, field, state, None)
         self.registry.activate_secret(name, field, state.version)
 
+    def _notes(self, change: "ConfigurationChange") -> Iterator[Change]:
+        name = change.made.name
+        if change.has_settings:
+            yield self._described(change.stored, change.made)
+        for field in change.cleared:
+            yield Change(Tag.SECRET_CLEARED, self.actor, name, (field,))
+        for field in change.secrets:
+            yield Change(Tag.SECRET_SET, self.actor, name, (field,))
+
     def _described(self, stored: Configuration | None, made: Configuration) -> Change:
         tag = Tag.CONFIGURATION_CREATED if stored is None else Tag.CONFIGURATION_UPDATED
         fields = () if stored is None else tuple(_changed_fields(stored, made))
@@ -213,7 +280,7 @@ def apply(
         changes = [(stored, made) for stored, made in wanted if stored != made]
         for start in range(0, len(changes), _KEPT_AT_ONCE):
             some = changes[start : start + _KEPT_AT_ONCE]
-            desk.keep(*some)
+            desk.save(*(ConfigurationChange(stored, made) for stored, made in some))
             progress(len(some))
         for kept, line in lines:
             if kept != line:
@@ -225,7 +292,7 @@ def apply(
     return Applied(
         **_sorted(wanted),
         lines=_sorted(lines),
-        findings=(*_replaced(wanted), *_findings(sender, (made for _, made in wanted))),
+        findings=(*_replaced(wanted), *_findings(sender, wanted)),
     )
 
 
@@ -238,21 +305,6 @@ def verify_audit(
     """Verify all that is kept of the audit; `passing` sees the rows on their way, to count them."""
     ends, starts = checkpoints.read(), rows.tombstones()
     return verify(passing(rows.read()), keys, checkpoints=ends, tombstones=starts)
-
-
-def refuse_unusable(field: str, secret: Secret) -> None:
-    """Refuse a value that could never be sent, before it takes the place of one that can."""
-    if secret.is_mask():
-        hint = "Enter the value itself."
-        raise ConfigError("this is a mask and not a secret", field=field, hint=hint)
-    if secret.longer_than(_LONGEST_SECRET):
-        raise ConfigError("the value is too long to be a secret", field=field)
-    if not secret and field != "password":  # RFC 7617 allows an empty password
-        raise ConfigError("the value is empty; nothing was changed", field=field)
-    if field == "token":
-        secret.derive(lambda text: check_token(tidy_token(text), field=field))
-    elif field.startswith("header:"):
-        secret.derive(lambda text: check_value(tidy_value(text), field=field))
 
 
 def _sorted(
@@ -320,9 +372,23 @@ def _refuse_stray_lines(registry: Registry, document: Document) -> None:
 
 
 def _findings(
-    sender: Sender, configurations: Iterable[Configuration]
+    sender: Sender, wanted: Iterable[tuple[Configuration | None, Configuration]]
 ) -> Iterable[tuple[str, Finding]]:
     now = sender.clock.now()
-    for made in configurations:
-        for finding in check(made, sender.opener(made), now=now):
+    for stored, made in wanted:
+        for finding in check(made, _opener(sender, stored, made), now=now):
             yield made.name, finding
+
+
+def _opener(sender: Sender, stored: Configuration | None, made: Configuration) -> SecretOpener:
+    """Return what opens the secrets of a configuration as a document describes it.
+
+    The references of the document come from the operator; the others as they are stored.
+    """
+
+    def open_secret(name: str) -> Secret:
+        if stored is not None and stored.secrets.get(name) == made.secrets.get(name):
+            return sender.open(replace(made, tls=stored.tls), name)
+        return sender.open(replace(made, record=""), name)
+
+    return open_secret

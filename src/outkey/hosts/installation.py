@@ -9,6 +9,7 @@ from pathlib import Path
 from outkey.adapters.audit_keyed import KeyedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.adapters.clock_system import SystemClock
+from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.key_room import KeyRoom, KeyRotation, Presence
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.permits_leased import LeasedPermits
@@ -65,14 +66,16 @@ def build_installation(
     resolver = SystemResolver()
     source = KeySource.from_environment(environment, home / "config" / "key")
     keys = KeyRoom(source, registry)
-    stored = StoredSecrets(registry, ReferencedSecrets(own=[source.file]), keys, clock)
+    # What no configuration may have read and sent: the key, the database and what lies beside them.
+    files = ConfiguredFiles(own=[source.file, home / "config", home / "data"])
+    stored = StoredSecrets(registry, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     audit = KeyedAudit(keys, rows, checkpoints, clock, Presence(tables.processes, keys, clock))
     gateway = Gateway(
         Ports(
             configurations=registry,
             secrets=stored,
-            transport=Urllib3Transport(),
+            transport=Urllib3Transport(files),
             resolver=resolver,
             clock=clock,
             audit=audit,
@@ -82,7 +85,7 @@ def build_installation(
             signer=JoseSigner(),
             scripts=LockedScripts(),
             asynchronous=Asynchronous(
-                AiohttpTransport(), AsyncSystemResolver(resolver), waits=True
+                AiohttpTransport(files), AsyncSystemResolver(resolver), waits=True
             ),
         )
     )

@@ -14,10 +14,11 @@ import pytest
 
 from outkey.core import chain
 from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
-from outkey.core.envelope import Envelope, Place
+from outkey.core.envelope import Envelope, Place, SealedRow
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 from outkey.core.reference import parse_reference
 from outkey.core.standing import Standing
+from outkey.core.voucher import voucher_place
 from outkey.core.watch import Habit, Notice, Sign
 from outkey.ports import AuditRows, Checkpoints, Clock, Permits, Processes, Registry, Watchbook
 
@@ -403,6 +404,38 @@ class RegistryContract(ABC):
         registry.pause("paused", 20.0)
         assert registry.due(50.0, 10) == ["older", "old"]
         assert registry.due(50.0, 1) == ["older"]
+
+    def test_a_lock_holds_for_the_version_that_was_read_and_no_other(self) -> None:
+        registry = self.kept()
+        stored = registry.get("contract")
+        with registry.batch():
+            registry.lock(stored)
+        registry.replace(replace(stored, notes="changed"))
+        with pytest.raises(EditConflict), registry.batch():
+            registry.lock(stored)
+        registry.remove("contract")
+        again = registry.add(_configuration())
+        assert again.version == stored.version
+        with pytest.raises(EditConflict), registry.batch():
+            registry.lock(stored)
+
+    def test_a_voucher_comes_with_its_configuration_and_only_the_last_one_stays(self) -> None:
+        registry = self.kept()
+        stored = registry.get("contract")
+        assert stored.voucher is None
+        rows = [
+            SealedRow(voucher_place(stored.record, version), _sealed("old")) for version in (1, 2)
+        ]
+        for row in rows:
+            registry.put_voucher("contract", row)
+        registry.replace(replace(stored, notes="changed"))
+        assert registry.find(["contract"])["contract"].voucher == rows[1]
+        assert registry.get("contract").voucher == rows[1]
+        assert "voucher" not in registry.get("contract").secrets
+        assert registry.sealed_by_others("", 10) == [rows[1]]
+        assert registry.swap_sealed(rows[1], _sealed("new"))
+        swapped = registry.find(["contract"])["contract"].voucher
+        assert swapped == replace(rows[1], stored=_sealed("new"))
 
     def test_ciphertexts_are_counted_found_and_swapped_by_their_key(self) -> None:
         registry = self.make()

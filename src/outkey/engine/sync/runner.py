@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
@@ -12,6 +13,7 @@ from outkey.core.script import check_transform
 from outkey.core.sync.checks import check
 from outkey.core.sync.line import Direction, Sync, Transform
 from outkey.core.sync.run import Run
+from outkey.engine.scripts import is_vouched
 from outkey.engine.sync.course import (
     Course,
     Effect,
@@ -85,7 +87,17 @@ class SyncRunner:
         plan = self._plan(name)
         self._refuse_faults(plan)
         made = Pull if plan.sync.direction is Direction.PULL else Push
-        return made(self._ports, plan, note)
+        return made(self._ports, self._with_vouched_script(plan), note)
+
+    def _with_vouched_script(self, plan: Plan) -> Plan:
+        """Compare the script with its seal once: the run keeps it, whatever is saved meanwhile."""
+        configuration = plan.configuration
+        if not configuration.is_scripted:
+            return plan
+        is_genuine = False
+        with suppress(OutkeyError):  # the first request reports why
+            is_genuine = is_vouched(self._ports.gateway.sender, configuration)
+        return replace(plan, configuration=replace(configuration, script_is_vouched=is_genuine))
 
     def _refuse_faults(self, plan: Plan) -> None:
         for finding in self._checked(plan):

@@ -40,8 +40,8 @@ def read_data(data: str) -> bytes:
     return data.encode()
 
 
-def read_secret(field: str) -> str:
+def read_secret(field: str, origin: str) -> str:
     """Return a secret from a prompt, or from standard input without its last line break."""
     if sys.stdin.isatty():
-        return str(typer.prompt(f"New value for {field}", hide_input=True))
+        return str(typer.prompt(f"New value for {field}, to be sent to {origin}", hide_input=True))
     return sys.stdin.read().removesuffix("\n").removesuffix("\r")

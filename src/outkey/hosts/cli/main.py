@@ -34,6 +34,7 @@ from outkey.hosts.cli.output import (
 from outkey.hosts.cli.people import people_app
 from outkey.hosts.cli.scripts import scripts_app
 from outkey.hosts.cli.shown import (
+    described_fact,
     facts_of,
     mark_of,
     pause_words,
@@ -353,12 +354,47 @@ def set_secret(
 
     here = installation()
     desk = desk_of(here)
+    # Read before the prompt: the value is meant for the origin that the prompt names.
+    seen = here.registry.find([name]).get(name) or here.registry.get(name)
+    check_secret_field(seen, field)
+    origin = seen.binding_of(field).replace(" ", " and ")
     if reference is not None:
-        desk.set_reference(name, field, parse_reference(reference, field=field))
+        desk.set_reference(name, field, parse_reference(reference, field=field), seen=seen)
     else:
-        check_secret_field(here.registry.get(name), field)
-        desk.set_secret(name, field, Secret(read_secret(field)))
-    say_done("set", as_json=as_json, configuration=name, field=field)
+        desk.set_secret(name, field, Secret(read_secret(field, origin)), seen=seen)
+    say_done("set", as_json=as_json, configuration=name, field=field, origin=origin)
+
+
+@secret_app.command("confirm")
+def confirm_secrets(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Configurations; without one, all of them.")
+    ] = None,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Confirm what was changed in the database without outkey, or before it vouched for secrets.
+
+    Lists each secret with its reference and origin, each script and the TLS settings that are not
+    as outkey saved them; sending works again once they are confirmed.
+    """
+    here = installation()
+    chosen = [here.registry.get(name) for name in names] if names else here.registry.all()
+    changed = {made.name: here.secrets.voucher(made).differences(made) for made in chosen}
+    rows = [
+        (made.name, fact, *described_fact(made, fact))
+        for made in chosen
+        for fact in changed[made.name]
+    ]
+    if rows and not as_json:
+        say_table(("configuration", "what", "value", "sent to"), rows)
+    confirmed = [name for name, facts in changed.items() if facts]
+    if confirmed:
+        ask_first("Confirm what is listed?", yes=yes)
+    for name in confirmed:
+        desk_of(here).confirm(name)
+    say_done("confirmed", as_json=as_json, configurations=confirmed)
 
 
 def _scrubbed(here: "Installation", name: str, response: Response) -> Response:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from outkey.core.config import Configuration
 from outkey.core.message import Response
+from outkey.core.script import SEAL, fingerprint
 from outkey.core.standing import Status, Summary
+from outkey.core.voucher import TLS
 from outkey.engine.brake import MOST_REFUSED, way_out
 from outkey.hosts.cli.output import say, visible
 
@@ -153,3 +155,16 @@ def say_response(response: Response, *, include: bool) -> None:
     if response.cause is not None:
         sys.stderr.write(f"error[{response.cause}]: the API answered {response.status}\n")
         sys.stderr.write(f"hint: {response.remedy}\n")
+
+
+def described_fact(configuration: Configuration, fact: str) -> tuple[str, str]:
+    """Return what a voucher's fact is now, and where it goes; of a stored secret, its version."""
+    if fact == TLS:
+        tls = configuration.tls
+        files = [name for name in (tls.ca_file, tls.client_certificate) if name]
+        return ", ".join([f"TLS {tls.minimum_version}", *files]), ""
+    if fact == SEAL:
+        return fingerprint(configuration.script), ""
+    state = configuration.secrets[fact]
+    value = str(state.reference or f"stored, version {state.version}")
+    return value, state.origin.replace(" ", " and ")

@@ -19,6 +19,7 @@ from outkey.core.reference import parse_reference
 from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
 from outkey.core.sync.schedule import TimedLine
 from outkey.core.sync.table import read_sync, sync_table
+from outkey.core.voucher import FIELD
 from outkey.hosts.django import models
 from outkey.hosts.django.statements import all_translated, execute, recover
 
@@ -220,6 +221,27 @@ class DjangoRegistry:
             _secrets_changed(row)
         self._made.pop(name, None)
 
+    def lock(self, configuration: config.Configuration) -> None:
+        found = models.Configuration.objects.select_for_update().filter(
+            pk=UUID(configuration.record), version=configuration.version
+        )
+        if not found.exists():
+            raise EditConflict
+
+    def put_voucher(self, name: str, voucher: SealedRow) -> None:
+        with transaction.atomic():
+            row = _row(name)
+            row.secret_values.filter(field=FIELD).delete()
+            models.SecretValue.objects.create(
+                configuration=row,
+                field=FIELD,
+                version=voucher.place.version,
+                label=models.SecretLabel.CURRENT,
+                sealed=voucher.stored,
+                key_id=key_name_of(voucher.stored),
+            )
+        self._made.pop(name, None)
+
     def clear_secret(self, name: str, field: str) -> None:
         with transaction.atomic():
             row = _row(name)
@@ -392,7 +414,7 @@ def _value(
 
 
 def _loaded(rows: Iterable[models.Configuration]) -> Iterator[config.Configuration]:
-    """Make configurations of rows, with two more queries however many there are."""
+    """Make configurations of rows, with three more queries however many there are."""
     found = list(rows)
     ids = [row.pk for row in found]
     headers: dict[object, list[config.HeaderRow]] = {pk: [] for pk in ids}
@@ -400,16 +422,19 @@ def _loaded(rows: Iterable[models.Configuration]) -> Iterator[config.Configurati
         made = config.HeaderRow(header.key, header.value, secret=header.secret)
         headers[header.configuration_id].append(made)
     secrets: dict[object, dict[str, config.SecretState]] = {pk: {} for pk in ids}
+    vouchers: dict[object, SealedRow] = {}
     current = models.SecretValue.objects.filter(label=models.SecretLabel.CURRENT)
-    current = current.filter(configuration__in=ids).defer("sealed")
-    for value in current:
+    current = current.filter(configuration__in=ids)
+    for value in current.exclude(field=FIELD).defer("sealed"):
         secrets[value.configuration_id][value.field] = _state(value)
+    for value in current.filter(field=FIELD):
+        vouchers[value.configuration_id] = SealedRow(_place(value), bytes(value.sealed or b""))
     for row in found:
         values = {name: getattr(row, name) for name in _COLUMNS} | _parsed(row.settings)
         shown, known = tuple(headers[row.pk]), secrets[row.pk]
         made_of_row = config.build(row.name, values, headers=shown, secrets=known)
         known_of_row = {name: getattr(row, name) for name in _COUNTED}
-        yield replace(made_of_row, record=row.pk.hex, **known_of_row)
+        yield replace(made_of_row, record=row.pk.hex, voucher=vouchers.get(row.pk), **known_of_row)
 
 
 def _parsed(settings: dict[str, object]) -> dict[str, object]:

@@ -42,10 +42,11 @@ from outkey.core.errors import (
 from outkey.core.field_kinds import check_method
 from outkey.core.fields import BY_PATH
 from outkey.core.headers import looks_like_credential
+from outkey.core.secret_values import refuse_unusable
 from outkey.core.standing import Standing, Status
 from outkey.engine.fixes import difference
 from outkey.engine.gateway import Draft
-from outkey.engine.manage import refuse_unusable
+from outkey.engine.manage import ConfigurationChange
 from outkey.engine.preview import preview as preview_of
 from outkey.engine.scripts import prove_examples
 from outkey.engine.verify import Report
@@ -364,12 +365,8 @@ def _keep(request: HttpRequest, stored: Configuration | None, entered: Entered) 
     if made.script and (stored is None or stored.script != made.script):
         with waiting():
             _prove(made)
-    if stored != made:
-        desk.keep((stored, made))
-    for field in entered.cleared:
-        desk.clear_secret(made.name, field)
-    for field, secret in entered.secrets.items():
-        desk.set_secret(made.name, field, secret)
+    change = ConfigurationChange(stored, made, entered.secrets, tuple(entered.cleared))
+    desk.save(change)
 
 
 def _prove(made: Configuration) -> None:

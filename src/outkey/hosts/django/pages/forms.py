@@ -106,6 +106,10 @@ class DraftSecrets:
             return self._typed[secret]
         if secret in self._cleared:
             raise SecretMissing(f"{secret} is not set", field=secret)
+        before = self._stored.secrets.get(secret) if self._stored else None
+        if configuration.secrets.get(secret) != before:
+            # A reference that was chosen on the page now, which nothing vouches for yet.
+            return self._kept.open(replace(configuration, record=""), secret)
         return self._kept.open(configuration, secret)
 
 
@@ -153,7 +157,12 @@ class ConfigurationForm:
             if not _VERSION.fullmatch(version) or int(version) > self._stored.version:
                 self.refuse(EditConflict())
                 return None
-            made = replace(made, record=self._stored.record, version=int(version))
+            made = replace(
+                made,
+                record=self._stored.record,
+                version=int(version),
+                voucher=self._stored.voucher,
+            )
         return Entered(made, secrets, references, cleared)
 
     def refuse(self, error: ConfigError) -> None:

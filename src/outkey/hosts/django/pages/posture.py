@@ -9,10 +9,10 @@ from django.db.models import Min
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from outkey.core import voucher
 from outkey.core.checks import Level
 from outkey.core.errors import ConfigError
 from outkey.core.posture import CHECKS, Check, Policy, Subject
-from outkey.core.script import SEAL
 from outkey.core.standing import Standing
 from outkey.hosts.django.models import AuditRecord, Configuration, SecretLabel, SecretValue
 from outkey.hosts.django.pages.configurations import page
@@ -97,7 +97,7 @@ class Panel:
         limit = self._now - self._policy.secret_days * _DAY
         found: defaultdict[UUID, dict[str, float]] = defaultdict(dict)
         old = SecretValue.objects.filter(label=SecretLabel.CURRENT, set_at__lt=limit)
-        old = old.exclude(field=SEAL)
+        old = old.exclude(field=voucher.FIELD)
         for owner, name, moment in old.values_list("configuration_id", "field", "set_at"):
             found[owner][name] = moment or 0
         return found

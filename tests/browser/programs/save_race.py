@@ -1,0 +1,78 @@
+"""An editor saves another Base URL in the moment between two transactions of an administrator."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from outkey.hosts.server.home import PAGES, prepare
+
+prepare(PAGES)
+
+from django.contrib.auth.models import Permission, User  # noqa: E402
+from django.test import Client  # noqa: E402
+
+from outkey.core.document import parse_document  # noqa: E402
+from outkey.core.errors import OutkeyError  # noqa: E402
+from outkey.engine.manage import apply  # noqa: E402
+from outkey.hosts.django.models import Configuration  # noqa: E402
+from outkey.hosts.django.pages.installed import desk_for, installation  # noqa: E402
+from outkey.hosts.django.registry import DjangoRegistry  # noqa: E402
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+PERMISSIONS = ("view_configuration", "add_configuration", "change_configuration")
+DOCUMENT = """
+[configuration.shop]
+base_url = "{url}"
+environment = "test"
+authentication_type = "bearer"
+"""
+
+
+def client_of(user: User) -> Client:
+    client = Client(SERVER_NAME="127.0.0.1")
+    client.force_login(user, backend=BACKEND)
+    return client
+
+
+def form(**changed: str) -> dict[str, str]:
+    stored = installation().registry.find(["shop"])["shop"]
+    values = {path: str(value) for path, value in stored.values().items() if value}
+    return values | {"version": str(stored.version), "active": "on"} | changed
+
+
+def main() -> None:
+    here = installation()
+    boss = User.objects.create_superuser("boss")
+    editor = User.objects.create_user("editor", is_staff=True)
+    editor.user_permissions.set(Permission.objects.filter(codename__in=PERMISSIONS))
+    ours, theirs = "https://shop.example", "https://elsewhere.example"
+    document = parse_document(DOCUMENT.format(url=ours))
+    apply(desk_for(boss), here.gateway.sender, document, dry_run=False)
+    place = f"/outkey/configuration/{Configuration.objects.get().pk}/"
+    administrator_client, editor_client = client_of(boss), client_of(editor)
+    batch = DjangoRegistry.batch
+    statuses: list[int] = []
+
+    @contextmanager
+    def batch_and_let_the_editor_save(registry: DjangoRegistry) -> Iterator[None]:
+        with batch(registry):
+            yield
+        DjangoRegistry.batch = batch  # type: ignore[method-assign]
+        saved = editor_client.post(place, form(base_url=theirs))
+        statuses.append(saved.status_code)
+
+    DjangoRegistry.batch = batch_and_let_the_editor_save  # type: ignore[method-assign]
+    entered = form(notes="entered by the administrator", **{"secret:token": "precious-token"})
+    administrator_client.post(place, entered)
+    assert statuses == [302], "the editor did save in between"
+    stored = here.registry.find(["shop"])["shop"]
+    bound = {state.origin for state in stored.secrets.values()}
+    assert bound <= {f"{ours}:443"}, bound
+    try:
+        here.gateway.sender.open(stored, "token")
+    except OutkeyError:
+        pass
+    else:
+        raise AssertionError("the administrator's token opens for the editor's origin")
+
+
+main()

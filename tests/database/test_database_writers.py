@@ -1,0 +1,212 @@
+"""Somebody writes to the database and has no key: what they get is nothing."""
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection, connections
+from django.db.models import F
+
+from database.test_installation import here, installed, spar  # noqa: F401 - fixtures
+from outkey.core import voucher
+from outkey.core.audit import Change, Tag
+from outkey.core.document import Draft, parse_document
+from outkey.core.errors import EditConflict, OutkeyError, SecretUnreadable
+from outkey.core.secret import Secret
+from outkey.engine.manage import ConfigurationChange, apply
+from outkey.spar import Spar
+
+if TYPE_CHECKING:
+    from outkey.hosts.django.wiring import Installation
+
+
+@pytest.fixture
+def attacker() -> Iterator[Spar]:
+    with Spar() as server:
+        yield server
+
+
+def wait_for_caches() -> None:
+    time.sleep(0.15)
+
+
+def test_one_update_does_not_post_the_environment_to_another_token_url(
+    here: "Installation",  # noqa: F811
+    spar: Spar,  # noqa: F811
+    attacker: Spar,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from outkey.hosts.django.models import Configuration, SecretValue
+
+    monkeypatch.setenv("SHOP_SECRET", "spar-client-secret")
+    text = f"""
+[configuration.shop]
+base_url = "{spar.url}"
+network = "internal"
+authentication_type = "bearer"
+token_source = "oauth2"
+[configuration.shop.oauth2]
+token_url = "{spar.url}/oauth/token"
+client_id = "spar-client"
+client_secret = "env:SHOP_SECRET"
+"""
+    apply(here.desk("tester"), here.gateway.sender, parse_document(text), dry_run=False)
+    row = Configuration.objects.get(name="shop")
+    binding = here.registry.get("shop").binding_of("client_secret")
+    moved = binding.replace(spar.url.split("//")[1], attacker.url.split("//")[1], 1)
+    for reference in ("file:/proc/self/environ", "env:PATH"):
+        settings = row.settings | {"oauth2.token_url": f"{attacker.url}/oauth/token"}
+        Configuration.objects.filter(pk=row.pk).update(
+            settings=settings, revision=F("revision") + 1
+        )
+        SecretValue.objects.filter(configuration=row, field="client_secret").update(
+            reference=reference, origin=moved
+        )
+        wait_for_caches()
+        with pytest.raises(OutkeyError):
+            here.gateway.send("shop", "GET", "/echo")
+    assert attacker.journal == []
+
+
+def test_a_reference_that_sql_put_in_the_place_of_a_secret_is_not_sent(
+    here: "Installation",  # noqa: F811
+    spar: Spar,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    from outkey.hosts.django.models import Configuration, SecretValue
+
+    here.desk("tester").set_secret("acme", "token", Secret("spar-token"))
+    here.desk("tester").set_secret("acme", "header:X-API-Key", Secret("a-key"))
+    (tmp_path / "other").write_text("somebody's secret", encoding="ascii")
+    SecretValue.objects.filter(field="token").update(
+        reference=f"file:{tmp_path / 'other'}", sealed=None, key_id=""
+    )
+    Configuration.objects.update(revision=F("revision") + 1)
+    wait_for_caches()
+    with pytest.raises(SecretUnreadable):
+        here.gateway.send("acme", "GET", "/echo")
+    assert spar.journal == []
+
+
+def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
+    here: "Installation",  # noqa: F811
+    spar: Spar,  # noqa: F811
+) -> None:
+    from outkey.hosts.django.models import Configuration, SecretLabel, SecretValue
+
+    desk = here.desk("tester")
+    desk.set_secret("acme", "header:X-API-Key", Secret("a-key"))
+    for value in ("replaced-long-ago", "the-current-one"):
+        desk.set_secret("acme", "token", Secret(value))
+    assert here.gateway.send("acme", "GET", "/echo").status == 200
+    spar.clear()
+    versions = SecretValue.objects.filter(field="token")
+    previous = versions.filter(label=SecretLabel.PREVIOUS)
+    assert previous.count() == 1, "there is one to bring back"
+    versions.filter(label=SecretLabel.CURRENT).update(label=SecretLabel.PENDING)
+    previous.update(label=SecretLabel.CURRENT)
+    Configuration.objects.update(revision=F("revision") + 1)
+    wait_for_caches()
+    with pytest.raises(SecretUnreadable):
+        here.gateway.send("acme", "GET", "/echo")
+    assert SecretValue.objects.filter(field=voucher.FIELD).count() == 1, "and no older voucher"
+    assert spar.journal == []
+
+
+def test_an_editor_who_saves_in_between_gets_no_secret_of_an_administrator(
+    here: "Installation",  # noqa: F811
+    spar: Spar,  # noqa: F811
+    attacker: Spar,
+) -> None:
+    """The editor's save is placed where the window was: when the secret is about to be stored."""
+    stored = here.registry.get("acme")
+    made = replace(stored, notes="entered by the administrator")
+
+    class Between:
+        """The audit of an administrator, during whose record the editor saves."""
+
+        def note(self, *changes: Change) -> None:
+            here.audit.note(*changes)
+            if any(change.tag is Tag.SECRET_SET for change in changes):
+                text = f'[configuration.acme]\nbase_url = "{attacker.url}"'
+                apply(here.desk("editor"), here.gateway.sender, parse_document(text), dry_run=False)
+
+    desk = replace(here.desk("administrator"), audit=Between())  # type: ignore[arg-type]
+    with pytest.raises(EditConflict):
+        desk.save(ConfigurationChange(stored, made, {"token": Secret("spar-token")}))
+    with pytest.raises(OutkeyError):
+        here.gateway.send("acme", "GET", "/echo")
+    assert here.registry.get("acme").secrets == {}
+    assert attacker.journal == []
+
+
+def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
+    here: "Installation",  # noqa: F811
+    attacker: Spar,
+) -> None:
+    """Two save as fast as they can; the editor always names the version that comes next."""
+    ours = here.registry.get("acme").base.origin.bound
+    done = threading.Event()
+
+    def edit() -> None:
+        try:
+            while not done.is_set():
+                stored = here.registry.find(["acme"])["acme"]
+                moved = Draft("acme", {"base_url": attacker.url}, None, {}).merged(stored)
+                try:
+                    here.desk("editor").save(ConfigurationChange(stored, moved))
+                except OutkeyError:
+                    continue
+        finally:
+            connection.close()
+
+    editor = threading.Thread(target=edit)
+    editor.start()
+    try:
+        saved = 0
+        deadline = time.monotonic() + 10
+        while saved < 20 and time.monotonic() < deadline:
+            stored = here.registry.find(["acme"])["acme"]
+            made = Draft("acme", {"base_url": ours}, None, {}).merged(stored)
+            change = ConfigurationChange(stored, made, {"token": Secret("spar-token")})
+            try:
+                here.desk("administrator").save(change)
+            except OutkeyError:
+                continue
+            saved += 1
+            assert here.registry.find(["acme"])["acme"].secrets["token"].origin == ours
+    finally:
+        done.set()
+        editor.join(20)
+        connections.close_all()
+    assert saved
+
+
+@pytest.mark.parametrize("place", ["lock", "replace", "put_secret", "activate_secret", "vouch"])
+def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
+    here: "Installation",  # noqa: F811
+    place: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = here.desk("tester")
+    desk.set_secret("acme", "token", Secret("before"))
+    before = here.registry.find(["acme"])["acme"]
+    made = replace(before, notes="after")
+    target = desk.secrets if place == "vouch" else desk.registry
+    original = getattr(target, place)
+
+    def fail_afterwards(*args: object, **kwargs: object) -> None:
+        original(*args, **kwargs)
+        raise RuntimeError("the power fails")
+
+    monkeypatch.setattr(target, place, fail_afterwards)
+    with pytest.raises(RuntimeError):
+        desk.save(ConfigurationChange(before, made, {"token": Secret("after")}))
+    monkeypatch.undo()
+    after = installed(here.keys.source.file.parent.parent).registry.get("acme")
+    assert (after.notes, after.secrets, after.version) == ("", before.secrets, before.version)
+    assert here.secrets.open(after, "token") == Secret("before")

@@ -1,0 +1,200 @@
+"""What the key vouches for, and that nothing else is believed of the database."""
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.test_manage import DOCUMENT, Office
+
+from outkey.core.config import Configuration, SecretState
+from outkey.core.errors import ConfigError, EditConflict, SecretMissing, SecretUnreadable
+from outkey.core.message import TlsSettings
+from outkey.core.reference import parse_reference
+from outkey.core.script import SEAL, seal_of
+from outkey.core.secret import Secret
+from outkey.core.voucher import TLS, Voucher, facts_of, read_voucher
+from outkey.engine.manage import ConfigurationChange
+
+ORIGIN = "https://api.acme.example:443"
+
+
+def office_with_token() -> Office:
+    office = Office()
+    office.apply(DOCUMENT)
+    office.desk.set_secret("acme", "token", Secret("current"))
+    return office
+
+
+def written_by_sql(office: Office, **changes: object) -> Configuration:
+    """Change what is stored, as a writer of the database does who has no key."""
+    forged = replace(office.registry.get("acme"), **changes)  # type: ignore[arg-type]
+    office.registry._configurations["acme"] = forged
+    return forged
+
+
+def test_a_saved_secret_reference_and_script_are_vouched_for() -> None:
+    office = office_with_token()
+    office.sender.scripts.answer = lambda _: {}  # type: ignore[attr-defined]
+    script = "def compute_auth_header(sync_line):\n    return {}\n"
+    office.apply(f"[configuration.acme]\nscript = '''{script}'''")
+    saved = office.registry.get("acme")
+    assert office.secrets.voucher(saved).differences(saved) == []
+    assert set(facts_of(saved)) == {"token", "header:X-API-Key", SEAL, TLS}
+    assert office.secrets.open(saved, SEAL) == seal_of(script)
+
+
+def test_a_reference_that_was_written_into_the_database_is_not_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOMEBODY_ELSES", "precious")
+    office = office_with_token()
+    reference = parse_reference("env:SOMEBODY_ELSES", field="token")
+    secrets = {**office.registry.get("acme").secrets}
+    secrets["token"] = SecretState(ORIGIN, reference, version=2)
+    forged = written_by_sql(office, secrets=secrets)
+    with pytest.raises(SecretUnreadable, match="not as they were saved"):
+        office.sender.open(forged, "token")
+    office.apply('[configuration.acme]\nnotes = "a save of something else"')
+    office.desk.set_secret("acme", "header:X-API-Key", Secret("a secret of its own"))
+    with pytest.raises(SecretUnreadable):
+        office.sender.open(office.registry.get("acme"), "token")
+
+
+def test_a_replaced_secret_does_not_come_back_when_labels_are_swapped() -> None:
+    office = office_with_token()
+    before = office.registry.get("acme").secrets
+    office.desk.set_secret("acme", "token", Secret("newer"))
+    forged = written_by_sql(office, secrets=before)
+    assert office.registry.sealed(forged, "token", before["token"].version), "it is still there"
+    with pytest.raises(SecretUnreadable):
+        office.sender.open(forged, "token")
+
+
+def test_another_trust_that_was_written_into_the_database_gets_no_secret() -> None:
+    office = office_with_token()
+    forged = written_by_sql(office, tls=TlsSettings(ca_file="/tmp/forged.pem"))
+    with pytest.raises(SecretUnreadable, match="TLS settings"):
+        office.sender.open(forged, "token")
+    office.apply('[configuration.acme.tls]\nca_file = "/etc/ssl/ours.pem"')
+    assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
+
+
+def test_a_voucher_of_another_configuration_or_an_earlier_one_does_not_help() -> None:
+    office = office_with_token()
+    other = office.registry.get("other").voucher
+    forged = written_by_sql(office, voucher=other)
+    with pytest.raises(SecretUnreadable):
+        office.sender.open(forged, "token")
+    forged = written_by_sql(office, voucher=None)
+    with pytest.raises(SecretUnreadable):
+        office.sender.open(forged, "token")
+
+
+def test_a_user_can_confirm_what_is_stored() -> None:
+    office = office_with_token()
+    written_by_sql(office, voucher=None)
+    office.desk.confirm("acme")
+    assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
+    assert office.audit.events[-1].tag == "api:secret:confirmed"  # type: ignore[union-attr]
+
+
+def test_no_save_leaves_a_voucher_behind_that_could_return() -> None:
+    office = office_with_token()
+    office.desk.set_secret("acme", "token", Secret("newer"))
+    rows = office.registry.sealed_by_others("", 100)
+    record = office.registry.get("acme").record
+    vouchers = [r for r in rows if r.place.record == record and r.place.field == "voucher"]
+    assert len(vouchers) == 1
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"token": 7}', "{"])
+def test_a_voucher_of_another_format_is_unreadable(text: str) -> None:
+    with pytest.raises(SecretUnreadable):
+        read_voucher(text)
+
+
+def test_a_voucher_drops_what_is_not_there_any_more() -> None:
+    office = office_with_token()
+    saved = office.registry.get("acme")
+    smaller = replace(saved, secrets={})
+    assert set(Voucher(facts_of(saved)).renewed(smaller, ()).facts) == {TLS}
+
+
+def test_a_secret_is_refused_where_the_configuration_changed_while_it_was_typed() -> None:
+    office = office_with_token()
+    seen = office.registry.get("acme")
+    office.apply('[configuration.acme]\nbase_url = "https://elsewhere.example"')
+    with pytest.raises(EditConflict):
+        office.desk.set_secret("acme", "token", Secret("typed"), seen=seen)
+    reference = parse_reference("env:ACME_TOKEN", field="token")
+    with pytest.raises(EditConflict):
+        office.desk.set_reference("acme", "token", reference, seen=seen)
+    stored = office.registry.get("acme").secrets["token"]
+    assert (stored.version, stored.origin) == (2, ORIGIN)
+
+
+def test_settings_and_secrets_of_one_save_stand_or_fall_together() -> None:
+    office = office_with_token()
+    stored = office.registry.get("acme")
+    made = replace(stored, notes="changed")
+    office.apply('[configuration.acme]\nbase_url = "https://elsewhere.example"')
+    change = ConfigurationChange(stored, made, {"token": Secret("typed")}, ("header:X-API-Key",))
+    with pytest.raises(EditConflict):
+        office.desk.save(change)
+    saved = office.registry.get("acme")
+    assert (saved.notes, saved.base_url) == ("", "https://elsewhere.example")
+    assert saved.secrets["token"].origin == ORIGIN
+    assert "header:X-API-Key" in saved.secrets
+
+
+def test_a_configuration_that_was_deleted_and_made_again_is_another_one() -> None:
+    office = office_with_token()
+    seen = office.registry.get("acme")
+    office.desk.remove("acme")
+    office.apply(DOCUMENT)
+    office.apply('[configuration.acme]\nnotes = "so that it has the same version"')
+    assert office.registry.get("acme").version >= seen.version
+    with pytest.raises(EditConflict):
+        office.desk.set_secret("acme", "token", Secret("typed"), seen=seen)
+
+
+KEYS = {
+    "token": "token",
+    "password": "password",
+    "secret_key": "secret_key",
+    "client_secret": "oauth2.client_secret",
+    "client_key": "tls.client_key",
+}
+
+
+@pytest.mark.parametrize("field", KEYS)
+@pytest.mark.parametrize("value", ["a\x1bb", "a\x7fb", "a\tb", "two\nlines"])
+def test_an_opened_secret_with_control_characters_is_refused(
+    monkeypatch: pytest.MonkeyPatch, field: str, value: str
+) -> None:
+    monkeypatch.setenv("GIVEN", value)
+    office = office_with_token()
+    office.apply(f'[configuration.acme]\n{KEYS[field]} = "env:GIVEN"')
+    with pytest.raises(ConfigError, match="control character"):
+        office.sender.open(office.registry.get("acme"), field)
+
+
+@pytest.mark.parametrize("field", KEYS)
+@pytest.mark.parametrize("value", ["a\0b", "HOME=/root\0PATH=/bin\0", "a\x1bb", "two\nlines"])
+def test_a_secret_with_control_characters_is_not_stored(field: str, value: str) -> None:
+    office = office_with_token()
+    with pytest.raises(ConfigError):
+        office.desk.set_secret("acme", field, Secret(value))
+
+
+def test_a_private_key_may_have_lines() -> None:
+    office = office_with_token()
+    for field in ("client_secret", "secret_key", "client_key"):
+        pem = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n"
+        office.desk.set_secret("acme", field, Secret(pem))
+        assert office.sender.open(office.registry.get("acme"), field) == Secret(pem)
+
+
+def test_a_secret_that_is_not_set_is_missing_and_not_unreadable() -> None:
+    office = office_with_token()
+    with pytest.raises(SecretMissing):
+        office.secrets.open(office.registry.get("acme"), "password")
