@@ -106,8 +106,11 @@ class Registry(Configurations, Protocol):
     def sealed(self, configuration: Configuration, field: str, version: int) -> bytes | None:
         """Return the ciphertext of one version of a stored secret."""
 
-    def key_uses(self) -> dict[str, int]:
-        """Return how many stored secrets each key seals, by the key's name."""
+    def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
+        """Return how many stored secrets each key seals, by the key's name.
+
+        With `vouchers`, those that it seals are counted as well.
+        """
 
     def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
         """Return some of the ciphertexts, all versions, that another key than this one seals."""

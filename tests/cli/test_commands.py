@@ -48,7 +48,8 @@ def test_a_stored_secret_is_sent_and_never_shown(
 ) -> None:
     outkey("apply", document)
     token, key = canary("token"), canary("key")
-    assert outkey("secret", "set", "acme", "token", stdin=token + "\n").out == "set: acme token\n"
+    done = outkey("secret", "set", "acme", "token", stdin=token + "\n")
+    assert done.out == f"set: acme token, to be sent to {spar.url}\n"
     outkey("secret", "set", "acme", "header:X-API-Key", stdin=key)
     assert outkey("request", "acme", "POST", "/echo", "--data", "x").code == 0
     (arrival,) = spar.journal

@@ -70,7 +70,7 @@ class KeyRoom:
         ring = self.source.load()
         if ring is None:
             # A new key over existing ciphertext would lose it for good.
-            if known or self._registry.key_uses():
+            if known or self._registry.key_uses(vouchers=True):
                 raise Sealed("the key that opens the stored secrets is missing")
             ring = self.source.create()
         checks = ring.check_values()
@@ -138,7 +138,10 @@ class KeyRotation:
         """Stop opening with a key that no secret needs any more."""
 
         def step(ring: Keyring) -> Keyring:
-            retired = ring.retire(name, secrets=self._registry.key_uses().get(name, 0))
+            # Reported are secrets, as everywhere; a voucher alone needs the key just the same.
+            secrets_left = self._registry.key_uses().get(name, 0)
+            left = secrets_left or self._registry.key_uses(vouchers=True).get(name, 0)
+            retired = ring.retire(name, secrets=left)
             note(name)
             return retired
 

@@ -170,8 +170,10 @@ class MemoryRegistry:
         row = self._sealed.get((configuration.record, field, version))
         return None if row is None else row.stored
 
-    def key_uses(self) -> dict[str, int]:
-        return Counter(key_name_of(row.stored) for row in self._sealed.values())
+    def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
+        rows = self._sealed.values()
+        counted = [row for row in rows if vouchers or row.place.field != FIELD]
+        return Counter(key_name_of(row.stored) for row in counted)
 
     def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
         rows = [row for row in self._sealed.values() if key_name_of(row.stored) != key]

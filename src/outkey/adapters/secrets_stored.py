@@ -10,7 +10,7 @@ from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place
 from outkey.core.errors import Sealed, SecretMissing, SecretUnreadable
 from outkey.core.script import SEAL
 from outkey.core.secret import Secret
-from outkey.core.voucher import Voucher, read_voucher, voucher_place
+from outkey.core.voucher import FIELD, Voucher, read_voucher, voucher_place
 from outkey.ports import Clock, Registry, Secrets
 
 _BATCH = 200
@@ -134,7 +134,7 @@ class StoredSecrets:
                     stuck.add(row.place)
                 else:
                     swapped = self._registry.swap_sealed(row, stored)
-                    done += swapped
+                    done += swapped and row.place.field != FIELD  # vouchers are not reported
                     if not swapped:
                         # Missed twice with the same bytes: it was not changed meanwhile.
                         if row in missed:

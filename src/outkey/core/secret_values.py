@@ -11,7 +11,7 @@ _LONGEST_SECRET = 64 * 1024
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_BUT_LINE_BREAKS = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # A key as PEM (RFC 7468), or as a JWK that somebody has written over several lines (RFC 7517).
-_KEY_FILE = re.compile(r"\s*(-----BEGIN |\{)")
+_KEY_FILE = re.compile(r"\s*(-----BEGIN|\{)")
 _OF_LINES = frozenset(field.secret_name for field in FIELDS if field.secret and field.lines)
 # Sent, or given to the script, exactly as they are; around the others white space is removed.
 _EXACT = frozenset({"password", "secret_key", "client_key"})

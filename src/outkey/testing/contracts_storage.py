@@ -433,6 +433,8 @@ class RegistryContract(ABC):
         assert registry.get("contract").voucher == rows[1]
         assert "voucher" not in registry.get("contract").secrets
         assert registry.sealed_by_others("", 10) == [rows[1]]
+        assert registry.key_uses() == {}
+        assert registry.key_uses(vouchers=True) == {_name("old"): 1}
         assert registry.swap_sealed(rows[1], _sealed("new"))
         swapped = registry.find(["contract"])["contract"].voucher
         assert swapped == replace(rows[1], stored=_sealed("new"))

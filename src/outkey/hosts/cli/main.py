@@ -362,7 +362,10 @@ def set_secret(
         desk.set_reference(name, field, parse_reference(reference, field=field), seen=seen)
     else:
         desk.set_secret(name, field, Secret(read_secret(field, origin)), seen=seen)
-    say_done("set", as_json=as_json, configuration=name, field=field, origin=origin)
+    if as_json:
+        say_json({"done": "set", "configuration": name, "field": field, "origin": origin})
+    else:
+        say(f"set: {name} {field}, to be sent to {origin}")
 
 
 @secret_app.command("confirm")

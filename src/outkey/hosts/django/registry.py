@@ -249,10 +249,13 @@ class DjangoRegistry:
             _secrets_changed(row)
         self._made.pop(name, None)
 
-    def key_uses(self) -> dict[str, int]:
+    def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
+        values = models.SecretValue.objects.all()
+        if not vouchers:
+            values = values.exclude(field=FIELD)
         uses: Counter[str] = Counter()
-        for table in (models.SecretValue, models.Token):
-            sealed = table.objects.exclude(key_id="").values_list("key_id")
+        for rows in (values, models.Token.objects.all()):
+            sealed = rows.exclude(key_id="").values_list("key_id")
             uses.update(dict(sealed.annotate(Count("pk"))))
         return dict(uses)
 
