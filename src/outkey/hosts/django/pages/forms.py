@@ -14,6 +14,7 @@ from datetime import date
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from outkey.core.access import refuse_other_tls
 from outkey.core.checks import Finding
 from outkey.core.config import (
     Configuration,
@@ -106,6 +107,8 @@ class DraftSecrets:
             return self._typed[secret]
         if secret in self._cleared:
             raise SecretMissing(f"{secret} is not set", field=secret)
+        if self._stored is not None:
+            refuse_other_tls(self._stored, configuration, secret)
         return self._kept.open(configuration, secret)
 
 
