@@ -20,7 +20,7 @@ from django.conf import settings
 from django.utils.translation.template import templatize
 
 from outkey.adapters.keyring import KeyState
-from outkey.core import errors
+from outkey.core import access, errors
 from outkey.core.checks import Level
 from outkey.core.diagnosis import REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
@@ -83,6 +83,7 @@ def _of_core() -> Iterator[str]:
     yield from (text for check in EVERY for text in (check.message, check.hint))
     yield from (text for reason in REASONS.values() for text in (reason.title, reason.remedy))
     yield from (text for kind in KINDS.values() for text in (kind.message, kind.hint))
+    yield from access.MESSAGES
     yield from map(str, Level)
     for name in dir(errors):
         kind = getattr(errors, name)

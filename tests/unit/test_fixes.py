@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from outkey.adapters.registry_memory import MemoryRegistry
+from outkey.core.access import Permission
 from outkey.core.config import Configuration, HeaderRow, SecretState
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
-from outkey.engine.fixes import apply_fix, difference, untangled
+from outkey.engine.fixes import apply_fix, difference, permissions_for, untangled
 from outkey.engine.manage import Desk
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
@@ -121,3 +122,28 @@ def test_a_value_behind_a_reference_is_not_changed() -> None:
 )
 def test_what_came_along_when_it_was_pasted_is_removed(pasted: str, tidy: str) -> None:
     assert untangled(pasted) == tidy
+
+
+@pytest.mark.parametrize(
+    ("fix", "more"),
+    [
+        (Fix("Path", (("verification.test_path", "/me"),)), set()),
+        (Fix("Tidy", tidied="token"), {Permission.SET_SECRET}),
+        (Fix("Scheme", (("authentication_type", "basic"),)), {Permission.SET_SECRET}),
+        (Fix("DPoP", (("oauth2.dpop", "true"),)), {Permission.SET_SECRET}),
+        (Fix("Row", (("headers[0].key", "X-Key"),)), {Permission.SET_SECRET}),
+        (Fix("Marker", (("verification.expired_marker", "x"),)), {Permission.SET_SECRET}),
+        (
+            Fix("HTTPS", (("base_url", "https://api.acme.example"),)),
+            {Permission.SET_SECRET, Permission.USE_INTERNAL_NETWORK},
+        ),
+    ],
+)
+def test_a_fix_needs_what_its_change_needs(fix: Fix, more: set[Permission]) -> None:
+    made = configuration(
+        base_url="http://api.acme.example",
+        network="internal",
+        authentication_type="bearer",
+        headers=(HeaderRow("X_Key", "", secret=True),),
+    )
+    assert permissions_for(fix, made) == {Permission.CHANGE} | more

@@ -543,7 +543,14 @@ def test_a_403_refuses_what_a_token_may_do_unless_it_says_otherwise(
     switches: tuple[str, ...],
     rejected: bool,  # noqa: FBT001 - a parameter
 ) -> None:
-    assert is_rejected(response, judging(*switches)) is rejected
+    assert is_rejected(response, judging(*switches), lambda _: False) is rejected
+
+
+def test_a_marker_is_not_looked_for_where_a_secret_is_or_may_be_repeated() -> None:
+    response = refused(403, body=b'{"category": "EXPIRED_AUTHENTICATION"}')
+    assert not is_rejected(response, judging("expired_marker"), lambda _: True)
+    assert not is_rejected(response, judging("expired_marker"))
+    assert is_rejected(response, judging(*VERIFIED))
 
 
 def test_one_challenge_of_several_is_enough() -> None:

@@ -7,7 +7,7 @@ import trustme
 
 from outkey.adapters import tls_context
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.config import HeaderRow, SecretState
+from outkey.core.config import Configuration, HeaderRow, SecretState
 from outkey.core.diagnosis import Diagnosis
 from outkey.core.errors import (
     Cause,
@@ -15,13 +15,16 @@ from outkey.core.errors import (
     OutkeyError,
     RedirectBlocked,
     ResponseTooLarge,
+    StorageUnavailable,
     TimedOut,
     TlsFailed,
 )
 from outkey.core.message import Certificate, Peer, Request, Response, ResponseHeaders
+from outkey.core.oauth2.token import TokenState
 from outkey.core.reference import parse_reference
 from outkey.engine import verify
 from outkey.engine.gateway import Draft
+from outkey.engine.held_tokens import HeldTokens
 from outkey.engine.verify import Report, accepts
 from outkey.testing import MemorySecrets, configuration, fake_gateway
 
@@ -376,3 +379,79 @@ def test_a_request_that_failed_is_shown_with_its_secrets_masked(
 def test_a_request_that_works_or_was_never_made_is_not_shown() -> None:
     assert trial_of(Response(200), Response(401)).sent is None
     assert trial_of(secrets={}).sent is None
+
+
+# ── an Expired marker is not matched against an echoed secret ────────────────────────────────
+
+ECHOED = "a-token-that-is-echoed"
+
+
+def causes_of(body: str, marker: str, **values: object) -> tuple[object, object]:
+    """Return the cause that a test and a request report for a response 403 with this body."""
+    settings = {"authentication_type": "bearer", "verification__expired_marker": marker} | values
+    answers = [Response(403, body=body.encode())] * 2
+    world = fake_gateway(configuration(**settings), answers=answers, secrets={"token": ECHOED})
+    return world.gateway.test("acme").cause, world.gateway.send("acme", "GET", "/").cause
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f'{{"authorization": "Bearer {ECHOED}"}}',
+        f"you sent {ECHOED}",
+        f'{{"sent": "a-\\u0074oken{ECHOED.removeprefix("a-token")}", "again": "a-t"}}',
+    ],
+)
+def test_a_marker_says_nothing_of_a_secret_that_the_response_repeats(body: str) -> None:
+    right = causes_of(body, "a-t")
+    assert right == causes_of(body, "a-x")
+    assert right == (Cause.INSUFFICIENT_PERMISSIONS,) * 2
+
+
+def test_a_marker_counts_where_no_secret_is_repeated() -> None:
+    expired = (Cause.TOKEN_EXPIRED,) * 2
+    assert causes_of('{"code": "EXPIRED"}', "EXPIRED") == expired
+    assert causes_of("not JSON: EXPIRED", "EXPIRED") == expired
+
+
+def fetching(request: Request) -> Response:
+    """Grant a token, and echo it where it is used."""
+    if request.target == "/token":
+        return Response(200, body=b'{"access_token": "a-fetched-token", "token_type": "Bearer"}')
+    return Response(403, body=b'{"authorization": "Bearer a-fetched-token"}')
+
+
+@pytest.mark.parametrize("drafted", [True, False])
+def test_a_marker_that_matches_an_echoed_token_renews_nothing(drafted: bool) -> None:  # noqa: FBT001 - a parameter
+    made = configuration(
+        authentication_type="bearer",
+        token_source="oauth2",
+        oauth2__token_url="https://api.acme.example/token",
+        oauth2__client_id="client",
+        verification__expired_marker="a-fet",
+    )
+    secrets = {"client_secret": "a-client-secret"}
+    world = fake_gateway(made, answers=fetching, secrets=secrets)
+    draft = Draft(MemorySecrets(secrets), MemoryTokens(world.clock.now)) if drafted else None
+    report = world.gateway.trial(made, draft).run()
+    assert report.cause == Cause.INSUFFICIENT_PERMISSIONS
+    asked = [request for request, _ in world.transport.sent if request.target == "/token"]
+    assert len(asked) == 1
+
+
+def test_a_secret_is_taken_to_be_repeated_where_tokens_cannot_be_read() -> None:
+    class Failing(MemoryTokens):
+        def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
+            raise StorageUnavailable
+
+    made = configuration(
+        authentication_type="bearer",
+        token_source="oauth2",
+        oauth2__token_url="https://api.acme.example/token",
+        oauth2__client_id="client",
+    )
+    world = fake_gateway(made)
+    sender = world.gateway.sender
+    assert not sender.repeats_secret(made, Response(403, body=b"harmless"))
+    failing = replace(sender, tokens=Failing(world.clock.now), held=HeldTokens())
+    assert failing.repeats_secret(made, Response(403, body=b"harmless"))

@@ -4,7 +4,7 @@ Requests to APIs and to authorization servers go the same way.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from outkey.core.assembly import SecretOpener
@@ -57,6 +57,8 @@ class Sender:
     held: HeldTokens = field(default_factory=HeldTokens)
     offsets: ClockOffsets = field(default_factory=ClockOffsets)
     brake: Brake = field(default_factory=Brake)
+    # Whether a response repeats a secret that a sender sends; assumed where that is not known.
+    echo: "Callable[[Sender, Configuration, Response], bool]" = lambda *_: True
 
     def opener(self, configuration: Configuration) -> SecretOpener:
         """Return what opens this configuration's secrets, if they belong to its origin."""
@@ -68,6 +70,25 @@ class Sender:
         opened = self.secrets.open(configuration, secret)
         refuse_control_characters(secret, opened)
         return opened
+
+    def repeats_secret(self, configuration: Configuration, response: Response) -> bool:
+        """Whether a response holds a secret that requests of this configuration carry."""
+        return self.echo(self, configuration, response)
+
+    def without_echoed_marker(
+        self, configuration: Configuration, response: Response
+    ) -> Configuration:
+        """Return the configuration, without its Expired marker where that may be a secret's part.
+
+        An API may echo what it was sent. Then a marker that matches tells a piece of the secret.
+        """
+        verification = configuration.verification
+        marker = verification.expired_marker
+        if not marker or marker.encode() not in response.body:
+            return configuration
+        if not self.repeats_secret(configuration, response):
+            return configuration
+        return replace(configuration, verification=replace(verification, expired_marker=""))
 
     def moment(self, configuration: Configuration, origin: Origin) -> float:
         """Return the time to write into what this origin will compare with its clock."""
@@ -125,7 +146,8 @@ class Sender:
     ) -> Diagnosis | None:
         if trip.for_token:  # read by the rules of RFC 6749, and not as an API's answer
             return None if response.status < 300 else Diagnosis(Cause.TOKEN_ENDPOINT, "")
-        return diagnose(response, configuration, now=self.clock.now())
+        judged_by = self.without_echoed_marker(configuration, response)
+        return diagnose(response, judged_by, now=self.clock.now())
 
     def _vetted(
         self, configuration: Configuration, origin: Origin, trip: Trip

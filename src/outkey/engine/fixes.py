@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from outkey.core.access import Permission, requirements
 from outkey.core.config import Configuration, HeaderRow
 from outkey.core.diagnosis import Fix
 from outkey.core.document import Draft
@@ -46,18 +47,33 @@ def apply_fix(desk: Desk, gateway: Gateway, name: str, fix: Fix) -> None:
         _refuse_reference(stored, fix.tidied)
         value = gateway.sender.open(stored, fix.tidied)
         secrets[fix.tidied] = value.derive(untangled)
+    changed = changed_by(fix, stored)
+    for old, new in zip(stored.headers, changed.headers, strict=True):
+        if old.secret and old.key != new.key:
+            _refuse_reference(stored, old.secret_field)
+            secrets[new.secret_field] = gateway.sender.open(stored, old.secret_field)
+    desk.save(ConfigurationChange(stored, changed, secrets))
+
+
+def permissions_for(fix: Fix, stored: Configuration) -> set[Permission]:
+    """Return what a user needs to apply a fix: the same as for making its change by hand."""
+    tidied = [fix.tidied] if fix.tidied else []
+    changed = changed_by(fix, stored)
+    needed = {need.permission for need in requirements(stored, changed, tidied)}
+    if changed.base.origin != stored.base.origin:
+        # Every secret must be entered again after that, which is the next thing to do.
+        needed.add(Permission.SET_SECRET)
+    return needed
+
+
+def changed_by(fix: Fix, stored: Configuration) -> Configuration:
+    """Return the configuration as it will be stored after a fix."""
     values = {
         path: after == "true" if BY_PATH[path].kind is Kind.FLAG else after
         for path, after in fix.changes
         if not _ROW_KEY.fullmatch(path)
     }
-    headers = _renamed(stored, fix)
-    for old, new in zip(stored.headers, headers, strict=True):
-        if old.secret and old.key != new.key:
-            _refuse_reference(stored, old.secret_field)
-            secrets[new.secret_field] = gateway.sender.open(stored, old.secret_field)
-    made = Draft(name, values, headers, {}).merged(stored)
-    desk.save(ConfigurationChange(stored, made, secrets))
+    return Draft(stored.name, values, _renamed(stored, fix), {}).merged(stored)
 
 
 def untangled(text: str) -> str:

@@ -9,6 +9,7 @@ Written as flows, so that the blocking and the asynchronous gateway share every 
              └─ carry   vet the address, record, transmit, diagnose, record: `carry.py`
 """
 
+from functools import partial
 from typing import assert_never
 
 from outkey.core.assembly import Call, redirected, with_rows
@@ -114,7 +115,9 @@ class _Exchange:
         """Run the scheme's flow, doing what each of its steps asks for."""
         secret = self._sender.opener(self._configuration)
         request = with_rows(request, self._configuration, secret)
-        flow, carry = scheme_of(self._configuration, secret).flow(request), self._sender.carry
+        repeats_secret = partial(self._sender.repeats_secret, self._configuration)
+        flow = scheme_of(self._configuration, secret, repeats_secret).flow(request)
+        carry = self._sender.carry
         try:
             step = next(flow)
             answer: Response | AccessToken | Secret | tuple[Header, ...]

@@ -207,8 +207,8 @@ class Trial:
                 return self._done("request", self._accepted(call, response))
         else:
             other = self._anonymously(call) if response.status == 404 else None
-            made = self._configuration
-            self._found = diagnose(response, made, now=now, secret=secret, anonymous=other)
+            judged_by = self._sender.without_echoed_marker(self._configuration, response)
+            self._found = diagnose(response, judged_by, now=now, secret=secret, anonymous=other)
         self._show(call)
         if self._found is None:  # an answer that succeeded, where another was expected
             self._found = Diagnosis(Cause.UNEXPECTED, "Check Accepted statuses and Test Path.")

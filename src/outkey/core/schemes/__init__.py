@@ -6,6 +6,7 @@ from typing import assert_never
 from outkey.core.choices import AuthenticationType
 from outkey.core.config import Configuration
 from outkey.core.flow import Scheme
+from outkey.core.message import Response
 from outkey.core.schemes.basic import Basic
 from outkey.core.schemes.bearer import Bearer
 from outkey.core.schemes.none import NoAuthentication
@@ -14,9 +15,18 @@ from outkey.core.schemes.script import Scripted
 from outkey.core.secret import Secret
 
 
-def scheme_of(configuration: Configuration, secret: Callable[[str], Secret]) -> Scheme:
-    """Return the configuration's scheme with its secrets, and its script on top of it."""
+def scheme_of(
+    configuration: Configuration,
+    secret: Callable[[str], Secret],
+    repeats_secret: Callable[[Response], bool] | None = None,
+) -> Scheme:
+    """Return the configuration's scheme with its secrets, and its script on top of it.
+
+    `repeats_secret` tells whether a response holds a secret that was sent.
+    """
     scheme = _typed(configuration, secret)
+    if isinstance(scheme, OAuth2) and repeats_secret is not None:
+        scheme = scheme._replace(repeats_secret=repeats_secret)
     return Scripted(scheme) if configuration.is_scripted else scheme
 
 

@@ -1,6 +1,6 @@
 """Authentication Type Bearer Token with tokens from OAuth 2.0 (RFC 6750, DPoP: RFC 9449)."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,16 +16,22 @@ _BODY_READ = 16 * 1024
 _checked, _whole = partial(check_token, field="token"), partial(check_value, field="token")
 
 
+def _cannot_tell(_response: Response) -> bool:
+    return True
+
+
 class OAuth2(NamedTuple):
     """Send a token that is got and renewed by itself."""
 
     configuration: Configuration
+    # Whether a response repeats a secret; assumed where that is not known.
+    repeats_secret: Callable[[Response], bool] = _cannot_tell
 
     def flow(self, request: Request) -> Flow:
         """Add the token and send; if it is refused, renew it once and send once more."""
         token = yield from need_token()
         response = yield from self._sent(request, token)
-        if not is_rejected(response, self.configuration):
+        if not is_rejected(response, self.configuration, self.repeats_secret):
             return response
         renewed = yield from need_token(rejected=token, sure=response.status == 401)
         if renewed.value == token.value:
@@ -53,11 +59,16 @@ class OAuth2(NamedTuple):
         return (*headers, Header("DPoP", proof, Source.AUTHENTICATION))
 
 
-def is_rejected(response: Response, configuration: Configuration) -> bool:
+def is_rejected(
+    response: Response,
+    configuration: Configuration,
+    repeats_secret: Callable[[Response], bool] = _cannot_tell,
+) -> bool:
     """Tell whether an answer refuses the token itself, and not what it may do.
 
     A 403 usually means the latter: only the provider's own word or the configuration's switch
-    makes it a refusal of the token (django-oauth-toolkit answers so to an expired one).
+    makes it a refusal of the token (django-oauth-toolkit answers so to an expired one). The
+    Expired marker counts only in a response that does not repeat a secret: it could be part of it.
     """
     errors = _errors(response)
     if errors & {"insufficient_scope", "use_dpop_nonce"}:
@@ -69,7 +80,11 @@ def is_rejected(response: Response, configuration: Configuration) -> bool:
     return response.status == 403 and (
         "invalid_token" in errors
         or verification.forbidden_means_expired
-        or (bool(marker) and marker.encode() in response.body[:_BODY_READ])
+        or (
+            bool(marker)
+            and marker.encode() in response.body[:_BODY_READ]
+            and not repeats_secret(response)
+        )
     )
 
 

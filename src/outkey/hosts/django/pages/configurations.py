@@ -28,6 +28,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.adapters.tokens_memory import MemoryTokens
+from outkey.core.access import HINT, changes_script, requirements
 from outkey.core.assembly import Call
 from outkey.core.checks import WARN_DAYS, Finding, check
 from outkey.core.config import Configuration, SecretState
@@ -41,7 +42,6 @@ from outkey.core.errors import (
 )
 from outkey.core.field_kinds import check_method
 from outkey.core.fields import BY_PATH
-from outkey.core.headers import looks_like_credential
 from outkey.core.secret_values import refuse_unusable
 from outkey.core.standing import Standing, Status
 from outkey.engine.fixes import difference
@@ -223,7 +223,7 @@ def _tested(
     request: HttpRequest, stored: Configuration | None, draft: Configuration, secrets: DraftSecrets
 ) -> Iterator[str]:
     here, desk = installation(), desk_for(request.user)
-    desk.note_test(draft.name, draft.script if _rewrites(stored, draft) else "")
+    desk.note_test(draft.name, draft.script if changes_script(stored, draft) else "")
     tried = draft
     if draft != stored:
         # A draft must not use up the permits, nor fill the record, of what is kept; and a marker
@@ -269,7 +269,7 @@ def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpRespo
     if isinstance(drafted, HttpResponse):
         return drafted
     draft, secrets = drafted
-    if _rewrites(stored, draft):  # which runs the script, with the secret
+    if changes_script(stored, draft):  # which runs the script, with the secret
         require(request, "test_configuration")
         desk_for(request.user).note_test(draft.name, draft.script)
     if draft != stored:
@@ -313,51 +313,17 @@ def draft_on(
 def _allowed(
     request: HttpRequest, form: ConfigurationForm, stored: Configuration | None, entered: Entered
 ) -> bool:
-    """Refuse what needs a permission of its own."""
-    made = entered.configuration
-    moved = stored is None or (stored.network, stored.origins()) != (made.network, made.origins())
-    if made.network == "internal" and moved and not may(request, "use_internal_network"):
-        message = _("you may not allow the internal network, or another address in it")
-        form.refuse(ConfigError(message, field="network"))
-    if _touches_secrets(stored, entered) and not may(request, "set_secret"):
-        form.refuse(ConfigError(_("you may not enter or clear secrets")))
-    if _leads_elsewhere(stored, made) and not may(request, "set_secret"):
-        message = _("you may not change where secrets go, or how they prove who we are")
-        form.refuse(ConfigError(message, field="oauth2.token_url"))
-    if _rewrites(stored, made) and not may(request, "edit_script"):
-        message = _("you may not write scripts, or switch them on or off")
-        form.refuse(ConfigError(message, field="script"))
+    """Note at its field whatever the user lacks a permission for, or cannot be used."""
+    touched = (*entered.secrets, *entered.references, *entered.cleared)
+    for needed in requirements(stored, entered.configuration, touched):
+        if not may(request, needed.permission):
+            form.refuse(ConfigError(needed.message, hint=HINT, field=needed.field))
     for field, secret in entered.secrets.items():
         try:
             refuse_unusable(field, secret)
         except ConfigError as error:
             form.refuse(error)
     return not form.errors
-
-
-def _leads_elsewhere(stored: Configuration | None, made: Configuration) -> bool:
-    """Tell whether codes, tokens or a client secret would go elsewhere, or another way."""
-    if stored is None or not made.uses_oauth2:
-        return False
-    before, after = stored.oauth2, made.oauth2
-    moved = stored.origins() != made.origins() or before.client_auth is not after.client_auth
-    return moved and bool(before.token_url)
-
-
-def _rewrites(stored: Configuration | None, made: Configuration) -> bool:
-    """Tell whether the script changes, or whether it runs."""
-    before = (stored.script_enabled, stored.script) if stored else (True, "")
-    return before != (made.script_enabled, made.script)
-
-
-def _touches_secrets(stored: Configuration | None, entered: Entered) -> bool:
-    """Tell whether a secret is entered or taken away, in a plain row that looks like one too."""
-    made = entered.configuration
-    before = stored.headers if stored else ()
-    lost = {row for row in before if row.secret} - set(made.headers)
-    plain = [row for row in made.headers if not row.secret and looks_like_credential(row.key)]
-    changed = any(row not in before for row in plain)
-    return bool(entered.secrets or entered.references or entered.cleared or lost or changed)
 
 
 def _keep(request: HttpRequest, stored: Configuration | None, entered: Entered) -> None:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from outkey.core.audit import Tag
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import EditConflict, OutkeyError
-from outkey.engine.fixes import apply_fix
+from outkey.engine.fixes import apply_fix, permissions_for
 from outkey.hosts.django.pages.configurations import FIX, stored_at, url_of
 from outkey.hosts.django.pages.installed import desk_for, installation, require
 from outkey.hosts.django.pages.words import said_in_words
@@ -43,10 +43,8 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
         *seen, label, changes, tidied = loaded
         if seen != [stored.record, stored.version, stored.revision]:
             raise EditConflict
-        # Whatever else it changes decides where a secret goes, or how.
-        if tidied or not all(path.startswith("verification.") for path, _ in changes):
-            require(request, "set_secret")
         fix = Fix(label, tuple((path, text) for path, text in changes), tidied)
+        require(request, *permissions_for(fix, stored))
         apply_fix(desk_for(request.user), installation().gateway, stored.name, fix)
     except signing.BadSignature:
         messages.error(request, _("This proposal is too old. Test again."))

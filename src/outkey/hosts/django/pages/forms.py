@@ -14,6 +14,7 @@ from datetime import date
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from outkey.core.access import refuse_other_tls
 from outkey.core.checks import Finding
 from outkey.core.config import (
     Configuration,
@@ -110,6 +111,8 @@ class DraftSecrets:
         if configuration.secrets.get(secret) != before:
             # A reference that was chosen on the page now, which nothing vouches for yet.
             return self._kept.open(replace(configuration, record=""), secret)
+        if self._stored is not None:
+            refuse_other_tls(self._stored, configuration, secret)
         return self._kept.open(configuration, secret)
 
 
