@@ -50,6 +50,13 @@ def visible_fields(page: Page) -> set[str]:
     return {str(field.get_attribute("data-field")) for field in fields.all()}
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
+def test_the_pages_do_not_send_to_themselves(page: Page, served: Served, host: str) -> None:
+    own = served.url.replace("127.0.0.1", host)
+    new(page, f"own pages {host}", own, "none", "/")
+    assert "this outkey installation itself" in run_test(page)
+
+
 def test_basic_fails_with_the_wrong_password_and_passes_with_the_right_one(
     page: Page, spar: Spar
 ) -> None:

@@ -11,6 +11,7 @@ from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.key_room import KeyRoom, KeyRotation, Presence
 from outkey.adapters.keyring_file import KeySource
+from outkey.adapters.listeners_file import ListenerFiles
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.policy_file import read_policy
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
@@ -40,6 +41,7 @@ class Installation:
     checkpoints: CheckpointFile
     gateway: Gateway
     policy: Callable[[], Policy]  # read anew each time, since an operator may change it
+    listeners: ListenerFiles
 
     def desk(self, actor: str) -> Desk:
         """Return what somebody changes things with, under the operator's policy."""
@@ -68,6 +70,7 @@ def build_installation(
     stored = StoredSecrets(registry, ReferencedSecrets(own=[source.file]), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     audit = KeyedAudit(keys, rows, checkpoints, clock, Presence(tables.processes, keys, clock))
+    listeners = ListenerFiles(home / "data" / "listening")
     gateway = Gateway(
         Ports(
             configurations=registry,
@@ -84,8 +87,20 @@ def build_installation(
             asynchronous=Asynchronous(
                 AiohttpTransport(), AsyncSystemResolver(resolver), waits=True
             ),
+            listeners=listeners,
         )
     )
     rotation = KeyRotation(keys, registry, tables.processes, clock)
     policy = partial(read_policy, home, environment)
-    return Installation(registry, stored, keys, rotation, audit, rows, checkpoints, gateway, policy)
+    return Installation(
+        registry=registry,
+        secrets=stored,
+        keys=keys,
+        rotation=rotation,
+        audit=audit,
+        audit_rows=rows,
+        checkpoints=checkpoints,
+        gateway=gateway,
+        policy=policy,
+        listeners=listeners,
+    )
