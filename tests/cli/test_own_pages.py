@@ -20,9 +20,9 @@ from outkey.spar import Spar
 def serving(outkey: Terminal, host: str) -> Iterator[int]:
     """Serve the pages on a free port, which is returned."""
     port = free_port()
+    arguments = ["serve", "--host", host, "--port", str(port)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "outkey.hosts.cli.main", "serve", "--host", host]
-        + ["--port", str(port)],
+        [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=outkey.environment,
