@@ -112,7 +112,7 @@ def _said(node: ast.AST) -> list[ast.expr]:
             return node.args[2:4]
         case "_error":
             return [named.value for named in node.keywords if named.arg in {"message", "hint"}]
-        case "ConfigError" | "SyncFailed":
+        case "ConfigError" | "EgressDenied" | "SyncFailed":
             return [*node.args, *(named.value for named in node.keywords if named.arg == "hint")]
     return []
 
