@@ -32,6 +32,7 @@ from outkey.hosts.cli.output import (
     say_findings,
     say_json,
     say_table,
+    warn,
 )
 from outkey.hosts.cli.people import people_app
 from outkey.hosts.cli.scripts import scripts_app
@@ -325,9 +326,9 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
     if as_json:
         say_json(response_facts(response))
     else:
-        say_response(response, include=include)
+        say_response(response, include=include, raw=raw)
         if response.status == 401 and (kept := here.registry.get(name)).paused:
-            sys.stderr.write(f"sending is paused now: {pause_words(kept)}\n")
+            warn(f"sending is paused now: {pause_words(kept)}")
     return 0 if response.cause is None else 1
 
 
