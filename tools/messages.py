@@ -37,7 +37,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"
 CONTEXT = "outkey"
 CHECKED = (  # what refuses or finds something with constant words
-    *("core/checks.py", "core/field_kinds.py", "core/sync/checks.py", "core/sync/table.py"),
+    *("core/checks.py", "core/field_kinds.py", "core/oauth2/grants.py"),
+    *("core/sync/checks.py", "core/sync/table.py"),
     *("core/sync/answer.py", "core/sync/paging.py", "engine/sync/course.py"),
     *("engine/sync/pull.py", "engine/sync/push.py", "engine/sync/runner.py"),
     *("adapters/calendar_cronsim.py", "adapters/finder_jmespath.py", "hosts/django/records.py"),
@@ -112,7 +113,7 @@ def _said(node: ast.AST) -> list[ast.expr]:
             return node.args[2:4]
         case "_error":
             return [named.value for named in node.keywords if named.arg in {"message", "hint"}]
-        case "ConfigError" | "SyncFailed":
+        case "ConfigError" | "EgressDenied" | "SyncFailed":
             return [*node.args, *(named.value for named in node.keywords if named.arg == "hint")]
     return []
 

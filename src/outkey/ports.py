@@ -285,6 +285,19 @@ class AsyncResolver(Protocol):
         """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
 
 
+class Listeners(Protocol):
+    """What this installation itself listens on, so that it sends no request there."""
+
+    def addresses(self, port: int) -> frozenset[str]:
+        """Return the addresses that the installation's servers are bound to at this port.
+
+        In canonical form; `0.0.0.0` or `::` stand for every address of the machine.
+        """
+
+    def is_local(self, address: str) -> bool:
+        """Tell whether an address is one of this machine's own; nothing is sent to find out."""
+
+
 class Clock(Protocol):
     """What time it is."""
 

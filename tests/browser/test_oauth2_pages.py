@@ -60,12 +60,18 @@ def begin(page: Page, spar: Spar, name: str, grant: str = "client_credentials") 
     page.locator('[name="secret:oauth2.client_secret"]').fill(SECRET)
 
 
-def consenting(page: Page, spar: Spar, name: str, query: str = "") -> str:
+def consenting(
+    page: Page, spar: Spar, name: str, query: str = "", *, issuer: str | None = None
+) -> str:
     """Save a configuration that waits for a consent, and return where its page is."""
     begin(page, spar, name, "authorization_code")
     fill(page, authorization_url=f"{spar.url}/oauth/authorize{query}")
     page.get_by_text("More", exact=True).click()
-    fill(page, revocation_url=f"{spar.url}/oauth/revoke", issuer=spar.issuer)
+    fill(
+        page,
+        revocation_url=f"{spar.url}/oauth/revoke",
+        issuer=spar.issuer if issuer is None else issuer,
+    )
     save(page)
     tab(page, "OAuth 2.0")
     return page.url.partition("#")[0]
@@ -257,6 +263,29 @@ def test_an_answer_that_is_not_for_this_consent_is_refused(
     assert answered.value.status == 422
     expect(page.get_by_text("press Connect again")).to_be_visible()
     assert urlsplit(page.url).query == ""
+    assert "/oauth/token" not in {arrival.path for arrival in spar.journal}
+
+
+def test_connect_needs_no_issuer_where_the_token_url_is_at_the_base_urls_origin(
+    page: Page, spar: Spar
+) -> None:
+    """The provider names its issuer in the response (RFC 9207)."""
+    consenting(page, spar, "unnamed issuer", issuer="")
+    connect(page)
+    expect(page.get_by_text("unnamed issuer is connected.")).to_be_visible()
+    assert chip(page) == "fresh"
+
+
+def test_without_an_issuer_a_response_of_another_server_tells_what_to_enter(
+    page: Page, spar: Spar
+) -> None:
+    consenting(page, spar, "mixed up", "?twist=iss&auto=1", issuer="")
+    spar.clear()
+    press(page, "Connect")
+    with page.expect_response(re.compile(CALLBACK)) as answered:
+        page.get_by_role("link", name="Continue").click()
+    assert answered.value.status == 422
+    expect(page.get_by_text("enter its issuer in Issuer")).to_be_visible()
     assert "/oauth/token" not in {arrival.path for arrival in spar.journal}
 
 

@@ -50,6 +50,50 @@ def visible_fields(page: Page) -> set[str]:
     return {str(field.get_attribute("data-field")) for field in fields.all()}
 
 
+@pytest.mark.parametrize(
+    ("url", "kind", "field", "message"),
+    [
+        ("http://never.example", "bearer", "base_url", "plain http is not allowed"),
+        ("https://[::ffff:169.254.169.254]", "bearer", "base_url", "requests are never sent to"),
+        ("https://never.example", "none", "authentication_type", "must not have"),
+    ],
+)
+def test_what_can_never_be_sent_is_refused_at_its_field(
+    page: Page, served: Served, url: str, kind: str, field: str, message: str
+) -> None:
+    new(page, "never sent", url, kind, "/")
+    tab(page, "General")
+    page.select_option("#f-environment", "production")
+    page.select_option("#f-network", "public")
+    with page.expect_response(re.compile("/add/$")) as answered:
+        save(page)
+    assert answered.value.status == 422
+    expect(page.locator(f'[data-field="{field}"] .ok-message')).to_contain_text(message)
+    assert '"never sent"' not in served.command("list", "--json")
+
+
+def test_two_sources_of_a_header_are_refused_at_the_headers(page: Page, served: Served) -> None:
+    new(page, "never sent", "https://never.example", "bearer", "/")
+    tab(page, "Headers")
+    page.get_by_role("button", name="Add row").click()
+    page.get_by_label("Key").first.fill("Authorization")
+    page.get_by_label("Value").first.fill("Token x")
+    with page.expect_response(re.compile("/add/$")) as answered:
+        save(page)
+    assert answered.value.status == 422
+    tab(page, "Headers")
+    message = "the header Authorization is set by two sources: header row, authentication"
+    expect(page.get_by_text(message)).to_be_visible()
+    assert '"never sent"' not in served.command("list", "--json")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
+def test_the_pages_do_not_send_to_themselves(page: Page, served: Served, host: str) -> None:
+    own = served.url.replace("127.0.0.1", host)
+    new(page, f"own pages {host}", own, "none", "/")
+    assert "this outkey installation itself" in run_test(page)
+
+
 def test_basic_fails_with_the_wrong_password_and_passes_with_the_right_one(
     page: Page, spar: Spar
 ) -> None:

@@ -33,7 +33,63 @@ def test_apply_says_what_changed_and_what_is_missing(outkey: Terminal, document:
     assert missing == {("acme", "token"), ("acme", "header:X-API-Key"), ("shop", "password")}
     again = outkey("apply", document)
     assert again.out == "unchanged: acme\nunchanged: shop\n"
-    assert "error shop.password: the environment variable SHOP_PASSWORD" in again.err
+    assert "warning shop.password: the environment variable SHOP_PASSWORD" in again.err
+
+
+@pytest.mark.parametrize(
+    ("text", "exit_code", "code"),
+    [
+        ('base_url = "http://bad.example"', 3, "egress_denied"),
+        ('base_url = "https://[::ffff:169.254.169.254]"', 3, "egress_denied"),
+        ('base_url = "https://bad.example"\nauthentication_type = "none"', 3,
+            "authentication_required"),
+        ('base_url = "https://bad.example"\nheaders = [{ key = "Authorization" }]', 2,
+            "header_conflict"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("option", ["--json", "--dry-run"])
+def test_apply_saves_nothing_where_something_can_never_be_sent(
+    outkey: Terminal, document: str, text: str, exit_code: int, code: str, option: str
+) -> None:
+    if "authentication_type" not in text:
+        text += '\nauthentication_type = "bearer"'
+    text = Path(document).read_text() + f"[configuration.bad]\n{text}\n"
+    refused = outkey("apply", "-", option, stdin=text)
+    assert refused.code == exit_code
+    if option == "--json":
+        assert refused.json["error"]["code"] == code
+        assert refused.json["error"]["message"].startswith("configuration bad: ")
+    else:
+        assert f"error[{code}]: configuration bad: " in refused.err
+        assert refused.out == ""
+    assert outkey("list", "--json").json == []
+
+
+def test_an_api_key_in_a_header_needs_no_reason(outkey: Terminal) -> None:
+    text = '[configuration.a]\nbase_url = "https://a.example"\nheaders = [{ key = "X-API-Key" }]'
+    applied = outkey("apply", "-", "--json", stdin=text)
+    assert (applied.code, applied.json["created"]) == (0, ["a"])
+    assert [(f["id"], f["level"]) for f in applied.json["findings"]] == [
+        ("E-secret_missing", "warning")
+    ]
+
+
+def test_strict_saves_nothing_where_there_is_a_warning(outkey: Terminal, document: str) -> None:
+    refused = outkey("apply", document, "--strict", "--json")
+    assert refused.code == 2
+    assert refused.json["error"]["code"] == "configuration"
+    assert {f["field"] for f in refused.json["findings"]} >= {"token", "password"}
+    assert outkey("list", "--json").json == []
+    shown = outkey("apply", document, "--strict")
+    assert (shown.code, shown.out) == (2, "")
+    assert "warning shop.password: " in shown.err
+    assert "error[configuration]: nothing was saved, because of" in shown.err
+    text = '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"'
+    assert outkey("apply", "-", "--strict", "--dry-run", stdin=text).out == "would be created: a\n"
+    assert outkey("list", "--json").json == []
+    done = outkey("apply", "-", "--strict", stdin=text)
+    assert (done.code, done.out) == (0, "created: a\n")
+    assert [row["name"] for row in outkey("list", "--json").json] == ["a"]
 
 
 def test_apply_reads_standard_input_and_a_dry_run_changes_nothing(outkey: Terminal) -> None:
@@ -154,7 +210,7 @@ def test_a_reference_is_set_and_shown_as_a_reference(outkey: Terminal, document:
 
 def test_extra_parameters_are_shown_whatever_they_are_called(outkey: Terminal) -> None:
     text = (
-        '[configuration.a]\nbase_url = "https://a.example"\n'
+        '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"\n'
         '[configuration.a.oauth2]\nextra = { set = "x", reference = "y" }'
     )
     assert outkey("apply", "-", stdin=text).code == 0

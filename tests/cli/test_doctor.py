@@ -40,6 +40,21 @@ def test_a_fresh_home_has_no_findings_and_gets_no_key(outkey: Terminal) -> None:
     assert not (outkey.home / "config" / "key").exists()
 
 
+def test_what_an_earlier_version_saved_is_reported_and_can_be_corrected(outkey: Terminal) -> None:
+    text = '[configuration.old]\nbase_url = "https://old.example"\nauthentication_type = "bearer"'
+    outkey("apply", "-", stdin=text)
+    outkey("secret", "set", "old", "token", stdin="t")
+    change(outkey, "UPDATE outkey_configuration SET base_url = 'https://169.254.169.254'")
+    assert ("old", "E-egress_denied") in ids(outkey)
+    assert outkey("show", "old", "--json").json["base_url"] == "https://169.254.169.254"
+    assert outkey("apply", "-", stdin='[configuration.old]\nnotes = "more"').code == 3
+    assert outkey("secret", "set", "old", "token", stdin="t2").code == 0
+    assert outkey("apply", "-", stdin=text).code == 0
+    assert ("old", "E-egress_denied") not in ids(outkey)
+    change(outkey, "UPDATE outkey_configuration SET base_url = 'https://169.254.169.254'")
+    assert outkey("delete", "old", "--yes").code == 0
+
+
 @pytest.fixture(scope="session")
 def good_home(session_spar: Spar, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a home with a configuration that was tested and used; its address is set afterwards."""

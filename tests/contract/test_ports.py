@@ -16,6 +16,7 @@ from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.keyring import new_keyring
+from outkey.adapters.listeners_file import ListenerFiles
 from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
@@ -35,6 +36,7 @@ from outkey.ports import (
     AuditRows,
     Checkpoints,
     Clock,
+    Listeners,
     Permits,
     Processes,
     Registry,
@@ -45,6 +47,7 @@ from outkey.ports import (
 from outkey.testing import (
     AsyncFake,
     FakeClock,
+    FakeListeners,
     FakeResolver,
     FakeTransport,
     FixedRing,
@@ -58,6 +61,7 @@ from outkey.testing import (
 from outkey.testing.contracts import (
     AuditContract,
     ClockContract,
+    ListenersContract,
     ResolverContract,
     Scene,
     SecretsContract,
@@ -157,6 +161,24 @@ class TestFakeResolver(ResolverContract):
 class TestSystemResolver(ResolverContract):
     def make(self) -> Resolver:
         return SystemResolver()
+
+
+class TestFakeListeners(ListenersContract):
+    def make(self, host: str, port: int) -> Listeners:
+        return FakeListeners({port: [host]}, local=["127.0.0.1"])
+
+
+class TestListenerFiles(ListenersContract):
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path) -> Iterator[None]:
+        self._folder, self._held = tmp_path / "listening", contextlib.ExitStack()
+        with self._held:
+            yield
+
+    def make(self, host: str, port: int) -> Listeners:
+        files = ListenerFiles(self._folder)
+        self._held.enter_context(files.hold(host, port))
+        return files
 
 
 class TestFakeClock(ClockContract):

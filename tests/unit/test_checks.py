@@ -4,11 +4,12 @@ from datetime import date
 
 import pytest
 
-from outkey.core.checks import Level
+from outkey.core.checks import Level, refuse_unsavable
 from outkey.core.config import HeaderRow
 from outkey.core.errors import (
     AuthenticationRequired,
     EgressDenied,
+    HeaderConflict,
     InactiveConfiguration,
     OutkeyError,
 )
@@ -63,6 +64,141 @@ def test_none_is_allowed_outside_production_or_inside_or_with_its_reason(
     assert fake_gateway(configuration(**values)).gateway.send("acme", "GET", "/").status == 200
 
 
+SECRET_ROW = HeaderRow("X-API-Key", "", secret=True)
+SCRIPT = "def compute_auth_header(sync_line):\n    return {}"
+OAUTH2 = {
+    "authentication_type": "bearer",
+    "token_source": "oauth2",
+    "oauth2__token_url": "https://auth.acme.example/token",
+    "oauth2__client_id": "erp",
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "field"),
+    [
+        ({}, AuthenticationRequired, "authentication_type"),
+        ({"no_auth_reason": "internal"}, AuthenticationRequired, "authentication_type"),
+        (
+            {"script": SCRIPT, "script_enabled": False},
+            AuthenticationRequired,
+            "authentication_type",
+        ),
+        (
+            {"authentication_type": "bearer", "base_url": "http://a.example"},
+            EgressDenied,
+            "base_url",
+        ),
+        ({**OAUTH2, "oauth2__token_url": "http://a.example"}, EgressDenied, "oauth2.token_url"),
+    ],
+)
+def test_what_can_never_be_sent_is_not_saved_either(
+    values: dict[str, object], error: type[OutkeyError], field: str
+) -> None:
+    with pytest.raises(error) as caught:
+        refuse_unsavable(configuration(**values))
+    assert caught.value.field == field
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_a_configuration_that_is_switched_off_can_be_saved(*, active: bool) -> None:
+    made = configuration(authentication_type="bearer", active=active)
+    refuse_unsavable(made)
+    assert made.active is active
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254",
+        "[::ffff:169.254.169.254]",
+        "[::ffff:a9fe:a9fe]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[2002:a9fe:a9fe::1]",
+        "[fe80::1]",
+        "[fd00:ec2::254]",
+        "0.0.0.0",
+        "[::]",
+        "224.0.0.1",
+    ],
+)
+@pytest.mark.parametrize("network", ["public", "internal"])
+def test_an_address_that_is_never_sent_to_is_not_saved(host: str, network: str) -> None:
+    made = configuration(
+        authentication_type="bearer", base_url=f"https://{host}/v1", network=network
+    )
+    with pytest.raises(EgressDenied, match="never sent to") as caught:
+        refuse_unsavable(made)
+    assert caught.value.field == "base_url"
+    assert host.strip("[]") not in caught.value.message + caught.value.hint
+    found = fake_gateway(made, secrets={"token": "t"}).gateway.findings("acme")
+    assert [(finding.id, finding.field) for finding in found] == [("E-egress_denied", "base_url")]
+
+
+@pytest.mark.parametrize(
+    "host", ["10.0.0.1", "[::ffff:10.0.0.1]", "127.0.0.1", "[::1]", "100.64.0.1"]
+)
+def test_an_internal_address_is_saved_for_the_internal_network_only(host: str) -> None:
+    values = {"authentication_type": "bearer", "base_url": f"https://{host}"}
+    with pytest.raises(EgressDenied, match="internal network") as caught:
+        refuse_unsavable(configuration(**values))
+    assert "Network" in caught.value.hint
+    inside = configuration(**values, network="internal")
+    refuse_unsavable(inside)
+    assert fake_gateway(inside, secrets={"token": "t"}).gateway.findings("acme") == []
+
+
+def test_the_token_url_is_vetted_only_where_it_is_used() -> None:
+    at_metadata = {"oauth2__token_url": "https://169.254.169.254/token"}
+    with pytest.raises(EgressDenied) as caught:
+        refuse_unsavable(configuration(**(OAUTH2 | at_metadata)))
+    assert caught.value.field == "oauth2.token_url"
+    entered = configuration(**(OAUTH2 | at_metadata | {"token_source": "entered"}))
+    refuse_unsavable(entered)
+    assert not entered.uses_oauth2
+
+
+@pytest.mark.parametrize(
+    "values", [{"authentication_type": "basic", "username": "u"}, {"authentication_type": "bearer"}]
+)
+def test_a_second_source_for_a_header_is_not_saved(values: dict[str, object]) -> None:
+    row = HeaderRow("authorization", "Token x", secret=False)
+    with pytest.raises(HeaderConflict) as caught:
+        refuse_unsavable(configuration(headers=(row,), **values))
+    assert caught.value.field == "header:authorization"
+
+
+def test_two_rows_of_one_name_and_a_row_for_the_token_header_are_not_saved() -> None:
+    rows = (HeaderRow("X-A", "1", secret=False), HeaderRow("x-a", "2", secret=False))
+    with pytest.raises(HeaderConflict, match="twice"):
+        refuse_unsavable(configuration(headers=rows, no_auth_reason="public_api"))
+    row = HeaderRow("X-Token", "", secret=True)
+    with pytest.raises(HeaderConflict, match="two sources"):
+        refuse_unsavable(configuration(headers=(row,), **OAUTH2, oauth2__token_header="X-Token"))
+
+
+@pytest.mark.parametrize(
+    ("headers", "values"), [((SECRET_ROW,), {}), ((), {"script": SCRIPT})], ids=["row", "script"]
+)
+def test_a_secret_row_or_a_script_is_a_credential_and_needs_no_reason(
+    headers: tuple[HeaderRow, ...], values: dict[str, object]
+) -> None:
+    made = configuration(headers=headers, **values)
+    refuse_unsavable(made)
+    world = fake_gateway(made, secrets={"header:X-API-Key": "k"})
+    assert world.gateway.findings("acme") == []
+    assert world.gateway.send("acme", "GET", "/").status == 200
+
+
+def test_a_conflict_is_found_though_a_secret_is_missing() -> None:
+    row = HeaderRow("Authorization", "Token x", secret=False)
+    assert ids(authentication_type="bearer", headers=(row,)) == [
+        "E-secret_missing",
+        "E-header_conflict",
+    ]
+
+
 def test_a_missing_secret_is_an_error_finding_of_its_field() -> None:
     world = fake_gateway(configuration(authentication_type="bearer"))
     (found,) = world.gateway.findings("acme")
@@ -95,7 +231,7 @@ def test_an_authorization_row_beside_a_type_is_a_conflict() -> None:
 
 
 def test_credentials_in_clear_are_a_warning() -> None:
-    row = HeaderRow("X-API-Key", "", secret=True)
+    row = SECRET_ROW
     inside = {"base_url": "http://10.0.0.1", "network": "internal"}
     secrets = {"header:X-API-Key": "k", "token": "t"}
     assert ids(secrets=secrets, authentication_type="bearer", **inside) == ["W001"]

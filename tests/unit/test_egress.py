@@ -1,9 +1,11 @@
 import pytest
 
+from outkey.core.addresses import Verdict, is_address, judge
 from outkey.core.choices import Network
 from outkey.core.errors import EgressDenied
 from outkey.core.origin import Origin
-from outkey.engine.egress import Egress, Verdict, is_address, judge
+from outkey.engine.egress import Egress
+from outkey.testing import FakeListeners
 
 ORIGIN = Origin("https", "api.acme.example", 443)
 ALWAYS_REFUSED = [
@@ -97,13 +99,37 @@ def test_a_refusal_says_what_the_address_is_and_what_to_do() -> None:
     assert "never allowed" in caught.value.hint
 
 
+def calls_itself(listeners: FakeListeners, *addresses: str) -> bool:
+    try:
+        Egress(listeners).vet(Network.INTERNAL, ORIGIN, addresses)
+    except EgressDenied as refused:
+        assert refused.message.endswith("is this outkey installation itself")
+        return True
+    return False
+
+
 def test_an_installation_does_not_call_itself() -> None:
-    egress = Egress(own=frozenset({("127.0.0.1", 443)}))
-    with pytest.raises(EgressDenied, match="this outkey installation itself"):
-        egress.vet(Network.INTERNAL, ORIGIN, ("127.0.0.1",))
-    with pytest.raises(EgressDenied, match="this outkey installation itself"):
-        egress.vet(Network.INTERNAL, ORIGIN, ("::ffff:127.0.0.1",))
-    assert egress.vet(Network.INTERNAL, ORIGIN, ("127.0.0.2", "::1"))
+    listeners = FakeListeners({443: ["127.0.0.1"]}, local=["10.0.0.5"])
+    for address in ("127.0.0.1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"):
+        assert calls_itself(listeners, address)
+    assert calls_itself(listeners, "10.0.0.9", "127.0.0.1")
+    for address in ("127.0.0.2", "::1", "10.0.0.5"):
+        assert not calls_itself(listeners, address)
+
+
+@pytest.mark.parametrize("wildcard", ["0.0.0.0", "::"])
+def test_a_server_on_every_address_is_at_each_address_of_the_machine(wildcard: str) -> None:
+    listeners = FakeListeners({443: [wildcard]}, local=["10.0.0.5", "fd00::5"])
+    own = ("127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "10.0.0.5", "::ffff:10.0.0.5")
+    for address in (*own, "fd00::5"):
+        assert calls_itself(listeners, address)
+    for address in ("10.0.0.6", "fd00::6", "93.184.215.14"):
+        assert not calls_itself(listeners, address)
+
+
+def test_another_port_of_the_machine_is_another_service() -> None:
+    assert not calls_itself(FakeListeners({8765: ["0.0.0.0"]}, local=["127.0.0.1"]), "127.0.0.1")
+    assert not calls_itself(FakeListeners(), "127.0.0.1")
 
 
 def test_every_verdict_is_reached() -> None:

@@ -14,14 +14,19 @@ from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core import voucher
 from outkey.core.audit import Change, Tag
 from outkey.core.chain import verify
+from outkey.core.checks import Finding, Level
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.document import parse_document
 from outkey.core.envelope import SealedRow
 from outkey.core.errors import (
     AuditUnavailable,
+    AuthenticationRequired,
     BlockedByPolicy,
     ChainBroken,
     ConfigError,
+    EgressDenied,
+    HeaderConflict,
+    OutkeyError,
     Sealed,
     SecretMissing,
     SecretRebindRequired,
@@ -35,7 +40,7 @@ from outkey.core.secret import Secret
 from outkey.core.standing import Standing
 from outkey.engine.carry import Sender
 from outkey.engine.egress import Egress
-from outkey.engine.manage import Applied, Desk, apply, check_secret_field
+from outkey.engine.manage import Applied, Desk, apply, check_secret_field, warnings_error
 from outkey.testing import (
     FakeClock,
     FixedRing,
@@ -141,6 +146,64 @@ fields = [{ api = "a", host = "k" }]
     kept = office.registry.line("pulled").sync
     assert kept is not None
     assert kept.script == script
+
+
+ROW = 'headers = [{ key = "Authorization" }]'
+UNSAVABLE = [
+    ('base_url = "http://bad.example"\nauthentication_type = "bearer"', EgressDenied),
+    ('base_url = "https://[::ffff:169.254.169.254]"\nauthentication_type = "bearer"', EgressDenied),
+    ('base_url = "https://bad.example"', AuthenticationRequired),
+    (f'base_url = "https://bad.example"\nauthentication_type = "bearer"\n{ROW}', HeaderConflict),
+]
+
+
+@pytest.mark.parametrize(("text", "error"), UNSAVABLE)
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_what_can_never_be_sent_refuses_the_whole_document(
+    text: str, error: type[OutkeyError], *, dry_run: bool
+) -> None:
+    office = Office()
+    with pytest.raises(error, match="configuration bad: ") as caught:
+        office.apply(f"{DOCUMENT}[configuration.bad]\n{text}", dry_run=dry_run)
+    assert caught.value.field
+    assert office.registry.all() == office.registry.lines() == office.audit.events == []
+
+
+def test_a_desk_saves_nothing_that_can_never_be_sent() -> None:
+    office = Office(MemoryRegistry([configuration(base_url="http://api.acme.example")]))
+    stored = office.registry.get("acme")
+    with pytest.raises(AuthenticationRequired):
+        office.desk.keep((stored, replace(stored, notes="changed")))
+    assert (office.registry.get("acme").notes, office.audit.events) == ("", [])
+
+
+def test_what_was_saved_before_can_be_corrected_given_a_secret_and_deleted() -> None:
+    before = configuration(authentication_type="bearer", base_url="http://api.acme.example")
+    office = Office(MemoryRegistry([before, replace(before, name="shop")]))
+    office.desk.set_secret("acme", "token", Secret("t"))
+    corrected = office.apply('[configuration.acme]\nbase_url = "https://api.acme.example"')
+    assert corrected.updated == ("acme",)
+    office.desk.remove("shop")
+    assert [made.name for made in office.registry.all()] == ["acme"]
+
+
+def test_a_missing_secret_is_a_warning_of_apply() -> None:
+    findings = Office().apply(DOCUMENT).findings
+    assert {finding.level for _, finding in findings} == {Level.WARNING}
+    error = warnings_error(findings)
+    assert error is not None
+    assert error.message == "nothing was saved, because of 2 warnings"
+
+
+def test_a_notice_and_a_configuration_that_is_off_are_no_warnings() -> None:
+    off = '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"\n'
+    findings = Office().apply(off + "active = false").findings
+    assert [finding.id for _, finding in findings] == ["E-inactive"]
+    notice = Finding("N001", Level.NOTICE, "something was removed")
+    assert warnings_error([*findings, ("a", notice)]) is None
+    one = warnings_error([("a", replace(notice, level=Level.WARNING))])
+    assert one is not None
+    assert one.message == "nothing was saved, because of 1 warning"
 
 
 def test_a_dry_run_keeps_nothing() -> None:

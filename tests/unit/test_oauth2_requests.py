@@ -344,6 +344,63 @@ def test_extra_parameters_cannot_weaken_a_consent() -> None:
     assert "response_type=token" not in url
 
 
+@pytest.mark.parametrize(
+    "issuer",
+    [
+        "https://login.acme.example",
+        "https://login.acme.example/tenant/7",
+        "https://auth.acme.example",
+    ],
+)
+def test_without_an_issuer_one_at_the_authorization_or_token_url_is_accepted(issuer: str) -> None:
+    made = oauth(
+        "client_secret",
+        grant="authorization_code",
+        authorization_url="https://login.acme.example/authorize",
+    )
+    grants.refuse_other_issuer(made, issuer)
+    assert made.oauth2.issuer == ""
+
+
+def test_an_issuer_at_the_base_urls_origin_is_accepted_where_the_token_url_is_there_too() -> None:
+    made = oauth(
+        "client_secret",
+        base_url="https://acme.example",
+        grant="authorization_code",
+        authorization_url="https://acme.example/authorize",
+        token_url="https://acme.example/token",
+    )
+    grants.refuse_other_issuer(made, "https://acme.example/oauth")
+    assert made.base.origin == parse_endpoint(made.oauth2.token_url, "").origin
+
+
+@pytest.mark.parametrize(
+    "issuer",
+    [
+        "https://api.acme.example",
+        "https://evil.example",
+        "http://auth.acme.example",
+        "",
+        "auth",
+        "//",
+    ],
+)
+def test_without_an_issuer_one_of_another_origin_is_refused(issuer: str) -> None:
+    made = oauth("client_secret", grant="authorization_code")
+    with pytest.raises(ConfigError, match="another origin") as refused:
+        grants.refuse_other_issuer(made, issuer)
+    assert refused.value.field == "oauth2.issuer"
+    assert "enter its issuer in Issuer" in refused.value.hint
+
+
+def test_a_configured_issuer_is_compared_letter_by_letter() -> None:
+    made = oauth("client_secret", grant="authorization_code", issuer="https://auth.acme.example/7")
+    grants.refuse_other_issuer(made, "https://auth.acme.example/7")
+    for other in ("https://auth.acme.example/7/", "https://auth.acme.example", ""):
+        with pytest.raises(ConfigError, match="than the configured one"):
+            grants.refuse_other_issuer(made, other)
+
+
 def test_a_consent_keeps_the_query_that_the_address_has() -> None:
     url = "https://login.acme.example/a?tenant=7"
     made = oauth(grant="authorization_code", authorization_url=url)

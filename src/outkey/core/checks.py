@@ -1,7 +1,7 @@
 """Findings: what is wrong or risky about a configuration, as data that every interface can show.
 
 `check` looks at a configuration and at its secrets where they can be had; `refuse_unsendable`
-is the part of it that stops a request.
+is the part of it that stops a request, and `refuse_unsavable` the part that stops saving.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from functools import partial
 
+from outkey.core.addresses import Verdict, is_address, is_allowed, is_internal, judge
 from outkey.core.assembly import SecretOpener, authenticated
 from outkey.core.choices import AuthenticationType, ClientAuth, Environment, Network, NoAuthReason
 from outkey.core.config import Configuration
@@ -23,8 +24,11 @@ from outkey.core.fields import SENT_TO_TOKEN_URL
 from outkey.core.headers import tidy_token, tidy_value
 from outkey.core.jwt import expiry_of
 from outkey.core.message import Request
+from outkey.core.origin import parse_endpoint
+from outkey.core.secret import Secret
 
 _LONG = 4 * 1024
+_ANY_SECRET = Secret("any-value")  # stands where only the form of a request matters
 WARN_DAYS = 30
 
 
@@ -51,24 +55,69 @@ def refuse_unsendable(configuration: Configuration) -> None:
     """Raise where the configuration itself forbids sending, whatever the request is."""
     if not configuration.active:
         raise InactiveConfiguration(field="active")
+    _refuse_no_credentials(configuration)
+    _refuse_plain_http(configuration)
+
+
+def refuse_unsavable(configuration: Configuration) -> None:
+    """Raise where no request can ever be sent as configured, whatever its secrets are.
+
+    What depends on a secret, on a script or on a host name's addresses is left to sending.
+    """
+    _refuse_no_credentials(configuration)
+    _refuse_plain_http(configuration)
+    _refuse_addresses(configuration)
+    _refuse_conflicts(configuration, lambda _name: _ANY_SECRET)
+
+
+def _refuse_no_credentials(configuration: Configuration) -> None:
     if (
-        configuration.authentication_type is AuthenticationType.NONE
+        not configuration.sends_credentials
         and configuration.environment is Environment.PRODUCTION
         and configuration.network is Network.PUBLIC
         and configuration.no_auth_reason is not NoAuthReason.PUBLIC_API
     ):
         raise AuthenticationRequired(field="authentication_type")
-    if configuration.network is Network.PUBLIC:
-        _refuse_plain_http(configuration)
 
 
 def _refuse_plain_http(configuration: Configuration) -> None:
+    if configuration.network is not Network.PUBLIC:
+        return
     origins = configuration.origins() if configuration.uses_oauth2 else {configuration.base.origin}
     if any(origin.scheme != "https" for origin in origins):
         base = configuration.base.origin.scheme != "https"
-        message = "plain http is not allowed on the public internet"
-        hint = "Use https, or set Network to Internal trusted network (internal) if it is one."
-        raise EgressDenied(message, field="base_url" if base else "oauth2.token_url", hint=hint)
+        raise EgressDenied(
+            "plain http is not allowed on the public internet",
+            hint="Use https, or set Network to Internal trusted network (internal) if it is one.",
+            field="base_url" if base else "oauth2.token_url",
+        )
+
+
+def _refuse_addresses(configuration: Configuration) -> None:
+    """Refuse an IP address in place of a host name that requests may not go to."""
+    places = {"base_url": configuration.base.origin}
+    if configuration.uses_oauth2:
+        token_url = configuration.oauth2.token_url
+        places["oauth2.token_url"] = parse_endpoint(token_url, "oauth2.token_url").origin
+    for field, origin in places.items():
+        verdict = judge(origin.host) if is_address(origin.host) else Verdict.GLOBAL
+        if is_allowed(verdict, configuration.network):
+            continue
+        if is_internal(verdict):
+            raise EgressDenied(
+                "the host is an address of an internal network",
+                hint="Set Network to Internal trusted network (internal) if it is one.",
+                field=field,
+            )
+        raise EgressDenied(
+            "the host is an address that requests are never sent to",
+            hint="Enter the API's host name or its own address.",
+            field=field,
+        )
+
+
+def _refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None:
+    authenticated(Request("GET", configuration.base.origin, "/"), configuration, secret)
 
 
 def check(configuration: Configuration, secret: SecretOpener, *, now: float) -> list[Finding]:
@@ -83,13 +132,15 @@ def check(configuration: Configuration, secret: SecretOpener, *, now: float) -> 
 
 
 def _refusals(configuration: Configuration, secret: SecretOpener) -> Iterator[Finding]:
-    """Yield every error that sending would meet; a missing secret hides what comes after it."""
+    """Yield every error that sending would meet; in the place of missing secrets stand others."""
     missing = list(_missing(configuration, secret))
     yield from missing
-    refusals: list[Callable[[], object]] = [partial(refuse_unsendable, configuration)]
-    if not missing:
-        request = Request("GET", configuration.base.origin, "/")
-        refusals.append(partial(authenticated, request, configuration, secret))
+    opener = (lambda _name: _ANY_SECRET) if missing else secret
+    refusals = (
+        partial(refuse_unsendable, configuration),
+        partial(_refuse_addresses, configuration),
+        partial(_refuse_conflicts, configuration, opener),
+    )
     for refuse in refusals:
         try:
             refuse()

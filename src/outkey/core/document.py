@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from outkey.core.config import Configuration, HeaderRow, SyncLine, build, header_row, kept_secrets
-from outkey.core.errors import ConfigError
+from outkey.core.errors import ConfigError, PolicyError
 from outkey.core.field_kinds import Kind, check_method
 from outkey.core.fields import BY_PATH, FIELDS, SECTIONS
 from outkey.core.headers import MAX_HEADERS
@@ -35,13 +35,13 @@ class Draft:
 
     def configuration(self) -> Configuration:
         """Make the configuration, with defaults for what is not named."""
-        with _naming(self.name):
+        with naming(self.name):
             headers = self.headers or ()
             return build(self.name, self.values, headers=headers, references=self.references)
 
     def merged(self, stored: Configuration) -> Configuration:
         """Return what is stored with what is named put in its place."""
-        with _naming(self.name):
+        with naming(self.name):
             headers = stored.headers if self.headers is None else self.headers
             values, named = stored.values() | dict(self.values), self.references
             kept = kept_secrets(stored.secrets, headers)
@@ -85,7 +85,7 @@ def _tables(tree: Mapping[str, object], key: str) -> Iterator[tuple[str, Mapping
 
 
 def _draft(name: str, table: Mapping[str, object]) -> Draft:
-    with _naming(name):
+    with naming(name):
         BY_PATH["name"].parse(name)
         values, references = _read_fields(table)
         rows = _read_rows(table["headers"], references) if "headers" in table else None
@@ -93,11 +93,11 @@ def _draft(name: str, table: Mapping[str, object]) -> Draft:
 
 
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
+def naming(name: str) -> Iterator[None]:
     """Put the configuration's name in front of what is wrong with it."""
     try:
         yield
-    except ConfigError as error:
+    except (ConfigError, PolicyError) as error:
         message = f"configuration {name}: {error.message}"
         raise type(error)(message, hint=error.hint, field=error.field) from None
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from outkey.core.addresses import is_address
 from outkey.core.assembly import SecretOpener
 from outkey.core.audit import Outcome, Tag, intent_of
 from outkey.core.choices import Network
@@ -20,7 +21,7 @@ from outkey.core.secret import Secret
 from outkey.core.secret_values import refuse_control_characters
 from outkey.engine.brake import Brake
 from outkey.engine.drive import Resolve, Steps, Transmit
-from outkey.engine.egress import Egress, is_address
+from outkey.engine.egress import Egress
 from outkey.engine.held_tokens import HeldTokens
 from outkey.engine.offsets import ClockOffsets
 from outkey.ports import Clock, Permits, Scripts, Secrets, Signer, Tokens

@@ -39,6 +39,7 @@ from outkey.ports import (
     Audit,
     Clock,
     Configurations,
+    Listeners,
     Permits,
     Resolver,
     Scripts,
@@ -80,7 +81,7 @@ class Ports:
     signer: Signer
     scripts: Scripts
     asynchronous: Asynchronous | None = None
-    own: frozenset[tuple[str, int]] = frozenset()
+    listeners: Listeners | None = None
     jitter: Callable[[], float] = random.random
 
 
@@ -103,7 +104,7 @@ class Gateway:
             ports.secrets,
             ports.clock,
             ports.permits,
-            Egress(ports.own),
+            Egress(ports.listeners),
             ports.jitter,
             ports.tokens,
             ports.signer,

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from outkey.core.addresses import is_address
 from outkey.core.assembly import PLACEHOLDER, authenticated
 from outkey.core.audit import Outcome, Refusal, Tag, intent_of
 from outkey.core.checks import refuse_unsendable
@@ -18,7 +19,6 @@ from outkey.core.oauth2.token import AccessToken
 from outkey.core.origin import parse_url
 from outkey.engine.carry import Sender
 from outkey.engine.drive import Steps
-from outkey.engine.egress import is_address
 from outkey.engine.scripts import signed
 from outkey.engine.tokens import TokenKeeper, Wish
 

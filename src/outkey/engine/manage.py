@@ -8,10 +8,18 @@ from dataclasses import field as dataclass_field
 from outkey.core.assembly import SecretOpener
 from outkey.core.audit import Change, Tag
 from outkey.core.chain import AuditKeys, ChainRow, Verdict, key_id_of, sign_tombstone, verify
-from outkey.core.checks import Finding, Level, check
+from outkey.core.checks import Finding, Level, check, refuse_unsavable
 from outkey.core.config import Configuration, SecretState, SyncLine, successor
-from outkey.core.document import Document
-from outkey.core.errors import ChainBroken, ConfigError, HostError, UnknownConfiguration
+from outkey.core.document import Document, naming
+from outkey.core.errors import (
+    ChainBroken,
+    ConfigError,
+    HostError,
+    InactiveConfiguration,
+    SecretMissing,
+    SecretRebindRequired,
+    UnknownConfiguration,
+)
 from outkey.core.fields import FIELDS
 from outkey.core.policy import refuse_blocked
 from outkey.core.posture import Policy
@@ -27,6 +35,7 @@ from outkey.engine.token_desk import TokenDesk
 from outkey.engine.verify import Report
 from outkey.ports import Audit, AuditRows, Checkpoints, Registry, SecretStore
 
+_ENTERED_LATER = frozenset(f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired))
 _KEPT_AT_ONCE = 100
 _PRUNED_AT_ONCE = 5000
 
@@ -144,6 +153,8 @@ class Desk:
         """
         refuse_blocked(self.policy(), (change.made for change in changes if change.has_settings))
         for change in changes:
+            if change.has_settings:
+                refuse_unsavable(change.made)
             for field in (*change.secrets, *change.cleared):
                 check_secret_field(change.made, field)
             for field, secret in change.secrets.items():
@@ -272,6 +283,7 @@ def apply(
     _refuse_stray_lines(registry, document)
     lines = [(_stored_line(registry, line), line) for line in document.lines]
     refuse_blocked(desk.policy(), (made for _, made in wanted))
+    _refuse_unsavable(made for _, made in wanted)
     prove_examples(sender, (made for was, made in wanted if not was or was.script != made.script))
     for line in document.lines:
         if line.sync is not None and line.sync.script:
@@ -293,6 +305,23 @@ def apply(
         **_sorted(wanted),
         lines=_sorted(lines),
         findings=(*_replaced(wanted), *_findings(sender, wanted)),
+    )
+
+
+def warnings_error(findings: Iterable[tuple[str, Finding]]) -> ConfigError | None:
+    """Return what `apply --strict` ends with if any of the findings is a warning or worse.
+
+    A configuration that is switched off is meant to be.
+    """
+    inactive = f"E-{InactiveConfiguration.code}"
+    count = sum(
+        finding.level is not Level.NOTICE and finding.id != inactive for _, finding in findings
+    )
+    if not count:
+        return None
+    return ConfigError(
+        f"nothing was saved, because of {count} {'warning' if count == 1 else 'warnings'}",
+        hint="Correct what is listed, or apply without --strict.",
     )
 
 
@@ -360,6 +389,13 @@ def _changed_fields(stored: Configuration, made: Configuration) -> list[str]:
     return changed + [f for f, state in made.secrets.items() if stored.secrets.get(f) != state]
 
 
+def _refuse_unsavable(configurations: Iterable[Configuration]) -> None:
+    """Refuse a document for the first configuration that could never send; the error names it."""
+    for made in configurations:
+        with naming(made.name):
+            refuse_unsavable(made)
+
+
 def _refuse_stray_lines(registry: Registry, document: Document) -> None:
     drafted = {draft.name for draft in document.drafts}
     for line in document.lines:
@@ -374,10 +410,13 @@ def _refuse_stray_lines(registry: Registry, document: Document) -> None:
 def _findings(
     sender: Sender, wanted: Iterable[tuple[Configuration | None, Configuration]]
 ) -> Iterable[tuple[str, Finding]]:
+    """Yield the findings; a missing secret can be entered later, so it is a warning only."""
     now = sender.clock.now()
     for stored, made in wanted:
         for finding in check(made, _opener(sender, stored, made), now=now):
-            yield made.name, finding
+            is_entered_later = finding.id in _ENTERED_LATER
+            level = Level.WARNING if is_entered_later else finding.level
+            yield made.name, replace(finding, level=level)
 
 
 def _opener(sender: Sender, stored: Configuration | None, made: Configuration) -> SecretOpener:

@@ -12,6 +12,7 @@ from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.key_room import KeyRoom, KeyRotation, Presence
 from outkey.adapters.keyring_file import KeySource
+from outkey.adapters.listeners_file import ListenerFiles
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.policy_file import read_policy
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
@@ -41,6 +42,7 @@ class Installation:
     checkpoints: CheckpointFile
     gateway: Gateway
     policy: Callable[[], Policy]  # read anew each time, since an operator may change it
+    listeners: ListenerFiles
 
     def desk(self, actor: str) -> Desk:
         """Return what somebody changes things with, under the operator's policy."""
@@ -71,6 +73,7 @@ def build_installation(
     stored = StoredSecrets(registry, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     audit = KeyedAudit(keys, rows, checkpoints, clock, Presence(tables.processes, keys, clock))
+    listeners = ListenerFiles(home / "data" / "listening")
     gateway = Gateway(
         Ports(
             configurations=registry,
@@ -87,8 +90,20 @@ def build_installation(
             asynchronous=Asynchronous(
                 AiohttpTransport(files), AsyncSystemResolver(resolver), waits=True
             ),
+            listeners=listeners,
         )
     )
     rotation = KeyRotation(keys, registry, tables.processes, clock)
     policy = partial(read_policy, home, environment)
-    return Installation(registry, stored, keys, rotation, audit, rows, checkpoints, gateway, policy)
+    return Installation(
+        registry=registry,
+        secrets=stored,
+        keys=keys,
+        rotation=rotation,
+        audit=audit,
+        audit_rows=rows,
+        checkpoints=checkpoints,
+        gateway=gateway,
+        policy=policy,
+        listeners=listeners,
+    )

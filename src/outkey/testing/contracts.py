@@ -23,7 +23,16 @@ from outkey.core.errors import (
 from outkey.core.message import Header, Request, Response, Route, Source, TlsSettings
 from outkey.core.origin import Origin
 from outkey.core.secret import Secret
-from outkey.ports import AsyncResolver, AsyncTransport, Audit, Clock, Resolver, Secrets, Transport
+from outkey.ports import (
+    AsyncResolver,
+    AsyncTransport,
+    Audit,
+    Clock,
+    Listeners,
+    Resolver,
+    Secrets,
+    Transport,
+)
 
 
 class Scene(Enum):
@@ -153,6 +162,24 @@ class ResolverContract(ABC):
     def test_an_unknown_name_is_a_dns_failure(self) -> None:
         with pytest.raises((DnsFailed, TimedOut)):
             self.make().resolve("nowhere.invalid", 80, 5.0)
+
+
+class ListenersContract(ABC):
+    """What everything promises that knows what the installation listens on."""
+
+    @abstractmethod
+    def make(self, host: str, port: int) -> Listeners:
+        """Return listeners of a server that is bound to this host and port."""
+
+    def test_a_bound_address_is_known_at_its_port_only(self) -> None:
+        listeners = self.make("127.0.0.1", 8765)
+        assert listeners.addresses(8765) == {"127.0.0.1"}
+        assert listeners.addresses(8766) == frozenset()
+
+    def test_an_address_of_this_machine_is_local_and_another_is_not(self) -> None:
+        listeners = self.make("0.0.0.0", 8765)  # noqa: S104 - nothing listens
+        assert listeners.is_local("127.0.0.1")
+        assert not listeners.is_local("192.0.2.1")  # for documentation, RFC 5737
 
 
 class ClockContract(ABC):

@@ -78,6 +78,24 @@ class FakeResolver:
         return self.names[host]
 
 
+class FakeListeners:
+    """Listeners that know what they were given: bound addresses by port, and local addresses."""
+
+    def __init__(
+        self, bound: Mapping[int, Iterable[str]] | None = None, local: Iterable[str] = ()
+    ) -> None:
+        self._bound = {port: frozenset(addresses) for port, addresses in (bound or {}).items()}
+        self._local = frozenset(local)
+
+    def addresses(self, port: int) -> frozenset[str]:
+        """Return the addresses that were given for a port."""
+        return self._bound.get(port, frozenset())
+
+    def is_local(self, address: str) -> bool:
+        """Tell whether the address was given as local."""
+        return address in self._local
+
+
 @dataclass
 class FakeTransport:
     """Answers by a function or by a list, after a delay that counts against the route's bounds."""

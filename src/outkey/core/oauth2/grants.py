@@ -158,6 +158,42 @@ def consent_url(configuration: Configuration, consent: Consent) -> str:
     return f"{settings.authorization_url}{mark}{query}"
 
 
+def refuse_other_issuer(configuration: Configuration, issuer: str) -> None:
+    """Refuse an authorization response of another authorization server (RFC 9207 §2.4).
+
+    Without a configured Issuer its exact name is unknown. The response must then name an issuer
+    at the origin of the Authorization URL or the Token URL, so that a code of another server is
+    never sent to this one (mix-up attack).
+    """
+    settings = configuration.oauth2
+    if settings.issuer:
+        if issuer != settings.issuer:
+            raise ConfigError(
+                "the response comes from another issuer than the configured one",
+                hint="Open the configuration, compare Issuer with the provider's documentation,"
+                " and press Connect again.",
+                field="oauth2.issuer",
+            )
+        return
+    expected = {
+        parse_endpoint(url, "").origin
+        for url in (settings.authorization_url, settings.token_url)
+        if url
+    }
+    try:
+        origin = parse_endpoint(issuer, "").origin
+    except ConfigError:
+        origin = None
+    if origin not in expected:
+        raise ConfigError(
+            "the response comes from an issuer at another origin than the Authorization URL"
+            " and the Token URL",
+            hint="If this is your provider, enter its issuer in Issuer (the value named issuer in"
+            " its metadata), save, and press Connect again.",
+            field="oauth2.issuer",
+        )
+
+
 class DeviceCode(NamedTuple):
     """What a person needs to agree on another device (RFC 8628 §3.2)."""
 

@@ -19,7 +19,7 @@ from outkey.core.checks import Finding, Level, check
 from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.hosts.cli.home import AsJson, installation
-from outkey.hosts.cli.output import counted, progress_bar, say
+from outkey.hosts.cli.output import counted, progress_bar, say, say_styled
 
 if TYPE_CHECKING:
     from outkey.engine.carry import Sender
@@ -60,8 +60,10 @@ def doctor(
         Format.SARIF: lambda: reports.as_sarif(found),
         Format.HTML: lambda: reports.as_html(found, line),
     }[Format.JSON if as_json else form]()
-    if output is None:
+    if output is None and form is Format.HTML:
         say(written)
+    elif output is None:
+        say_styled(written)
     else:
         _write(output, written + "\n")
     return 2 if reports.failed(found) else 0

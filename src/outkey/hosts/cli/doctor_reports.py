@@ -1,6 +1,5 @@
 """What the doctor found, written for people, programs and code scanners."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from html import escape
@@ -9,7 +8,7 @@ from itertools import groupby
 
 from outkey.core.checks import Finding, Level
 from outkey.core.posture import EVERY
-from outkey.hosts.cli.output import finding_facts, visible
+from outkey.hosts.cli.output import finding_facts, json_text, visible
 
 Found = list[tuple[str, Finding]]
 _COLOURS = {Level.ERROR: "31", Level.WARNING: "33", Level.NOTICE: "36"}  # ANSI
@@ -35,7 +34,7 @@ def summary(found: Found, configurations: int) -> str:
 def as_json(found: Found) -> str:
     """Return the document that programs read."""
     facts = [{**finding_facts(f, name), "configuration": name or None} for name, f in found]
-    return json.dumps({"ok": not failed(found), "findings": facts}, ensure_ascii=False, indent=2)
+    return json_text({"ok": not failed(found), "findings": facts})
 
 
 def failed(found: Found) -> bool:
@@ -86,14 +85,12 @@ def as_sarif(found: Found) -> str:
     driver = {"name": "outkey doctor", "version": version("outkey"), "rules": rules}
     results = [_result(name, finding) for name, finding in found]
     run = {"tool": {"driver": driver}, "results": results}
-    return json.dumps(
+    return json_text(
         {
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
             "runs": [run],
-        },
-        ensure_ascii=False,
-        indent=2,
+        }
     )
 
 

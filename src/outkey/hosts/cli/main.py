@@ -5,6 +5,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.audit import Change, Tag
+from outkey.core.checks import Finding
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.message import Response, ResponseHeaders
 from outkey.hosts.cli.doctor import doctor
@@ -30,6 +32,7 @@ from outkey.hosts.cli.output import (
     say_findings,
     say_json,
     say_table,
+    warn,
 )
 from outkey.hosts.cli.people import people_app
 from outkey.hosts.cli.scripts import scripts_app
@@ -157,29 +160,50 @@ def apply(
     file: Annotated[str, typer.Argument(help="a TOML document, or - for standard input")],
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="change nothing")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="save nothing if there is any warning")
+    ] = False,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Create or update configurations from a TOML document."""
     from outkey.core.document import parse_document  # noqa: PLC0415
     from outkey.engine.manage import apply as apply_document  # noqa: PLC0415
+    from outkey.engine.manage import warnings_error  # noqa: PLC0415
 
     here = installation()
     document = parse_document(read_text(file))
+    desk = desk_of(here)
+    sender = here.gateway.sender
+    if strict:
+        tried = apply_document(desk, sender, document, dry_run=True)
+        found = [*tried.findings, *line_findings(here, document)]
+        if error := warnings_error(found):
+            _say_strict(error, found, as_json=as_json)
+            return exit_code_of(error)
     with progress_bar("applying", len(document.drafts)) as advance:
-        done = apply_document(
-            desk_of(here), here.gateway.sender, document, dry_run=dry_run, progress=advance
-        )
+        done = apply_document(desk, sender, document, dry_run=dry_run, progress=advance)
     found = [*done.findings, *line_findings(here, document)]
     groups = {kind: getattr(done, kind) for kind in done.lines}
     if as_json:
         findings = [finding_facts(finding, name) for name, finding in found]
         say_json(groups | {"lines": done.lines, "findings": findings})
-        return
+        return 0
     would = "would be " if dry_run else ""
     for kind, names in groups.items():
         for name in (*names, *(f"line {line}" for line in done.lines[kind])):
             say(f"{would}{kind}: {name}")
     say_findings(found)
+    return 0
+
+
+def _say_strict(error: ConfigError, found: Sequence[tuple[str, Finding]], *, as_json: bool) -> None:
+    """Print why nothing was saved: the findings, and the error."""
+    if as_json:
+        findings = [finding_facts(finding, name) for name, finding in found]
+        say_json({"error": error.facts(), "findings": findings})
+        return
+    say_findings(found)
+    say_error(error, as_json=False)
 
 
 @app.command("list")
@@ -303,9 +327,9 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
     if as_json:
         say_json(response_facts(response))
     else:
-        say_response(response, include=include)
+        say_response(response, include=include, raw=raw)
         if response.status == 401 and (kept := here.registry.get(name)).paused:
-            sys.stderr.write(f"sending is paused now: {pause_words(kept)}\n")
+            warn(f"sending is paused now: {pause_words(kept)}")
     return 0 if response.cause is None else 1
 
 

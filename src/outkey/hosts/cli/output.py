@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _STEP = 1000
 _GAP = 2  # blanks between columns
+# What steers a terminal (C0 but tab and line feed, DEL, C1) or turns the order of text around.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Item = TypeVar("Item")
 _COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTICE: "cyan"}
@@ -42,19 +43,45 @@ def report_exit_code(report: Report) -> int:
 
 
 def say(text: str) -> None:
-    """Write a line for a person."""
+    """Write a line to standard output; on a terminal, control characters are escaped."""
+    say_styled(visible(text) if sys.stdout.isatty() else text)
+
+
+def say_styled(text: str) -> None:
+    """Write a line that may contain our own colours; text from elsewhere must be `visible`."""
     sys.stdout.write(text + "\n")
+
+
+def warn(text: str) -> None:
+    """Write a line to standard error, with control characters escaped."""
+    sys.stderr.write(visible(text) + "\n")
 
 
 def visible(text: str) -> str:
     """Return a text that cannot steer a terminal: control characters as escapes."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _CONTROL.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number <= 0xFF else f"\\u{number:04x}"
+
+
+def visible_body(body: bytes) -> bytes:
+    """Return a response's body for a terminal; bytes that are not UTF-8 are escaped too."""
+    text = body.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+    return visible(text).encode()
+
+
+def json_text(document: object) -> str:
+    """Return a JSON document; what could steer a terminal is escaped, which JSON permits."""
+    text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def say_json(document: object) -> None:
     """Write the one JSON document of a command."""
-    json.dump(document, sys.stdout, ensure_ascii=False, indent=2, default=str)
-    sys.stdout.write("\n")
+    say_styled(json_text(document))
 
 
 def say_error(error: OutkeyError, *, as_json: bool) -> None:
@@ -63,9 +90,9 @@ def say_error(error: OutkeyError, *, as_json: bool) -> None:
         say_json({"error": error.facts()})
         return
     place = f" ({error.field})" if error.field and error.field not in error.message else ""
-    sys.stderr.write(f"error[{error.code}]: {visible(error.message)}{visible(place)}\n")
+    warn(f"error[{error.code}]: {error.message}{place}")
     if error.hint:
-        sys.stderr.write(f"hint: {error.hint}\n")
+        warn(f"hint: {error.hint}")
 
 
 def say_lines(*lines: tuple[str, str]) -> None:
@@ -75,24 +102,22 @@ def say_lines(*lines: tuple[str, str]) -> None:
 
     console = Console(highlight=False, emoji=False)
     for style, text in lines:
-        console.print(Text(text, style=style), soft_wrap=not sys.stdout.isatty())
+        console.print(Text(visible(text), style=style), soft_wrap=not sys.stdout.isatty())
 
 
 def say_findings(findings: Iterable[tuple[str, Finding]]) -> None:
     """List findings with their level, place and hint."""
     from rich.console import Console  # noqa: PLC0415 - `outkey --help` does not need it
-    from rich.markup import escape  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
     console = Console(stderr=True, highlight=False, emoji=False)
     for name, finding in findings:
-        colour = _COLOURS[finding.level]
+        level = (str(finding.level), _COLOURS[finding.level])
         place = f"{name}.{finding.field}" if finding.field else name
-        console.print(
-            f"[{colour}]{finding.level}[/{colour}] {escape(place)}: {escape(finding.message)}",
-            soft_wrap=True,
-        )
+        # As Text, in which a bracket is a bracket and never markup.
+        console.print(Text.assemble(level, visible(f" {place}: {finding.message}")), soft_wrap=True)
         if finding.hint:
-            console.print(f"  hint: {escape(finding.hint)}", style="dim", soft_wrap=True)
+            console.print(Text(visible(f"  hint: {finding.hint}"), style="dim"), soft_wrap=True)
 
 
 def say_done(done: str, *, as_json: bool, also: str = "", **facts: object) -> None:
@@ -135,7 +160,7 @@ def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
-        say(line.rstrip())
+        say_styled(line.rstrip())
 
 
 def _width(cell: "Text") -> int:
@@ -160,12 +185,13 @@ def progress_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]
     )
 
     console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    description = TextColumn("{task.description}", markup=False)
+    columns = description, BarColumn(), MofNCompleteColumn()
     hidden = not console.is_terminal
     with Progress(
         *columns, TimeRemainingColumn(), console=console, transient=True, disable=hidden
     ) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(visible(what), total=total)
         yield lambda done: bar.advance(task, done)
 
 
@@ -185,4 +211,4 @@ def ask_first(question: str, *, yes: bool) -> None:
         raise ConfigError("this needs --yes where nobody can be asked")
     import typer  # noqa: PLC0415
 
-    typer.confirm(question, abort=True, err=True)  # stdout may be a program's
+    typer.confirm(visible(question), abort=True, err=True)  # stdout may be a program's

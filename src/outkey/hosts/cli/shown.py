@@ -13,7 +13,7 @@ from outkey.core.script import SEAL, fingerprint
 from outkey.core.standing import Status, Summary
 from outkey.core.voucher import TLS
 from outkey.engine.brake import MOST_REFUSED, way_out
-from outkey.hosts.cli.output import say, visible
+from outkey.hosts.cli.output import say, visible, visible_body, warn
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -138,8 +138,11 @@ def _on_one_stream() -> bool:
     return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
 
 
-def say_response(response: Response, *, include: bool) -> None:
-    """Print an answer; what was wrong with it goes to stderr."""
+def say_response(response: Response, *, include: bool, raw: bool) -> None:
+    """Print a response; what was wrong with it goes to stderr.
+
+    On a terminal the body's control characters are escaped unless it is wanted `raw`.
+    """
     if include:
         say(f"HTTP {response.status}")
         for name, value in response.headers:
@@ -147,14 +150,16 @@ def say_response(response: Response, *, include: bool) -> None:
         say("")
     sys.stdout.flush()
     body = response.body
+    if sys.stdout.isatty() and not raw:
+        body = visible_body(body)
     sys.stdout.buffer.write(body)
     unended = bool(body) and not body.endswith(b"\n")
     if unended and (sys.stdout.isatty() or (response.cause and _on_one_stream())):
         say("")
     sys.stdout.flush()
     if response.cause is not None:
-        sys.stderr.write(f"error[{response.cause}]: the API answered {response.status}\n")
-        sys.stderr.write(f"hint: {response.remedy}\n")
+        warn(f"error[{response.cause}]: the API answered {response.status}")
+        warn(f"hint: {response.remedy}")
 
 
 def described_fact(configuration: Configuration, fact: str) -> tuple[str, str]:

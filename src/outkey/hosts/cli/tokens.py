@@ -10,7 +10,7 @@ from outkey.core.audit import Tag
 from outkey.core.choices import Grant, Network
 from outkey.core.errors import ConfigError, EgressDenied
 from outkey.hosts.cli.home import AsJson, Name, desk_of, installation
-from outkey.hosts.cli.output import progress_bar, say, say_json, say_table, visible
+from outkey.hosts.cli.output import progress_bar, say, say_json, say_table, warn
 from outkey.hosts.cli.shown import moment
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
     desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_AUTHORIZED)
     device = desk.device_code()
     # On stderr, so that a program that reads the JSON can show it to a person too.
-    lines = f"Open {visible(device.address)}\nand enter the code {visible(device.user_code)}\n"
-    sys.stderr.write(lines)
+    warn(f"Open {device.address}\nand enter the code {device.user_code}")
     sys.stderr.flush()
     with progress_bar("waiting for consent", round(device.lifetime)) as advance:
         desk.wait_for(device, lambda seconds: advance(round(seconds)))

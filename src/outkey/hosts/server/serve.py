@@ -54,13 +54,14 @@ def announce(address: str, password: str | None) -> None:
 
 def serve(host: str, port: int) -> None:
     """Serve until told to stop."""
+    here = installation()
     # What is wrong with its settings is told at once.
-    background = Background(installation(), forget_people=forget_old)
+    background = Background(here, forget_people=forget_old)
     # On PostgreSQL the runs are for `outkey worker`, on as many machines as need be.
-    crews = [] if has_queue() else [Crew(installation())]
+    crews = [] if has_queue() else [Crew(here)]
     helpers: list[Background | Crew] = [background, *crews]
     shown = f"[{host}]" if ":" in host else host
-    _Server(
+    server = _Server(
         {
             "bind": f"{shown}:{port}",
             "worker_class": "gthread",
@@ -75,4 +76,6 @@ def serve(host: str, port: int) -> None:
             "post_worker_init": lambda _worker: [helper.start() for helper in helpers],
             "worker_exit": lambda _server, _worker: [helper.end() for helper in helpers],
         }
-    ).run()
+    )
+    with here.listeners.hold(host, port):  # so that no process of this home sends to the pages
+        server.run()

@@ -24,7 +24,7 @@ from outkey.core.config import (
     header_row,
     kept_secrets,
 )
-from outkey.core.errors import ConfigError, EditConflict, SecretMissing
+from outkey.core.errors import ConfigError, EditConflict, HeaderConflict, SecretMissing
 from outkey.core.field_kinds import Field, Kind, Tab
 from outkey.core.fields import FIELDS
 from outkey.core.headers import MAX_HEADERS
@@ -170,7 +170,7 @@ class ConfigurationForm:
 
     def refuse(self, error: ConfigError) -> None:
         """Note an error at its field, or at the top of the page."""
-        place = str(error.field or "")
+        place = "headers" if isinstance(error, HeaderConflict) else str(error.field or "")
         self.errors.setdefault(_PLACES.get(place, place), error)
 
     def tabs(self, findings: Iterable[Finding] = ()) -> list[tuple[Tab, list[Shown]]]:

@@ -25,7 +25,7 @@ from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.fields import BY_PATH
 from outkey.core.oauth2.answers import failure, said_by_provider
-from outkey.core.oauth2.grants import Consent, consent_for
+from outkey.core.oauth2.grants import Consent, consent_for, refuse_other_issuer
 from outkey.core.origin import parse_endpoint
 from outkey.core.secret import Secret
 from outkey.engine.token_desk import TokenDesk
@@ -135,9 +135,8 @@ def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     """Take the browser back, and exchange the code that it brings for a token."""
     require(request, "set_secret")
     stored, state = _begun(request, record)
-    if "iss" in request.GET and not _is_issuer(stored, _one(request, "iss")):
-        # RFC 9207 §2.4: the code is another server's, and must not be shown to this one.
-        raise _begin_again(_("the answer comes from another issuer than the configured one"))
+    if "iss" in request.GET:
+        refuse_other_issuer(stored, _one(request, "iss"))
     try:
         desk = installation().gateway.token(stored)
         desk.redeem(_code(request), _consent(request, stored, state))
@@ -146,16 +145,6 @@ def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     else:
         messages.success(request, _("%s is connected. Test it as it is kept now.") % stored.name)
     return _back(stored)
-
-
-def _is_issuer(stored: Configuration, named: str) -> bool:
-    """Tell whether an answer comes from the configured issuer, or at least from its addresses."""
-    if stored.oauth2.issuer:
-        return named == stored.oauth2.issuer
-    try:
-        return parse_endpoint(named, "").origin in stored.origins() - {stored.base.origin}
-    except ConfigError:
-        return False
 
 
 def _begun(request: HttpRequest, record: UUID) -> tuple[Configuration, str]:

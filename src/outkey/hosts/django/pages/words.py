@@ -7,6 +7,7 @@ from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_noop as _
 
 from outkey.core.fields import FIELDS
+from outkey.core.message import Source
 from outkey.core.posture import CHECKS
 
 _GAP = re.compile("%s")
@@ -90,6 +91,8 @@ _WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes 
     _("the test request is answered without credentials too, so it proves nothing about them"),
     _("Set Test Path to one that needs credentials, such as the account's own data."),
     _("configuration %s: %s; the policy for %s blocks %s"),
+    _("the header %s is set by two sources: %s, %s"),
+    _("the header %s is set twice by one source: %s"),
     _("the policy is not TOML"),
     _("the policy has a key that is not known"),
     _("an environment of the policy has one key: blocking, a list"),
@@ -106,7 +109,13 @@ _WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes 
 )
 # fmt: on
 # What other texts repeat: the policy's refusal a check's, and what a field does not take its label.
-_INNER = frozenset((*(check.message for check in CHECKS), *(field.label for field in FIELDS)))
+_INNER = frozenset(
+    (
+        *(check.message for check in CHECKS),
+        *(field.label for field in FIELDS),
+        *map(str, Source),
+    )
+)  # fmt: skip
 
 
 def said_in_words(text: str) -> str:

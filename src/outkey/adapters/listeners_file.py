@@ -1,0 +1,127 @@
+"""What the servers of one home listen on, told to every process that shares the home.
+
+Each server has a file with its addresses, and holds a lock on it for as long as it runs: a file
+without a lock was left behind by a server that was killed, and counts for nothing.
+"""
+
+import fcntl
+import os
+import re
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from outkey.core.addresses import plain_address
+from outkey.core.errors import ConfigError, StorageUnavailable
+
+CACHE_SECONDS = 5.0
+_FILE = re.compile(r"([0-9]{1,5})-[a-z0-9_]+")  # the port, and what tells two servers apart
+
+
+class ListenerFiles:
+    """Reads and writes the files of one folder; what was read is used for a few seconds."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[int, frozenset[str]] = {}
+        self._read_again_at = 0.0
+
+    def addresses(self, port: int) -> frozenset[str]:
+        """Return the addresses that servers of this home are bound to at this port."""
+        now = time.monotonic()
+        if now >= self._read_again_at:
+            self._known = self._read()
+            self._read_again_at = now + CACHE_SECONDS
+        return self._known.get(port, frozenset())
+
+    def is_local(self, address: str) -> bool:
+        """Tell whether an address is one of this machine's own.
+
+        The system chooses the address itself as the source of a datagram to it. Connecting a
+        datagram socket only looks up the route.
+        """
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect((address, 9))
+                return plain_address(probe.getsockname()[0]) == plain_address(address)
+        except OSError:  # there is no route to it
+            return False
+
+    @contextmanager
+    def hold(self, host: str, port: int) -> Iterator[None]:
+        """Tell the processes of this home what a server listens on, while the block runs."""
+        text = "\n".join(sorted(_bound_addresses(host, port)))
+        with ExitStack() as stack:
+            try:
+                self._folder.mkdir(mode=0o700, exist_ok=True)
+                self._remove_abandoned()
+                handle, draft = tempfile.mkstemp(dir=self._folder, prefix=".")  # mode 0600
+                file = stack.enter_context(os.fdopen(handle, "w", encoding="ascii"))
+                fcntl.flock(file, fcntl.LOCK_EX)
+                file.write(text)
+                file.flush()
+                # Named only now, so that nobody takes it for one that was left behind.
+                place = self._folder / f"{port}-{Path(draft).name.lstrip('.')}"
+                Path(draft).rename(place)
+            except OSError:
+                raise StorageUnavailable("the home folder cannot be written") from None
+            stack.callback(_remove_own, place, os.getpid())
+            self._read_again_at = 0.0
+            yield
+
+    def _read(self) -> dict[int, frozenset[str]]:
+        known: dict[int, frozenset[str]] = {}
+        for port, place in self._files():
+            with suppress(FileNotFoundError), place.open(encoding="ascii") as file:
+                if _is_locked(file.fileno()):
+                    known[port] = known.get(port, frozenset()) | frozenset(file.read().split())
+        return known
+
+    def _remove_abandoned(self) -> None:
+        for _, place in self._files():
+            with suppress(FileNotFoundError), place.open(encoding="ascii") as file:
+                if not _is_locked(file.fileno()):
+                    place.unlink()
+
+    def _files(self) -> list[tuple[int, Path]]:
+        try:
+            names = [place.name for place in self._folder.iterdir()]
+        except FileNotFoundError:
+            return []
+        except OSError:
+            raise StorageUnavailable("the home folder cannot be read") from None
+        matches = filter(None, map(_FILE.fullmatch, names))
+        return [(int(match[1]), self._folder / match[0]) for match in matches]
+
+
+def _remove_own(place: Path, process: int) -> None:
+    """Remove a server's file, unless this is a forked worker of the server that ends."""
+    if os.getpid() == process:
+        place.unlink(missing_ok=True)
+
+
+def _is_locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _bound_addresses(host: str, port: int) -> set[str]:
+    """Return the addresses that a server is bound to that is given this host."""
+    try:
+        found = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except (OSError, UnicodeError):
+        raise ConfigError(
+            "the address to listen on cannot be resolved",
+            hint="Use an address of this machine, such as 127.0.0.1.",
+            field="--host",
+        ) from None
+    return {plain_address(str(item[4][0]).partition("%")[0]) for item in found}

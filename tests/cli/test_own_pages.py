@@ -1,0 +1,82 @@
+"""No process of a home sends requests to the pages that the home serves."""
+
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from cli.conftest import Terminal
+from database.conftest import free_port
+from outkey.spar import Spar
+
+
+@contextmanager
+def serving(outkey: Terminal, host: str) -> Iterator[int]:
+    """Serve the pages on a free port, which is returned."""
+    port = free_port()
+    arguments = ["serve", "--host", host, "--port", str(port)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=outkey.environment,
+    )
+    try:
+        wait_for(f"http://127.0.0.1:{port}")
+        yield port
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+
+
+def wait_for(url: str) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+        except urllib.error.HTTPError:
+            return  # the pages serve, though not under this name
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail("the server did not start")
+
+
+def send_to(outkey: Terminal, url: str) -> tuple[int, str]:
+    outkey(
+        "apply",
+        "-",
+        stdin=f'[configuration.own]\nbase_url = "{url}"\nnetwork = "internal"\n'
+        'environment = "test"\n',
+    )
+    sent = outkey("request", "own", "/")
+    return sent.code, sent.err
+
+
+@pytest.mark.parametrize(
+    ("host", "spellings"),
+    [
+        ("127.0.0.1", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"]),
+        ("0.0.0.0", ["127.0.0.1", "127.9.9.9", "localhost", "[::ffff:127.0.0.1]"]),
+    ],
+)
+def test_the_pages_are_refused_in_every_spelling(
+    outkey: Terminal, spar: Spar, host: str, spellings: list[str]
+) -> None:
+    with serving(outkey, host) as port:
+        for spelling in spellings:
+            code, said = send_to(outkey, f"http://{spelling}:{port}")
+            assert code == 3, (spelling, said)
+            assert "error[egress_denied]" in said
+            assert "this outkey installation itself" in said
+        # Another port of the same machine is another service.
+        code, said = send_to(outkey, spar.url)
+        assert (code, said) == (0, "")
+    assert "this outkey installation itself" not in send_to(outkey, f"http://127.0.0.1:{port}")[1]

@@ -1,0 +1,180 @@
+"""What a terminal is sent: text from elsewhere must not steer it, nor turn its lines around."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from cli.conftest import Terminal
+from cli.test_doctor import change
+
+HOSTILE = (
+    "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u202eevil\u2066 [link=https://evil.example]x[/link]"
+)
+ESCAPED = (
+    r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u202eevil\u2066 [link=https://evil.example]x[/link]"
+)
+# What must never arrive; colours of our own are other sequences.
+STEERING = ["\x1b]", "\x1b[2J", "\x07", "\x9b", "\x7f", "\x08", "\u202e", "\u2066"]
+BODY = f"first\tline\r\n{HOSTILE}\n".encode() + b"\x9b31m\xff"
+CALLS = {
+    "say": "output.say(text)",
+    "warn": "output.warn(text)",
+    "say_json": "output.say_json({text: text})",
+    "say_error": "output.say_error(ConfigError(text, hint=text, field='x' + text), as_json=False)",
+    "say_lines": "output.say_lines(('bold', text))",
+    "say_done": "output.say_done('set', as_json=False, configuration=text)",
+    "say_table": "output.say_table(('A', 'B'), [(text, text)])",
+    "say_findings": "output.say_findings([(text, Finding('W1', Level.WARNING, text, text, text))])",
+    "progress_bar": (
+        "with output.progress_bar(text, 3) as advance:\n    advance(1)\n    time.sleep(0.3)"
+    ),
+    "ask_first": "output.ask_first(text, yes=False)",
+}
+PROGRAM = """
+import sys, time
+from outkey.core.checks import Finding, Level
+from outkey.core.errors import ConfigError
+from outkey.hosts.cli import output
+text = {text!r}
+{call}
+"""
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """Answers with a body and a header that would steer a terminal."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("X-Hostile", "\x1b[2J\x9b31m")
+        self.send_header("Content-Length", str(len(BODY)))
+        self.end_headers()
+        self.wfile.write(BODY)
+
+    def log_message(self, *_args: object) -> None:
+        """Write nothing."""
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hostile) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join(5)
+
+
+@pytest.fixture
+def home(outkey: Terminal, hostile: str) -> Terminal:
+    text = f'[configuration.acme]\nbase_url = "{hostile}"\nnetwork = "internal"\n'
+    assert outkey("apply", "-", stdin=text + 'environment = "test"').code == 0
+    return outkey
+
+
+def on_terminal(environment: dict[str, str], *command: str) -> bytes:
+    """Run Python with a terminal as its input and output, and return what that was sent."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={"COLUMNS": "300", "TERM": "xterm-256color", "LANG": "C.UTF-8"} | environment,
+        start_new_session=True,
+    )
+    os.close(slave)
+    os.write(master, b"y\n")
+    sent = bytearray()
+    while True:
+        try:
+            part = os.read(master, 65_536)
+        except OSError:  # nobody has it open any more
+            break
+        if not part:
+            break
+        sent += part
+    process.wait(60)
+    os.close(master)
+    return bytes(sent).replace(b"\r\n", b"\n")  # as which a terminal driver sends a line feed
+
+
+def outkey_on_terminal(home: Terminal, *arguments: str) -> bytes:
+    return on_terminal(home.environment, "-m", "outkey.hosts.cli.main", *arguments)
+
+
+def assert_harmless(sent: bytes) -> None:
+    text = sent.decode()
+    assert [sequence for sequence in STEERING if sequence in text] == []
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_that_is_printed_steers_a_terminal(name: str) -> None:
+    program = PROGRAM.format(text=HOSTILE, call=CALLS[name])
+    sent = on_terminal({"PATH": os.environ["PATH"]}, "-c", program)
+    assert_harmless(sent)
+    assert rb"\u202eevil\u2066 [link=https://evil.example]x[/link]" in sent
+
+
+def test_a_body_is_escaped_on_a_terminal(home: Terminal) -> None:
+    sent = outkey_on_terminal(home, "request", "acme", "/", "--include")
+    assert_harmless(sent)
+    text = sent.decode()
+    assert f"first\tline\n{ESCAPED}\n" in text
+    assert "\\x9b31m\\xff" in text
+    assert "X-Hostile: \\x1b[2J\\x9b31m" in text
+
+
+def test_a_raw_body_is_as_it_came_on_a_terminal_too(home: Terminal) -> None:
+    sent = outkey_on_terminal(home, "request", "acme", "/", "--raw")
+    assert BODY.replace(b"\r\n", b"\n") in sent.replace(b"\r", b"")
+
+
+def test_a_body_in_a_pipe_is_as_it_came(home: Terminal) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "outkey.hosts.cli.main", "request", "acme", "/"],
+        env=home.environment,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == BODY
+
+
+def test_json_on_a_terminal_is_harmless_and_the_same_document(home: Terminal) -> None:
+    change(home, "UPDATE outkey_configuration SET base_url = ?", "http://127.0.0.1:9/\u202e\x9b")
+    sent = outkey_on_terminal(home, "list", "--json")
+    assert_harmless(sent)
+    document = json.loads(sent[sent.index(b"[") :])
+    assert document[0]["base_url"] == "http://127.0.0.1:9/\u202e\x9b"
+
+
+@pytest.mark.parametrize("command", [("list",), ("audit", "list"), ("audit", "export")])
+def test_what_is_stored_is_harmless_on_a_terminal(home: Terminal, command: tuple[str, ...]) -> None:
+    """Commands refuse such names; what writes into the database may be somebody else."""
+    change(home, "UPDATE outkey_configuration SET name = ?", HOSTILE)
+    change(
+        home,
+        "UPDATE outkey_auditrecord SET body = CAST(replace(body, 'acme', ?) AS BLOB)",
+        "acme\u202e\x9b",
+    )
+    sent = outkey_on_terminal(home, *command)
+    assert_harmless(sent)
+    assert b"\x1b]8;" not in sent
+    assert rb"\u202e" in sent
+
+
+@pytest.mark.parametrize("command", [("show", "acme"), ("export",)])
+def test_a_script_is_harmless_on_a_terminal(home: Terminal, command: tuple[str, ...]) -> None:
+    script = "# turned \u202earound \x9b31m\ndef compute_auth_header(sync_line):\n    return {}\n"
+    text = f"[configuration.acme]\nscript = {json.dumps(script)}"
+    assert home("apply", "-", stdin=text).code == 0
+    sent = outkey_on_terminal(home, *command)
+    assert_harmless(sent)
+    assert b"around" in sent
+    assert "\u202earound" in home("export").out  # in a pipe as it is, to be applied elsewhere
