@@ -48,16 +48,16 @@ changelog: $(VENV)/.dev ## show what the next release will say
 	$(BIN)/towncrier build --draft --version next
 
 $(VENV)/.server: requirements/server.lock pyproject.toml tools/setup.sh
-	@tools/setup.sh $(PYTHON) $(VENV) requirements/server.lock
+	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/server.lock
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock requirements/peers/package-lock.json pyproject.toml tools/setup.sh tools/peers.sh
-	@tools/setup.sh $(PYTHON) $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl pg_ctlcluster=postgresql chromium=chromium node=nodejs npm=npm
+	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl pg_ctlcluster=postgresql chromium=chromium node=nodejs npm=npm
 	@tools/peers.sh $(VENV)/peers
 	@touch $@ $(VENV)/.server
 
 .venv-bench/.ready: requirements/bench.lock tools/setup.sh
-	@tools/setup.sh $(PYTHON) .venv-bench requirements/bench.lock nginx=nginx-light
+	@tools/setup.sh "$(PYTHON)" .venv-bench requirements/bench.lock nginx=nginx-light
 	@touch $@
 
 clean: ## remove what the other targets made

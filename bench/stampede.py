@@ -339,7 +339,7 @@ def postgresql(size: Size) -> Iterator[Callable[[], str]]:
             run("initdb", "-D", "data", "-U", "outkey", "--auth=trust", "--no-sync")
             # Every thread has a connection of its own; the usual 100 would refuse half of them.
             most = size.processes * (size.threads + 5) + 20
-            options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+            options = f"-p {port} -k '' -c listen_addresses=127.0.0.1 -c fsync=off"
             options += f" -c max_connections={most}"
             run("pg_ctl", "-D", "data", "-w", "-t", "30", "-o", options, "-l", "log", "start")
         made.append(f"outkey{len(made)}")

@@ -1,6 +1,6 @@
 """outkey: outbound authentication for business applications.
 
-gateway = outkey.open()                      # the embedded home
+gateway = outkey.open()                      # the Django project's, or the embedded home
 gateway = outkey.load("configurations.toml") # a document, without a database
 response = gateway.send("acme", "GET", "/orders")
 """
@@ -15,10 +15,14 @@ __all__ = ["Gateway", "Response", "Secret", "errors", "integrations", "load", "o
 
 
 def open() -> Gateway:  # noqa: A001 - `outkey.open()` reads as what it does
-    """Return a gateway for the configurations of the embedded home (OUTKEY_HOME)."""
-    from outkey.hosts.server.home import prepare  # noqa: PLC0415 - needs outkey[server]
+    """Return a gateway for the configurations of this process's installation.
 
-    folder = prepare()
+    In a Django project that is the one of its setting OUTKEY, elsewhere the embedded home
+    (OUTKEY_HOME). Each call returns a gateway of its own, to be closed by the caller.
+    """
+    from outkey.hosts.server.home import open_home  # noqa: PLC0415 - needs outkey[server]
+
+    folder = open_home()
     from outkey.hosts.django.wiring import install  # noqa: PLC0415 - needs Django to be set up
 
     return install(folder).gateway

@@ -78,7 +78,7 @@ def serving(home: Path) -> Iterator[Served]:
     assert process.stdout is not None
     said = "".join(process.stdout.readline() for _ in range(4))
     password = re.search(r"password  (\S+)", said)
-    assert password, said
+    assert password, "the server printed no password"
     url = f"http://127.0.0.1:{port}"
     wait_for(url)
     yield Served(url, home / "home", password[1])

@@ -305,17 +305,20 @@ def test_a_callback_counts_once_and_only_in_the_session_that_began_it(
     other = context.new_page()
     nobody = other.goto(answer)
     assert nobody is not None
-    assert code not in other.url + other.content()
+    shown_to_nobody = code in other.url + other.content()
+    assert not shown_to_nobody
     log_in(other, "admin", served.password)
     foreign = other.goto(answer)
     assert foreign is not None
     assert foreign.status == 422
-    assert code not in other.content()
+    shown_to_others = code in other.content()
+    assert not shown_to_others
     context.close()
     assert spar.journal == []
     page.goto(here + answer)
     expect(page.get_by_text("once is connected.")).to_be_visible()
-    assert code not in page.url
+    still_in_the_url = code in page.url
+    assert not still_in_the_url
     spar.clear()
     replayed = page.goto(here + answer)
     assert replayed is not None

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO
 
 LOADED = """
@@ -33,7 +32,9 @@ class Forks:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        self._place = str(Path(self._folder.name) / "forks")
+        # By its descriptor: the path of a temporary folder may be too long for a Unix socket.
+        self._descriptor = os.open(self._folder.name, os.O_PATH)
+        self._place = f"/proc/self/fd/{self._descriptor}/forks"
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(self._place)
             listener.listen(64)
@@ -69,6 +70,7 @@ class Forks:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(30)
+        os.close(self._descriptor)
         self._folder.cleanup()
 
 

@@ -39,7 +39,8 @@ class Cluster:
         self.url = f"postgresql://outkey@127.0.0.1:{self._port}/outkey"
 
     def start(self) -> None:
-        options = f"-p {self._port} -k {self._folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+        # No Unix socket: the path of a temporary folder may be too long for one.
+        options = f"-p {self._port} -k '' -c listen_addresses=127.0.0.1 -c fsync=off"
         self._run("pg_ctl", "-D", "data", "-w", "-t", "30", "-o", options, "-l", "log", "start")
 
     def stop(self) -> None:

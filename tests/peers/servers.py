@@ -252,9 +252,9 @@ def _tls_server(name: str, extra: str, pki: Pki, port: int, redirects: Mapping[s
     server {{
       server_name {name};
       listen 127.0.0.1:{port} ssl;
-      ssl_certificate {pki.certificate(shown)};
-      ssl_certificate_key {pki.key(shown)};
-      ssl_client_certificate {pki.ca};
+      ssl_certificate "{pki.certificate(shown)}";
+      ssl_certificate_key "{pki.key(shown)}";
+      ssl_client_certificate "{pki.ca}";
       {extra}
       {_redirects(redirects)}
       location /basic {{

@@ -96,7 +96,7 @@ def door_running(
 
     def command(port: int) -> list[str]:
         (folder / "conf").write_text(f"""
-{user} daemon off; pid {folder}/pid; worker_processes 1; events {{}}
+{user} daemon off; pid "{folder}/pid"; worker_processes 1; events {{}}
 http {{
   access_log off; {temporary}
   server {{

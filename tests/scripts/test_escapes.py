@@ -48,7 +48,7 @@ class Assets:
         with pytest.raises(BlockingIOError):
             self.listener.accept()
 
-    def attack(self, name: str, function: str = FUNCTION) -> str:
+    def attack(self, name: str, function: str = FUNCTION, place: str = "") -> str:
         """Return all that came back from one attack, also what it had put into Base64."""
         facts = {
             "file": self.file,
@@ -66,7 +66,7 @@ class Assets:
                 if isinstance(made, dict):
                     told += base64.b64decode(str(made.get("Found", ""))).decode(errors="replace")
             return told
-        call = call_of(source, secret=f"own-{name}", place=name)
+        call = call_of(source, secret=f"own-{name}", place=place or name)
         for _ in range(2):
             try:
                 pairs = self.scripts.run(call)
@@ -83,8 +83,14 @@ class Assets:
         return told
 
     def seen_in(self, told: str) -> list[str]:
-        planted = (self.file.read_text(), self.other, self.variable, IN_MEMORY)
-        return [asset for asset in planted if asset in told]
+        """Return the names of the assets that stand in a text."""
+        planted = {
+            "file": self.file.read_text(),
+            "other configuration": self.other,
+            "environment variable": self.variable,
+            "memory": IN_MEMORY,
+        }
+        return [name for name, asset in planted.items() if asset in told]
 
     def close(self) -> None:
         self.listener.close()
@@ -138,11 +144,14 @@ def test_whoever_forges_an_answer_cheats_only_himself(assets: Assets) -> None:
 )
 def test_whoever_uses_ctypes_dies_of_it(assets: Assets, name: str) -> None:
     """The classes can still be found; the code behind them is unmapped."""
-    told = assets.attack(name)
-    if "cffi" in name and not sys.version.startswith(assets.version):
-        assert told.count("the script raised StopIteration") == 2, "cffi is of one version only"
-    else:
-        assert told.count("the script ended its process") == 2
+    # A place of its own: where a script has failed before, the next run may be refused.
+    told = assets.attack(name, place=f"again {name}")
+    failures = told.count("the script ended its process")
+    if "cffi" in name and not sys.version.startswith(f"{assets.version}."):
+        # Another interpreter may lack cffi. Then the search ends without a class, unless it dies
+        # first of looking at one whose name is unmapped as well.
+        failures += told.count("the script raised StopIteration")
+    assert failures == 2
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")

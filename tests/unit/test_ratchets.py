@@ -93,3 +93,15 @@ def test_every_folder_of_tests_is_run() -> None:
     there = {file.parent.name for file in (root / "tests").glob("*/test_*.py")}
     named = re.findall(r"tests/(\w+)", (root / "tools" / "pytest.sh").read_text())
     assert there == set(named)
+
+
+def test_only_one_place_decides_whose_frame_it_is() -> None:
+    """A test that looks for a name in the path of a frame fails in a folder of that name."""
+    names = re.compile(r"\b(frame\.filename|co_filename)\b")
+    tests = ROOT / "tests"
+    found = {
+        file.relative_to(tests).as_posix()
+        for file in tests.rglob("*.py")
+        if names.search(file.read_text("utf-8"))
+    }
+    assert found == {"frames.py", "unit/test_ratchets.py"}

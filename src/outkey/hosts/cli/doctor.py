@@ -18,7 +18,7 @@ import typer
 from outkey.core.checks import Finding, Level, check
 from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError, StorageUnavailable
-from outkey.hosts.cli.home import AsJson, installation
+from outkey.hosts.cli.home import AsJson, home_folder, installation
 from outkey.hosts.cli.output import counted, progress_bar, say, say_styled
 
 if TYPE_CHECKING:
@@ -45,11 +45,10 @@ def doctor(
 ) -> int:
     """Look at the installation and at the posture of every configuration."""
     from outkey.hosts.cli import doctor_reports as reports  # noqa: PLC0415 - not for `outkey --help`
-    from outkey.hosts.server.settings import home  # noqa: PLC0415
 
     if as_json and form not in {Format.TABLE, Format.JSON}:
         raise ConfigError("--json and --format say two things", field="--format")
-    found, count = _examined(home())
+    found, count = _examined(home_folder())
     line = reports.summary(found, count)
     colours = output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
     written = {

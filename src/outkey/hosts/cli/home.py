@@ -1,7 +1,8 @@
-"""Opening the home that the environment names. Django starts here, and not before it is needed."""
+"""Opening the installation of this process. Django starts here, and not before it is needed."""
 
 import os
 import pwd
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,13 +16,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
 
 
 def installation(*, people: bool = False) -> "Installation":
-    """Open the home that the environment names, and the users of its pages if asked to."""
-    from outkey.hosts.server.home import COMMANDS, PAGES, prepare  # noqa: PLC0415 - Django starts
+    """Open the project's installation or the embedded home; `people` are the latter's users."""
+    from outkey.hosts.server.home import PAGES, open_home, prepare  # noqa: PLC0415 - Django starts
 
-    home = prepare(PAGES if people else COMMANDS)
+    home = prepare(PAGES) if people else open_home()
     from outkey.hosts.django.wiring import install  # noqa: PLC0415 - after it has started
 
     return install(home)
+
+
+def home_folder() -> Path:
+    """Return the home of the project, or the embedded one, whether or not its database works."""
+    from outkey.hosts.django.project import in_project, project_home  # noqa: PLC0415 - as above
+    from outkey.hosts.server.settings import home  # noqa: PLC0415
+
+    return project_home() if in_project() else home()
 
 
 def desk_of(here: "Installation") -> "Desk":

@@ -204,13 +204,14 @@ def work(
 ) -> None:
     """Work off the runs of sync lines, on as many machines as share the PostgreSQL."""
     here = installation()
-    from outkey.hosts.django.runs import has_queue  # noqa: PLC0415 - Django has started
+    from outkey.hosts.django.project import in_project  # noqa: PLC0415 - Django has started
+    from outkey.hosts.django.runs import has_queue  # noqa: PLC0415
 
     if not has_queue():
-        raise ConfigError(
-            "workers of their own need PostgreSQL",
-            hint="On SQLite outkey serve does the work; to use PostgreSQL set OUTKEY_DATABASE_URL.",
-        )
+        hint = "On SQLite outkey serve does the work; to use PostgreSQL set OUTKEY_DATABASE_URL."
+        if in_project():
+            hint = "In this project run: python manage.py outkey_worker"
+        raise ConfigError("workers of their own need PostgreSQL", hint=hint)
     if here.keys.is_sealed():  # it would take the runs of those who have the key, and fail them
         raise Sealed
     from outkey.hosts.django.worker import Worker  # noqa: PLC0415 - PostgreSQL only

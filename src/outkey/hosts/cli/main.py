@@ -84,9 +84,14 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 def main() -> None:
     """Run the command line and leave with the exit code of what happened."""
-    as_json = "--json" in sys.argv
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str], program: str | None = None) -> int:
+    """Run a command and return its exit code; help names the program as it was called."""
+    as_json = "--json" in arguments
     try:
-        code = app(standalone_mode=False)
+        code = app(args=arguments, prog_name=program, standalone_mode=False)
     except _UsageError as error:
         code = 2
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -104,7 +109,7 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("stopped; nothing more is done\n")
         code = 130
-    sys.exit(_flushed(code or 0))
+    return _flushed(code or 0)
 
 
 def _flushed(code: int) -> int:

@@ -67,7 +67,7 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
     here = installation()
     if here.registry.get(name).oauth2.grant is Grant.AUTHORIZATION_CODE:
         message = "this configuration is authorized in the browser"
-        hint = "Run outkey serve, open the configuration, and press Connect."
+        hint = "Open its page (outkey serve, or the project's admin), and press Connect."
         raise ConfigError(message, hint=hint, field="oauth2.grant")
     desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_AUTHORIZED)
     device = desk.device_code()

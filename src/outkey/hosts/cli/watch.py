@@ -30,6 +30,7 @@ def notices(*, as_json: AsJson = False) -> None:
     """List what `outkey serve` has noticed and what has not recovered yet."""
     installation()
     from outkey.hosts.django.models import Duty  # noqa: PLC0415 - needs Django
+    from outkey.hosts.django.project import in_project  # noqa: PLC0415
     from outkey.hosts.django.watchbook import WATCH, DjangoWatchbook  # noqa: PLC0415
 
     found = DjangoWatchbook().open_notices()
@@ -41,7 +42,8 @@ def notices(*, as_json: AsJson = False) -> None:
     elif Duty.objects.filter(name=WATCH, position__isnull=False).exists():
         say("nothing to tell")
     else:
-        say("the watch has not run yet; it runs with: outkey serve")
+        runs_with = "a process of the project" if in_project() else "outkey serve"
+        say(f"the watch has not run yet; it runs with: {runs_with}")
 
 
 def _row(notice: Notice) -> tuple[object, ...]:

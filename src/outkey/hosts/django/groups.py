@@ -1,5 +1,6 @@
 """The groups that come with the app: Administrator, Operator and Auditor."""
 
+from django.apps.registry import Apps
 from django.contrib.auth.models import Group, Permission
 
 _CONFIGURATIONS = ("view_configuration", "view_syncline")
@@ -18,8 +19,10 @@ GROUPS = {
 }  # fmt: skip
 
 
-def make_groups(**_: object) -> None:
+def make_groups(*, apps: Apps, **_: object) -> None:
     """Make the groups that are missing; what an administrator changed stays as it is."""
+    if "group" not in apps.all_models["auth"]:
+        return  # `migrate outkey` comes before the tables of users; a later migrate makes them
     for name, codenames in GROUPS.items():
         group, made = Group.objects.get_or_create(name=name)
         if made:

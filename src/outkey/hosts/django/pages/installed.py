@@ -4,26 +4,28 @@ import os
 import threading
 from pathlib import Path
 
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from outkey.core.reference import Reference, parse_reference
 from outkey.engine.manage import Desk
+from outkey.hosts.django.project import claim, home_setting, in_project
 from outkey.hosts.django.wiring import install
 from outkey.hosts.installation import Installation
 
 _lock = threading.Lock()
-_installed: dict[str, Installation] = {}
+_installed: dict[Path, Installation] = {}
 
 
 def installation() -> Installation:
     """Return the installation that the setting OUTKEY names; one for the whole process."""
-    home = str(getattr(settings, "OUTKEY")["HOME"])  # noqa: B009 - a setting that mypy cannot know
+    home = home_setting()
     with _lock:
         if home not in _installed:
-            _installed[home] = install(Path(home))
+            if in_project():
+                claim(home)
+            _installed[home] = install(home)
         return _installed[home]
 
 
