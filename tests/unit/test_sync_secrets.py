@@ -1,7 +1,9 @@
 """An API that hands back what we sent it: nobody is shown it, and no run keeps it."""
 
 import json
+from base64 import b64encode, urlsafe_b64encode
 from dataclasses import replace
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -12,16 +14,17 @@ from outkey.core.errors import OutkeyError, SyncFailed
 from outkey.core.message import Request, Response
 from outkey.core.secret import Secret
 from outkey.core.sync.line import FieldMapping, Incremental, Pagination, Paging, Sync, Transform
-from outkey.core.sync.run import Counts, RunState
+from outkey.core.sync.run import Counts, Outcome, RunState
 from outkey.engine.echo import gives_away, sent_secrets
 from outkey.engine.sync import Effect, SyncPorts, SyncRunner
-from outkey.testing import configuration, fake_gateway
+from outkey.testing import FakeWorld, configuration, fake_gateway
 from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
 from unit.test_sync_run import FIELDS, PULL, PUSH, Desk, answer, desk, stored
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider
 
 TOKEN = "sekret/canary-4711"
 ONE_PAGE = replace(PULL, pagination=Pagination())
+LINE = SyncLine("contacts", "acme", "GET", "/contacts", ONE_PAGE)
 CURSOR = Pagination(Paging.CURSOR, position_parameter="after", cursor="next")
 
 
@@ -30,6 +33,21 @@ def shop(sync: Sync, *answers: Response) -> Desk:
     made = desk(sync, lambda _: rest.pop(0))
     made.world.secrets.values["token"] = TOKEN
     return made
+
+
+def desk_of(world: FakeWorld) -> Desk:
+    runs = MemoryRuns(world.clock)
+    records = MemoryRecords(FIELDS, runs)
+    ports = SyncPorts(
+        world.gateway,
+        world.ports.configurations,
+        records,
+        runs,
+        JmespathFinder(),
+        world.clock,
+        CronCalendar(),
+    )
+    return Desk(SyncRunner(ports), world, records, runs, ports)
 
 
 def mapped(*mappings: FieldMapping) -> Sync:
@@ -42,20 +60,142 @@ def told(made: Desk) -> list[Effect]:
     return effects
 
 
-def test_a_dry_run_tells_no_secret_and_a_run_writes_what_the_api_said() -> None:
-    echo = answer([{"id": "7", "name": f"I {TOKEN}"}])
+REJECTED = (Outcome.REFUSED, "secret_in_record", {})
+
+
+def result(effect: Effect) -> tuple[Outcome, str, object]:
+    return effect.outcome, effect.reason, effect.values
+
+
+def test_a_record_that_repeats_a_secret_is_rejected_and_the_others_are_written() -> None:
+    echo = answer([{"id": "7", "name": f"I {TOKEN}"}, {"id": "8", "name": "harmless"}])
     made = shop(ONE_PAGE, echo, echo)
-    (effect,) = told(made)
-    assert (effect.values["name"], effect.changes["name"][1], effect.key) == ("***", "***", "***")
-    made.run()
-    assert made.records.rows("contact") == [{"number": "7", "name": f"I {TOKEN}"}]
+    first, second = told(made)
+    assert result(first) == REJECTED
+    assert second.values == {"number": "***", "name": "***"}  # of such a page nothing is shown
+    effects: list[Effect] = []
+    run = made.run(note=effects.append)
+    assert run.counts == Counts(created=1, failed=1)
+    assert made.records.rows("contact") == [{"number": "8", "name": "harmless"}]
+    (item,) = made.runs.left_out(run.id, 9)
+    assert (item.number, item.key, item.field, item.reason) == (1, "***", "", "secret_in_record")
+    assert result(effects[0]) == REJECTED
+    assert TOKEN not in repr((run, item, effects, [one.values for one in effects]))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TOKEN,
+        TOKEN.upper(),
+        f"prefix {TOKEN} suffix",
+        *(b64encode(b"x" * n + TOKEN.encode() + b"y" * n).decode() for n in range(4)),
+        *(urlsafe_b64encode(b"?" * n + TOKEN.encode()).decode().rstrip("=") for n in range(4)),
+        TOKEN.encode().hex(),
+        TOKEN.encode().hex().upper(),
+        TOKEN.encode().hex(":"),
+        quote(TOKEN, safe=""),
+        quote_plus(TOKEN),
+        TOKEN[::-1],
+        " ".join(TOKEN),
+        "\n".join(TOKEN),
+        "\u200b".join(TOKEN),
+        {TOKEN: 1},
+        {"first": TOKEN[:9], "then": {"between": 1}, "second": TOKEN[9:]},
+        {"second": TOKEN[5:], "first": TOKEN[:5]},
+        [TOKEN[:9], TOKEN[9:]],
+        [TOKEN.encode().hex()[:11], TOKEN.encode().hex()[11:]],
+        {"headers": {"Authorization": f"Bearer {TOKEN}"}},
+    ],
+)
+@pytest.mark.parametrize("script", ["", "def transform(record):\n    return record\n"])
+def test_a_secret_is_recognised_in_every_usual_form(value: object, script: str) -> None:
+    page = answer([{"id": "7", "name": "x", "echo": value}, {"id": "8", "name": "y"}])
+    made = shop(replace(ONE_PAGE, script=script), page)
+    seen: list[object] = []
+    made.world.scripts.change = lambda record: (seen.append(record["id"]), record)[1]
+    run = made.run()
+    assert run.counts == Counts(created=1, failed=1)
+    assert [one.reason for one in made.runs.left_out(run.id, 9)] == ["secret_in_record"]
+    assert made.records.rows("contact") == [{"number": "8", "name": "y"}]
+    assert seen == (["8"] if script else [])  # a script is not even given it
+
+
+def test_what_a_script_or_a_template_puts_together_is_rejected_too() -> None:
+    thirds = {"a": TOKEN[:6], "b": TOKEN[6:12], "c": TOKEN[12:]}
+    page = answer([{"id": "7", "name": "x", **thirds}])
+    scripted = shop(replace(ONE_PAGE, script="def transform(record):\n    return record\n"), page)
+    scripted.world.scripts.change = lambda record: (
+        record | {"name": f"{record['a']}{record['b']}{record['c']}"}
+    )
+    template = FieldMapping("", "name", Transform.TEMPLATE, options={"template": "{a}{b}{c}"})
+    expression = FieldMapping("join('', [a, b, c])", "name")
+    for made in (scripted, shop(mapped(template), page), shop(mapped(expression), page)):
+        run = made.run()
+        assert run.counts == Counts(failed=1)
+        assert [one.reason for one in made.runs.left_out(run.id, 9)] == ["secret_in_record"]
+        assert made.records.rows("contact") == []
+
+
+def test_a_secret_outside_of_the_records_rejects_none() -> None:
+    page = answer({"items": [{"id": "7", "name": "x"}], "headers": {"Authorization": TOKEN}})
+    made = shop(replace(ONE_PAGE, records="items"), page)
+    assert made.run().counts == Counts(created=1)
+
+
+def test_a_record_that_is_too_big_to_be_looked_through_keeps_its_own_reason() -> None:
+    deep: object = TOKEN
+    for _ in range(120):
+        deep = [deep]
+    made = shop(ONE_PAGE, answer([{"id": "7", "name": "x", "deep": deep}]))
+    run = made.run()
+    assert [one.reason for one in made.runs.left_out(run.id, 9)] == ["too_deep"]
+
+
+@pytest.mark.parametrize("password", ["1", "abc", "test", "2026", "20261115"])
+def test_a_short_secret_does_not_reject_ordinary_records(password: str) -> None:
+    page = answer([{"id": 12026, "name": "latest abc", "at": "2026-11-15"}])
+    made = shop(ONE_PAGE, page)
+    made.world.secrets.values["token"] = password
+    assert made.run().counts == Counts(created=1)
+
+
+@pytest.mark.parametrize("value", ["hunter2", "aHVudGVyMg==", "aHVudGVyMg", "68756e74657232"])
+def test_a_short_secret_is_recognised_where_it_is_the_whole_value(value: str) -> None:
+    made = shop(ONE_PAGE, answer([{"id": "7", "name": value}, {"id": "8", "name": "hunter21"}]))
+    made.world.secrets.values["token"] = "hunter2"
+    assert made.run().counts == Counts(created=1, failed=1)
+
+
+def test_a_body_in_another_encoding_is_read_as_it_is_meant() -> None:
+    body = json.dumps([{"id": "7", "name": TOKEN}]).encode("utf-16")
+    made = shop(ONE_PAGE, Response(200, body=body))
+    assert made.run().counts == Counts(failed=1)
+
+
+def test_what_a_script_signs_is_rejected_and_what_anybody_knows_is_not() -> None:
+    rest = [{"id": "7", "signature": "made-for-1"}, {"id": "8", "account": "account-4711"}]
+    rest += [{"id": "9", "at": 1_800_000_000, "day": "2027-01-15T08:00:00Z"}]
+    script = "def compute_auth_header(sync_line):\n    account = 'account-4711'\n"
+    kept = configuration(limits__retries=0, authentication_type="bearer", script=script)
+    world = fake_gateway(kept, answers=lambda _: answer(rest), secrets={"token": "t"}, lines=[LINE])
+    made = desk_of(world)
+    world.scripts.answer = lambda _: {
+        "X-Signature": "made-for-1",
+        "X-Account": "account-4711",
+        "X-Time": "1800000000",
+        "X-Date": "2027-01-15T08:00:00Z",
+    }
+    run = made.run()
+    assert run.counts == Counts(created=2, failed=1)
+    assert [one.number for one in made.runs.left_out(run.id, 9)] == [1]
 
 
 @pytest.mark.parametrize("expression", ["reverse(name)", "to_string(reverse(@.name))"])
 def test_where_the_answer_holds_a_secret_an_expression_cannot_carry_it_out(expression: str) -> None:
     made = shop(mapped(FieldMapping(expression, "name")), answer([{"id": "7", "name": TOKEN}]))
     (effect,) = made.runner.preview("contacts")
-    assert effect.values == {"number": "***", "name": "***"}
+    assert result(effect) == REJECTED
 
 
 def test_neither_can_a_script() -> None:
@@ -63,19 +203,19 @@ def test_neither_can_a_script() -> None:
     made = shop(replace(ONE_PAGE, script="def transform(record):\n    return record\n"), echo)
     made.world.scripts.change = lambda record: record | {"name": str(record["name"])[::-1]}
     (effect,) = made.runner.preview("contacts")
-    assert effect.values["name"] == "***"
+    assert result(effect) == REJECTED
 
 
 def test_an_answer_that_escapes_the_secret_is_read_as_it_is_meant() -> None:
     body = json.dumps([{"id": "7", "name": TOKEN}]).replace("/", "\\/").replace("s", "\\u0073")
     made = shop(ONE_PAGE, Response(200, body=body.encode()))
-    assert made.runner.preview("contacts")[0].values["name"] == "***"
+    assert result(made.runner.preview("contacts")[0]) == REJECTED
 
 
-def test_what_holds_a_secret_without_the_api_is_masked_and_the_rest_is_told() -> None:
+def test_what_holds_a_secret_without_the_api_is_not_shown() -> None:
     constant = FieldMapping("", "name", Transform.CONSTANT, options={"value": f"my {TOKEN}"})
     made = shop(mapped(constant), answer([{"id": "7"}]))
-    assert made.runner.preview("contacts")[0].values == {"number": "7", "name": "***"}
+    assert result(made.runner.preview("contacts")[0]) == REJECTED
     pushing = shop(PUSH)
     pushing.change(PUSH, "POST")
     stored(pushing, {"number": "7", "name": TOKEN})
@@ -127,7 +267,7 @@ def test_another_cursor_is_kept_though_the_answer_holds_a_secret() -> None:
     made = shop(
         replace(ONE_PAGE, pagination=CURSOR, records="items"), answer(first), answer({"items": []})
     )
-    assert made.run().counts == Counts(created=1)
+    assert made.run().counts == Counts(failed=1)
 
 
 def test_a_number_of_a_page_is_no_secret() -> None:
@@ -146,20 +286,9 @@ def test_tokens_of_an_authorization_server_are_masked() -> None:
             return given
         return answer([{"id": "7", "name": f"Bearer {provider.seen[-1]}"}])
 
-    line = SyncLine("contacts", "acme", "GET", "/contacts", ONE_PAGE)
     made = configuration(limits__retries=0, **OAUTH)
-    world = fake_gateway(made, answers=api, secrets=SECRETS, names=NAMES, lines=[line])
-    runs = MemoryRuns(world.clock)
-    ports = SyncPorts(
-        world.gateway,
-        world.ports.configurations,
-        MemoryRecords(FIELDS, runs),
-        runs,
-        JmespathFinder(),
-        world.clock,
-        CronCalendar(),
-    )
-    assert SyncRunner(ports).preview("contacts")[0].values["name"] == "***"
+    world = fake_gateway(made, answers=api, secrets=SECRETS, names=NAMES, lines=[LINE])
+    assert result(desk_of(world).runner.preview("contacts")[0]) == REJECTED
     sent = sent_secrets(world.gateway, made)
     assert sent == [Secret(provider.seen[0]), Secret(SECRETS["client_secret"])]
 

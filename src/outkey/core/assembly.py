@@ -16,6 +16,7 @@ from outkey.core.oauth2.token import AccessToken
 from outkey.core.origin import Origin, Params, build_target, parse_redirect, query_pairs
 from outkey.core.schemes import scheme_of
 from outkey.core.secret import Secret
+from outkey.core.sent import credentials_in
 
 SecretOpener = Callable[[str], Secret]
 PLACEHOLDER = AccessToken(Secret("a-token-that-is-not-fetched-yet"))
@@ -147,8 +148,10 @@ def redirected(request: Request, response: Response) -> Request | None:
     if location.origin != request.origin:
         secured = (request.origin.scheme, location.origin.scheme) == ("http", "https")
         same = secured and location.origin.host == request.origin.host
+        origin = str(location.origin)
+        repeats = any(secret.occurs_in(origin) for secret in credentials_in(response.sent))
         raise RedirectBlocked(
-            f"the server redirected to another origin, {location.origin}",
+            f"the server redirected to another origin{'' if repeats else f', {origin}'}",
             reason="https-required" if same else "",
         )
     method, body = request.method, request.body if isinstance(request.body, bytes) else b""

@@ -57,6 +57,7 @@ class Request(NamedTuple):
     target: str
     headers: tuple[Header, ...] = ()
     body: bytes | Secret = b""
+    body_secrets: tuple[Secret, ...] = ()  # the values in the body that are secret by themselves
 
     @property
     def url(self) -> str:
@@ -65,7 +66,8 @@ class Request(NamedTuple):
 
     def with_headers(self, headers: tuple[Header, ...]) -> "Request":
         """Return the same request with these headers instead of its own."""
-        return Request(self.method, self.origin, self.target, headers, self.body)
+        known = self.method, self.origin, self.target, headers, self.body, self.body_secrets
+        return Request(*known)
 
     def __repr__(self) -> str:
         names = ", ".join(header.name for header in self.headers)
@@ -116,7 +118,11 @@ class ResponseHeaders:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer, whatever its status, with what outkey makes of it."""
+    """An answer, whatever its status, with what outkey makes of it.
+
+    `sent` are the secrets that were sent for it: whoever shows or stores a part of the response
+    must not show or store those, should the other side have repeated them.
+    """
 
     status: int
     headers: ResponseHeaders = field(default_factory=ResponseHeaders)
@@ -124,6 +130,7 @@ class Response:
     cause: Cause | None = None
     remedy: str | None = None
     attempt: str = ""
+    sent: tuple[Secret, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -139,6 +146,11 @@ class Response:
         if self.cause is None:
             return self
         raise BadAnswer(self.cause, self.status, self.remedy or "")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A secret cannot be pickled, and a stored response has no use for it.
+        known = self.status, self.headers, self.body, self.cause, self.remedy, self.attempt
+        return Response, known
 
 
 @dataclass(frozen=True, slots=True)

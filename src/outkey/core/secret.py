@@ -10,6 +10,7 @@ from typing import NoReturn, SupportsIndex
 
 from outkey.core.encodings import forms
 from outkey.core.errors import ConfigError, OutkeyError, bare
+from outkey.core.search import SHORTEST_SPLIT, SearchPatterns
 
 MASK = "***"
 
@@ -42,6 +43,10 @@ class Secret:
             failure = ConfigError("a secret cannot be used: it is not what it should be")
         raise bare(failure)
 
+    def derive_all(self, transform: Callable[[str], Iterable[str]]) -> "list[Secret]":
+        """Apply a pure function that returns several texts and cannot fail; all are secret."""
+        return [Secret(text) for text in transform(self.__text)]
+
     @staticmethod
     def joined(*parts: "str | Secret") -> "Secret":
         """Put texts and secrets together; the result is secret too."""
@@ -65,6 +70,18 @@ class Secret:
             return self.__text == text
         found = text.encode(errors="surrogatepass").lower()
         return any(form.lower() in found for form in forms(self.__text).values())
+
+    def is_found_in(self, other: "Secret") -> bool:
+        """Tell whether whoever finds this secret in a text needs not look for the other one.
+
+        That is a longer one which holds this one, such as a header value and its token.
+        """
+        text, longer = self.__text, other.reveal()
+        return len(longer) > len(text) >= SHORTEST_SPLIT and text in longer
+
+    def patterns(self) -> SearchPatterns:
+        """Return what to look for to find the secret in many texts."""
+        return SearchPatterns(self.__text)
 
     def fingerprint(self, key: bytes) -> bytes:
         """Return what only equal secrets have in common, under a key that nobody keeps."""

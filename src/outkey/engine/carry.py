@@ -17,8 +17,10 @@ from outkey.core.errors import Cause, EgressDenied, OutkeyError, RateLimited, Ti
 from outkey.core.headers import compose
 from outkey.core.message import Request, Response, Route
 from outkey.core.origin import Origin
+from outkey.core.search import SearchText
 from outkey.core.secret import Secret
 from outkey.core.secret_values import refuse_control_characters
+from outkey.core.sent import credentials_in, secrets_in
 from outkey.engine.brake import Brake
 from outkey.engine.drive import Resolve, Steps, Transmit
 from outkey.engine.egress import Egress
@@ -28,6 +30,7 @@ from outkey.ports import Clock, Permits, Scripts, Secrets, Signer, Tokens
 
 DNS_SECONDS = 5.0
 MEBIBYTE = 1024 * 1024
+_HIDDEN_PATH = "{}"  # as the audit writes whatever may be a value
 
 
 @dataclass(slots=True)
@@ -41,6 +44,7 @@ class Trip:
     for_token: bool = False
     attempt: str = ""
     concluded: OutkeyError | None = None
+    sent: tuple[Secret, ...] = ()  # by all requests of the trip
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,11 @@ class Sender:
         addresses = yield from self._vetted(configuration, request.origin, trip)
         client_key = self._client_key(configuration)
         tag = Tag.TOKEN_INTENT if trip.for_token else Tag.SEND_INTENT
-        trip.attempt = yield intent_of(configuration, trip.line, request, trip.retry, tag)
+        intent = intent_of(configuration, trip.line, request, trip.retry, tag)
+        if trip.sent and _repeats_secret(intent.path, trip.sent):
+            intent = intent._replace(path=_HIDDEN_PATH)
+        trip.attempt = yield intent
+        trip.sent += secrets_in(request, configuration, self.clock.now())
         started = self.clock.monotonic()
         try:
             # Not before now: recording may have taken long, and others count on the end of this.
@@ -140,7 +148,7 @@ class Sender:
         cause, remedy = (found.cause, found.remedy) if found else (None, None)
         yield self._outcome(configuration, trip, response.status, cause or "ok", started)
         whole = response.status, response.headers, response.body
-        return Response(*whole, cause, remedy, trip.attempt)
+        return Response(*whole, cause, remedy, trip.attempt, trip.sent)
 
     def _diagnosis(
         self, configuration: Configuration, response: Response, trip: Trip
@@ -199,3 +207,9 @@ class Sender:
         duration = round((self.clock.monotonic() - started) * 1000)
         tag = Tag.TOKEN_OUTCOME if trip.for_token else Tag.SEND_OUTCOME
         return Outcome(trip.attempt, configuration.name, status, outcome, duration, tag)
+
+
+def _repeats_secret(path: str, sent: tuple[Secret, ...]) -> bool:
+    """Tell whether a redirect leads to a path that repeats what was sent before it."""
+    searched = SearchText(path.encode())
+    return any(secret.patterns().is_in(searched) for secret in credentials_in(sent))

@@ -1,39 +1,119 @@
-"""Secrets that an API hands back: which ones it was sent, and whether they stand in what it says.
+"""Secrets that an API repeats: which ones it was sent, and whether a value gives one away.
 
-Whoever shows or keeps something of an answer asks here.
+Whatever shows or stores a part of a response asks here.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from outkey.core.config import Configuration
 from outkey.core.errors import OutkeyError
 from outkey.core.headers import tidy_token, tidy_value
+from outkey.core.message import Response
+from outkey.core.script import SEAL
+from outkey.core.search import SearchPatterns, SearchText
 from outkey.core.secret import Secret
-from outkey.engine.gateway import Gateway
+from outkey.core.sent import credentials_in, without_repetition
+from outkey.engine.carry import Sender
+from outkey.engine.tokens import TokenKeeper
 
 
-def sent_secrets(gateway: Gateway, configuration: Configuration) -> list[Secret]:
-    """Return what requests carry, as it was entered and as it is sent; tokens too."""
-    found = gateway.token(configuration).secrets() if configuration.uses_oauth2 else []
-    for name in configuration.needed_secrets():
-        with suppress(OutkeyError):  # what does not open was not sent either
-            entered = gateway.sender.open(configuration, name)
-            for secret in (entered, entered.derive(tidy_value), entered.derive(tidy_token)):
-                if secret not in found:
-                    found.append(secret)
-    return found
+class HasSender(Protocol):
+    """A gateway, as far as secrets are opened with it."""
+
+    @property
+    def sender(self) -> Sender:
+        """The ports of every exchange."""
+
+
+def sent_secrets(
+    gateway: HasSender, configuration: Configuration, response: Response | None = None
+) -> list[Secret]:
+    """Return the secrets that a response may repeat: see `secrets_sent_by`."""
+    return secrets_sent_by(gateway.sender, configuration, response)
+
+
+def secrets_sent_by(
+    sender: Sender, configuration: Configuration, response: Response | None = None
+) -> list[Secret]:
+    """Return the secrets that a response may repeat.
+
+    These are the tokens and secrets of the configuration, as they were entered and as they are
+    sent, and with a response also what was made for its own request: signatures, proofs and
+    header values.
+    """
+    secrets: list[Secret] = []
+    if configuration.uses_oauth2:
+        secrets += TokenKeeper(sender, configuration).secrets()
+    entered = {*configuration.needed_secrets(), *configuration.secrets} - {SEAL}
+    for name in sorted(entered):
+        with suppress(OutkeyError):  # what cannot be opened was not sent
+            value = sender.open(configuration, name)
+            secrets += value, value.derive(tidy_value), value.derive(tidy_token)
+    if response is not None:
+        secrets += credentials_in(response.sent)
+    return without_repetition(secrets)
 
 
 def gives_away(secrets: Iterable[Secret], value: object) -> bool:
     """Tell whether one of these secrets stands anywhere in a value, as it is or encoded.
 
-    The value is read as JSON writes it: an answer may escape any character, and a value has none
+    The value is read as JSON writes it: a response may escape any character, and a value has none
     of that any more.
     """
     try:
         text = json.dumps(value, default=str)
     except RecursionError:  # nobody can tell
         return True
-    return any(secret.occurs_in(text) for secret in secrets)
+    searched = SearchText.of_json(text.encode())
+    return any(secret.occurs_in(text) or secret.patterns().is_in(searched) for secret in secrets)
+
+
+class EchoDetector:
+    """Finds secrets in pages and records of a run. What to look for is computed once a secret."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Secret, SearchPatterns]] = []
+
+    def look_for(self, secrets: Sequence[Secret]) -> None:
+        """Set the secrets to find. One that holds another is found wherever that one is."""
+        self._known = [
+            (secret, self._patterns_of(secret))
+            for secret in secrets
+            if not any(other.is_found_in(secret) for other in secrets)
+        ]
+
+    def _patterns_of(self, secret: Secret) -> SearchPatterns:
+        known = (patterns for other, patterns in self._known if other == secret)
+        return next(known, None) or secret.patterns()
+
+    def may_be_in_page(self, response: Response, document: object) -> bool:
+        """Tell whether a record of a page may give a secret away, by one look at all of them."""
+        body = response.body
+        if b"\\" in body or b"\0" in body:  # escapes, or another encoding than UTF-8
+            return self.may_be_in(document)
+        return self._may_be_in(SearchText(body))
+
+    def may_be_in(self, value: object) -> bool:
+        """Tell whether a closer look at the parts of a value is worth it."""
+        searched = _search_text(value)
+        return searched is None or self._may_be_in(searched)
+
+    def is_in(self, value: object) -> bool:
+        """Tell whether a value gives a secret away."""
+        searched = _search_text(value)
+        return searched is None or any(patterns.is_in(searched) for _, patterns in self._known)
+
+    def _may_be_in(self, searched: SearchText) -> bool:
+        return any(patterns.may_be_in(searched) for _, patterns in self._known)
+
+
+def _search_text(value: object) -> SearchText | None:
+    """Return the text of a value, or None where it is nested too deeply to be written."""
+    try:
+        text = json.dumps(value, default=str, ensure_ascii=False)
+    except RecursionError:
+        return None
+    return SearchText.of_json(text.encode(errors="replace"))

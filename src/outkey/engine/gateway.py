@@ -205,7 +205,6 @@ class Gateway:
             send=lambda call: drive(exchange(sender, call), self._world),
             ready=_refuse_unkept if unkept else desk.ready,
             look=lambda: self._look(sender, once),
-            tokens=desk.secrets if once.uses_oauth2 else tuple,
             quotes=draft is None,
         )
         return Trial(sender, once, means)

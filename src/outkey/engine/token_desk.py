@@ -10,6 +10,7 @@ from outkey.core.choices import Grant
 from outkey.core.config import Configuration
 from outkey.core.errors import ConfigError, ReauthorizationNeeded, RemoteError, TokenEndpointFailed
 from outkey.core.fields import BY_PATH
+from outkey.core.message import Response
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.answers import failure, read_document, reason_of
 from outkey.core.oauth2.grants import Consent, DeviceCode
@@ -17,6 +18,7 @@ from outkey.core.oauth2.token import AccessToken, State, TokenContent
 from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
 from outkey.engine.drive import Steps, Wait
+from outkey.engine.echo import gives_away, secrets_sent_by
 from outkey.engine.tokens import TokenKeeper, Wish
 
 # What does not end the waiting for a person.
@@ -58,10 +60,7 @@ class TokenDesk:
 
     def secrets(self) -> list[Secret]:
         """Return the tokens themselves, for whoever has to keep them out of an output."""
-        state, _ = self._keeper.state()
-        content = state.content
-        found = (content.access, content.refresh) if content else ()
-        return [secret for secret in found if secret is not None]
+        return self._keeper.secrets()
 
     def would_lose_consent(self) -> bool:
         """Tell whether forgetting the token means that a person must agree again."""
@@ -128,8 +127,14 @@ class TokenDesk:
         refuse_unsendable(self.configuration)
         url = self.configuration.oauth2.device_url
         asked = self._keeper.ask(url, grants.device_start(self.configuration), None)
+        response: Response = self.run(asked)
         with _naming("device_url"):
-            return grants.read_device_code(read_document(self.run(asked)))
+            document = read_document(response)
+            shown = [value for name, value in document.items() if name != "device_code"]
+            secrets = secrets_sent_by(self.sender, self.configuration, response)
+            if gives_away(secrets, shown):
+                raise failure("not_a_token_endpoint")
+            return grants.read_device_code(document)
 
     def wait_for(self, device: DeviceCode, passing: Callable[[float], None]) -> None:
         """Ask until the person has agreed, refused or waited too long; `passing` sees time go."""

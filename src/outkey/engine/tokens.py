@@ -34,6 +34,7 @@ from outkey.core.oauth2.token import (
 )
 from outkey.core.origin import parse_url
 from outkey.core.secret import Secret
+from outkey.core.sent import credentials_in
 from outkey.engine.carry import Sender, Trip
 from outkey.engine.drive import Steps, Wait
 from outkey.engine.held_tokens import Held
@@ -98,6 +99,13 @@ class TokenKeeper:
         """Return the token's state as it is kept now, and how it stands."""
         state = self.sender.tokens.read(self.configuration).for_basis(basis_of(self.configuration))
         return state, state.standing(self.configuration, self.sender.clock.now())
+
+    def secrets(self) -> list[Secret]:
+        """Return the stored tokens, for callers that must keep them out of an output."""
+        state, _ = self.state()
+        content = state.content
+        stored = (content.access, content.refresh) if content else ()
+        return [secret for secret in stored if secret is not None]
 
     def redeem(self, parameters: Parameters) -> Steps[None]:
         """Exchange what a person's consent gave for a token, whoever was getting another."""
@@ -317,7 +325,8 @@ class TokenKeeper:
         proof_key: Secret | None,
         at: float,
     ) -> TokenState:
-        known = [value for _, value in sent if isinstance(value, Secret)] + self._known()
+        known = [value for _, value in sent if isinstance(value, Secret)]
+        known += [*credentials_in(response.sent), *self._known()]
         answer = read_token(response, secrets=known, now=at)
         if (answer.kind == "DPoP") != self.configuration.oauth2.dpop:
             raise failure("token_type")

@@ -1,7 +1,7 @@
 """Testing a configuration: step by step, with the cause and the remedy of the first that fails."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,8 +24,8 @@ from outkey.core.diagnosis import (
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.message import Peer, Response
 from outkey.core.oauth2.token import AccessToken
-from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
+from outkey.engine.echo import gives_away, secrets_sent_by
 from outkey.engine.preview import Preview, preview
 from outkey.engine.scripts import signed
 
@@ -33,6 +33,8 @@ SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes 
 _CLOCK_SECONDS = 30
 _LONG = re.compile(r"\S{24,}")
 _READ = 16 * 1024  # what the words are taken from
+# Of what a server offers only these are stored: anything else is its own text.
+_SCHEMES = frozenset({"basic", "bearer", "digest", "dpop", "hoba", "mutual", "negotiate", "ntlm"})
 _PROVES_NOTHING = Finding("W008", Level.WARNING,
     "the test request is answered without credentials too, so it proves nothing about them",
     "Set Test Path to one that needs credentials, such as the account's own data.",
@@ -87,7 +89,6 @@ class Means(NamedTuple):
     send: Callable[[Call], Response]
     ready: Callable[[], AccessToken]
     look: Callable[[], Peer]
-    tokens: Callable[[], Iterable[Secret]]  # those of OAuth 2.0 that are kept
     quotes: bool
 
 
@@ -222,8 +223,9 @@ class Trial:
 
     def _learn(self, response: Response) -> None:
         challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
-        if challenges:
-            self._seen["offered"] = sorted({challenge.scheme for challenge in challenges})
+        offered = {challenge.scheme for challenge in challenges} & _SCHEMES
+        if offered:
+            self._seen["offered"] = sorted(offered)
         name, origin = self._configuration.name, self._configuration.base.origin
         offset = self._sender.offsets.of(name, origin, self._sender.clock)
         self._seen["clock_offset"] = offset
@@ -233,26 +235,23 @@ class Trial:
     def _quoted(self, response: Response) -> str:
         """Return the other system's own words, unless it repeats a secret in its answer.
 
-        Signatures are no secrets that are kept: whatever could be one is left out. A draft quotes
-        nothing: who may test but not see could have the API say what is asked for.
+        What is long is left out all the same: an API may make something of a secret that nobody
+        can recognise. A draft quotes nothing: who may test but not see could have the API say
+        what is asked for.
         """
         words = words_of(response)
-        if not self._means.quotes or not words:
-            return ""
-        headers = "\n".join(value for _, value in response.headers)
-        heard = (words, response.text[:_READ].replace("\\/", "/"), headers)
-        if any(secret.occurs_in(text) for secret in self._sent() for text in heard):
+        if not self._means.quotes or not words or self._repeats_secret(response, words):
             return ""
         return f"; it says: {shortened(_LONG.sub('…', words))}"
 
-    def _sent(self) -> Iterator[Secret]:
-        """Yield what was sent, as it was entered and without what stands in front of it."""
-        for name in {*self._configuration.secrets, *self._configuration.needed_secrets()}:
-            with suppress(OutkeyError):  # what cannot be opened was not sent
-                opened = self._sender.open(self._configuration, name)
-                yield opened
-                yield opened.derive(lambda text: (text.split() or [""])[-1])
-        yield from self._means.tokens()
+    def _repeats_secret(self, response: Response, words: str) -> bool:
+        headers = [value for _, value in response.headers]
+        body = response.text[:_READ].replace("\\/", "/")
+        try:
+            secrets = secrets_sent_by(self._sender, self._configuration, response)
+        except OutkeyError:  # where the secrets cannot be read, nobody can tell
+            return True
+        return gives_away(secrets, [words, body, headers])
 
     def _accepted(self, call: Call, response: Response) -> str:
         answered = f"answered {response.status}"

@@ -95,7 +95,8 @@ def post(configuration: Configuration, url: str, parameters: Parameters, proof: 
     location = parse_endpoint(url, "oauth2.token_url")
     framing = {"Content-Length": str(body.wire_length), "Content-Type": kind}
     headers = (*_headers(location, framing), *proof.headers)
-    return Request("POST", location.origin, location.target, headers, body)
+    secrets = tuple(value for value in fields.values() if isinstance(value, Secret))
+    return Request("POST", location.origin, location.target, headers, body, secrets)
 
 
 def _headers(location: Location, more: Mapping[str, str]) -> Iterator[Header]:

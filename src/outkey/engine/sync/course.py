@@ -11,12 +11,13 @@ from zoneinfo import ZoneInfo
 from outkey.core.config import Configuration, SyncLine
 from outkey.core.errors import OutkeyError, SyncFailed
 from outkey.core.secret import MASK, Secret
+from outkey.core.sent import credentials_in, without_repetition
 from outkey.core.sync.answer import mark_of
 from outkey.core.sync.line import Direction, Gone, Sync
 from outkey.core.sync.mapping import Zones
 from outkey.core.sync.paging import Position, position_of
 from outkey.core.sync.run import Counts, Outcome, Quarantined, Run, RunState
-from outkey.engine.echo import gives_away, sent_secrets
+from outkey.engine.echo import EchoDetector, gives_away, sent_secrets
 from outkey.engine.gateway import Gateway
 from outkey.ports import Calendar, Clock, Configurations, Finder, Records, Runs
 
@@ -72,8 +73,10 @@ class Course(ABC):
         self._mark = mark_of((plan.line, plan.sync.script))
         self._known: list[Secret] = []
         self._known_until = float("-inf")
+        self._detector = EchoDetector()
         self.run = Run("", plan.line.name, "", ports.clock.now(), dry_run=True)
         self._heard: object = None  # the last answer, before anything was made of it
+        self._sent: tuple[Secret, ...] = ()  # for the last answer
 
     def begin(self, run: Run) -> Run:
         """Take a run; where its place means nothing to this line, it counts from the beginning."""
@@ -172,17 +175,27 @@ class Course(ABC):
 
     def _refuse_secret(self, *kept: str) -> None:
         """Refuse to keep a place or a value to go on from that holds a secret."""
-        if any(kept) and gives_away(self._secrets(), kept):
+        # What was made for one request may be so short that it stands in a cursor by chance.
+        if any(kept) and (gives_away(self._stored(), kept) or self._echoes().is_in(kept)):
             raise SyncFailed(
                 "the API hands back a secret as the place or the value to go on from",
                 hint="Page by number or offset, and choose another incremental field.",
                 reason="secret_in_cursor",
             )
 
+    def _echoes(self) -> EchoDetector:
+        """Return what finds the secrets that the last answer may repeat."""
+        self._detector.look_for(self._secrets())
+        return self._detector
+
     def _secrets(self) -> list[Secret]:
-        """Return what requests carry now; what was entered is opened again only now and then."""
+        """Return what the last answer may repeat: what is stored, and what was sent for it."""
+        return without_repetition([*self._stored(), *credentials_in(self._sent)])
+
+    def _stored(self) -> list[Secret]:
+        """Return the configuration's secrets and tokens, opened again only now and then."""
         now = self._ports.clock.monotonic()
-        if self._plan.configuration.uses_oauth2 or now >= self._known_until:
+        if now >= self._known_until:
             configuration = self._ports.configurations.get(self._plan.line.configuration)
             self._known = sent_secrets(self._ports.gateway, configuration)
             self._known_until = now + _KNOWN_SECONDS

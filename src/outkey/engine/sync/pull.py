@@ -1,6 +1,7 @@
 """Pulling: pages of an API become records of the host."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -21,11 +22,15 @@ from outkey.core.sync.paging import (
     upcoming,
 )
 from outkey.core.sync.run import Outcome, Run, Written
+from outkey.engine.echo import EchoDetector
 from outkey.engine.sync.asking import Answer, Asked, Asking
 from outkey.engine.sync.course import Course, Effect, Note, Plan, SyncPorts
 
 _LONGEST_KEY = 200
 _WHOLE_RECORD, _NOTHING = "@", "`null`"
+
+_PLAIN_PATH = re.compile(r'[\w."@*\[\] -]+')
+_REPEATS_SECRET = Unmapped("", "secret_in_record")
 
 Row = dict[str, object]
 Changes = Mapping[str, tuple[object, object]]
@@ -45,6 +50,17 @@ def expressions(sync: Sync) -> dict[str, str]:
         f"fields[{number}].api": instead.get(mapping.transform, mapping.api)
         for number, mapping in enumerate(sync.mappings)
     }
+
+
+def _assembles(sync: Sync) -> bool:
+    """Tell whether a value may be put together here, so that rows need a look of their own."""
+    made_here = {Transform.TEMPLATE, Transform.CONSTANT}
+    paths = [sync.records, *(mapping.api for mapping in sync.mappings if mapping.api)]
+    return (
+        bool(sync.script)
+        or any(mapping.transform in made_here for mapping in sync.mappings)
+        or not all(_PLAIN_PATH.fullmatch(path) for path in paths)
+    )
 
 
 class Pull(Course):
@@ -68,12 +84,14 @@ class Pull(Course):
         self._asking = Asking(ports.gateway, plan, parallel)
         self._answers: dict[str, Answer] = {}  # of pages that are not read yet, by their places
         self._stride = paging.size
+        self._assembles = _assembles(plan.sync)
+        self._is_suspicious = False  # a secret may stand in the page
 
     def sample(self, limit: int) -> Sequence[Effect]:
         """Ask for the first page, and return what would become of its first records."""
         with self._asking:
             records, _ = self._fetched(self._position())
-        return self._masked(self._effects(self._scripted(records[:limit])))
+        return self._masked(self._effects(self._scripted(self._harmless(records[:limit]))))
 
     def steps(self) -> Iterator[Run]:
         """Ask for page after page, and keep each with its checkpoint."""
@@ -83,7 +101,7 @@ class Pull(Course):
                 records, position = self._fetched(position)
                 cursor = self._latest(records)
                 self._refuse_secret("" if self._is_numbered else position.at, cursor)
-                made = self._scripted(records)
+                made = self._scripted(self._harmless(records))
                 with self._ports.runs.page():
                     effects = self._effects(made)
                     kept = self._kept(position, effects, cursor)
@@ -100,6 +118,8 @@ class Pull(Course):
         response.raise_for_cause()
         document = [] if response.status == 204 else read_json(response.body)
         self._heard = document
+        self._sent = response.sent
+        self._is_suspicious = self._echoes().may_be_in_page(response, document)
         records = [] if response.status == 204 else records_in(document, self._find_records)
         cursor = self._find_cursor(document) if self._find_cursor else None
         page = Page(self._here(position), response.headers, records, cursor)
@@ -121,13 +141,30 @@ class Pull(Course):
                         reason="gap",
                     )
 
-    def _scripted(self, records: Sequence[Record]) -> Sequence[Record | Unmapped]:
+    def _harmless(self, records: Sequence[Record]) -> Sequence[Record | Unmapped]:
+        """Return the records, with a rejection for each that repeats a secret.
+
+        Before a script or an expression sees them, which could make anything of it.
+        """
+        if not self._is_suspicious:
+            return records
+        detector = self._echoes()
+        return [self._harmless_or_rejected(record, detector) for record in records]
+
+    def _harmless_or_rejected(self, record: Record, detector: EchoDetector) -> Record | Unmapped:
+        if reason := oversize(record):  # its text may be longer than memory
+            return Unmapped("", reason)
+        return _REPEATS_SECRET if detector.is_in(record) else record
+
+    def _scripted(self, records: Sequence[Record | Unmapped]) -> Sequence[Record | Unmapped]:
         """Return what the line's script makes of the records."""
         if not self._sync.script:
             return records
         scripts, name = self._ports.gateway.sender.scripts, self._plan.line.name
-        made = scripts.transform(name, self._sync.script, records)
-        return [record for record in made if record is not None]
+        given = [record for record in records if not isinstance(record, Unmapped)]
+        made = iter(scripts.transform(name, self._sync.script, given) if given else ())
+        results = [one if isinstance(one, Unmapped) else next(made) for one in records]
+        return [record for record in results if record is not None]
 
     def _answer(self, position: Position) -> Response:
         """Return the answer for a position; where there is none yet, ask for the next ones too."""
@@ -212,9 +249,22 @@ class Pull(Course):
     def _mapped(self, records: Sequence[Record | Unmapped]) -> list[Row | Unmapped]:
         found = [self._values(record) for record in records]
         means = Means(self._ports.zones, self._lookups(found))
+        return self._without_assembled_secrets(
+            [
+                one if isinstance(one, Unmapped) else incoming(self._mappings, one, means)
+                for one in found
+            ]
+        )
+
+    def _without_assembled_secrets(self, rows: list[Row | Unmapped]) -> list[Row | Unmapped]:
+        """Reject what has become a secret only here, of parts that were none by themselves."""
+        values = [row for row in rows if not isinstance(row, Unmapped)]
+        detector = self._detector
+        if not self._assembles or not detector.may_be_in(values):
+            return rows
         return [
-            one if isinstance(one, Unmapped) else incoming(self._mappings, one, means)
-            for one in found
+            _REPEATS_SECRET if not isinstance(row, Unmapped) and detector.is_in(row) else row
+            for row in rows
         ]
 
     def _values(self, record: Record | Unmapped) -> list[object] | Unmapped:

@@ -430,18 +430,23 @@ def confirm_secrets(
 
 
 def _scrubbed(here: "Installation", name: str, response: Response) -> Response:
-    """Mask the configuration's secrets where the API echoed them, in body and headers."""
+    """Mask in body and headers what the API repeats of the secrets that it was sent."""
     from outkey.adapters.scrub import scrubbed  # noqa: PLC0415
+    from outkey.core.secret import MASK  # noqa: PLC0415
     from outkey.engine.echo import sent_secrets  # noqa: PLC0415
 
     configuration = here.registry.get(name)
-    secrets = sent_secrets(here.gateway, configuration)
+    secrets = sent_secrets(here.gateway, configuration, response)
     username = configuration.username
     pairs = tuple(
         (key, scrubbed(value.encode(), secrets, username).decode(errors="replace"))
         for key, value in response.headers
     )
     body = scrubbed(response.body, secrets, username)
+    if body == MASK.encode() != response.body:
+        sys.stderr.write(
+            "the response repeats a secret in a form that cannot be cut out; --raw prints all\n"
+        )
     return replace(response, headers=ResponseHeaders(pairs), body=body)
 
 

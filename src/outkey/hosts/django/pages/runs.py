@@ -59,6 +59,7 @@ _WORDS = {
     "refused_by_database": gettext_lazy("the database refused it"),
     "too_deep": gettext_lazy("it is nested too deeply"),
     "too_many_fields": gettext_lazy("it has too many fields"),
+    "secret_in_record": gettext_lazy("it repeats a secret that was sent to the API"),
     "script_error": gettext_lazy("the script failed"),
     "script_timeout": gettext_lazy("the script took too long"),
     "script_result": gettext_lazy("the script returned no record"),

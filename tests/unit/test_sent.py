@@ -1,0 +1,290 @@
+"""Which secrets a request carries, and what of them the other side may repeat."""
+
+import copy
+import json
+import pickle
+from dataclasses import replace
+from email.utils import formatdate
+
+import pytest
+
+from outkey.adapters.scrub import scrubbed
+from outkey.core.audit import Intent
+from outkey.core.errors import RedirectBlocked, StorageUnavailable, TokenEndpointFailed
+from outkey.core.message import Header, Request, Response, ResponseHeaders, Source
+from outkey.core.origin import Origin
+from outkey.core.secret import Secret
+from outkey.core.sent import credentials_in, secrets_in
+from outkey.engine.echo import EchoDetector, gives_away, sent_secrets
+from outkey.testing import configuration, fake_gateway
+from outkey.testing.fakes import FakeWorld
+from unit.test_tokens import DEVICE, DEVICE_ANSWER, NAMES, OAUTH, Provider, kept, send, world
+
+NOW = 1_800_000_000.0
+ORIGIN = Origin("https", "api.acme.example", 443)
+SCRIPT = "def compute_auth_header(sync_line):\n    return {'X-Account': 'account-4711'}\n"
+SIGNATURE = "sig-91c2f0"
+
+
+def scripted(value: str) -> tuple[Secret, ...]:
+    made = configuration(script=SCRIPT, username="ada.lovelace")
+    header = Header("X-Made", Secret(value), Source.SCRIPT)
+    return secrets_in(Request("GET", ORIGIN, "/contacts?page=7", (header,)), made, NOW)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "account-4711",
+        "ada.lovelace",
+        "/contacts?page=7",
+        "acme",
+        "1800000000",
+        "1800000000.25",
+        "1800000000123",
+        "1800000000123456",
+        "1800000000123456789",
+        "2027-01-15T08:00:00Z",
+        "20270115T080000Z",
+        "2027-01-15",
+        "20270115",
+        formatdate(NOW, usegmt=True),
+    ],
+)
+def test_what_anybody_knows_is_no_secret_of_a_script(value: str) -> None:
+    assert scripted(value) == ()
+
+
+@pytest.mark.parametrize("value", [SIGNATURE, "492817", "2019-01-15", "nan", "1" * 50])
+def test_everything_else_that_a_script_returns_is_one(value: str) -> None:
+    assert scripted(value) == (Secret(value),)
+
+
+def test_headers_and_parameters_that_are_secret_are_carried_and_plain_ones_are_not() -> None:
+    headers = (
+        Header("Accept", "*/*", Source.DEFAULT),
+        Header("Authorization", Secret("Bearer abc"), Source.AUTHENTICATION),
+        Header("X-Time", Secret("1800000000"), Source.CALLER),
+    )
+    request = Request("POST", ORIGIN, "/", (), Secret("a=b"), (Secret("b"),)).with_headers(headers)
+    expected = (Secret("b"), Secret("Bearer abc"), Secret("1800000000"))
+    assert secrets_in(request, configuration(), NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "credentials"),
+    [
+        ("plain-key", ["plain-key"]),
+        ("Bearer token-4711", ["token-4711"]),
+        ("Bearer abc", ["Bearer abc"]),
+        ("correct, horse battery staple", ["correct, horse battery staple"]),
+        (
+            'Signature keyId="k",algorithm="hmac",signature="c2lnbmF0dXJl"',
+            ['keyId="k",algorithm="hmac",signature="c2lnbmF0dXJl"', "c2lnbmF0dXJl"],
+        ),
+        (
+            "AWS4-HMAC-SHA256 Credential=AKIA/x, SignedHeaders=host, Signature=0a1b2c3d4e5f",
+            ["Credential=AKIA/x, SignedHeaders=host, Signature=0a1b2c3d4e5f", "0a1b2c3d4e5f"],
+        ),
+        (
+            "AWS AKIAEXAMPLE:frJIUN8DYpKDtOLCwo==",
+            ["AKIAEXAMPLE:frJIUN8DYpKDtOLCwo==", "frJIUN8DYpKDtOLCwo=="],
+        ),
+        ("HMAC user:short", ["user:short"]),
+        ('Digest response=""', ['response=""']),
+    ],
+)
+def test_a_header_value_is_parted_into_what_may_be_repeated_alone(
+    value: str, credentials: list[str]
+) -> None:
+    assert credentials_in([Secret(value), Secret(value)]) == [Secret(one) for one in credentials]
+
+
+# ── the response says what was sent for it ───────────────────────────────────────────────────
+
+
+def signing_world(*answers: Response) -> FakeWorld:
+    made = configuration(authentication_type="basic", username="erp", script=SCRIPT)
+    fake = fake_gateway(made, answers=list(answers), secrets={"password": "pass-4711"})
+    fake.scripts.answer = lambda _: {"X-Signature": SIGNATURE, "X-Time": "1800000000"}
+    return fake
+
+
+def test_a_response_carries_what_was_sent_and_shows_and_stores_nothing_of_it() -> None:
+    fake = signing_world(Response(200, body=b"{}"))
+    response = fake.gateway.send("acme", "GET", "/")
+    assert response.sent == (Secret("Basic ZXJwOnBhc3MtNDcxMQ=="), Secret(SIGNATURE))
+    assert "Secret" not in repr(response)
+    assert response == replace(response, sent=())
+    copied = pickle.loads(pickle.dumps(response))
+    assert (copied, copied.sent) == (response, ())
+    assert copy.deepcopy(response) == response
+
+
+def test_the_requests_of_all_hops_count() -> None:
+    hop = Response(302, ResponseHeaders((("Location", "/next"),)))
+    fake = signing_world(hop, Response(200))
+    signatures = iter(["first-4711", "second-4711"])
+    fake.scripts.answer = lambda _: {"X-Signature": next(signatures)}
+    sent = fake.gateway.send("acme", "GET", "/").sent
+    assert Secret("first-4711") in sent
+    assert Secret("second-4711") in sent
+
+
+def test_the_list_has_what_is_stored_and_what_was_made_for_the_request() -> None:
+    fake = signing_world(Response(200))
+    made = fake.ports.configurations.get("acme")
+    assert sent_secrets(fake.gateway, made) == [Secret("pass-4711")]
+    response = fake.gateway.send("acme", "GET", "/")
+    pair = Secret("ZXJwOnBhc3MtNDcxMQ==")
+    stored = Secret("pass-4711")
+    assert sent_secrets(fake.gateway, made, response) == [stored, pair, Secret(SIGNATURE)]
+
+
+def test_a_redirect_that_repeats_a_secret_as_a_host_is_not_named() -> None:
+    place = ResponseHeaders((("Location", f"https://{SIGNATURE}.evil.example/"),))
+    fake = signing_world(Response(302, place))
+    with pytest.raises(RedirectBlocked) as caught:
+        fake.gateway.send("acme", "GET", "/")
+    assert caught.value.message == "the server redirected to another origin"
+
+
+def test_a_redirect_that_repeats_a_secret_as_a_path_is_not_recorded() -> None:
+    secret = "correcthorsebattery"
+    place = ResponseHeaders((("Location", f"/{secret}/next"),))
+    fake = signing_world(Response(302, place), Response(200))
+    fake.scripts.answer = lambda _: {"X-Signature": secret}
+    fake.gateway.send("acme", "GET", "/orders")
+    paths = [event.path for event in fake.audit.events if isinstance(event, Intent)]
+    assert paths == ["/orders", "{}"]
+
+
+# ── token endpoints ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("client_auth", ["client_secret_jwt", "basic"])
+def test_a_client_assertion_or_header_that_comes_back_as_a_scope_is_not_stored(
+    client_auth: str,
+) -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__client_auth=client_auth)
+
+    def echo(request: Request) -> Response:
+        headers = {header.name: header.value for header in request.headers}
+        basic = headers.get("Authorization")
+        given = provider(request)
+        assert isinstance(given, Response)
+        if not request.origin.host.startswith("auth."):
+            return given
+        shown = basic.reveal() if isinstance(basic, Secret) else ""
+        echoed = provider.asked[-1].get("client_assertion") or shown.partition(" ")[2]
+        return Response(200, body=json.dumps(json.loads(given.body) | {"scope": echoed}).encode())
+
+    fake.transport.answers = echo
+    send(fake)
+    assert kept(fake).scope == ""
+    assert fake.gateway.token("acme").status().scope == ""
+
+
+@pytest.mark.parametrize("field", ["user_code", "verification_uri"])
+def test_a_device_code_that_repeats_a_secret_is_not_shown(field: str) -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__client_auth="basic", **DEVICE)
+    secret = "client-secret-1"
+    value = secret if field == "user_code" else f"https://{secret}.example/"
+    changed = json.loads(DEVICE_ANSWER.body) | {field: value}
+    provider.token_answers.append(Response(200, body=json.dumps(changed).encode()))
+    with pytest.raises(TokenEndpointFailed) as caught:
+        fake.gateway.token("acme").device_code()
+    assert secret not in str(caught.value)
+
+
+# ── what is shown ────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_words_of_an_api_that_repeats_a_signature_are_not_quoted() -> None:
+    body = json.dumps({"message": f"signature {SIGNATURE} is wrong"}).encode()
+    fake = signing_world(Response(401, body=body))
+    assert fake.gateway.test("acme").steps[-1].detail == "answered 401"
+
+
+def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    body = json.dumps({"message": "you may not"}).encode()
+    made = configuration(**OAUTH)
+    provider = Provider()
+    provider.api_answers = [Response(403, body=body)] * 2
+    secrets = {"client_secret": "s"}
+    fake = fake_gateway(made, answers=provider, secrets=secrets, names=NAMES)
+    assert fake.gateway.test("acme").steps[-1].detail == "answered 403; it says: you may not"
+    trial = fake.gateway.trial(made)
+    provider.api_answers = [Response(403, body=body)]
+    steps = trial.steps()
+    shown = [next(steps) for _ in range(4)]
+    assert [step.step for step in shown][-1] == "connect"
+
+    def fail(*_: object, **__: object) -> None:
+        raise StorageUnavailable
+
+    # After the request only: the token for it is at hand already.
+    monkeypatch.setattr(fake.ports.tokens, "read", fail)
+    assert next(steps).detail == "answered 403"
+
+
+def test_only_known_schemes_of_a_challenge_are_remembered() -> None:
+    offers = ResponseHeaders((("WWW-Authenticate", f"{SIGNATURE}, Digest"),))
+    assert signing_world(Response(401, offers)).gateway.test("acme").seen["offered"] == ["digest"]
+    offers = ResponseHeaders((("WWW-Authenticate", SIGNATURE),))
+    assert "offered" not in signing_world(Response(401, offers)).gateway.test("acme").seen
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (b'{"a": "x sekret/canary-4711 y"}', b'{"a": "x *** y"}'),
+        (rb'{"a": "sekret\/canary-4711"}', b'{"a": "***"}'),
+        (b'{"a": "1174-yranac/terkes"}', b'{"a": "***"}'),
+        (b'{"a": "s e k r e t canary 4711"}', b"***"),
+        (rb'{"a": "\u0073ekret/canary-4711"}', b"***"),
+        (b'{"a": "sekretca", "b": "nary-4711"}', b"***"),
+        (b'{"a": "harmless"}', b'{"a": "harmless"}'),
+    ],
+)
+def test_a_body_is_masked_and_where_that_is_not_enough_left_out(body: bytes, shown: bytes) -> None:
+    assert scrubbed(body, [Secret("sekret/canary-4711")], "") == shown
+
+
+# ── the detector ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_detector_computes_what_to_look_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[int] = []
+    original = Secret.patterns
+    monkeypatch.setattr(Secret, "patterns", lambda self: (computed.append(1), original(self))[1])
+    detector = EchoDetector()
+    token = Secret("sekret/canary-4711")
+    detector.look_for([token, Secret("Bearer sekret/canary-4711")])  # the first finds both
+    detector.look_for([token])
+    assert len(computed) == 1
+    assert detector.is_in({"a": ["Bearer sekret/canary-4711"]})
+    assert not detector.is_in({"a": ["harmless"]})
+    detector.look_for([])
+    assert not detector.is_in({"a": ["Bearer sekret/canary-4711"]})
+
+
+def test_what_is_nested_too_deeply_is_taken_for_a_secret() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    detector = EchoDetector()
+    assert detector.is_in(deep)
+    assert detector.may_be_in(deep)
+
+
+def test_a_value_that_is_split_or_has_separators_gives_a_secret_away() -> None:
+    secret = [Secret("sekret/canary-4711")]
+    assert gives_away(secret, ["sekret.canary.4711"])
+    assert gives_away(secret, {"a": "sekretca", "b": "nary4711"})
+    assert not gives_away(secret, {"a": "sekretca"})
