@@ -173,7 +173,7 @@ def test_a_desk_saves_nothing_that_can_never_be_sent() -> None:
     office = Office(MemoryRegistry([configuration(base_url="http://api.acme.example")]))
     stored = office.registry.get("acme")
     with pytest.raises(AuthenticationRequired):
-        office.desk.keep((stored, replace(stored, notes="changed")))
+        office.desk.save(ConfigurationChange(stored, replace(stored, notes="changed")))
     assert (office.registry.get("acme").notes, office.audit.events) == ("", [])
 
 

@@ -144,6 +144,7 @@ class Sender:
             yield self._outcome(configuration, trip, 0, str(error.code), started)
             raise
         self.offsets.note(configuration.name, request.origin, response, self.clock)
+        response = replace(response, sent=trip.sent)
         found = self._diagnosis(configuration, response, trip)
         cause, remedy = (found.cause, found.remedy) if found else (None, None)
         yield self._outcome(configuration, trip, response.status, cause or "ok", started)

@@ -71,6 +71,17 @@ def gives_away(secrets: Iterable[Secret], value: object) -> bool:
     return any(secret.occurs_in(text) or secret.patterns().is_in(searched) for secret in secrets)
 
 
+def repeats_secret(sender: Sender, configuration: Configuration, response: Response) -> bool:
+    """Tell whether a response repeats a secret; assumed where the secrets cannot be read."""
+    parts: list[object] = [response.text, list(response.headers)]
+    with suppress(ValueError, RecursionError):  # not JSON: the text alone counts
+        parts.append(response.json())
+    try:
+        return gives_away(secrets_sent_by(sender, configuration, response), parts)
+    except OutkeyError:
+        return True
+
+
 class EchoDetector:
     """Finds secrets in pages and records of a run. What to look for is computed once a secret."""
 

@@ -3,8 +3,6 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Self
@@ -13,7 +11,7 @@ from outkey.core.assembly import Call, encode_body
 from outkey.core.checks import Finding, check
 from outkey.core.choices import Grant, Network
 from outkey.core.config import Configuration
-from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.errors import ConfigError
 from outkey.core.field_kinds import check_method
 from outkey.core.message import Peer, Response, ResponseHeaders
 from outkey.core.oauth2.token import AccessToken
@@ -24,6 +22,7 @@ from outkey.engine.brake import Brake
 from outkey.engine.carry import Sender
 from outkey.engine.discover import discover
 from outkey.engine.drive import AsyncWorld, Steps, World, adrive, drive
+from outkey.engine.echo import repeats_secret
 from outkey.engine.egress import Egress
 from outkey.engine.held_tokens import HeldTokens
 from outkey.engine.lend import Loan, lend
@@ -110,7 +109,7 @@ class Gateway:
             ports.signer,
             ports.scripts,
             brake=Brake(ports.configurations),
-            echo=self._echoes,
+            echo=repeats_secret,
         )
 
     def send(  # noqa: PLR0913 - the parts of a request, all by keyword
@@ -208,20 +207,6 @@ class Gateway:
             quotes=draft is None,
         )
         return Trial(sender, once, means)
-
-    def _echoes(self, sender: Sender, configuration: Configuration, response: Response) -> bool:
-        """Whether a response repeats a secret that this sender sends; assumed if it may."""
-        from outkey.engine.echo import gives_away, sent_secrets  # noqa: PLC0415 - it imports us
-
-        gateway = copy(self)
-        gateway.sender = sender  # a draft has secrets and tokens of its own
-        heard: list[object] = [response.text, list(response.headers)]
-        with suppress(ValueError, RecursionError):  # not JSON: the text alone counts
-            heard.append(response.json())
-        try:
-            return gives_away(sent_secrets(gateway, configuration), heard)
-        except OutkeyError:
-            return True
 
     def _look(self, sender: Sender, configuration: Configuration) -> Peer:
         route = drive(sender.route_of(configuration), self._world)
