@@ -40,7 +40,14 @@ from outkey.core.secret import Secret
 from outkey.core.standing import Standing
 from outkey.engine.carry import Sender
 from outkey.engine.egress import Egress
-from outkey.engine.manage import Applied, Desk, apply, check_secret_field, warnings_error
+from outkey.engine.manage import (
+    Applied,
+    ConfigurationChange,
+    Desk,
+    apply,
+    check_secret_field,
+    warnings_error,
+)
 from outkey.testing import (
     FakeClock,
     FixedRing,
