@@ -163,12 +163,18 @@ class Configuration:
         """Whether tokens are got from a Token URL."""
         return self.sends_token and self.token_source is choices.TokenSource.OAUTH2
 
-    def with_script_of(self, earlier: "Configuration") -> "Configuration":
-        """Return this configuration with an earlier one's script, and what vouches for that."""
+    def as_begun_with(self, earlier: "Configuration") -> "Configuration":
+        """Return this configuration with an earlier one's script, and what vouches for that.
+
+        Responses may be no larger than either of the two allows.
+        """
         secrets = {name: state for name, state in self.secrets.items() if name != SEAL}
         secrets |= {name: state for name, state in earlier.secrets.items() if name == SEAL}
         script, enabled = earlier.script, earlier.script_enabled
-        return replace(self, script=script, script_enabled=enabled, secrets=secrets)
+        limits = self.limits
+        if earlier.limits.response_mebibytes < limits.response_mebibytes:
+            limits = replace(limits, response_mebibytes=earlier.limits.response_mebibytes)
+        return replace(self, script=script, script_enabled=enabled, secrets=secrets, limits=limits)
 
     @property
     def sends_credentials(self) -> bool:

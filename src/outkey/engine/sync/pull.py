@@ -7,7 +7,15 @@ from dataclasses import replace
 from outkey.core.errors import SyncFailed
 from outkey.core.message import Response
 from outkey.core.origin import Location, build_target, parse_url
-from outkey.core.sync.answer import Record, later, mark_of, oversize, read_json, records_in
+from outkey.core.sync.answer import (
+    MOST_VALUES,
+    Record,
+    later,
+    mark_of,
+    oversize,
+    read_json,
+    records_in,
+)
 from outkey.core.sync.line import Paging, Sync, Transform
 from outkey.core.sync.mapping import Means, Unmapped, filled_body, incoming, settled
 from outkey.core.sync.paging import (
@@ -25,6 +33,7 @@ from outkey.engine.sync.asking import Answer, Asked, Asking
 from outkey.engine.sync.course import Course, Effect, Note, Plan, SyncPorts
 
 _LONGEST_KEY = 200
+_PREVIEW_VALUES = 200_000
 _WHOLE_RECORD, _NOTHING = "@", "`null`"
 
 Row = dict[str, object]
@@ -68,11 +77,14 @@ class Pull(Course):
         self._asking = Asking(ports.gateway, plan, parallel)
         self._answers: dict[str, Answer] = {}  # of pages that are not read yet, by their places
         self._stride = paging.size
+        self._most_values = MOST_VALUES
 
     def sample(self, limit: int) -> Sequence[Effect]:
         """Ask for the first page, and return what would become of its first records."""
+        self._most_values = _PREVIEW_VALUES
         with self._asking:
             records, _ = self._fetched(self._position())
+        self._limit_preview()
         return self._masked(self._effects(self._scripted(records[:limit])))
 
     def steps(self) -> Iterator[Run]:
@@ -80,10 +92,13 @@ class Pull(Course):
         position = self._position()
         with self._asking:
             while not position.ended:
+                self._refuse_more_time()
                 records, position = self._fetched(position)
                 cursor = self._latest(records)
                 self._refuse_secret("" if self._is_numbered else position.at, cursor)
                 made = self._scripted(records)
+                if len(made) > self._records_left():
+                    self._refuse_more_records()
                 with self._ports.runs.page():
                     effects = self._effects(made)
                     kept = self._kept(position, effects, cursor)
@@ -98,7 +113,9 @@ class Pull(Course):
             self._refuse_gap(position)
             return [], replace(position, ended=True, doubtful=not position.short)
         response.raise_for_cause()
-        document = [] if response.status == 204 else read_json(response.body)
+        document: object = []
+        if response.status != 204:
+            document = read_json(response.body, most_values=self._most_values)
         self._heard = document
         records = [] if response.status == 204 else records_in(document, self._find_records)
         cursor = self._find_cursor(document) if self._find_cursor else None
@@ -220,6 +237,7 @@ class Pull(Course):
     def _values(self, record: Record | Unmapped) -> list[object] | Unmapped:
         if isinstance(record, Unmapped):
             return record
+        self._refuse_more_time()
         if reason := oversize(record):
             return Unmapped("", reason)
         values: list[object] = []
