@@ -32,6 +32,10 @@ _LINE = {
     " [each record of a pull](../guide/synchronizing.md#a-script-for-what-a-table-cannot-say)",
     "schedule": "cron: minute, hour, day, month, weekday, in UTC or after `CRON_TZ=Europe/Berlin`",
     "parallel": "[requests at a time](../guide/synchronizing.md#several-requests-at-a-time)",
+    "max_records": "how many records one run may take,"
+    " [at the most](../guide/synchronizing.md#limits-of-a-run)",
+    "max_minutes": "how many minutes one run may work,"
+    " [at the most](../guide/synchronizing.md#limits-of-a-run)",
 }
 _PAGINATION = {
     "kind": "how the API hands out many records",

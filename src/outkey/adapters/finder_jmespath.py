@@ -7,8 +7,15 @@ from decimal import Decimal
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from jmespath.functions import Functions, signature
+from jmespath.functions import signature
 
+from outkey.adapters.jmespath_budget import (
+    Budget,
+    BudgetedFunctions,
+    BudgetedInterpreter,
+    OverBudgetError,
+    may_repeat,
+)
 from outkey.core.errors import ConfigError, SyncFailed
 
 _LONGEST = 2000
@@ -21,7 +28,7 @@ _FAILURES = (
 )
 
 
-class _WithDecimals(Functions):  # type: ignore[misc]  # the library has no types
+class _WithDecimals(BudgetedFunctions):
     """The functions of JMESPath, for which a decimal is a number like others."""
 
     def _get_allowed_pytypes(self, types: list[str]) -> tuple[list[str], list[tuple[str, ...]]]:
@@ -52,9 +59,6 @@ def _bounded(number: Decimal | float) -> Decimal | float:
     return number
 
 
-_OPTIONS = jmespath.Options(custom_functions=_WithDecimals())
-
-
 class JmespathFinder:
     """Compiles expressions; one that fails on a value is a SyncFailed."""
 
@@ -74,9 +78,19 @@ class JmespathFinder:
         if _NAMES.fullmatch(expression):
             return _by_names(expression.split("."))
 
+        tree = compiled.parsed
+        repeats = may_repeat(tree)
+
         def find(value: object) -> object:
+            interpreter = BudgetedInterpreter(_WithDecimals(Budget(value)))
             try:
-                return compiled.search(value, options=_OPTIONS)
+                return interpreter.search(tree, value, repeats=repeats)
+            except OverBudgetError:
+                raise SyncFailed(
+                    "an expression of the line takes too much time or memory for this response",
+                    hint="Simplify the expression: it repeats values, or builds a long text.",
+                    reason="expression",
+                ) from None
             except _FAILURES:
                 # A function got what it does not take; its own text would repeat the value.
                 raise SyncFailed(

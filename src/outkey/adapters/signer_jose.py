@@ -22,6 +22,11 @@ _ALGORITHMS = (
 )  # fmt: skip
 
 
+_NUMBERS = ("n", "d", "p", "q", "dp", "dq", "qi")  # of an RSA key
+_LONGEST_NUMBER = 700  # characters in base64; 4096 bits have 683
+_LONGEST_PEM = 4000  # characters; a key of 4096 bits has 3272
+
+
 class JoseSigner:
     """Signs. The library is loaded when something is to be signed, and not before."""
 
@@ -80,16 +85,32 @@ def _with_private(claims: Mapping[str, object], text: str) -> str:
 def _private_key(text: str) -> "ECKey | RSAKey":
     jwk = _library("jwk")
     try:
+        _refuse_large(text)
         key = jwk.import_key(json.loads(text)) if text.startswith("{") else _from_pem(jwk, text)
         usable = key.is_private and key.key_type in {"RSA", "EC"}
     except Exception:  # noqa: BLE001 - whatever it is, it may hold the key
         usable = False
     if not usable:
         message = "Client Secret is no private key, which private key JWT needs"
-        hint = "Enter an RSA or EC key as unencrypted PEM, or as a JWK."
+        hint = "Enter an RSA key of at most 4096 bits or an EC key, as unencrypted PEM or as a JWK."
         raise ConfigError(message, field="client_secret", hint=hint)
     made: ECKey | RSAKey = key
     return made
+
+
+def _refuse_large(text: str) -> None:
+    """Refuse a key of far more than 4096 bits before its numbers are checked.
+
+    The check for primes takes seconds, grows with the fourth power of the length, and holds up
+    all threads.
+    """
+    if text.startswith("{"):
+        members = json.loads(text)
+        is_large = any(len(members.get(name, "")) > _LONGEST_NUMBER for name in _NUMBERS)
+    else:
+        is_large = len(text) > _LONGEST_PEM
+    if is_large:
+        raise ValueError
 
 
 def _from_pem(jwk: Any, text: str) -> Any:  # noqa: ANN401 - the library's module and key

@@ -61,6 +61,9 @@ _CLIENT_REASONS = {
     "TLSV13_ALERT_CERTIFICATE_REQUIRED", "TLSV1_ALERT_UNKNOWN_CA", "SSLV3_ALERT_BAD_CERTIFICATE",
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
 }  # fmt: skip
+# Characters in PEM; 4096 bits have 3272. The check for primes of a longer key takes many seconds,
+# and all threads wait.
+_LONGEST_KEY = 4000
 
 
 class _Made(NamedTuple):
@@ -233,6 +236,10 @@ def _read_pem(files: ConfiguredFiles, path: str, limit: int, *, field: str) -> s
 
 
 def _encrypted(pem: str, password: Secret) -> str:
+    if len(pem) > _LONGEST_KEY:
+        message = "Client key has more than 4096 bits, or is not a single key"
+        hint = "Enter an RSA key of at most 4096 bits or an EC key, without certificates."
+        raise ConfigError(message, field="tls.client_key", hint=hint)
     try:
         key = load_pem_private_key(pem.encode(), None)
     except (ValueError, TypeError):

@@ -167,13 +167,20 @@ class Configuration:
         """Whether tokens are got from a Token URL."""
         return self.sends_token and self.token_source is choices.TokenSource.OAUTH2
 
-    def with_script_of(self, earlier: "Configuration") -> "Configuration":
-        """Return this configuration with an earlier one's script."""
+    def as_begun_with(self, earlier: "Configuration") -> "Configuration":
+        """Return this configuration with the script of an earlier one.
+
+        Responses may be no larger than either of the two allows.
+        """
+        limits = self.limits
+        if earlier.limits.response_mebibytes < limits.response_mebibytes:
+            limits = replace(limits, response_mebibytes=earlier.limits.response_mebibytes)
         return replace(
             self,
             script=earlier.script,
             script_enabled=earlier.script_enabled,
             script_is_vouched=earlier.script_is_vouched,
+            limits=limits,
         )
 
     @property

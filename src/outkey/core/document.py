@@ -5,7 +5,6 @@ repeats a value.
 """
 
 import difflib
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,9 +17,12 @@ from outkey.core.headers import MAX_HEADERS
 from outkey.core.reference import Reference, parse_reference
 from outkey.core.sync.line import Direction
 from outkey.core.sync.table import SYNC_KEYS, read_sync
+from outkey.core.toml import parse_toml
 
 _CONFIGURATION_KEYS = sorted({path.partition(".")[0] for path in BY_PATH} - {"name"})
 _ROW_KEYS = ["key", "secret", "value"]
+_LONGEST_DOCUMENT = 4 * 1024 * 1024
+_LONGEST_PATH = 2000
 _LINE_KEYS = ["configuration", "method", "path", *SYNC_KEYS]
 
 
@@ -61,13 +63,7 @@ class Document:
 
 def parse_document(text: str) -> Document:
     """Read a document; the first thing that is wrong is a ConfigError that names its place."""
-    try:
-        tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        # Its message holds the position and the kind of mistake, no value.
-        raise ConfigError(f"the document is not TOML: {error}") from None
-    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
-        raise ConfigError("the document is no sensible TOML") from None
+    tree = parse_toml(text, longest=_LONGEST_DOCUMENT)
     _refuse_unknown(tree, ["configuration", "line"], "")
     drafts = tuple(_draft(name, table) for name, table in _tables(tree, "configuration"))
     lines = tuple(_line(name, table) for name, table in _tables(tree, "line"))
@@ -189,6 +185,10 @@ def checked_line(
 ) -> SyncLine:
     """Make a sync line, or say what is wrong with it."""
     BY_PATH["name"].parse(name)
+    if len(path) > _LONGEST_PATH:
+        message = f"the path is longer than {_LONGEST_PATH} characters"
+        hint = "Move its parameters into the query of the line."
+        raise ConfigError(message, hint=hint, field=f"{place}path")
     return SyncLine(name, configuration, check_method(method, field=f"{place}method"), path)
 
 

@@ -15,6 +15,7 @@ from outkey.core.errors import ConfigError
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # One label of a host name; the underscore is no host name but occurs in internal networks.
+_LONGEST_HOST = 253
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _ABSOLUTE = re.compile(r"//|[A-Za-z][A-Za-z0-9+.-]*://")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
@@ -181,7 +182,7 @@ def _canonical_host(host: str, field: str) -> str:
         host = _to_ascii(host, field)
     host = host.lower().removesuffix(".")
     labels = host.split(".")
-    if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+    if len(host) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in labels):
         raise ConfigError("the host name is not valid", field=field)
     if labels[-1].isdigit() or labels[-1].startswith("0x"):
         return _canonical_ipv4(host, field)
@@ -193,6 +194,8 @@ def _to_ascii(host: str, field: str) -> str:
         message = "the host name has a letter that standards encode differently"
         hint = "Write the name in its xn-- form."
         raise ConfigError(message, field=field, hint=hint)
+    if len(host) > _LONGEST_HOST:  # the codec would take a second for 60,000 letters
+        raise ConfigError("the host name is not valid", field=field)
     try:
         return host.encode("idna").decode("ascii")
     except UnicodeError:

@@ -1,6 +1,5 @@
 """The operator's policy: reading it, and refusing what it does not allow."""
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import fields
 
@@ -9,6 +8,9 @@ from outkey.core.choices import Environment
 from outkey.core.config import Configuration
 from outkey.core.errors import BlockedByPolicy, ConfigError
 from outkey.core.posture import CHECKS, LONGEST_DAYS, Policy, posture_of, subject_of
+from outkey.core.toml import parse_toml
+
+_LONGEST = 64 * 1024
 
 
 def refuse_blocked(policy: Policy, configurations: Iterable[Configuration]) -> None:
@@ -34,8 +36,8 @@ def refuse_blocked(policy: Policy, configurations: Iterable[Configuration]) -> N
 def parse_policy(text: str) -> Policy:
     """Read a policy; whatever is not understood is refused, since it may be a demand."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        document = parse_toml(text, longest=_LONGEST)
+    except ConfigError:
         raise _unreadable("the policy is not TOML", "policy.toml") from None
     days = {known.name for known in fields(Policy)} - {"blocking"}
     values: dict[str, int] = {}

@@ -128,7 +128,8 @@ class Gateway:
         """Send one request and return the response whatever its status.
 
         Raises when nothing was sent or nothing came back. `line` names the sync line that the
-        request belongs to, and `begun_with` the configuration whose script its run began with.
+        request belongs to, and `begun_with` the configuration that its run began with,
+        whose script counts.
         """
         call = self._call(
             configuration, method, path, params, json, data, headers, line, begun_with
@@ -317,7 +318,7 @@ class Gateway:
             raise ConfigError("the sync line belongs to another configuration", field="line")
         found = self._configurations.get(configuration)
         if begun_with is not None:
-            found = found.with_script_of(begun_with)
+            found = found.as_begun_with(begun_with)
         body, content_type = encode_body(json, data)
         return Call(
             configuration=found,

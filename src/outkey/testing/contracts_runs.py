@@ -342,4 +342,5 @@ def _moved(run: Run) -> Run:
         cursor="2027-01-31\x00",
         counts=Counts(1, 2, 3, 4, 5),
         pages=7,
+        worked=12.5,
     )

@@ -9,14 +9,21 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
+from itertools import accumulate
 from typing import NoReturn
 
 from outkey.core.errors import SyncFailed
 
 MOST_RECORDS = 10_000  # of a page, which is written at once while others wait
 MOST_FIELDS = 10_000
+MOST_VALUES = 1_200_000  # of a response; a page of the most records may have a hundred fields each
 DEEPEST = 100
 _LONGEST_LATEST = 200
+_LONGEST_NUMBER = 400  # characters; a double has at most 309 digits before its point
+_CHUNK = 1024 * 1024
+# Up to the next of three characters that is not in a text, finished or not, or up to the end. It
+# fits everywhere, so that no character is looked at twice.
+_UP_TO_MARK = re.compile(rb'(?:[^"{\[,]++|"(?:[^"\\]++|\\.)*+"?+)++[{\[,]?+|[{\[,]', re.DOTALL)
 _HOLDERS = {dict, list}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
@@ -24,10 +31,22 @@ _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
 Record = dict[str, object]
 
 
-def read_json(body: bytes | str) -> object:
-    """Return the document of an answer, or raise SyncFailed."""
+def read_json(body: bytes | str, *, most_values: int = MOST_VALUES) -> object:
+    """Return the document of an answer, or raise SyncFailed.
+
+    A response of more values is refused before it is parsed. The parser holds up all threads until
+    it calls something that is written in Python, so it is given such functions for numbers and
+    objects.
+    """
+    _refuse_many_values(body, most_values)
     try:
-        return json.loads(body, parse_float=Decimal, parse_constant=_refuse_constant)
+        return json.loads(
+            body,
+            object_hook=_let_others_run,
+            parse_int=_whole_number,
+            parse_float=_exact_number,
+            parse_constant=_refuse_constant,
+        )
     except RecursionError:
         raise SyncFailed("the answer is nested too deeply", reason="too_deep") from None
     except (ValueError, InvalidOperation):  # also no UTF-8, and numbers beyond all bounds
@@ -36,6 +55,41 @@ def read_json(body: bytes | str) -> object:
             hint="Check the path of the line; an address for people answers with a page.",
             reason="not_json",
         ) from None
+
+
+def _refuse_many_values(body: bytes | str, most_values: int) -> None:
+    """Count what separates values, before memory is taken for any of them."""
+    encoded = body.encode(errors="replace") if isinstance(body, str) else body
+    chunks = (encoded[start : start + _CHUNK] for start in range(0, len(encoded), _CHUNK))
+    counts = (part.count(b"{") + part.count(b"[") + part.count(b",") for part in chunks)
+    if not any(total >= most_values for total in accumulate(counts)):
+        return  # as nearly always; it is quicker than to look which of them are in texts
+    parts = _UP_TO_MARK.finditer(encoded)
+    is_utf_8 = json.detect_encoding(encoded).startswith("utf-8")  # else a letter may hold a quote
+    if not is_utf_8 or any(number > most_values for number, _ in enumerate(parts, start=1)):
+        raise SyncFailed(
+            f"the response has more than {most_values} values",
+            hint="Ask for fewer records at a time (pagination.size).",
+            reason="too_many_values",
+        )
+
+
+def _let_others_run(parsed: Record) -> Record:
+    return parsed
+
+
+def _whole_number(text: str) -> int:
+    return int(_bounded(text))
+
+
+def _exact_number(text: str) -> Decimal:
+    return Decimal(_bounded(text))
+
+
+def _bounded(text: str) -> str:
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError
+    return text
 
 
 def _refuse_constant(_word: str) -> NoReturn:

@@ -1,6 +1,7 @@
 """What is wrong with a synchronization before it runs: its fields against the host's own."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -37,6 +38,8 @@ _METHODS = {  # the finding, what may be chosen, and why
     ),
 }
 
+_MOST_FINDINGS = 20  # about one text
+_MOST_PARTS = 16  # of a name that is sent
 Fields = Mapping[str, HostField]
 _error = partial(Finding, level=Level.ERROR)
 
@@ -109,16 +112,22 @@ def _in_pages(sync: Sync) -> Iterator[Finding]:
 def _in_push(line: SyncLine, sync: Sync, known: Fields) -> Iterator[Finding]:
     yield from _unknown_names(placeholders(line.path), tuple(known), "path")
     names = [mapping.api for mapping in sync.mappings]
+    taken = Counter(place for name in names for place in _places(name))
     for number, name in enumerate(names):
-        if any(
-            f"{other}.".startswith(f"{name}.") for other in names[:number] + names[number + 1 :]
-        ):
+        if taken[name] > 1:
             yield _error(
                 "L010",
                 message="two fields would be sent in one place",
                 hint="Give each a name of its own.",
                 field=f"fields[{number}].api",
             )
+
+
+def _places(name: str) -> Iterator[str]:
+    """Yield the objects that a dotted name is in, and the name itself."""
+    parts = name.split(".", _MOST_PARTS)
+    for count in range(1, len(parts) + 1):
+        yield ".".join(parts[:count])
 
 
 def _in_body(sync: Sync, names: tuple[str, ...]) -> Iterator[Finding]:
@@ -133,14 +142,12 @@ def _in_body(sync: Sync, names: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _unknown_names(asked: list[str], known: tuple[str, ...], field: str) -> Iterator[Finding]:
-    for name in asked:
-        if name.partition(".")[0] not in known:
-            yield _error(
-                "L008",
-                message=f"there is no {{{name}}} to fill in",
-                hint=f"Known here: {', '.join(known)}.",
-                field=field,
-            )
+    hint = f"Known here: {', '.join(known)}."
+    known_names = frozenset(known)
+    unknown = [name for name in dict.fromkeys(asked) if name.partition(".")[0] not in known_names]
+    for name in unknown[:_MOST_FINDINGS]:
+        message = f"there is no {{{name}}} to fill in"
+        yield _error("L008", message=message, hint=hint, field=field)
 
 
 def _unmapped(sync: Sync, fields: Sequence[HostField]) -> Iterator[Finding]:
@@ -214,7 +221,7 @@ def _in_pull(mapping: FieldMapping, host: HostField, zones: Zones) -> Wrong:
 
 
 def _in_pushed(mapping: FieldMapping) -> Wrong:
-    if not _DOTTED.fullmatch(mapping.api):
+    if not _DOTTED.fullmatch(mapping.api) or mapping.api.count(".") >= _MOST_PARTS:
         yield "api", "a field that is sent has a plain name, if need be with dots", "Correct it."
     if mapping.transform is Transform.LOOKUP:
         yield "transform", "a lookup is for records that come in", "Choose text or number."
@@ -232,6 +239,6 @@ def _in_moments(mapping: FieldMapping, zones: Zones) -> tuple[str, str, str] | N
     try:
         sample = datetime(2000, 12, 31, 23, 59, 58)  # noqa: DTZ001 - the format alone is tried
         datetime.strptime(sample.strftime(pattern), pattern)  # noqa: DTZ007 - the same
-    except ValueError:
+    except (ValueError, re.error):  # the latter where one part stands twice
         return "options.format", "it cannot be read", "Write it like %d.%m.%Y, or unix or unix_ms."
     return None

@@ -96,3 +96,6 @@ class Sync:
     schedule: str = field(default="", repr=False)  # cron; decides nothing about what comes
     # Requests at a time. Not part of what a position belongs to: it changes no record.
     parallel: int = field(default=1, repr=False)
+    # Limits of one run. Not part of it either: a push that reached one goes on when it is raised.
+    max_records: int = field(default=1_000_000, repr=False)
+    max_minutes: int = field(default=360, repr=False)

@@ -8,13 +8,17 @@ from collections.abc import Iterable, Iterator
 _PARAMETER = r"""\s*+;\s*+([^\s=;,"]++)(?:\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;,"]*+))?+"""
 _LINK = re.compile(rf"[\s,]*+<([^<>]*+)>((?:{_PARAMETER})*+)\s*+(?:;\s*+)?+(?:,|$)")
 _ONE = re.compile(_PARAMETER)
+_LONGEST = 64 * 1024  # of all lines together
 _ESCAPED = re.compile(r"\\(.)")
 
 
 def next_link(values: Iterable[str]) -> str | None:
     """Return the first address whose relation is `next`, as it stands there."""
+    left = _LONGEST
     for value in values:
-        for address, parameters in _links(value):
+        part = value[:left]
+        left -= len(part)
+        for address, parameters in _links(part):
             # A link with an anchor speaks of another page than the one that was asked for.
             if "next" in parameters.get("rel", "").lower().split() and "anchor" not in parameters:
                 return address

@@ -43,6 +43,9 @@ _WORDS = {
 _UNIX = {"unix": 1, "unix_ms": 1000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_DIGITS = 20  # of a moment; to read 1e999990 as a whole number takes most of a minute
+_LONGEST_NUMBER = 100  # characters of a number that is written as text
+_LONGEST_MOMENT = 10_000
+_LONGEST_TEXT = 1_000_000  # characters that a template may make of what it repeats
 _FOUR_DIGITS = 1000  # the first year that %Y writes with as many
 _EMPTY_IS_TEXT = frozenset({Transform.TEXT, Transform.AS_IS, Transform.TEMPLATE})
 BY_KIND = {
@@ -222,6 +225,8 @@ def _decimal(mapping: FieldMapping, value: object, _means: Means) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal | float):
         raise _Refused("no_number")
     text = str(value).strip()
+    if len(text) > _LONGEST_NUMBER:
+        raise _Refused("no_number")
     if isinstance(value, str) and mapping.options.get("decimal_mark") == ",":
         text = _with_point(text)
     if not _DECIMAL.fullmatch(text):
@@ -255,6 +260,8 @@ def _moment(
     mapping: FieldMapping, value: object, means: Means, shown_in: tzinfo | None = None
 ) -> datetime:
     """Return a moment in the mapping's zone, or in another one."""
+    if isinstance(value, str) and len(value) > _LONGEST_MOMENT:
+        raise _Refused("no_date")
     zone = means.zones(mapping.options.get("zone") or "UTC")
     try:
         read = _read_moment(mapping.options.get("format", ""), value)
@@ -307,9 +314,16 @@ def _lookup(mapping: FieldMapping, value: object, means: Means) -> object:
 
 
 def _template(mapping: FieldMapping, value: object, means: Means) -> str:
+    length = 0
+
     def text_at(found: re.Match[str]) -> str:
+        nonlocal length
         inner = value_at(value, found[1])
-        return "" if inner is None else _text(mapping, inner, means)
+        text = "" if inner is None else _text(mapping, inner, means)
+        length += len(text)
+        if length > _LONGEST_TEXT:
+            raise _Refused("too_long")
+        return text
 
     return _PLACEHOLDER.sub(text_at, mapping.options.get("template", "")).strip()
 

@@ -25,6 +25,9 @@ HINTS: dict[str, str] = {
     "not_a_list": "Correct Records (records); where an empty answer has none, add || `[]`.",
     "not_objects": "Correct Records (records): it must lead to a list of objects.",
     "too_many_records": "Ask for them page by page (pagination), or for a smaller size.",
+    "too_many_values": "Ask for fewer records at a time (pagination.size).",
+    "run_limit": "If there are really so many records, raise max_records or max_minutes of the"
+    " line; else check the pagination, or ask the provider of the API.",
     "page_repeated": "Check the parameter of the position (pagination.position_parameter).",
     "bad_cursor": "Correct the cursor (pagination.cursor).",
     "cursor_loop": "Check the cursor (pagination.cursor) and its parameter.",

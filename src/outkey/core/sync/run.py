@@ -55,6 +55,7 @@ class Run:
     generation: int = 0  # every write has the next one
     attempt: int = 0  # how often it was begun on behalf of whoever asked; 0 nobody did
     due_at: float | None = None  # of one that waits
+    worked: float = 0.0  # seconds that somebody worked on it, until it was last written
     lease: float = field(default=60.0, compare=False)  # seconds that it lives after each write
 
 

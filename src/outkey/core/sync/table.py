@@ -24,6 +24,8 @@ from outkey.core.sync.line import (
 )
 
 MOST_FIELDS = 1000
+_MOST_RECORDS_OF_A_RUN = 1_000_000_000
+_MOST_MINUTES_OF_A_RUN = 7 * 24 * 60
 # Line breaks and tabs are for bodies and scripts; nothing may steer a terminal or turn a text.
 _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Reader = Callable[[object, str], object]
@@ -159,6 +161,8 @@ _SYNC: dict[str, Reader] = {
     "script": partial(_text, longest=MAX_SOURCE),
     "schedule": _text,
     "parallel": partial(_number, 1, 50),
+    "max_records": partial(_number, 1, _MOST_RECORDS_OF_A_RUN),
+    "max_minutes": partial(_number, 1, _MOST_MINUTES_OF_A_RUN),
     # A constant and a template need no field of the API.
     "fields": partial(_several, _part(partial(FieldMapping, api="", host=""), _FIELD)),
 }

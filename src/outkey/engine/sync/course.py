@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from functools import partial
+from typing import NoReturn
 from zoneinfo import ZoneInfo
 
 from outkey.core.config import Configuration, SyncLine
@@ -16,12 +17,15 @@ from outkey.core.sync.answer import mark_of
 from outkey.core.sync.line import Direction, Gone, Sync
 from outkey.core.sync.mapping import Zones
 from outkey.core.sync.paging import Position, position_of
+from outkey.core.sync.remedies import HINTS
 from outkey.core.sync.run import Counts, Outcome, Quarantined, Run, RunState
 from outkey.engine.echo import EchoDetector, gives_away, sent_secrets
 from outkey.engine.gateway import Gateway
 from outkey.ports import Calendar, Clock, Configurations, Finder, Records, Runs
 
 _KNOWN_SECONDS = 10.0
+_PREVIEW_SECONDS = 10.0
+RUN_LIMIT = "run_limit"  # why a run ends that reached one of its line's limits
 # Answers that say something about us or the moment, not about what was asked for.
 _ABOUT_US = frozenset({401, 403, 407, 408, 425, 429})
 
@@ -77,11 +81,15 @@ class Course(ABC):
         self.run = Run("", plan.line.name, "", ports.clock.now(), dry_run=True)
         self._heard: object = None  # the last answer, before anything was made of it
         self._sent: tuple[Secret, ...] = ()  # for the last answer
+        self._began_at = ports.clock.monotonic()
+        self._preview_ends_at = float("inf")
 
     def begin(self, run: Run) -> Run:
         """Take a run; where its place means nothing to this line, it counts from the beginning."""
         known = run.position.get("line") == self._mark
-        self.run = run if known else replace(run, position={}, counts=Counts(), pages=0)
+        anew = replace(run, position={}, counts=Counts(), pages=0, worked=0.0)
+        self.run = run if known else anew
+        self._began_at = self._ports.clock.monotonic() - self.run.worked
         return self.run
 
     @abstractmethod
@@ -112,6 +120,7 @@ class Course(ABC):
     def _end(self, run: Run, state: RunState, position: Mapping[str, object] | None = None) -> Run:
         now = self._ports.clock.now()
         ended = replace(run, state=state, position=position or {}, ended_at=now)
+        ended = replace(ended, worked=self._worked())
         self._ports.runs.finish(ended)
         return ended
 
@@ -140,6 +149,7 @@ class Course(ABC):
                 pages=position.pages,
                 cursor=cursor,
                 counts=run.counts + _counted(effects),
+                worked=self._worked(),
             )
         )
         refused = {
@@ -152,6 +162,34 @@ class Course(ABC):
             items = [Quarantined(n, one.key, one.field, one.reason) for n, one in left_out]
             self._ports.runs.quarantine(kept, items)
         return kept
+
+    # ── how much a run may do ────────────────────────────────────────────────────────────────
+
+    def _worked(self) -> float:
+        """Return the seconds of work on this run, also of those who worked on it before."""
+        return self._ports.clock.monotonic() - self._began_at
+
+    def _records_left(self) -> int:
+        """Return how many more records this run may take."""
+        return self._sync.max_records - _seen(self.run.counts)
+
+    def _refuse_more_records(self) -> NoReturn:
+        raise _run_limit(f"the run reached its limit of {self._sync.max_records} records")
+
+    def _refuse_more_time(self) -> None:
+        """Stop a run that has used up its minutes, or a preview that takes too long."""
+        if self._worked() > 60 * self._sync.max_minutes:
+            raise _run_limit(f"the run reached its limit of {self._sync.max_minutes} minutes")
+        if self._ports.clock.monotonic() > self._preview_ends_at:
+            raise SyncFailed(
+                f"the preview took longer than {_PREVIEW_SECONDS:g} seconds",
+                hint="Simplify the expressions of the line, or start a dry run.",
+                reason="expression",
+            )
+
+    def _limit_preview(self) -> None:
+        """Let what is made of the first records take a few seconds and no more."""
+        self._preview_ends_at = self._ports.clock.monotonic() + _PREVIEW_SECONDS
 
     def _tell(self, effects: Sequence[Effect]) -> None:
         if self._note is not None:
@@ -217,6 +255,10 @@ def _hidden(effect: Effect, hides: Callable[[object], bool]) -> Effect:
         values={name: shown(value) for name, value in effect.values.items()},
         changes={name: (shown(old), shown(new)) for name, (old, new) in effect.changes.items()},
     )
+
+
+def _run_limit(message: str) -> SyncFailed:
+    return SyncFailed(message, hint=HINTS[RUN_LIMIT], reason=RUN_LIMIT)
 
 
 def _seen(counts: Counts) -> int:

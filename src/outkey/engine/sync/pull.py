@@ -8,7 +8,15 @@ from dataclasses import replace
 from outkey.core.errors import SyncFailed
 from outkey.core.message import Response
 from outkey.core.origin import Location, build_target, parse_url
-from outkey.core.sync.answer import Record, later, mark_of, oversize, read_json, records_in
+from outkey.core.sync.answer import (
+    MOST_VALUES,
+    Record,
+    later,
+    mark_of,
+    oversize,
+    read_json,
+    records_in,
+)
 from outkey.core.sync.line import Paging, Sync, Transform
 from outkey.core.sync.mapping import Means, Unmapped, filled_body, incoming, settled
 from outkey.core.sync.paging import (
@@ -27,6 +35,7 @@ from outkey.engine.sync.asking import Answer, Asked, Asking
 from outkey.engine.sync.course import Course, Effect, Note, Plan, SyncPorts
 
 _LONGEST_KEY = 200
+_PREVIEW_VALUES = 200_000
 _WHOLE_RECORD, _NOTHING = "@", "`null`"
 
 _PLAIN_PATH = re.compile(r'[\w."@*\[\] -]+')
@@ -86,11 +95,14 @@ class Pull(Course):
         self._stride = paging.size
         self._assembles = _assembles(plan.sync)
         self._is_suspicious = False  # a secret may stand in the page
+        self._most_values = MOST_VALUES
 
     def sample(self, limit: int) -> Sequence[Effect]:
         """Ask for the first page, and return what would become of its first records."""
+        self._most_values = _PREVIEW_VALUES
         with self._asking:
             records, _ = self._fetched(self._position())
+        self._limit_preview()
         return self._masked(self._effects(self._scripted(self._harmless(records[:limit]))))
 
     def steps(self) -> Iterator[Run]:
@@ -98,10 +110,13 @@ class Pull(Course):
         position = self._position()
         with self._asking:
             while not position.ended:
+                self._refuse_more_time()
                 records, position = self._fetched(position)
                 cursor = self._latest(records)
                 self._refuse_secret("" if self._is_numbered else position.at, cursor)
                 made = self._scripted(self._harmless(records))
+                if len(made) > self._records_left():
+                    self._refuse_more_records()
                 with self._ports.runs.page():
                     effects = self._effects(made)
                     kept = self._kept(position, effects, cursor)
@@ -116,7 +131,9 @@ class Pull(Course):
             self._refuse_gap(position)
             return [], replace(position, ended=True, doubtful=not position.short)
         response.raise_for_cause()
-        document = [] if response.status == 204 else read_json(response.body)
+        document: object = []
+        if response.status != 204:
+            document = read_json(response.body, most_values=self._most_values)
         self._heard = document
         self._sent = response.sent
         self._is_suspicious = self._echoes().may_be_in_page(response, document)
@@ -270,6 +287,7 @@ class Pull(Course):
     def _values(self, record: Record | Unmapped) -> list[object] | Unmapped:
         if isinstance(record, Unmapped):
             return record
+        self._refuse_more_time()
         if reason := oversize(record):
             return Unmapped("", reason)
         values: list[object] = []

@@ -44,7 +44,10 @@ class Push(Course):
                 position = replace(position, pages=position.pages + 1)
                 rest = [record for record in batch if record.id not in position.ahead]
                 while rest:
-                    width = self._asking.width
+                    self._refuse_more_time()
+                    width = min(self._asking.width, self._records_left())
+                    if width <= 0:
+                        self._refuse_more_records()
                     position = self._pushed(position, rest[:width])
                     rest = rest[width:]
                 passed = {record.id for record in batch}

@@ -8,13 +8,21 @@ from functools import partial
 from pathlib import PurePath
 
 from outkey.core.checks import Finding, Level
-from outkey.core.errors import BadAnswer, ConfigError, OutkeyError, RunStopped, SyncFailed
+from outkey.core.errors import (
+    BadAnswer,
+    ConfigError,
+    OutkeyError,
+    ResponseTooLarge,
+    RunStopped,
+    SyncFailed,
+)
 from outkey.core.script import check_transform
 from outkey.core.sync.checks import check
 from outkey.core.sync.line import Direction, Sync, Transform
 from outkey.core.sync.run import Run
 from outkey.engine.scripts import is_vouched
 from outkey.engine.sync.course import (
+    RUN_LIMIT,
     Course,
     Effect,
     Note,
@@ -26,6 +34,7 @@ from outkey.engine.sync.pull import Pull, expressions
 from outkey.engine.sync.push import Push
 from outkey.ports import Records
 
+_PREVIEW_MEBIBYTES = 4
 STOPPING = "stopping"  # why a worker that ends lets go of a run
 
 
@@ -44,8 +53,23 @@ class SyncRunner:
         self._refuse_faults(self._plan(name))
 
     def preview(self, name: str, limit: int = 20) -> Sequence[Effect]:
-        """Return what a run would do with the first records; it asks for one page at most."""
-        return self._course(name).sample(limit)
+        """Return what a run would do with the first records; it asks for one page at most.
+
+        Only a small page is read: previews share one process with all pages of the host.
+        """
+        plan = self._plan(name)
+        limits = plan.configuration.limits
+        if limits.response_mebibytes <= _PREVIEW_MEBIBYTES:
+            return self._course(plan).sample(limit)
+        small = replace(limits, response_mebibytes=_PREVIEW_MEBIBYTES)
+        plan = replace(plan, configuration=replace(plan.configuration, limits=small))
+        try:
+            return self._course(plan).sample(limit)
+        except ResponseTooLarge:
+            raise ResponseTooLarge(
+                f"the first page is larger than the {_PREVIEW_MEBIBYTES} MiB that a preview reads",
+                hint="Ask for fewer records at a time (pagination.size), or start a dry run.",
+            ) from None
 
     def run(
         self,
@@ -62,7 +86,7 @@ class SyncRunner:
         and pushes none. `note` is told what became of every record, or would; `asked` is the id
         of the run that somebody asked for.
         """
-        course = self._course(name, note)
+        course = self._course(self._plan(name), note)
         begun = course.begin(self._ports.runs.begin(name, actor, dry_run=dry_run, asked=asked))
         try:
             yield begun
@@ -75,7 +99,7 @@ class SyncRunner:
         except OutkeyError as error:
             # Where it cannot be kept how a run ended, the next one takes it for killed.
             with suppress(OutkeyError):
-                course.fail(error, anew=_is_stale(error, begun, course.run))
+                course.fail(error, anew=_begins_anew(error, begun, course))
             raise
         except Exception as error:  # noqa: BLE001 - a run that nobody ends would block its line
             fault = _fault(error)
@@ -83,8 +107,7 @@ class SyncRunner:
                 course.fail(fault, anew=False)
             raise fault from None
 
-    def _course(self, name: str, note: Note | None = None) -> Course:
-        plan = self._plan(name)
+    def _course(self, plan: Plan, note: Note | None = None) -> Course:
         self._refuse_faults(plan)
         made = Pull if plan.sync.direction is Direction.PULL else Push
         return made(self._ports, self._with_vouched_script(plan), note)
@@ -167,6 +190,17 @@ def _fault(error: Exception) -> SyncFailed:
         hint="Tell whoever maintains outkey or the application.",
         reason="internal_error",
     )
+
+
+def _begins_anew(error: OutkeyError, begun: Run, course: Course) -> bool:
+    """Tell whether the run after one that failed begins at the first record.
+
+    After a limit, a pull does: an API that invents records would else be followed for ever. A
+    push does not, since it would send records a second time; it goes on when the limit is raised.
+    """
+    if error.reason == RUN_LIMIT:
+        return isinstance(course, Pull)
+    return _is_stale(error, begun, course.run)
 
 
 def _is_stale(error: OutkeyError, begun: Run, now: Run) -> bool:

@@ -24,7 +24,12 @@ _BATCH = 500
 _MOST_DUE = 5000
 _LONGEST_KEY = 200
 _OPEN = (RunState.WAITING, RunState.RUNNING)
-_IRRELEVANT = ("schedule", "parallel")  # for which records come, and as what
+_IRRELEVANT = (
+    "schedule",
+    "parallel",
+    "max_records",
+    "max_minutes",
+)  # for which records come, and as what
 _SCHEDULES = "schedules"  # the duty whose position is the moment until which they were looked at
 
 
@@ -253,7 +258,7 @@ def _beginning(line: models.SyncLine) -> dict[str, Any]:
     kept = json.loads(done.checkpoint) if done else {"cursor": "", "since": ""}
     return {
         "digest": digest,
-        "checkpoint": _checkpoint({}, "", kept["cursor"] or kept["since"]),
+        "checkpoint": _checkpoint({}, cursor="", since=kept["cursor"] or kept["since"]),
         "counts": {},
         "pages": 0,
         "started_at": _now(),
@@ -271,7 +276,9 @@ def _written(run: Run, **columns: object) -> int:
     """Write a run if it is as this process has seen it, and tell whether."""
     columns |= {
         "generation": run.generation + 1,
-        "checkpoint": _checkpoint(run.position, run.cursor, run.since),
+        "checkpoint": _checkpoint(
+            run.position, cursor=run.cursor, since=run.since, worked=run.worked
+        ),
         "counts": json.dumps(asdict(run.counts)),
         "pages": run.pages,
         "cause": run.cause,
@@ -292,8 +299,8 @@ def _reason(run: Run) -> str:
     return "cancelled" if cancelled else "taken_over"
 
 
-def _checkpoint(position: object, cursor: str, since: str) -> str:
-    return json.dumps({"position": position, "cursor": cursor, "since": since})
+def _checkpoint(position: object, *, cursor: str, since: str, worked: float = 0.0) -> str:
+    return json.dumps({"position": position, "cursor": cursor, "since": since, "worked": worked})
 
 
 def _harmless(key: str) -> str:

@@ -209,14 +209,14 @@ def _counted(pieces: Iterator[str]) -> Iterator[str]:
 
 
 @contextmanager
-def waiting() -> Iterator[None]:
+def waiting(places: threading.BoundedSemaphore = _running) -> Iterator[None]:
     """Wait for somebody else's server, unless too many do so already."""
-    if not _running.acquire(blocking=False):
+    if not places.acquire(blocking=False):
         raise ConfigError(_("many tests are running"), hint=_("Try again when they have ended."))
     try:
         yield
     finally:
-        _running.release()
+        places.release()
 
 
 def _tested(

@@ -1,7 +1,7 @@
 """The pages of sync lines: a named call of a configuration each, or the records that it brings."""
 
+import threading
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,6 +24,7 @@ from outkey.core.export import render_table
 from outkey.core.sync.line import Sync
 from outkey.core.sync.run import HostField, Outcome, Target
 from outkey.core.sync.table import read_sync, sync_table
+from outkey.core.toml import parse_toml
 from outkey.engine.sync import Effect
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.configurations import page, waiting
@@ -36,6 +37,9 @@ from outkey.hosts.installation import Installation
 _PAGE = 50
 _RUNS = 10
 _LONGEST_VALUE = 80
+_LONGEST_TOML = 128 * 1024  # room for a script of the greatest length
+# Each holds a page of records in memory, up to 50 MB.
+_previews = threading.BoundedSemaphore(4)
 _INPUTS = ("name", "configuration", "method", "path")
 Values = dict[str, str]
 
@@ -138,7 +142,7 @@ def sample_page(request: HttpRequest, record: int | None = None) -> HttpResponse
             _refuse_taken(values["name"])
         line = _line(values)
         _refuse_rewritten(request, row, line)
-        with waiting():
+        with waiting(), waiting(_previews):
             effects = sync_runner(_with(line), person(request)).preview(line.name)
     except OutkeyError as error:
         return _form_page(request, row, values, error)
@@ -180,13 +184,7 @@ def _line(values: Values) -> SyncLine:
 
 
 def _sync(text: str) -> Sync:
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        # Its message holds the position and the kind of mistake, no value.
-        raise ConfigError(_("this is not TOML: %s") % error, field="TOML") from None
-    except (RecursionError, ValueError):  # nested too deeply, or a number of thousands of digits
-        raise ConfigError(_("this is no sensible TOML"), field="TOML") from None
+    table = parse_toml(text, longest=_LONGEST_TOML, field="TOML")
     for name in _INPUTS:
         if name in table:
             told = _("%s has a field of its own on this page") % name

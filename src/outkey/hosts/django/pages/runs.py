@@ -76,6 +76,8 @@ _WORDS = {
     "foreign_next": gettext_lazy("the next page is at another address"),
     "too_many_pages": gettext_lazy("there are too many pages"),
     "gap": gettext_lazy("a page is missing, and one behind it is not"),
+    "too_many_values": gettext_lazy("the response has too many values"),
+    "run_limit": gettext_lazy("it reached the limit of records or minutes for one run"),
     "too_many_records": gettext_lazy("there are too many records"),
     "secret_in_cursor": gettext_lazy("the API hands back a secret as the place to go on from"),
     "internal_error": gettext_lazy("a fault that is not the API's; tell whoever maintains outkey"),

@@ -11,6 +11,7 @@ from outkey.core.message import Source
 from outkey.core.posture import CHECKS
 
 _GAP = re.compile("%s")
+_LONGEST = 2000  # beyond this, to look for several gaps in a text would take seconds
 # fmt: off
 _WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes last
     _("Script line %s: this is not Python"),
@@ -29,6 +30,23 @@ _WITH_GAPS = (  # the first that fits is taken, so what begins with a gap comes 
     _("Ask an administrator for the permission to %s these records."),
     _("Look at the line and its configuration: what is wrong stands there."),
     _("a page has more than %s records"),
+    _("the response has more than %s values"),
+    _("the first page is larger than the %s MiB that a preview reads"),
+    _("Ask for fewer records at a time (pagination.size), or start a dry run."),
+    _("the preview took longer than %s seconds"),
+    _("the run reached its limit of %s records"),
+    _("the run reached its limit of %s minutes"),
+    _("If there are really so many records, raise max_records or max_minutes of the"
+        " line; else check the pagination, or ask the provider of the API."),
+    _("the TOML is longer than %s characters"),
+    _("Shorten it; a long document can be divided into several."),
+    _("a key of the TOML has more than %s parts"),
+    _("Remove the dots that do not belong there; no key needs more than four parts."),
+    _("the TOML is nested too deeply or contains a number that is too long"),
+    _("this is not TOML: %s"),
+    _("the path is longer than %s characters"),
+    _("Move its parameters into the query of the line."),
+    _("Script has more than %s opening braces"),
     _("there are more than %s pages"),
     _("there is no {%s} to fill in"),
     _("Known here: %s."),
@@ -123,7 +141,7 @@ def said_in_words(text: str) -> str:
     told = pgettext("outkey", text)
     if told != text:
         return told
-    for pattern, words in _patterns():
+    for pattern, words in _patterns() if len(text) <= _LONGEST else ():
         found = pattern.fullmatch(text)
         if found:
             gaps = tuple(pgettext("outkey", t) if t in _INNER else t for t in found.groups())
