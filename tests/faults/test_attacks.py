@@ -8,6 +8,7 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import httpx2
@@ -252,10 +253,10 @@ def test_one_slow_configuration_does_not_hold_up_the_others(
     release = threading.Event()
     real = tls_context.make_context
 
-    def make(settings: TlsSettings, key: Secret | None = None):  # noqa: ANN202 - SSLContext
+    def make(settings: TlsSettings, *rest: Any):  # noqa: ANN202, ANN401 - as the original
         if settings.minimum_version == "1.3":
             release.wait(5)
-        return real(settings, key)
+        return real(settings, *rest)
 
     monkeypatch.setattr(tls_context, "make_context", make)
     contexts = tls_context.TlsContexts()
