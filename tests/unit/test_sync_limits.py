@@ -334,7 +334,9 @@ def test_a_preview_that_takes_too_long_is_stopped() -> None:
             return find_slowly
 
     runner = type(made.runner)(replace(made.ports, finder=Slow()))
-    with pytest.raises(SyncFailed, match="preview took longer than 10 seconds"):
+    with pytest.raises(SyncFailed, match="preview took longer than 10 seconds") as late:
         runner.preview("contacts")
+    assert late.value.reason == "preview_limit"
+    assert late.value.hint == remedy_of("preview_limit")
     *_, last = runner.run("contacts", "ada")
     assert last.counts == Counts(created=2)

@@ -28,6 +28,7 @@ HINTS: dict[str, str] = {
     "too_many_values": "Ask for fewer records at a time (pagination.size).",
     "run_limit": "If there are really so many records, raise max_records or max_minutes of the"
     " line; else check the pagination, or ask the provider of the API.",
+    "preview_limit": "Simplify the expressions of the line, or start a dry run.",
     "page_repeated": "Check the parameter of the position (pagination.position_parameter).",
     "bad_cursor": "Correct the cursor (pagination.cursor).",
     "cursor_loop": "Check the cursor (pagination.cursor) and its parameter.",

@@ -184,7 +184,7 @@ class Course(ABC):
             raise SyncFailed(
                 f"the preview took longer than {_PREVIEW_SECONDS:g} seconds",
                 hint="Simplify the expressions of the line, or start a dry run.",
-                reason="expression",
+                reason="preview_limit",
             )
 
     def _limit_preview(self) -> None:
