@@ -23,6 +23,7 @@ from outkey.core.sync.answer import Record
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.run import HostField, HostRecord, Quarantined, Run, Target, Written
 from outkey.core.sync.schedule import TimedLine
+from outkey.core.voucher import Voucher
 from outkey.core.watch import Habit, Notice
 
 
@@ -155,6 +156,9 @@ class Secrets(Protocol):
     def open(self, configuration: Configuration, field: str) -> Secret:
         """Return a secret for immediate use, or raise SecretMissing."""
 
+    def refuse_changed_tls(self, configuration: Configuration) -> None:
+        """Raise SecretUnreadable where the stored TLS settings are not as they were saved."""
+
 
 class SecretStore(Secrets, Protocol):
     """Where secret values are kept and replaced."""
@@ -163,6 +167,9 @@ class SecretStore(Secrets, Protocol):
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
     ) -> SecretState:
         """Keep a new value, for the origin that the configuration has now."""
+
+    def voucher(self, configuration: Configuration) -> Voucher:
+        """Return what the key vouches for of a stored configuration."""
 
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
         """Vouch for what a save has changed, so that it cannot be changed without the key.

@@ -114,6 +114,15 @@ def test_pipes_sockets_devices_and_folders_are_refused_without_waiting(tmp_path:
     assert time.monotonic() - started < 1
 
 
+def test_no_descriptor_stays_open_after_a_refusal(tmp_path: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for place in (tmp_path, "/proc/self/environ", "/dev/zero"):
+        for _ in range(20):
+            with pytest.raises(OSError):  # noqa: PT011 - as above
+                ConfiguredFiles().read(str(place), 100)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_a_reference_to_the_environment_of_this_process_is_a_missing_secret() -> None:
     reference = parse_reference("file:/proc/self/environ", field="client_secret")
     made = build("acme", {"base_url": "https://a.example"}, references={"client_secret": reference})

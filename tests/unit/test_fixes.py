@@ -12,6 +12,7 @@ from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
+from outkey.core.voucher import Voucher, facts_of
 from outkey.engine.fixes import apply_fix, difference, permissions_for, untangled
 from outkey.engine.manage import Desk
 from outkey.testing import MemoryAudit, configuration, fake_gateway
@@ -29,6 +30,9 @@ class Store:
     ) -> SecretState:
         self._world.secrets.values[field] = secret.reveal()
         return SecretState(configuration.binding_of(field), set_by=by)
+
+    def voucher(self, configuration: Configuration) -> Voucher:
+        return Voucher(facts_of(configuration))
 
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
         """Nothing is sealed here, so there is nothing to vouch for."""

@@ -416,7 +416,7 @@ def test_a_value_that_cannot_be_read_back_never_takes_the_place_of_one_that_can(
     office.apply(DOCUMENT)
     office.desk.set_secret("acme", "token", Secret("good"))
     registry.lost = True
-    with pytest.raises(SecretMissing):
+    with pytest.raises(SecretUnreadable):
         office.desk.set_secret("acme", "token", Secret("lost"))
     registry.lost = False
     assert office.secrets.open(office.registry.get("acme"), "token") == Secret("good")

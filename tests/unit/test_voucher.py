@@ -74,8 +74,72 @@ def test_another_trust_that_was_written_into_the_database_gets_no_secret() -> No
     forged = written_by_sql(office, tls=TlsSettings(ca_file="/tmp/forged.pem"))
     with pytest.raises(SecretUnreadable, match="TLS settings"):
         office.sender.open(forged, "token")
+    with pytest.raises(SecretUnreadable, match="TLS settings"):
+        office.secrets.refuse_changed_tls(forged)
     office.apply('[configuration.acme.tls]\nca_file = "/etc/ssl/ours.pem"')
+    with pytest.raises(SecretUnreadable):  # what it was changed from was not ours either
+        office.sender.open(office.registry.get("acme"), "token")
+    office.desk.confirm(office.registry.get("acme"))
     assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
+
+
+def test_tls_settings_that_a_user_saves_are_vouched_for() -> None:
+    office = office_with_token()
+    office.apply('[configuration.acme.tls]\nca_file = "/etc/ssl/ours.pem"')
+    saved = office.registry.get("acme")
+    office.secrets.refuse_changed_tls(saved)
+    assert office.sender.open(saved, "token") == Secret("current")
+
+
+def test_a_save_takes_no_planted_trust_or_script_over() -> None:
+    office = office_with_token()
+    office.sender.scripts.answer = lambda _: {}  # type: ignore[attr-defined]
+    script = "def compute_auth_header(sync_line):\n    return {}\n"
+    planted = TlsSettings("1.2", " /tmp/forged.pem ")
+    written_by_sql(office, tls=planted, script=script + "# planted\r")
+    office.apply('[configuration.acme.tls]\nminimum_version = "1.3"')
+    office.apply(f"[configuration.acme]\nscript = '''{script}'''")
+    saved = office.registry.get("acme")
+    assert set(office.secrets.voucher(saved).differences(saved)) == {TLS, SEAL}
+
+
+def test_a_row_that_is_called_like_a_script_vouches_for_none() -> None:
+    office = office_with_token()
+    planted = SecretState("", version="0" * 64)  # type: ignore[arg-type]  # SQLite takes any text
+    secrets = {**office.registry.get("acme").secrets, SEAL: planted, TLS: planted}
+    written_by_sql(office, secrets=secrets)
+    office.desk.save(
+        ConfigurationChange(
+            replace(office.registry.get("acme"), script="x = 1"), office.registry.get("acme")
+        )
+    )
+    with pytest.raises(SecretMissing):
+        office.secrets.open(office.registry.get("acme"), SEAL)
+
+
+def test_an_older_ciphertext_of_the_same_version_does_not_open() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    office.desk.clear_secret("acme", "token")
+    office.desk.set_secret("acme", "token", Secret("replaced"))
+    saved = office.registry.get("acme")
+    (older,) = [r for r in office.registry.sealed_by_others("", 9) if r.place.field == "token"]
+    office.desk.clear_secret("acme", "token")
+    office.desk.set_secret("acme", "token", Secret("current"))
+    assert office.registry.get("acme").secrets["token"].version == saved.secrets["token"].version
+    (newer,) = [r for r in office.registry.sealed_by_others("", 9) if r.place.field == "token"]
+    office.registry.swap_sealed(newer, older.stored)
+    with pytest.raises(SecretUnreadable):
+        office.sender.open(office.registry.get("acme"), "token")
+
+
+def test_a_key_rotation_leaves_vouchers_and_secrets_usable() -> None:
+    office = office_with_token()
+    ring, key = office.keys.kept.add()
+    office.keys.kept = ring.promote(key.name)
+    list(office.secrets.rewrap())
+    assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
+    assert set(office.registry.key_uses(vouchers=True)) == {key.name}
 
 
 def test_a_voucher_of_another_configuration_or_an_earlier_one_does_not_help() -> None:
@@ -91,10 +155,19 @@ def test_a_voucher_of_another_configuration_or_an_earlier_one_does_not_help() ->
 
 def test_a_user_can_confirm_what_is_stored() -> None:
     office = office_with_token()
-    written_by_sql(office, voucher=None)
-    office.desk.confirm("acme")
+    seen = written_by_sql(office, voucher=None)
+    office.desk.confirm(seen)
     assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
     assert office.audit.events[-1].tag == "api:secret:confirmed"  # type: ignore[union-attr]
+
+
+def test_only_what_was_seen_is_confirmed() -> None:
+    office = office_with_token()
+    seen = written_by_sql(office, voucher=None)
+    written_by_sql(office, tls=TlsSettings(ca_file="/tmp/planted-during-the-prompt.pem"))
+    office.desk.confirm(seen)
+    with pytest.raises(SecretUnreadable):
+        office.sender.open(office.registry.get("acme"), "token")
 
 
 def test_no_save_leaves_a_voucher_behind_that_could_return() -> None:
@@ -106,7 +179,7 @@ def test_no_save_leaves_a_voucher_behind_that_could_return() -> None:
     assert len(vouchers) == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"token": 7}', "{"])
+@pytest.mark.parametrize("text", ["", "[]", '{"facts": 7, "ciphertexts": {}}', '{"facts": {}}'])
 def test_a_voucher_of_another_format_is_unreadable(text: str) -> None:
     with pytest.raises(SecretUnreadable):
         read_voucher(text)
@@ -116,7 +189,7 @@ def test_a_voucher_drops_what_is_not_there_any_more() -> None:
     office = office_with_token()
     saved = office.registry.get("acme")
     smaller = replace(saved, secrets={})
-    assert set(Voucher(facts_of(saved)).renewed(smaller, ()).facts) == {TLS}
+    assert set(Voucher(facts_of(saved)).renewed(smaller, (), {}).facts) == {TLS}
 
 
 def test_a_secret_is_refused_where_the_configuration_changed_while_it_was_typed() -> None:

@@ -56,16 +56,23 @@ class ConfiguredFiles:
         # Opening a pipe or a device without O_NONBLOCK could wait for ever.
         flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
         descriptor = os.open(path, flags)
+        try:
+            self._refuse(descriptor)
+        except OSError:
+            os.close(descriptor)
+            raise
         with os.fdopen(descriptor, "rb") as file:
-            # Everything is judged by what was opened: a path may lead elsewhere a moment later.
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "not a regular file")
-            if _is_kernel_data(descriptor):
-                raise OSError(errno.EACCES, "a file of the kernel")
-            if self._is_own(descriptor, status):
-                raise OSError(errno.EACCES, "a file of outkey")
             return file.read(limit + 1)
+
+    def _refuse(self, descriptor: int) -> None:
+        """Judge by what was opened, since a path may lead elsewhere a moment later."""
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        if _is_kernel_data(descriptor):
+            raise OSError(errno.EACCES, "a file of the kernel")
+        if self._is_own(descriptor, status):
+            raise OSError(errno.EACCES, "a file of outkey")
 
     def _is_own(self, descriptor: int, status: os.stat_result) -> bool:
         opened = _opened_path(descriptor)

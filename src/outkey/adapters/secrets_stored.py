@@ -6,7 +6,7 @@ from typing import Protocol
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal, unseal_text
 from outkey.core.config import Configuration, SecretState, successor
-from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place
+from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place, unpack
 from outkey.core.errors import Sealed, SecretMissing, SecretUnreadable
 from outkey.core.script import SEAL
 from outkey.core.secret import Secret
@@ -44,15 +44,15 @@ class StoredSecrets:
             raise SecretMissing(f"{field} is not set", field=field)
         # What is not stored yet came from whoever is about to store it, and not from the database.
         if configuration.record and not self.voucher(configuration).covers(configuration, field):
-            raise SecretUnreadable(
-                f"{field} or the TLS settings are not as they were saved",
-                hint="Somebody may have changed the database. Check the configuration, then enter"
-                " the secret again, or run: outkey secret confirm NAME",
-                field=field,
-            )
+            raise _changed(f"{field} or the TLS settings", field=field)
         if state.reference is not None:
             return self._references.open(configuration, field)
-        return self._opened(configuration, field, state)
+        sealed = self._sealed(configuration, field, state)
+        if sealed is None:
+            raise SecretMissing(f"{field} is not set", field=field)
+        if self.voucher(configuration).ciphertexts.get(field) != _ciphertext_id(sealed):
+            raise _changed(field, field=field)
+        return self._unsealed(configuration, field, state, sealed)
 
     def voucher(self, configuration: Configuration) -> Voucher:
         """Return what the key vouches for of a stored configuration; nothing without a voucher."""
@@ -70,9 +70,18 @@ class StoredSecrets:
             self._vouchers[row] = voucher
         return voucher
 
+    def refuse_changed_tls(self, configuration: Configuration) -> None:
+        if configuration.record and not self.voucher(configuration).covers_tls(configuration):
+            raise _changed("the TLS settings", field="tls.ca_file")
+
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
         """Vouch for what a save has changed, besides what is vouched for already."""
-        voucher = self.voucher(configuration).renewed(configuration, changed)
+        ciphertexts = {
+            name: _ciphertext_id(sealed)
+            for name, state in configuration.secrets.items()
+            if name in changed and (sealed := self._sealed(configuration, name, state))
+        }
+        voucher = self.voucher(configuration).renewed(configuration, changed, ciphertexts)
         version = configuration.voucher.place.version + 1 if configuration.voucher else 1
         place = voucher_place(configuration.record, version)
         sealed = seal(voucher.written(), place, self._keys.fresh())
@@ -96,7 +105,8 @@ class StoredSecrets:
         state = successor(before, origin, set_at=self._clock.now(), set_by=by)
         sealed = seal(secret, place_of(configuration, field, state), self._keys.fresh())
         self._registry.put_secret(configuration.name, field, state, sealed)
-        if self._opened(configuration, field, state) != secret:
+        stored = self._sealed(configuration, field, state)
+        if stored is None or self._unsealed(configuration, field, state, stored) != secret:
             raise SecretUnreadable(field=field)
         self._registry.activate_secret(configuration.name, field, state.version)
         return state
@@ -142,12 +152,28 @@ class StoredSecrets:
                         missed.add(row)
         return done
 
-    def _opened(self, configuration: Configuration, field: str, state: SecretState) -> Secret:
-        sealed = self._registry.sealed(configuration, field, state.version)
-        if sealed is None:
-            raise SecretMissing(f"{field} is not set", field=field)
+    def _sealed(self, configuration: Configuration, field: str, state: SecretState) -> bytes | None:
+        return self._registry.sealed(configuration, field, state.version)
+
+    def _unsealed(
+        self, configuration: Configuration, field: str, state: SecretState, sealed: bytes
+    ) -> Secret:
         ring = self._keys.ring(key_name_of(sealed))
         return unseal(sealed, place_of(configuration, field, state), ring)
+
+
+def _ciphertext_id(sealed: bytes) -> str:
+    """Return what no other ciphertext has: the random nonce, which a rewrap leaves as it is."""
+    return unpack(sealed).nonce.hex()
+
+
+def _changed(what: str, *, field: str) -> SecretUnreadable:
+    return SecretUnreadable(
+        f"{what} are not as they were saved",
+        hint="Somebody may have changed the database. Check the configuration, then enter the"
+        " secret again, or run: outkey secret confirm NAME",
+        field=field,
+    )
 
 
 def place_of(configuration: Configuration, field: str, state: SecretState) -> Place:

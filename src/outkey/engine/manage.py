@@ -131,13 +131,13 @@ class Desk:
             self._put_reference(name, field, state)
             self._vouch(name, {field})
 
-    def confirm(self, name: str) -> None:
-        """Vouch for a configuration as it is in the database now."""
-        configuration = self._current(name)
-        self.note(Tag.SECRETS_CONFIRMED, name, *facts_of(configuration))
+    def confirm(self, seen: Configuration) -> None:
+        """Vouch for a configuration as the user has seen it, whatever the database says now."""
+        facts = facts_of(seen)
+        self.note(Tag.SECRETS_CONFIRMED, seen.name, *facts)
         with self.registry.batch():
-            self.registry.lock(configuration)
-            self.secrets.vouch(configuration, facts_of(configuration))
+            self.registry.lock(seen)
+            self.secrets.vouch(seen, facts)
 
     def remove(self, name: str) -> None:
         """Forget a configuration with its secrets and lines."""
@@ -177,7 +177,17 @@ class Desk:
             self.registry.clear_secret(saved.name, field)
         for field, secret in change.secrets.items():
             self.secrets.replace(saved, field, secret, by=self.actor)
-        self._vouch(saved.name, change.facts())
+        self._vouch(saved.name, change.facts() - self._planted(change.stored))
+
+    def _planted(self, stored: Configuration | None) -> set[str]:
+        """Return what a save must not vouch for: script and TLS settings that nobody saved.
+
+        A save takes them over from the database, changed or not; only a user who was shown them
+        as changed can confirm them.
+        """
+        if stored is None:
+            return set()
+        return {SEAL, TLS}.intersection(self.secrets.voucher(stored).differences(stored))
 
     def _vouch(self, name: str, changed: Collection[str]) -> None:
         """Vouch for what was changed, as it is stored now."""

@@ -164,6 +164,9 @@ class MemorySecrets:
             raise SecretMissing(f"{field} is not set", field=field)
         return Secret(self.values[field])
 
+    def refuse_changed_tls(self, configuration: Configuration) -> None:
+        """Refuse nothing, since nothing is stored."""
+
 
 class FakeScripts:
     """Runs a function of the test in the place of a script."""

@@ -421,11 +421,12 @@ def confirm_secrets(
     ]
     if rows and not as_json:
         say_table(("configuration", "what", "value", "sent to"), rows)
-    confirmed = [name for name, facts in changed.items() if facts]
+    confirmed = [made.name for made in chosen if changed[made.name]]
     if confirmed:
         ask_first("Confirm what is listed?", yes=yes)
-    for name in confirmed:
-        desk_of(here).confirm(name)
+    for made in chosen:
+        if changed[made.name]:
+            desk_of(here).confirm(made)
     say_done("confirmed", as_json=as_json, configurations=confirmed)
 
 

@@ -115,6 +115,9 @@ class DraftSecrets:
             refuse_other_tls(self._stored, configuration, secret)
         return self._kept.open(configuration, secret)
 
+    def refuse_changed_tls(self, configuration: Configuration) -> None:
+        """Refuse nothing: stored secrets do not open with other TLS settings."""
+
 
 def conditions_of(known: Field) -> str:
     """Return when a field is shown, as the page's script reads it."""
