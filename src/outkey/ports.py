@@ -156,8 +156,8 @@ class Secrets(Protocol):
     def open(self, configuration: Configuration, field: str) -> Secret:
         """Return a secret for immediate use, or raise SecretMissing."""
 
-    def refuse_changed_tls(self, configuration: Configuration) -> None:
-        """Raise SecretUnreadable where the stored TLS settings are not as they were saved."""
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
+        """Raise SecretUnreadable where settings that guide secrets are not as they were saved."""
 
 
 class SecretStore(Secrets, Protocol):

@@ -90,7 +90,13 @@ def test_what_was_changed_in_the_database_is_listed_and_can_be_confirmed(
     assert ready("secret", "confirm", "acme").code == 2, "nobody can be asked"
     confirmed = ready("secret", "confirm", "--yes")
     assert confirmed.code == 0
-    for shown in ("token", "stored, version 1", "header:X-API-Key", spar.url, "TLS 1.2"):
+    for shown in (
+        "token",
+        "stored, version 1",
+        "header:X-API-Key",
+        spar.url,
+        "authentication_type",
+    ):
         assert shown in confirmed.out
     assert ready("request", "acme", "/bearer").code == 0
     assert ready("secret", "confirm", "--json").json == {"done": "confirmed", "configurations": []}

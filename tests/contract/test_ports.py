@@ -30,7 +30,6 @@ from outkey.core.message import Request, Response, ResponseHeaders, Route
 from outkey.core.origin import Origin
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
-from outkey.core.voucher import TLS
 from outkey.ports import (
     Audit,
     AuditRows,
@@ -265,7 +264,7 @@ class TestStoredSecrets(SecretsContract):
         secrets = StoredSecrets(registry, ReferencedSecrets(), FixedRing(ring), FakeClock())
         kept = registry.add(build("a", {"base_url": "https://a.example"}))
         secrets.replace(kept, "token", Secret(value))
-        secrets.vouch(registry.get("a"), {"token", TLS})
+        secrets.vouch(registry.get("a"), {"token"})
         return secrets, registry.get("a")
 
 

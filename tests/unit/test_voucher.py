@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 from tests.unit.test_manage import DOCUMENT, Office
 
+from outkey.core.choices import ClientAuth
 from outkey.core.config import Configuration, SecretState
 from outkey.core.errors import ConfigError, EditConflict, SecretMissing, SecretUnreadable
 from outkey.core.message import TlsSettings
 from outkey.core.reference import parse_reference
 from outkey.core.script import SEAL, seal_of
 from outkey.core.secret import Secret
-from outkey.core.voucher import TLS, Voucher, facts_of, read_voucher
+from outkey.core.voucher import SETTINGS, Voucher, facts_of, read_voucher
 from outkey.engine.manage import ConfigurationChange
 
 ORIGIN = "https://api.acme.example:443"
@@ -38,7 +39,7 @@ def test_a_saved_secret_reference_and_script_are_vouched_for() -> None:
     office.apply(f"[configuration.acme]\nscript = '''{script}'''")
     saved = office.registry.get("acme")
     assert office.secrets.voucher(saved).differences(saved) == []
-    assert set(facts_of(saved)) == {"token", "header:X-API-Key", SEAL, TLS}
+    assert set(facts_of(saved)) == {"token", "header:X-API-Key", SEAL, "authentication_type"}
     assert office.secrets.open(saved, SEAL) == seal_of(script)
 
 
@@ -51,7 +52,7 @@ def test_a_reference_that_was_written_into_the_database_is_not_opened(
     secrets = {**office.registry.get("acme").secrets}
     secrets["token"] = SecretState(ORIGIN, reference, version=2)
     forged = written_by_sql(office, secrets=secrets)
-    with pytest.raises(SecretUnreadable, match="not as they were saved"):
+    with pytest.raises(SecretUnreadable, match="not as it was saved"):
         office.sender.open(forged, "token")
     office.apply('[configuration.acme]\nnotes = "a save of something else"')
     office.desk.set_secret("acme", "header:X-API-Key", Secret("a secret of its own"))
@@ -72,10 +73,10 @@ def test_a_replaced_secret_does_not_come_back_when_labels_are_swapped() -> None:
 def test_another_trust_that_was_written_into_the_database_gets_no_secret() -> None:
     office = office_with_token()
     forged = written_by_sql(office, tls=TlsSettings(ca_file="/tmp/forged.pem"))
-    with pytest.raises(SecretUnreadable, match="TLS settings"):
+    with pytest.raises(SecretUnreadable, match="is not as it was saved"):
         office.sender.open(forged, "token")
-    with pytest.raises(SecretUnreadable, match="TLS settings"):
-        office.secrets.refuse_changed_tls(forged)
+    with pytest.raises(SecretUnreadable, match="is not as it was saved"):
+        office.secrets.refuse_changed_settings(forged)
     office.apply('[configuration.acme.tls]\nca_file = "/etc/ssl/ours.pem"')
     with pytest.raises(SecretUnreadable):  # what it was changed from was not ours either
         office.sender.open(office.registry.get("acme"), "token")
@@ -87,7 +88,7 @@ def test_tls_settings_that_a_user_saves_are_vouched_for() -> None:
     office = office_with_token()
     office.apply('[configuration.acme.tls]\nca_file = "/etc/ssl/ours.pem"')
     saved = office.registry.get("acme")
-    office.secrets.refuse_changed_tls(saved)
+    office.secrets.refuse_changed_settings(saved)
     assert office.sender.open(saved, "token") == Secret("current")
 
 
@@ -100,13 +101,13 @@ def test_a_save_takes_no_planted_trust_or_script_over() -> None:
     office.apply('[configuration.acme.tls]\nminimum_version = "1.3"')
     office.apply(f"[configuration.acme]\nscript = '''{script}'''")
     saved = office.registry.get("acme")
-    assert set(office.secrets.voucher(saved).differences(saved)) == {TLS, SEAL}
+    assert set(office.secrets.voucher(saved).differences(saved)) == {"tls.ca_file", SEAL}
 
 
 def test_a_row_that_is_called_like_a_script_vouches_for_none() -> None:
     office = office_with_token()
     planted = SecretState("", version="0" * 64)  # type: ignore[arg-type]  # SQLite takes any text
-    secrets = {**office.registry.get("acme").secrets, SEAL: planted, TLS: planted}
+    secrets = {**office.registry.get("acme").secrets, SEAL: planted, "tls.ca_file": planted}
     written_by_sql(office, secrets=secrets)
     office.desk.save(
         ConfigurationChange(
@@ -189,7 +190,54 @@ def test_a_voucher_drops_what_is_not_there_any_more() -> None:
     office = office_with_token()
     saved = office.registry.get("acme")
     smaller = replace(saved, secrets={})
-    assert set(Voucher(facts_of(saved)).renewed(smaller, (), {}).facts) == {TLS}
+    renewed = Voucher(facts_of(saved)).renewed(smaller, saved.secrets, {})
+    assert set(renewed.facts) == {"authentication_type"}
+
+
+@pytest.mark.parametrize("path", SETTINGS)
+def test_a_setting_that_guides_secrets_is_not_changed_in_the_database(path: str) -> None:
+    office = office_with_token()
+    stored = office.registry.get("acme")
+    section, _, name = path.rpartition(".")
+    other: object = "another"
+    if section:
+        forged = replace(stored, **{section: replace(getattr(stored, section), **{name: other})})  # type: ignore[arg-type]
+    else:
+        forged = replace(stored, **{name: other})  # type: ignore[arg-type]
+    assert office.secrets.voucher(forged).differences(forged) == [path]
+    with pytest.raises(SecretUnreadable):
+        office.sender.open(forged, "token")
+
+
+def test_a_setting_that_was_put_back_to_its_default_is_noticed_and_stays_so() -> None:
+    office = office_with_token()
+    office.apply('[configuration.acme.oauth2]\nclient_auth = "private_key_jwt"')
+    stored = office.registry.get("acme")
+    body = replace(stored.oauth2, client_auth=ClientAuth.BODY)
+    written_by_sql(office, oauth2=body)
+    office.apply('[configuration.acme]\nnotes = "a save of something else"')
+    with pytest.raises(SecretUnreadable, match="is not as it was saved"):
+        office.sender.open(office.registry.get("acme"), "token")
+
+
+def test_a_voucher_that_is_garbage_vouches_for_nothing_and_can_be_replaced() -> None:
+    office = office_with_token()
+    saved = office.registry.get("acme")
+    assert saved.voucher is not None
+    garbage = replace(saved.voucher, stored=b"garbage")
+    seen = written_by_sql(office, voucher=garbage)
+    with pytest.raises(SecretUnreadable):
+        office.sender.open(seen, "token")
+    office.desk.confirm(seen)
+    assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
+
+
+def test_many_configurations_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("outkey.adapters.secrets_stored._CACHED_VOUCHERS", 1)
+    office = office_with_token()
+    for name in ("acme", "other", "acme"):
+        office.secrets.refuse_changed_settings(office.registry.get(name))
+    assert len(office.secrets._vouchers) == 1
 
 
 def test_a_secret_is_refused_where_the_configuration_changed_while_it_was_typed() -> None:

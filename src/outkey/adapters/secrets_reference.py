@@ -28,7 +28,7 @@ class ReferencedSecrets:
             return _from_environment(reference, field)
         return _from_file(reference, field, self._files)
 
-    def refuse_changed_tls(self, configuration: Configuration) -> None:
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Refuse nothing: a document is its own witness, and nothing is stored."""
 
 

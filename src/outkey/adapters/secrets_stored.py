@@ -35,6 +35,7 @@ class StoredSecrets:
         self._registry, self._references = registry, references
         self._keys, self._clock = keys, clock
         self._vouchers: dict[SealedRow, Voucher] = {}
+        self._checked: dict[str, Configuration] = {}  # by record, those whose settings are as saved
 
     def open(self, configuration: Configuration, field: str) -> Secret:
         if field == SEAL:
@@ -43,15 +44,17 @@ class StoredSecrets:
         if state is None:
             raise SecretMissing(f"{field} is not set", field=field)
         # What is not stored yet came from whoever is about to store it, and not from the database.
-        if configuration.record and not self.voucher(configuration).covers(configuration, field):
-            raise _changed(f"{field} or the TLS settings", field=field)
+        if configuration.record:
+            self.refuse_changed_settings(configuration)
+            if not self.voucher(configuration).covers(configuration, field):
+                raise _changed(field)
         if state.reference is not None:
             return self._references.open(configuration, field)
         sealed = self._sealed(configuration, field, state)
         if sealed is None:
             raise SecretMissing(f"{field} is not set", field=field)
         if self.voucher(configuration).ciphertexts.get(field) != _ciphertext_id(sealed):
-            raise _changed(field, field=field)
+            raise _changed(field)
         return self._unsealed(configuration, field, state, sealed)
 
     def voucher(self, configuration: Configuration) -> Voucher:
@@ -63,16 +66,27 @@ class StoredSecrets:
         if voucher is None:
             # The place is made anew, since the one that was read is as good as the database.
             place = voucher_place(configuration.record, row.place.version)
-            text = unseal_text(row.stored, place, self._keys.ring(key_name_of(row.stored)))
-            voucher = read_voucher(text)
+            try:
+                ring = self._keys.ring(key_name_of(row.stored))
+                voucher = read_voucher(unseal_text(row.stored, place, ring))
+            except SecretUnreadable:
+                return Voucher({})  # not ours, so it vouches for nothing
             if len(self._vouchers) >= _CACHED_VOUCHERS:
                 self._vouchers.clear()
             self._vouchers[row] = voucher
         return voucher
 
-    def refuse_changed_tls(self, configuration: Configuration) -> None:
-        if configuration.record and not self.voucher(configuration).covers_tls(configuration):
-            raise _changed("the TLS settings", field="tls.ca_file")
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
+        # A configuration is the same object until it changes, and every send asks.
+        record = configuration.record
+        if not record or self._checked.get(record) is configuration:
+            return
+        voucher = self.voucher(configuration)
+        if not voucher.covers_settings(configuration):
+            raise _changed(next(iter(voucher.differences(configuration)), ""))
+        if len(self._checked) >= _CACHED_VOUCHERS:
+            self._checked.clear()
+        self._checked[record] = configuration
 
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
         """Vouch for what a save has changed, besides what is vouched for already."""
@@ -82,7 +96,7 @@ class StoredSecrets:
             if name in changed and (sealed := self._sealed(configuration, name, state))
         }
         voucher = self.voucher(configuration).renewed(configuration, changed, ciphertexts)
-        version = configuration.voucher.place.version + 1 if configuration.voucher else 1
+        version = int(configuration.voucher.place.version) + 1 if configuration.voucher else 1
         place = voucher_place(configuration.record, version)
         sealed = seal(voucher.written(), place, self._keys.fresh())
         self._registry.put_voucher(configuration.name, SealedRow(place, sealed))
@@ -167,11 +181,11 @@ def _ciphertext_id(sealed: bytes) -> str:
     return unpack(sealed).nonce.hex()
 
 
-def _changed(what: str, *, field: str) -> SecretUnreadable:
+def _changed(field: str) -> SecretUnreadable:
     return SecretUnreadable(
-        f"{what} are not as they were saved",
-        hint="Somebody may have changed the database. Check the configuration, then enter the"
-        " secret again, or run: outkey secret confirm NAME",
+        f"{field} is not as it was saved",
+        hint="Somebody may have changed the database without outkey. An operator can list the"
+        " changes and accept them with: outkey secret confirm NAME",
         field=field,
     )
 

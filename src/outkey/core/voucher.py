@@ -2,30 +2,41 @@
 
 A stored secret is sealed for its record, field, version and origin. Other facts are plain columns:
 which version of a secret is current, what a reference points to and which origin it is bound to,
-the script that computes with a secret, and which certificates are trusted for the connection. A
-voucher lists these facts as outkey saved them, and is sealed like a secret.
+the script that computes with a secret, and every setting that decides how and where secrets are
+sent (those that need the permission to set secrets). A voucher lists these facts as outkey saved
+them, and is sealed like a secret.
 """
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
+from operator import attrgetter
 
+from outkey.core.access import RULES, Permission
 from outkey.core.config import Configuration, SecretState
 from outkey.core.envelope import Place, secret_place
 from outkey.core.errors import SecretUnreadable
+from outkey.core.fields import BY_PATH
 from outkey.core.script import SEAL, digest
 from outkey.core.secret import Secret
 
 FIELD = "voucher"  # the name it is stored under, beside the secrets
-TLS = "tls"  # the name of the fact about TLS settings; SEAL is the name of the one about the script
-_RESERVED = frozenset({FIELD, TLS, SEAL})
+# The settings that are vouched for, each a fact of its own; SEAL is the name of the script's.
+SETTINGS = tuple(path for path, rule in RULES.items() if rule is Permission.SET_SECRET)
+_READ_SETTINGS = attrgetter(*SETTINGS)
+_DEFAULTS = tuple(BY_PATH[path].default for path in SETTINGS)
+_RESERVED = frozenset({FIELD, SEAL, *SETTINGS})
 
 Fact = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Voucher:
-    """The facts that were saved of one configuration: by the name of each secret, SEAL and TLS."""
+    """The facts that were saved of one configuration.
+
+    They go by the name of a secret, by SEAL and by the path of a setting. A setting without a fact
+    has its default.
+    """
 
     facts: Mapping[str, Fact]
     # By the name of each stored secret: what its ciphertext has for itself alone. Without it an
@@ -33,15 +44,14 @@ class Voucher:
     ciphertexts: Mapping[str, str] = field(default_factory=dict)
 
     def covers(self, configuration: Configuration, secret: str) -> bool:
-        """Whether a secret is as it was saved, and so are the TLS settings it is sent with."""
+        """Whether a secret is as it was saved."""
         state = configuration.secrets.get(secret)
-        if state is None or self.facts.get(secret) != _secret_fact(state):
-            return False
-        return self.covers_tls(configuration)
+        return state is not None and self.facts.get(secret) == _secret_fact(state)
 
-    def covers_tls(self, configuration: Configuration) -> bool:
-        """Whether the TLS settings are as they were saved."""
-        return self.facts.get(TLS) == _tls_fact(configuration)
+    def covers_settings(self, configuration: Configuration) -> bool:
+        """Whether the settings that decide how secrets are sent are as they were saved."""
+        saved = {path: fact for path, fact in self.facts.items() if path in SETTINGS}
+        return saved == _settings_facts(configuration)
 
     def script_seal(self) -> Secret | None:
         """Return the seal of the script that was saved, if there was one."""
@@ -60,15 +70,16 @@ class Voucher:
         next save would confirm whatever was written into the database.
         """
         facts = facts_of(configuration)
-        renewed = {name: fact for name, fact in self.facts.items() if name in facts}
-        renewed.update({name: fact for name, fact in facts.items() if name in changed})
-        known = {name: text for name, text in self.ciphertexts.items() if name in facts}
+        renewed = {name: fact for name, fact in self.facts.items() if name not in changed}
+        renewed.update({name: facts[name] for name in changed if name in facts})
+        known = {name: text for name, text in self.ciphertexts.items() if name not in changed}
         return Voucher(renewed, {**known, **ciphertexts})
 
     def differences(self, configuration: Configuration) -> list[str]:
         """Return the names of the facts that are not as they were saved."""
         facts = facts_of(configuration)
-        return [name for name, fact in facts.items() if self.facts.get(name) != fact]
+        gone = [path for path in self.facts if path in SETTINGS and path not in facts]
+        return [name for name, fact in facts.items() if self.facts.get(name) != fact] + gone
 
     def written(self) -> Secret:
         """Return the voucher as text, to be sealed."""
@@ -85,8 +96,13 @@ def facts_of(configuration: Configuration) -> dict[str, Fact]:
     }
     if configuration.script:
         facts[SEAL] = (digest(configuration.script),)
-    facts[TLS] = _tls_fact(configuration)
-    return facts
+    return facts | _settings_facts(configuration)
+
+
+def changed_settings(before: Configuration, after: Configuration) -> set[str]:
+    """Return the paths of the settings that are vouched for and differ."""
+    pairs = zip(SETTINGS, _READ_SETTINGS(before), _READ_SETTINGS(after), strict=True)
+    return {path for path, old, new in pairs if old != new}
 
 
 def read_voucher(text: str) -> Voucher:
@@ -108,5 +124,11 @@ def _secret_fact(state: SecretState) -> Fact:
     return (str(state.version), state.origin, str(state.reference or ""))
 
 
-def _tls_fact(configuration: Configuration) -> Fact:
-    return tuple(str(value) for value in astuple(configuration.tls))
+def _settings_facts(configuration: Configuration) -> dict[str, Fact]:
+    """Return the settings that have not their defaults, so that a new field changes no voucher."""
+    values = zip(SETTINGS, _READ_SETTINGS(configuration), _DEFAULTS, strict=True)
+    return {path: (_written(value),) for path, value, default in values if value != default}
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

@@ -198,7 +198,7 @@ class Sender:
         return left
 
     def _client_key(self, configuration: Configuration) -> Secret | None:
-        self.secrets.refuse_changed_tls(configuration)  # every request comes by here
+        self.secrets.refuse_changed_settings(configuration)  # every request comes by here
         if not configuration.tls.client_certificate:
             return None
         return self.open(configuration, "client_key")

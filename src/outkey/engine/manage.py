@@ -26,8 +26,8 @@ from outkey.core.posture import Policy
 from outkey.core.reference import Reference
 from outkey.core.script import SEAL, check_transform, fingerprint
 from outkey.core.secret import Secret
-from outkey.core.secret_values import refuse_unusable
-from outkey.core.voucher import TLS, facts_of
+from outkey.core.secret_values import refuse_control_characters, refuse_unusable
+from outkey.core.voucher import SETTINGS, changed_settings, facts_of
 from outkey.engine.carry import Sender
 from outkey.engine.gateway import Gateway
 from outkey.engine.scripts import prove_examples
@@ -77,12 +77,11 @@ class ConfigurationChange:
         """Return the names of what this save decides, and so can be vouched for."""
         if self.stored is None:
             return {*facts_of(self.made), *self.secrets}
-        changed = {*self.secrets, *self.references()}
+        removed = self.stored.secrets.keys() - self.made.secrets.keys()
+        changed = {*self.secrets, *self.cleared, *removed, *self.references()}
         if self.stored.script != self.made.script:
             changed.add(SEAL)
-        if self.stored.tls != self.made.tls:
-            changed.add(TLS)
-        return changed
+        return changed | changed_settings(self.stored, self.made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +179,14 @@ class Desk:
         self._vouch(saved.name, change.facts() - self._planted(change.stored))
 
     def _planted(self, stored: Configuration | None) -> set[str]:
-        """Return what a save must not vouch for: script and TLS settings that nobody saved.
+        """Return what a save must not vouch for: a script and settings that nobody saved.
 
         A save takes them over from the database, changed or not; only a user who was shown them
         as changed can confirm them.
         """
         if stored is None:
             return set()
-        return {SEAL, TLS}.intersection(self.secrets.voucher(stored).differences(stored))
+        return {SEAL, *SETTINGS}.intersection(self.secrets.voucher(stored).differences(stored))
 
     def _vouch(self, name: str, changed: Collection[str]) -> None:
         """Vouch for what was changed, as it is stored now."""
@@ -437,7 +436,10 @@ def _opener(sender: Sender, stored: Configuration | None, made: Configuration) -
 
     def open_secret(name: str) -> Secret:
         if stored is not None and stored.secrets.get(name) == made.secrets.get(name):
-            return sender.open(replace(made, tls=stored.tls), name)
+            made.refuse_unbound(name)
+            opened = sender.secrets.open(stored, name)
+            refuse_control_characters(name, opened)
+            return opened
         return sender.open(replace(made, record=""), name)
 
     return open_secret

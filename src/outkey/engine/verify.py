@@ -300,6 +300,7 @@ def _anonymous(configuration: Configuration) -> Configuration:
     """Return the configuration without anything that proves who sends."""
     return replace(
         configuration,
+        record="",  # so changed, it is not what is stored
         authentication_type=AuthenticationType.NONE,
         no_auth_reason=NoAuthReason.PUBLIC_API,
         headers=tuple(row for row in configuration.headers if not row.secret),

@@ -183,7 +183,7 @@ class _MadeUp:
             raise SecretMissing(field=field)
         return Secret(self.values[field])
 
-    def refuse_changed_tls(self, configuration: Configuration) -> None:
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Refuse nothing: a copy with made-up secrets is stored nowhere."""
 
 

@@ -164,7 +164,7 @@ class MemorySecrets:
             raise SecretMissing(f"{field} is not set", field=field)
         return Secret(self.values[field])
 
-    def refuse_changed_tls(self, configuration: Configuration) -> None:
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Refuse nothing, since nothing is stored."""
 
 

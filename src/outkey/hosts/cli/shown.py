@@ -11,7 +11,7 @@ from outkey.core.config import Configuration
 from outkey.core.message import Response
 from outkey.core.script import SEAL, fingerprint
 from outkey.core.standing import Status, Summary
-from outkey.core.voucher import TLS
+from outkey.core.voucher import SETTINGS
 from outkey.engine.brake import MOST_REFUSED, way_out
 from outkey.hosts.cli.output import say, visible, visible_body, warn
 
@@ -164,12 +164,10 @@ def say_response(response: Response, *, include: bool, raw: bool) -> None:
 
 def described_fact(configuration: Configuration, fact: str) -> tuple[str, str]:
     """Return what a voucher's fact is now, and where it goes; of a stored secret, its version."""
-    if fact == TLS:
-        tls = configuration.tls
-        files = [name for name in (tls.ca_file, tls.client_certificate) if name]
-        return ", ".join([f"TLS {tls.minimum_version}", *files]), ""
     if fact == SEAL:
         return fingerprint(configuration.script), ""
+    if fact in SETTINGS:
+        return str(configuration.values().get(fact, "")), ""
     state = configuration.secrets[fact]
     value = str(state.reference or f"stored, version {state.version}")
     return value, state.origin.replace(" ", " and ")

@@ -111,12 +111,13 @@ class DraftSecrets:
         if configuration.secrets.get(secret) != before:
             # A reference that was chosen on the page now, which nothing vouches for yet.
             return self._kept.open(replace(configuration, record=""), secret)
-        if self._stored is not None:
-            refuse_other_tls(self._stored, configuration, secret)
-        return self._kept.open(configuration, secret)
+        if self._stored is None:
+            raise SecretMissing(f"{secret} is not set", field=secret)
+        refuse_other_tls(self._stored, configuration, secret)
+        return self._kept.open(self._stored, secret)
 
-    def refuse_changed_tls(self, configuration: Configuration) -> None:
-        """Refuse nothing: stored secrets do not open with other TLS settings."""
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
+        """Refuse nothing: `open` compares the settings of stored secrets."""
 
 
 def conditions_of(known: Field) -> str:
