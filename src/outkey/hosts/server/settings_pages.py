@@ -137,7 +137,10 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler"}},
     "root": {"handlers": ["console"], "level": os.environ.get("OUTKEY_LOG_LEVEL", "WARNING")},
     # Of a request that was refused, the page tells the person; what failed is told here.
-    "loggers": {"django": {"handlers": ["console"], "level": "ERROR", "propagate": False}},
+    "loggers": {
+        "django": {"handlers": ["console"], "level": "ERROR", "propagate": False},
+        "waitress.queue": {"level": "ERROR"},  # a request that waits for a thread is no problem
+    },
 }
 
 STATIC_URL = "/static/"
