@@ -11,6 +11,9 @@ from django.http.response import HttpResponseBase
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Answer = Callable[[HttpRequest], HttpResponseBase]
+_FORWARDING = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP")
+_CLIENT = "HTTP_X_FORWARDED_FOR"
+_PROTOCOL = "HTTP_X_FORWARDED_PROTO"
 # The theme's colours are an inline style; it alone gets the nonce.
 _THEME = b'<style id="unfold-theme-colors">'
 
@@ -18,8 +21,9 @@ _THEME = b'<style id="unfold-theme-colors">'
 class AddressMiddleware:
     """Answers only the addresses of OUTKEY_ALLOWED_ADDRESSES, if any are listed.
 
-    What a proxy of OUTKEY_PROXIES says of the address it asks for is believed; then everybody
-    behind it has an address of their own, also for the lock of a login.
+    What a proxy of OUTKEY_PROXIES says about the client's address and protocol is believed; then
+    every client behind it has an address of its own, also for the lock of a login. Forwarding
+    headers from anyone else are removed before anything reads them.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -29,15 +33,24 @@ class AddressMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Refuse before anything else is done."""
+        forwarded = {name: request.META.pop(name) for name in _forwarding_headers(request)}
         address = _address(request.META.get("REMOTE_ADDR", ""))
         if _listed(address, self._proxies):
-            # The last entry is the proxy's own; those before it are whatever the client sent.
-            said = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
-            address = _address(said)
+            address = _address(_last_entry(forwarded.get(_CLIENT, "")))
             request.META["REMOTE_ADDR"] = str(address or "")
+            request.META[_PROTOCOL] = _last_entry(forwarded.get(_PROTOCOL, ""))
         if self._allowed and not _listed(address, self._allowed):
             return HttpResponseForbidden("This address may not use these pages.")
         return self._answer(request)
+
+
+def _forwarding_headers(request: HttpRequest) -> list[str]:
+    return [name for name in request.META if name.startswith(_FORWARDING)]
+
+
+def _last_entry(header: str) -> str:
+    """Return what the proxy itself added; the entries before it are whatever the client sent."""
+    return header.rpartition(",")[2].strip()
 
 
 def _networks(variable: str) -> list[Network]:
