@@ -2,11 +2,17 @@
 
 import ipaddress
 import os
+import re
 import secrets
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 from django.http.response import HttpResponseBase
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+
+from outkey.core.errors import ConfigError
+from outkey.hosts.django.pages.sent_text import refuse_nul
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -14,6 +20,7 @@ Answer = Callable[[HttpRequest], HttpResponseBase]
 _FORWARDING = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP")
 _CLIENT = "HTTP_X_FORWARDED_FOR"
 _PROTOCOL = "HTTP_X_FORWARDED_PROTO"
+_ROW = re.compile(r"[0-9]{1,18}")
 # The theme's colours are an inline style; it alone gets the nonce.
 _THEME = b'<style id="unfold-theme-colors">'
 
@@ -69,6 +76,29 @@ def _address(text: str) -> Address | None:
 
 def _listed(address: Address | None, networks: list[Network]) -> bool:
     return address is not None and any(address in network for network in networks)
+
+
+class TextMiddleware:
+    """Refuses what no page takes and no database stores, also on Django's own pages."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Refuse before a session, a user or a form is looked up."""
+        try:
+            refuse_nul(request)
+            _refuse_strange_rows(request)
+        except ConfigError as error:
+            text = f"{capfirst(error.message)}. {error.hint}"
+            return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
+        return self._answer(request)
+
+
+def _refuse_strange_rows(request: HttpRequest) -> None:
+    """Refuse ticked rows that are not numbers: Django's lists would hand them to the database."""
+    if not all(_ROW.fullmatch(row) for row in request.POST.getlist("_selected_action")):
+        raise ConfigError(_("a ticked row does not exist"), hint=_("Load the list again."))
 
 
 class PageMiddleware:
