@@ -187,7 +187,7 @@ else:
             for method in ("get", "post"):
                 answer = ask("boss", method, address, parameters)
                 if answer is not None and answer.status_code not in (302, 403, 404, 405, 422):
-                    failures.append((method, address, list(parameters), answer.status_code))
+                    failures.append((method, address, *parameters, answer.status_code))
     cookie = {"HTTP_COOKIE": 'outkey_session="aaaaaaaaaaaa\\\\000aaaaaaaaaaaaaaaaaaa"'}
     client = Client(SERVER_NAME="127.0.0.1", raise_request_exception=False)
     answer = client.get("/outkey/configuration/", **cookie)

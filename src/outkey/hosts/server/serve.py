@@ -6,11 +6,12 @@ import sys
 from django.contrib.auth.models import Group, User
 from django.core.wsgi import get_wsgi_application
 
+from outkey.core.audit import Tag
 from outkey.core.errors import ConfigError
 from outkey.hosts.django.crew import Crew
 from outkey.hosts.django.pages.installed import installation
 from outkey.hosts.django.runs import has_queue
-from outkey.hosts.server.background import Background
+from outkey.hosts.server.background import ACTOR, Background
 from outkey.hosts.server.listener import Server
 from outkey.hosts.server.personal import forget_old
 
@@ -20,6 +21,7 @@ def first_administrator() -> str | None:
     if User.objects.exists():
         return None
     password = secrets.token_urlsafe(12)
+    installation().desk(ACTOR).note(Tag.USER_CREATED, "", "is_superuser", key="user admin")
     admin = User.objects.create_superuser("admin", password=password)
     admin.groups.add(Group.objects.get(name="Administrator"))
     return password

@@ -126,7 +126,14 @@ AUTH_PASSWORD_VALIDATORS = [
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
+# What a failed attempt leaves of its form must hold no password, also of a password change.
+AXES_SENSITIVE_PARAMETERS = [
+    "username",
+    "ip_address",
+    "old_password",
+    "new_password1",
+    "new_password2",
+]
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "locked.html"
 LOGIN_URL = "admin:login"
