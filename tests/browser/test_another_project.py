@@ -92,6 +92,10 @@ for where in ("", "home/"):
 for name in ("auditrecord", "knownkey", "syncline"):
     assert client.get(f"/backoffice/outkey/{name}/").status_code == 200
 
+assert client.post(place + "add/", {"base_url": "https://a.example"}).status_code == 422
+for refused in (client.get(place + "?q=a%00b"), client.post(place + "add/", {"notes": "a\\x00"})):
+    assert (refused.status_code, b"NUL" in refused.content) == (422, True)
+
 import outkey.hosts.django.pages.installed as installed
 assert installed.installation().gateway.preview("acme").headers[-1].value == "Bearer ***"
 print("everything works")

@@ -19,6 +19,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils.timezone import now
+from outkey.core.audit import Tag
 from outkey.core.document import parse_document
 from outkey.core.secret import Secret
 from outkey.engine.manage import apply
@@ -29,6 +30,8 @@ alice = User.objects.create_superuser("alice", "alice@corp.example", password="a
 LogEntry.objects.create(user=boss, action_flag=CHANGE, object_id=str(alice.pk),
     content_type=ContentType.objects.get_for_model(User), object_repr="alice")
 desk, here = desk_for(alice), installation()
+desk_for(boss).note(Tag.USER_UPDATED, "", "email", key="user alice")
+desk_for(boss).note(Tag.USER_UPDATED, "", "email", key="user alice2")
 text = '[configuration.{}]\\nbase_url = "http://127.0.0.1:9"\\nnetwork = "internal"\\n'
 text += 'authentication_type = "bearer"\\n'
 document = parse_document("".join(map(text.format, "abcdefg")))
@@ -80,7 +83,8 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(outkey:
     assert [entry["action_flag"] for entry in about["history"]] == [2]
     (secret,) = about["secrets"]
     assert (secret["configuration__name"], secret["field"]) == ("a", "token")
-    assert {record["actor"] for record in about["audit"]} == {"web:alice"}
+    assert {record["actor"] for record in about["audit"]} == {"web:alice", "web:boss"}
+    assert [r["key"] for r in about["audit"] if r["actor"] == "web:boss"] == ["user alice"]
     assert {"api:secret:set", "people:session:began"} <= {r["tag"] for r in about["audit"]}
 
     assert outkey("people", "erase", "alice").code == 2  # nobody can be asked

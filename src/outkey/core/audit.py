@@ -40,6 +40,13 @@ class Tag(StrEnum):
     SESSION_BEGAN = "people:session:began"
     SESSION_ENDED = "people:session:ended"
     SESSION_REFUSED = "people:session:refused"
+    USER_CREATED = "people:user:created"
+    USER_UPDATED = "people:user:updated"
+    USER_DELETED = "people:user:deleted"
+    PASSWORD_SET = "people:password:set"  # noqa: S105 - the name of an event
+    GROUP_CREATED = "people:group:created"
+    GROUP_UPDATED = "people:group:updated"
+    GROUP_DELETED = "people:group:deleted"
     PERSON_EXPORTED = "people:account:exported"
     PERSON_ERASED = "people:account:erased"
     AUDIT_EXPORTED = "audit:records:exported"

@@ -4,7 +4,7 @@ Whatever shows or stores a part of a response asks here.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from outkey.core.headers import tidy_token, tidy_value
 from outkey.core.message import Response
 from outkey.core.script import SEAL
 from outkey.core.search import SearchPatterns, SearchText
-from outkey.core.secret import Secret
+from outkey.core.secret import MASK, Secret
 from outkey.core.sent import credentials_in, without_repetition
 from outkey.engine.carry import Sender
 from outkey.engine.tokens import TokenKeeper
@@ -82,6 +82,21 @@ def repeats_secret(sender: Sender, configuration: Configuration, response: Respo
         return True
 
 
+class EchoedSecret(str):
+    """What stands in the place of a value that repeats a secret."""
+
+    __slots__ = ()
+
+
+def holds_echo(value: object) -> bool:
+    """Tell whether a value of a masked document has something masked in it."""
+    if isinstance(value, Mapping):
+        return any(holds_echo(key) or holds_echo(part) for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return any(map(holds_echo, value))
+    return isinstance(value, EchoedSecret)
+
+
 class EchoDetector:
     """Finds secrets in pages and records of a run. What to look for is computed once a secret."""
 
@@ -116,6 +131,23 @@ class EchoDetector:
         """Tell whether a value gives a secret away."""
         searched = _search_text(value)
         return searched is None or any(patterns.is_in(searched) for _, patterns in self._known)
+
+    def masked(self, document: object) -> object:
+        """Return a document with a mask for each value that repeats a secret.
+
+        For expressions: a user chooses them, and what they make of a secret would tell it.
+        """
+        try:
+            return self._masked(document)
+        except RecursionError:
+            return EchoedSecret(MASK)
+
+    def _masked(self, value: object) -> object:
+        if isinstance(value, Mapping):
+            return {self._masked(key): self._masked(part) for key, part in value.items()}
+        if isinstance(value, list):
+            return [self._masked(part) for part in value]
+        return EchoedSecret(MASK) if self.is_in(value) else value
 
     def _may_be_in(self, searched: SearchText) -> bool:
         return any(patterns.may_be_in(searched) for _, patterns in self._known)

@@ -19,7 +19,7 @@ from outkey.core.sync.mapping import Zones
 from outkey.core.sync.paging import Position, position_of
 from outkey.core.sync.remedies import HINTS
 from outkey.core.sync.run import Counts, Outcome, Quarantined, Run, RunState
-from outkey.engine.echo import EchoDetector, gives_away, sent_secrets
+from outkey.engine.echo import EchoDetector, gives_away, holds_echo, sent_secrets
 from outkey.engine.gateway import Gateway
 from outkey.ports import Calendar, Clock, Configurations, Finder, Records, Runs
 
@@ -215,11 +215,12 @@ class Course(ABC):
         """Refuse to keep a place or a value to go on from that holds a secret."""
         # What was made for one request may be so short that it stands in a cursor by chance.
         if any(kept) and (gives_away(self._stored(), kept) or self._echoes().is_in(kept)):
-            raise SyncFailed(
-                "the API hands back a secret as the place or the value to go on from",
-                hint="Page by number or offset, and choose another incremental field.",
-                reason="secret_in_cursor",
-            )
+            raise _secret_in_cursor()
+
+    def _refuse_echo(self, value: object) -> None:
+        """Refuse to go on from a value that was masked, since it repeats a secret."""
+        if holds_echo(value):
+            raise _secret_in_cursor()
 
     def _echoes(self) -> EchoDetector:
         """Return what finds the secrets that the last answer may repeat."""
@@ -272,4 +273,12 @@ def _counted(effects: Sequence[Effect]) -> Counts:
         updated=counted[Outcome.UPDATED],
         unchanged=counted[Outcome.UNCHANGED],
         failed=counted[Outcome.REFUSED],
+    )
+
+
+def _secret_in_cursor() -> SyncFailed:
+    return SyncFailed(
+        "the API hands back a secret as the place or the value to go on from",
+        hint="Page by number or offset, and choose another incremental field.",
+        reason="secret_in_cursor",
     )

@@ -30,7 +30,7 @@ from outkey.core.sync.paging import (
     upcoming,
 )
 from outkey.core.sync.run import Outcome, Run, Written
-from outkey.engine.echo import EchoDetector
+from outkey.engine.echo import EchoDetector, holds_echo
 from outkey.engine.sync.asking import Answer, Asked, Asking
 from outkey.engine.sync.course import Course, Effect, Note, Plan, SyncPorts
 
@@ -137,8 +137,11 @@ class Pull(Course):
         self._heard = document
         self._sent = response.sent
         self._is_suspicious = self._echoes().may_be_in_page(response, document)
+        if self._is_suspicious:
+            document = self._echoes().masked(document)
         records = [] if response.status == 204 else records_in(document, self._find_records)
         cursor = self._find_cursor(document) if self._find_cursor else None
+        self._refuse_echo(cursor)
         page = Page(self._here(position), response.headers, records, cursor)
         after = following(self._sync, position, page)
         self._stride = len(records)
@@ -171,7 +174,8 @@ class Pull(Course):
     def _harmless_or_rejected(self, record: Record, detector: EchoDetector) -> Record | Unmapped:
         if reason := oversize(record):  # its text may be longer than memory
             return Unmapped("", reason)
-        return _REPEATS_SECRET if detector.is_in(record) else record
+        is_echo = holds_echo(record) or detector.is_in(record)
+        return _REPEATS_SECRET if is_echo else record
 
     def _scripted(self, records: Sequence[Record | Unmapped]) -> Sequence[Record | Unmapped]:
         """Return what the line's script makes of the records."""
@@ -226,7 +230,9 @@ class Pull(Course):
         latest = self.run.cursor
         if self._find_latest is not None:
             for record in records:
-                latest = later(latest, self._find_latest(record))
+                value = self._find_latest(record)
+                self._refuse_echo(value)
+                latest = later(latest, value)
         return latest
 
     # ── what becomes of the records of a page ────────────────────────────────────────────────

@@ -352,8 +352,10 @@ def serve(
     from outkey.hosts.django.wiring import install  # noqa: PLC0415 - after it has started
     from outkey.hosts.server import demo as samples  # noqa: PLC0415
     from outkey.hosts.server import serve as server  # noqa: PLC0415
+    from outkey.hosts.server.exposure import warn_about_exposure  # noqa: PLC0415
     from outkey.spar import Spar  # noqa: PLC0415
 
+    warn_about_exposure(host)
     # Said at once: a password that is made and then not shown is lost.
     server.announce(f"http://{host}:{port}", server.first_administrator())
     with contextlib.ExitStack() as stack:

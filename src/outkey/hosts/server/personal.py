@@ -20,10 +20,12 @@ from django.utils.timezone import now
 from outkey.core.chain import facts_of
 from outkey.core.errors import ConfigError
 from outkey.hosts.django.models import Configuration, SecretValue
+from outkey.hosts.server.user_changes import key_of
 from outkey.ports import AuditRows
 
 _LOGINS = (AccessAttempt, AccessFailureLog, AccessLog)
 _BY_A_PAGE = b'"actor":"web:'
+_ABOUT_A_USER = b'"key":"user '
 _ACCOUNT = ("username", "first_name", "last_name", "email", "date_joined", "last_login")
 
 
@@ -104,6 +106,10 @@ def _history(user: User) -> QuerySet[LogEntry]:
 
 
 def _recorded(user: User, rows: AuditRows) -> Iterator[dict[str, object]]:
+    """Yield the records of what the person did, and of what was done to the account."""
     for row in rows.read():
-        if _BY_A_PAGE in row.body and (facts := facts_of(row.body)).get("actor") == _actor(user):
+        if _BY_A_PAGE not in row.body and _ABOUT_A_USER not in row.body:
+            continue
+        facts = facts_of(row.body)
+        if facts.get("actor") == _actor(user) or facts.get("key") == key_of(user):
             yield facts

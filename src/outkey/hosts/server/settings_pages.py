@@ -88,6 +88,7 @@ MIDDLEWARE = [
     "outkey.hosts.server.middleware.PageMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "outkey.hosts.server.middleware.TextMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -125,7 +126,14 @@ AUTH_PASSWORD_VALIDATORS = [
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
+# What a failed attempt leaves of its form must hold no password, also of a password change.
+AXES_SENSITIVE_PARAMETERS = [
+    "username",
+    "ip_address",
+    "old_password",
+    "new_password1",
+    "new_password2",
+]
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "locked.html"
 LOGIN_URL = "admin:login"
@@ -137,7 +145,10 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler"}},
     "root": {"handlers": ["console"], "level": os.environ.get("OUTKEY_LOG_LEVEL", "WARNING")},
     # Of a request that was refused, the page tells the person; what failed is told here.
-    "loggers": {"django": {"handlers": ["console"], "level": "ERROR", "propagate": False}},
+    "loggers": {
+        "django": {"handlers": ["console"], "level": "ERROR", "propagate": False},
+        "waitress.queue": {"level": "ERROR"},  # a request that waits for a thread is no problem
+    },
 }
 
 STATIC_URL = "/static/"

@@ -6,6 +6,7 @@ from django.shortcuts import redirect
 from django.urls import path
 
 from outkey.hosts.django.pages.installed import may
+from outkey.hosts.server.own_password import password_change
 
 
 def beginning(request: HttpRequest) -> HttpResponse:
@@ -14,4 +15,8 @@ def beginning(request: HttpRequest) -> HttpResponse:
     return redirect("admin:outkey_auditrecord_changelist" if audit_only else "admin:outkey_home")
 
 
-urlpatterns = [path("", beginning), path("", admin.site.urls)]
+urlpatterns = [
+    path("", beginning),
+    path("password_change/", password_change),  # in the place of the admin's own
+    path("", admin.site.urls),
+]

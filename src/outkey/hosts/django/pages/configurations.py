@@ -59,6 +59,7 @@ from outkey.hosts.django.pages.installed import (
     offered_references,
     require,
 )
+from outkey.hosts.django.pages.sent_text import refuse_nul
 from outkey.hosts.django.pages.token_panel import panel_for, redirect_url
 from outkey.hosts.django.registry import standing_of
 
@@ -414,6 +415,7 @@ def told(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBas
     @wraps(view)
     def shown(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         try:
+            refuse_nul(request)
             return view(request, *args, **kwargs)
         except OutkeyError as error:
             status = 503 if isinstance(error, HostError) else 422

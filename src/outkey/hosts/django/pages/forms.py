@@ -148,7 +148,7 @@ class ConfigurationForm:
         rows = self._read_rows(secrets)
         if self.errors:
             return None
-        name = self._stored.name if self._stored else str(values.pop("name"))
+        name = self._stored.name if self._stored else str(values.pop("name", ""))
         values.pop("name", None)
         states = kept_secrets(self._stored.secrets, rows) if self._stored else {}
         for gone in cleared:

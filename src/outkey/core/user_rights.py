@@ -1,0 +1,39 @@
+"""Who may change which user or group: nobody gives, takes or uses rights beyond their own."""
+
+from dataclasses import dataclass
+
+SUPERUSER = "superuser"
+STAFF = "staff"
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What a user may do, or what a group gives: two flags and the names of permissions."""
+
+    superuser: bool = False
+    staff: bool = False
+    permissions: frozenset[str] = frozenset()
+
+    def covers(self, other: "Rights") -> bool:
+        """Whether these rights include all of the other ones."""
+        return not self.lacks(other)
+
+    def lacks(self, other: "Rights") -> frozenset[str]:
+        """Return the names of the other rights that are not included in these."""
+        if self.superuser:
+            return frozenset()
+        missing = set(other.permissions - self.permissions)
+        if other.superuser:
+            missing.add(SUPERUSER)
+        if other.staff and not self.staff:
+            missing.add(STAFF)
+        return frozenset(missing)
+
+
+def may_change(actor: Rights, *states: Rights) -> bool:
+    """Whether somebody may change a user or group that has, and would have, these rights.
+
+    The state before counts as the one after does: otherwise the password of a stronger user
+    could be set, or that user be deactivated or deleted.
+    """
+    return all(actor.covers(state) for state in states)

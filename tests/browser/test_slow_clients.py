@@ -1,0 +1,230 @@
+"""Clients that send slowly, or nothing at all: everybody else is served meanwhile."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from http.cookiejar import CookieJar
+from pathlib import Path
+
+import pytest
+
+from browser.conftest import Served, wait_for
+from database.conftest import free_port
+from outkey.hosts.server.exposure import is_loopback
+
+HEAD = b"GET /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+BODY = (
+    b"POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 5000\r\n\r\nusername="
+)
+STARTS = {"nothing": b"", "partial head": HEAD, "partial body": BODY}
+
+
+@contextmanager
+def slow_clients(url: str, count: int, start: bytes) -> Iterator[list[socket.socket]]:
+    """Open connections that send the start of a request and then one byte a second."""
+    port = int(url.rpartition(":")[2])
+    connections = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(count)]
+    ended = threading.Event()
+
+    def dribble() -> None:
+        while not ended.wait(1.0):
+            for connection in connections:
+                try:
+                    connection.send(b"x" if start else b"")
+                except OSError:
+                    continue  # the server has closed it
+
+    for connection in connections:
+        if start:
+            connection.sendall(start)
+    thread = threading.Thread(target=dribble, daemon=True)
+    thread.start()
+    try:
+        yield connections
+    finally:
+        ended.set()
+        thread.join(10)
+        for connection in connections:
+            connection.close()
+
+
+def seconds_for_a_page(url: str) -> float:
+    began = time.monotonic()
+    with urllib.request.urlopen(f"{url}/login/", timeout=15) as response:
+        assert response.status == 200
+        response.read()
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("count", [40, 400])
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
+def test_slow_clients_do_not_keep_others_from_the_pages(
+    served: Served, count: int, start: bytes
+) -> None:
+    seconds_for_a_page(served.url)  # the first page of a process loads templates
+    with slow_clients(served.url, count, start):
+        time.sleep(1.5)
+        durations = [seconds_for_a_page(served.url) for _ in range(3)]
+    assert max(durations) < 1.0
+
+
+def test_more_slow_clients_than_places_do_not_keep_others_out(served: Served) -> None:
+    with slow_clients(served.url, 700, HEAD):
+        time.sleep(1.5)
+        assert seconds_for_a_page(served.url) < 2.0
+
+
+def is_closed(connection: socket.socket, deadline: float) -> bool:
+    connection.settimeout(max(deadline - time.monotonic(), 0.1))
+    try:
+        return connection.recv(1) == b""
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_a_request_that_arrives_too_slowly_is_closed(served: Served) -> None:
+    began = time.monotonic()
+    with slow_clients(served.url, 2, HEAD) as connections:
+        assert all(is_closed(connection, began + 14) for connection in connections)
+    assert time.monotonic() - began > 8
+
+
+def test_a_body_has_more_time_than_a_head_and_not_for_ever(served: Served) -> None:
+    began = time.monotonic()
+    with slow_clients(served.url, 1, BODY) as (connection,):
+        assert not is_closed(connection, began + 14)
+        assert is_closed(connection, began + 35)
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(served: Served) -> None:
+    connection = HTTPConnection("127.0.0.1", int(served.url.rpartition(":")[2]), timeout=10)
+    connection.putrequest("POST", "/login/")
+    connection.putheader("Content-Length", str(2**32))
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+class Client:
+    """Somebody who is logged in."""
+
+    def __init__(self, served: Served) -> None:
+        self.url = served.url
+        cookies = urllib.request.HTTPCookieProcessor(CookieJar())
+        self._opener = urllib.request.build_opener(cookies)
+        page = self.open("/login/").read().decode()
+        self.token = re.search('name="csrfmiddlewaretoken" value="([^"]+)"', page)[1]  # type: ignore[index]
+        self.open("/login/", username="admin", password=served.password)
+
+    def open(self, path: str, **form: str):  # type: ignore[no-untyped-def]  # noqa: ANN201
+        posted = form | {"csrfmiddlewaretoken": self.token} if form else {}
+        data = urllib.parse.urlencode(posted).encode() if form else None
+        return self._opener.open(self.url + path, data, timeout=30)
+
+
+def slow_test(served: Served) -> tuple[Client, str]:
+    """Return a client and the address where a configuration is tested at a slow server."""
+    client = Client(served)
+    page = client.open("/outkey/configuration/?q=bearer").read().decode()
+    place = re.search(r"/outkey/configuration/[0-9a-f-]{36}/", page)
+    assert place
+    return client, place[0] + "test/"
+
+
+def test_the_steps_of_a_test_arrive_one_by_one(served: Served) -> None:
+    client, place = slow_test(served)
+    page = client.open(place.removesuffix("test/")).read().decode()
+    token = re.search('name="csrfmiddlewaretoken" value="([^"]+)"', page)
+    assert token
+    client.token = token[1]
+    version = re.search('name="version" value="([^"]+)"', page)
+    assert version
+    response = client.open(place, version=version[1])
+    assert response.headers["Transfer-Encoding"] == "chunked"
+    pieces = []
+    while piece := response.read1(65536):
+        pieces.append(piece)
+    assert len(pieces) > 1
+
+
+@contextmanager
+def own_server(home: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "outkey.hosts.cli.main", "serve", "--port", str(port), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(home)},
+    )
+    try:
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.communicate(timeout=20)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_server_ends_at_once_though_slow_clients_are_connected(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with own_server(tmp_path / "home") as (process, url):
+        wait_for(url)
+        with slow_clients(url, 3, HEAD):
+            process.send_signal(number)
+            _out, err = process.communicate(timeout=15)
+    assert process.returncode == 0
+    assert err == ""
+
+
+WARNING = "Put a reverse proxy in front"
+
+
+def test_an_address_that_others_reach_is_warned_about(tmp_path: Path) -> None:
+    with own_server(tmp_path / "home", "--host", "0.0.0.0") as (process, url):
+        wait_for(url)
+        process.terminate()
+        _out, err = process.communicate(timeout=15)
+    assert WARNING in err
+    assert process.returncode == 0
+
+
+def test_an_address_that_is_taken_is_told_in_words(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(
+            [sys.executable, "-m", "outkey.hosts.cli.main", "serve", "--port", port],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(tmp_path / "home")},
+        )
+    assert done.returncode == 2
+    assert "cannot listen" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_loopback_needs_no_proxy(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "erp.example"])
+def test_every_other_address_needs_one(host: str) -> None:
+    assert not is_loopback(host)

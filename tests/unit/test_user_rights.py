@@ -1,0 +1,40 @@
+"""Nobody gives, takes or uses rights beyond their own."""
+
+import pytest
+
+from outkey.core.user_rights import STAFF, SUPERUSER, Rights, may_change
+
+NOTHING = Rights()
+CLERK = Rights(staff=True, permissions=frozenset({"auth.change_user", "outkey.view_run"}))
+BOSS = Rights(superuser=True)
+
+
+@pytest.mark.parametrize("other", [NOTHING, CLERK, BOSS, Rights(staff=True)])
+def test_a_superuser_covers_everybody(other: Rights) -> None:
+    assert BOSS.covers(other)
+    assert BOSS.lacks(other) == frozenset()
+
+
+def test_everybody_covers_themselves() -> None:
+    assert all(rights.covers(rights) for rights in (NOTHING, CLERK, BOSS))
+
+
+@pytest.mark.parametrize(
+    ("actor", "other", "missing"),
+    [
+        (CLERK, BOSS, {SUPERUSER}),
+        (CLERK, Rights(permissions=frozenset({"outkey.set_secret"})), {"outkey.set_secret"}),
+        (NOTHING, Rights(staff=True), {STAFF}),
+        (NOTHING, CLERK, {STAFF, "auth.change_user", "outkey.view_run"}),
+    ],
+)
+def test_rights_that_are_missing_are_named(actor: Rights, other: Rights, missing: set[str]) -> None:
+    assert actor.lacks(other) == missing
+    assert not actor.covers(other)
+
+
+def test_the_rights_before_and_after_both_have_to_be_covered() -> None:
+    assert may_change(CLERK, NOTHING, CLERK)
+    assert not may_change(CLERK, NOTHING, BOSS)
+    assert not may_change(CLERK, BOSS, NOTHING)
+    assert may_change(BOSS, BOSS, NOTHING)
