@@ -15,7 +15,7 @@ from outkey.core.message import Request, Response
 from outkey.core.secret import Secret
 from outkey.core.sync.line import FieldMapping, Incremental, Pagination, Paging, Sync, Transform
 from outkey.core.sync.run import Counts, Outcome, RunState
-from outkey.engine.echo import gives_away, sent_secrets
+from outkey.engine.echo import EchoDetector, gives_away, holds_echo, sent_secrets
 from outkey.engine.sync import Effect, SyncPorts, SyncRunner
 from outkey.testing import FakeWorld, configuration, fake_gateway
 from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
@@ -309,3 +309,48 @@ def test_what_is_nested_too_deeply_to_be_looked_through_is_taken_for_a_secret() 
         deep = [deep]
     assert gives_away([Secret(TOKEN)], deep)
     assert not gives_away([Secret(TOKEN)], [["harmless"]])
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "items[?contains('{guess}', @.id) || contains(to_string(@), '{guess}')]",
+        "[echo][?starts_with(@, '{guess}')].{{id: 'yes', name: 'yes'}}",
+        "items[?contains(to_string(@.name), '{guess}')]",
+    ],
+)
+def test_an_expression_tells_nothing_about_a_secret_that_is_echoed(expression: str) -> None:
+    """A user who may change lines could else learn the secret by guessing, a piece at a time."""
+    page = answer({"echo": TOKEN, "items": [{"id": "7", "name": f"x {TOKEN}"}]})
+    results = []
+    for guess in (TOKEN[:4], "zzzz"):
+        sync = replace(ONE_PAGE, records=expression.format(guess=guess))
+        made = shop(sync, page)
+        try:
+            results.append([one.outcome for one in made.runner.preview("contacts")])
+        except OutkeyError as error:
+            results.append(str(error.code))
+    assert results[0] == results[1]
+
+
+def test_a_document_that_is_too_deep_to_be_masked_is_masked_as_a_whole() -> None:
+    detector = EchoDetector()
+    detector.look_for([Secret(TOKEN)])
+    deep: object = TOKEN
+    for _ in range(100_000):
+        deep = [deep]
+    assert detector.masked(deep) == "***"
+    assert detector.masked({TOKEN: [1, "x", TOKEN]}) == {"***": [1, "x", "***"]}
+    assert holds_echo(detector.masked({"a": [TOKEN]}))
+    assert not holds_echo({"a": ["***"]})
+
+
+def test_a_cursor_or_latest_value_that_was_masked_ends_the_run() -> None:
+    by_cursor = replace(ONE_PAGE, pagination=CURSOR, records="items")
+    cursor = shop(by_cursor, answer({"items": [{"id": "7", "name": "n"}], "next": TOKEN}))
+    since = Incremental(field="name", parameter="since")
+    latest = shop(replace(ONE_PAGE, incremental=since), answer([{"id": "7", "name": TOKEN}]))
+    for made in (cursor, latest):
+        with pytest.raises(SyncFailed) as failed:
+            made.run()
+        assert failed.value.reason == "secret_in_cursor"
