@@ -113,7 +113,7 @@ def one(statement): return [row[0] for row in database.execute(statement)]
 bodies = [json.loads(body) for body in one("SELECT body FROM outkey_auditrecord ORDER BY id DESC")]
 print(json.dumps({
     "alice": found,
-    "set_by": one("SELECT set_by FROM outkey_secretvalue"),
+    "set_by": one("SELECT set_by FROM outkey_secretvalue WHERE field != 'voucher'"),
     "tested": one("SELECT tested_revision FROM outkey_configuration WHERE name = 'a'")[0],
     "audit": [body["tag"] for body in bodies],
 }))

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core import voucher
 from outkey.core.audit import Change, Tag
-from outkey.core.chain import verify
+from outkey.core.chain import ChainRow, verify
 from outkey.core.checks import Finding, Level
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.document import parse_document
@@ -467,6 +468,23 @@ def test_a_broken_chain_is_not_pruned_away() -> None:
     with pytest.raises(ChainBroken):
         next(pruning)
     assert len(rows.rows) == 1
+
+
+def test_a_time_that_is_changed_after_the_verification_prunes_no_younger_record() -> None:
+    class Changed(MemoryAuditRows):
+        """A table whose times are set back once all rows were read."""
+
+        def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
+            return super().expired(moment + 1_000_000_000, step)
+
+    clock, rows, checkpoints = FakeClock(), Changed(), MemoryCheckpoints()
+    audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)
+    desk = replace(Office().desk, audit=audit)
+    desk.note(Tag.AUDIT_EXPORTED)
+    pruning = desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500)
+    with pytest.raises(ChainBroken, match="changed while it was verified"):
+        list(pruning)
+    assert rows.count() == 2, "the record that was there, and that of the pruning"
 
 
 def test_a_line_is_kept_and_removed_with_a_record() -> None:

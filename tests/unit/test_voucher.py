@@ -39,7 +39,13 @@ def test_a_saved_secret_reference_and_script_are_vouched_for() -> None:
     office.apply(f"[configuration.acme]\nscript = '''{script}'''")
     saved = office.registry.get("acme")
     assert office.secrets.voucher(saved).differences(saved) == []
-    assert set(facts_of(saved)) == {"token", "header:X-API-Key", SEAL, "authentication_type"}
+    assert set(facts_of(saved)) == {
+        "token",
+        "header:X-API-Key",
+        SEAL,
+        "base_url",
+        "authentication_type",
+    }
     assert office.secrets.open(saved, SEAL) == seal_of(script)
 
 
@@ -191,7 +197,7 @@ def test_a_voucher_drops_what_is_not_there_any_more() -> None:
     saved = office.registry.get("acme")
     smaller = replace(saved, secrets={})
     renewed = Voucher(facts_of(saved)).renewed(smaller, saved.secrets, {})
-    assert set(renewed.facts) == {"authentication_type"}
+    assert set(renewed.facts) == {"base_url", "authentication_type"}
 
 
 @pytest.mark.parametrize("path", SETTINGS)

@@ -22,7 +22,11 @@ from outkey.core.secret import Secret
 
 FIELD = "voucher"  # the name it is stored under, beside the secrets
 # The settings that are vouched for, each a fact of its own; SEAL is the name of the script's.
-SETTINGS = tuple(path for path, rule in RULES.items() if rule is Permission.SET_SECRET)
+SETTINGS = (
+    "base_url",  # secrets are bound to it, but not the token of a user who agrees next
+    "network",
+    *(path for path, rule in RULES.items() if rule is Permission.SET_SECRET),
+)
 _READ_SETTINGS = attrgetter(*SETTINGS)
 _DEFAULTS = tuple(BY_PATH[path].default for path in SETTINGS)
 _RESERVED = frozenset({FIELD, SEAL, *SETTINGS})

@@ -7,7 +7,16 @@ from dataclasses import field as dataclass_field
 
 from outkey.core.assembly import SecretOpener
 from outkey.core.audit import Change, Tag
-from outkey.core.chain import AuditKeys, ChainRow, Verdict, key_id_of, sign_tombstone, verify
+from outkey.core.chain import (
+    AuditKeys,
+    ChainRow,
+    Verdict,
+    key_id_of,
+    label_of,
+    sign_tombstone,
+    verify,
+)
+from outkey.core.chain import facts_of as record_facts
 from outkey.core.checks import Finding, Level, check, refuse_unsavable
 from outkey.core.config import Configuration, SecretState, SyncLine, successor
 from outkey.core.document import Document, naming
@@ -231,11 +240,13 @@ class Desk:
 
         What is signed away cannot be verified any more, so the chain is verified first.
         """
-        verdict = verify_audit(rows, checkpoints, keys)
+        expired = ExpiredRows(round(moment * 1000))
+        verdict = verify_audit(rows, checkpoints, keys, expired)
         if not verdict.ok:
             raise ChainBroken(f"the audit is broken at {verdict.first_bad}")
         self.note(Tag.AUDIT_PRUNED)
-        for row in rows.expired(round(moment * 1000), _PRUNED_AT_ONCE):
+        for row in rows.expired(expired.moment, _PRUNED_AT_ONCE):
+            expired.refuse_younger(row)
             key = keys(key_id_of(row.stream)) or b""  # there, since the chain was verified with it
             yield rows.prune(sign_tombstone(key, row))
 
@@ -332,6 +343,32 @@ def warnings_error(findings: Iterable[tuple[str, Finding]]) -> ConfigError | Non
         f"nothing was saved, because of {count} {'warning' if count == 1 else 'warnings'}",
         hint="Correct what is listed, or apply without --strict.",
     )
+
+
+class ExpiredRows:
+    """Notes up to which row each stream is older than a moment, while the chain is verified.
+
+    The column that rows are found by could be changed between the verification and the pruning.
+    """
+
+    def __init__(self, moment: int) -> None:
+        self.moment = moment
+        self._last: dict[str, int] = {}
+        self._ended: set[str] = set()
+
+    def __call__(self, rows: Iterable[ChainRow]) -> Iterator[ChainRow]:
+        """Pass the rows on."""
+        for row in rows:
+            if label_of(record_facts(row.body)).at >= self.moment:
+                self._ended.add(row.stream)
+            elif row.stream not in self._ended:
+                self._last[row.stream] = row.number
+            yield row
+
+    def refuse_younger(self, row: ChainRow) -> None:
+        """Raise where a row is not among those that were old when they were verified."""
+        if row.number > self._last.get(row.stream, 0):
+            raise ChainBroken("the audit changed while it was verified; nothing more was pruned")
 
 
 def verify_audit(

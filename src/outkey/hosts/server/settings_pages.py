@@ -60,6 +60,7 @@ SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 # Not Strict: the browser comes back from a provider's page, and must be known then.
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 8 * 3600
+SESSION_ENGINE = "outkey.hosts.server.sessions"
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 SESSION_COOKIE_NAME = "outkey_session"
 CSRF_COOKIE_NAME = "outkey_csrf"

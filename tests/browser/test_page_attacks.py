@@ -1,16 +1,19 @@
-"""Two users save one configuration at the same time, through the pages."""
+"""Attacks on the pages that are programs of their own, each with a home of its own."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-def test_an_editor_who_saves_in_between_gets_no_secret_of_an_administrator(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["save_race", "hashed_sessions"])
+def test_the_pages_hold(program: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, str(PROGRAMS / "save_race.py")],
+        [sys.executable, str(PROGRAMS / f"{program}.py")],
         capture_output=True,
         text=True,
         timeout=120,
