@@ -81,7 +81,8 @@ def test_ciphertexts_that_were_swapped_do_not_open_and_nothing_is_sent(
 ) -> None:
     with closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as other, other:
         (one, first), (two, second) = other.execute(
-            "SELECT id, sealed FROM outkey_secretvalue WHERE sealed IS NOT NULL AND field != 'voucher'"
+            "SELECT id, sealed FROM outkey_secretvalue"
+            " WHERE sealed IS NOT NULL AND field != 'voucher'"
         ).fetchall()
         other.execute("UPDATE outkey_secretvalue SET sealed = ? WHERE id = ?", (second, one))
         other.execute("UPDATE outkey_secretvalue SET sealed = ? WHERE id = ?", (first, two))
