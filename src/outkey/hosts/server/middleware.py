@@ -90,15 +90,27 @@ class TextMiddleware:
             refuse_nul(request)
             _refuse_strange_rows(request)
         except ConfigError as error:
-            text = f"{capfirst(error.message)}. {error.hint}"
-            return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
+            return _refused(error)
         return self._answer(request)
+
+    def process_exception(
+        self, _request: HttpRequest, exception: Exception
+    ) -> HttpResponseBase | None:
+        """Refuse a number that SQLite cannot compare with a column: Django lets it through."""
+        if not isinstance(exception, OverflowError):
+            return None
+        return _refused(ConfigError(_("a number is too large"), hint=_("Load the list again.")))
 
 
 def _refuse_strange_rows(request: HttpRequest) -> None:
     """Refuse ticked rows that are not numbers: Django's lists would hand them to the database."""
     if not all(_ROW.fullmatch(row) for row in request.POST.getlist("_selected_action")):
         raise ConfigError(_("a ticked row does not exist"), hint=_("Load the list again."))
+
+
+def _refused(error: ConfigError) -> HttpResponse:
+    text = f"{capfirst(error.message)}. {error.hint}"
+    return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
 
 
 class PageMiddleware:
