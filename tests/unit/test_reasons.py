@@ -131,7 +131,8 @@ def refused(check: Callable[..., str], text: str, field: str) -> OutkeyError:
 def redirect(place: str) -> OutkeyError:
     request = Request("GET", Origin("http", "intra.example", 80), "/")
     with pytest.raises(RedirectBlocked) as caught:
-        redirected(request, Response(301, ResponseHeaders((("Location", place),))))
+        response = Response(301, ResponseHeaders((("Location", place),)))
+        redirected(request, response, configuration(base_url="http://intra.example"))
     return caught.value
 
 

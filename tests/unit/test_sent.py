@@ -9,6 +9,7 @@ from email.utils import formatdate
 import pytest
 
 from outkey.adapters.scrub import scrubbed
+from outkey.core.assembly import redirected
 from outkey.core.audit import Intent
 from outkey.core.errors import RedirectBlocked, StorageUnavailable, TokenEndpointFailed
 from outkey.core.message import Header, Request, Response, ResponseHeaders, Source
@@ -50,13 +51,36 @@ def scripted(value: str) -> tuple[Secret, ...]:
         "2027-01-15",
         "20270115",
         formatdate(NOW, usegmt=True),
+        "15.01.2027",
+        "15.1.27",
+        "15/01/2027",
+        "01/15/2027",
+        "1/15/2027 8:00:00 AM",
+        "15-Jan-2027",
+        "15 January 2027",
+        "15-01-2027 08:00",
+        "2027/01/15",
+        "2027/01/15 08:00:00.123 UTC",
+        "14.01.2027",
+        "16.01.2027",
+        "20270115080000",
+        "202701150800",
+        "08:00:00",
+        "23:59",
     ],
 )
 def test_what_anybody_knows_is_no_secret_of_a_script(value: str) -> None:
     assert scripted(value) == ()
 
 
-@pytest.mark.parametrize("value", [SIGNATURE, "492817", "2019-01-15", "nan", "1" * 50])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *[SIGNATURE, "492817", "2019-01-15", "nan", "1" * 50],
+        *["15.01.2019", "13.01.2027", "15-Abc-2027", "32.01.2027", "15.13.2027", "2027/15/01"],
+        *["20190115080000", "25:00", "08:00:00x", "15.01/2027"],
+    ],
+)
 def test_everything_else_that_a_script_returns_is_one(value: str) -> None:
     assert scripted(value) == (Secret(value),)
 
@@ -142,22 +166,35 @@ def test_the_list_has_what_is_stored_and_what_was_made_for_the_request() -> None
     assert sent_secrets(fake.gateway, made, response) == [stored, pair, Secret(SIGNATURE)]
 
 
-def test_a_redirect_that_repeats_a_secret_as_a_host_is_not_named() -> None:
-    place = ResponseHeaders((("Location", f"https://{SIGNATURE}.evil.example/"),))
+@pytest.mark.parametrize(
+    "host",
+    [SIGNATURE, "sig.91c2.f0", "another-secret-of-the-provider", "harmless"],
+)
+def test_an_origin_that_a_redirect_chose_is_not_named(host: str) -> None:
+    place = ResponseHeaders((("Location", f"https://{host}.evil.example/"),))
     fake = signing_world(Response(302, place))
     with pytest.raises(RedirectBlocked) as caught:
         fake.gateway.send("acme", "GET", "/")
     assert caught.value.message == "the server redirected to another origin"
 
 
-def test_a_redirect_that_repeats_a_secret_as_a_path_is_not_recorded() -> None:
-    secret = "correcthorsebattery"
-    place = ResponseHeaders((("Location", f"/{secret}/next"),))
+def test_an_origin_of_the_configuration_is_named() -> None:
+    place = ResponseHeaders((("Location", "https://auth.acme.example/enter"),))
+    made = configuration(**OAUTH)
+    with pytest.raises(RedirectBlocked) as caught:
+        redirected(Request("GET", made.base.origin, "/"), Response(302, place), made)
+    message = "the server redirected to another origin, https://auth.acme.example"
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize("secret", ["correcthorsebattery", "hunter"])
+def test_only_words_of_the_request_are_recorded_of_a_redirect(secret: str) -> None:
+    place = ResponseHeaders((("Location", f"/orders/{secret}/open/"),))
     fake = signing_world(Response(302, place), Response(200))
     fake.scripts.answer = lambda _: {"X-Signature": secret}
-    fake.gateway.send("acme", "GET", "/orders")
+    fake.gateway.send("acme", "GET", "/orders/open")
     paths = [event.path for event in fake.audit.events if isinstance(event, Intent)]
-    assert paths == ["/orders", "{}"]
+    assert paths == ["/orders/open", "/orders/{}/open/"]
 
 
 # ── token endpoints ──────────────────────────────────────────────────────────────────────────
