@@ -8,7 +8,7 @@ from email.utils import formatdate
 
 import pytest
 
-from outkey.adapters.scrub import scrubbed
+from outkey.adapters.scrub import scrubbed, scrubbed_headers
 from outkey.core.assembly import redirected
 from outkey.core.audit import Intent
 from outkey.core.errors import RedirectBlocked, StorageUnavailable, TokenEndpointFailed
@@ -325,3 +325,27 @@ def test_a_value_that_is_split_or_has_separators_gives_a_secret_away() -> None:
     assert gives_away(secret, ["sekret.canary.4711"])
     assert gives_away(secret, {"a": "sekretca", "b": "nary4711"})
     assert not gives_away(secret, {"a": "sekretca"})
+
+
+@pytest.mark.parametrize(
+    ("headers", "shown"),
+    [
+        ([("X-A", "fine"), ("X-B", "9")], [("X-A", "fine"), ("X-B", "9")]),
+        ([("X-tok-Zq8vN4xW2mK7pL9c", "1")], [("X-***", "1")]),
+        ([("x-tok-zq8vn4xw2mk7pl9c", "1"), ("A", "b")], [("***", "1"), ("A", "b")]),
+        ([("X-A", "tok-Zq8vN4"), ("X-B", "xW2mK7pL9c")], [("X-A", "***"), ("X-B", "***")]),
+        (
+            [("A", "tok-Zq"), ("B", "8vN4xW"), ("C", "2mK7pL9c")],
+            [("A", "***"), ("B", "***"), ("C", "***")],
+        ),
+        ([("tok-Zq8vN4", "1"), ("xW2mK7pL9c", "2")], [("***", "***"), ("***", "***")]),
+        ([("tok-Zq8vN4", "xW2mK7pL9c")], [("tok-Zq8vN4", "***")]),
+        ([("A", "hun"), ("B", "ter-4711")], [("A", "***"), ("B", "***")]),
+        ([("A", "pi"), ("B", "n1"), ("C", "pin1")], [("A", "pi"), ("B", "n1"), ("C", "***")]),
+    ],
+)
+def test_headers_are_masked_by_name_by_value_and_all_together(
+    headers: list[tuple[str, str]], shown: list[tuple[str, str]]
+) -> None:
+    secrets = [Secret("tok-Zq8vN4xW2mK7pL9c"), Secret("hunter-4711"), Secret("pin1")]
+    assert scrubbed_headers(headers, secrets, "") == tuple(shown)
