@@ -15,13 +15,16 @@ from cli.conftest import Terminal
 from cli.test_doctor import change
 
 HOSTILE = (
-    "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u202eevil\u2066 [link=https://evil.example]x[/link]"
+    "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u061c\u200e\u200f\u2028forged\u2029"
+    "\u202eevil\u2066 [link=https://evil.example]x[/link]"
 )
 ESCAPED = (
-    r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u202eevil\u2066 [link=https://evil.example]x[/link]"
+    r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u061c\u200e\u200f\u2028forged\u2029"
+    r"\u202eevil\u2066 [link=https://evil.example]x[/link]"
 )
 # What must never arrive; colours of our own are other sequences.
 STEERING = ["\x1b]", "\x1b[2J", "\x07", "\x9b", "\x7f", "\x08", "\u202e", "\u2066"]
+STEERING += ["\u061c", "\u200e", "\u200f", "\u2028", "\u2029"]
 BODY = f"first\tline\r\n{HOSTILE}\n".encode() + b"\x9b31m\xff"
 CALLS = {
     "say": "output.say(text)",
