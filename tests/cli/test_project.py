@@ -342,6 +342,15 @@ def test_the_worker_command_names_the_one_of_the_project(ready_project: Project)
     assert "python manage.py outkey_worker" in done.err
 
 
+def test_the_worker_of_a_sealed_project_ends_with_the_usual_error(ready_project: Project) -> None:
+    (ready_project.home / "config" / "key").unlink()
+    done = ready_project.manage("outkey_worker")
+    assert done.code == 4
+    assert "\nerror[sealed]: " in done.err
+    assert "Traceback" not in done.err
+    assert "\nhint: Put the right key back" in done.err
+
+
 def test_the_home_of_a_project_is_not_taken_for_an_embedded_one(
     ready_project: Project, canary: Canaries
 ) -> None:

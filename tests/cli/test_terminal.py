@@ -13,15 +13,19 @@ import pytest
 
 from cli.conftest import Terminal
 from cli.test_doctor import change
+from outkey.testing.canary import Canaries
 
 HOSTILE = (
-    "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u202eevil\u2066 [link=https://evil.example]x[/link]"
+    "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u061c\u200e\u200f\u2028forged\u2029"
+    "\u202eevil\u2066 [link=https://evil.example]x[/link]"
 )
 ESCAPED = (
-    r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u202eevil\u2066 [link=https://evil.example]x[/link]"
+    r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\x08\u061c\u200e\u200f\u2028forged\u2029"
+    r"\u202eevil\u2066 [link=https://evil.example]x[/link]"
 )
 # What must never arrive; colours of our own are other sequences.
 STEERING = ["\x1b]", "\x1b[2J", "\x07", "\x9b", "\x7f", "\x08", "\u202e", "\u2066"]
+STEERING += ["\u061c", "\u200e", "\u200f", "\u2028", "\u2029"]
 BODY = f"first\tline\r\n{HOSTILE}\n".encode() + b"\x9b31m\xff"
 CALLS = {
     "say": "output.say(text)",
@@ -53,9 +57,15 @@ class Hostile(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(200)
         self.send_header("X-Hostile", "\x1b[2J\x9b31m")
-        self.send_header("Content-Length", str(len(BODY)))
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if token:
+            self.send_header(f"X-{token}", "1")
+            self.send_header("X-First-Half", token[:10])
+            self.send_header("X-Second-Half", token[10:])
+        body = b"{}" if token else BODY
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(BODY)
+        self.wfile.write(body)
 
     def log_message(self, *_args: object) -> None:
         """Write nothing."""
@@ -120,6 +130,21 @@ def test_nothing_that_is_printed_steers_a_terminal(name: str) -> None:
     sent = on_terminal({"PATH": os.environ["PATH"]}, "-c", program)
     assert_harmless(sent)
     assert rb"\u202eevil\u2066 [link=https://evil.example]x[/link]" in sent
+
+
+@pytest.mark.parametrize("form", ["--include", "--json"])
+def test_a_token_in_a_header_name_or_in_two_headers_is_masked(
+    outkey: Terminal, hostile: str, canary: Canaries, form: str
+) -> None:
+    token = canary.token()
+    text = f'[configuration.acme]\nbase_url = "{hostile}"\nnetwork = "internal"\n'
+    assert outkey("apply", "-", stdin=text + 'authentication_type = "bearer"').code == 0
+    outkey("secret", "set", "acme", "token", stdin=token)
+    done = outkey("request", "acme", "/", form)
+    assert done.code == 0
+    assert "X-***" in done.out
+    assert token[:10] not in done.out
+    assert token[10:] not in done.out
 
 
 def test_a_body_is_escaped_on_a_terminal(home: Terminal) -> None:

@@ -6,7 +6,7 @@ import requests
 from outkey import errors
 from peers.certificates import Pki
 from peers.documents import CREDENTIALS, Credential, GatewayFor, Table, basic, bearer
-from peers.servers import STATUSES, USERS, Nginx, Wire, redirect_targets
+from peers.servers import STATUSES, USERS, Nginx, Wire
 
 TARGETS = ("port", "host", "upgrade", "downgrade", "scheme-relative", "userinfo")
 LANDINGS = {"host": "localhost", "upgrade": "good"}  # all others land at `elsewhere`
@@ -70,14 +70,13 @@ def test_a_client_without_this_rule_would_have_carried_the_key_there(
     assert (landed.server, landed.api_key) == (LANDINGS.get(target, "elsewhere"), "k-123")
 
 
-def test_the_message_names_the_other_origin_but_no_credential(
+def test_the_message_does_not_name_an_origin_that_the_server_chose(
     gateway_for: GatewayFor, nginx: Nginx, pki: Pki
 ) -> None:
     gateway = gateway_for(api=api(nginx, pki, "port", bearer("good-token")))
     with pytest.raises(errors.RedirectBlocked) as caught:
         gateway.send("api", "GET", "/to/port/302")
-    origin = redirect_targets(nginx.ports)["port"].removesuffix("/landed")
-    assert caught.value.message == f"the server redirected to another origin, {origin}"
+    assert caught.value.message == "the server redirected to another origin"
     assert "Base URL" in caught.value.hint
 
 

@@ -178,6 +178,14 @@ def test_two_rows_of_one_name_and_a_row_for_the_token_header_are_not_saved() -> 
         refuse_unsavable(configuration(headers=(row,), **OAUTH2, oauth2__token_header="X-Token"))
 
 
+def test_a_row_for_the_proof_of_dpop_is_not_saved() -> None:
+    row = HeaderRow("dpop", "x", secret=False)
+    with pytest.raises(HeaderConflict, match="two sources") as caught:
+        refuse_unsavable(configuration(headers=(row,), **OAUTH2, oauth2__dpop=True))
+    assert caught.value.field == "header:dpop"
+    refuse_unsavable(configuration(headers=(row,), **OAUTH2))
+
+
 @pytest.mark.parametrize(
     ("headers", "values"), [((SECRET_ROW,), {}), ((), {"script": SCRIPT})], ids=["row", "script"]
 )
@@ -215,6 +223,22 @@ def test_every_missing_secret_is_a_finding() -> None:
 def test_a_client_certificate_needs_its_key() -> None:
     found = ids(no_auth_reason="public_api", tls__client_certificate="/some/file.pem")
     assert found == ["E-secret_missing"]
+
+
+def test_a_client_certificate_is_a_credential_and_needs_no_reason() -> None:
+    made = configuration(tls__client_certificate="/some/file.pem")
+    refuse_unsavable(made)
+    world = fake_gateway(made, secrets={"client_key": "k"})
+    assert world.gateway.findings("acme") == []
+    assert world.gateway.send("acme", "GET", "/").status == 200
+
+
+def test_a_client_certificate_is_not_a_credential_without_tls() -> None:
+    inside = {"base_url": "http://10.0.0.1", "network": "internal"}
+    made = configuration(tls__client_certificate="/some/file.pem", **inside)
+    assert not made.sends_credentials
+    secrets = {"client_key": "k"}
+    assert ids(secrets=secrets, tls__client_certificate="/some/file.pem", **inside) == []
 
 
 def test_as_many_rows_as_allowed_can_be_sent() -> None:

@@ -110,6 +110,15 @@ def test_a_403_is_an_expired_token_only_where_something_says_so() -> None:
     )
 
 
+def test_a_client_certificate_alone_is_named_where_another_scheme_is_wanted() -> None:
+    response = Response(401, ResponseHeaders((challenge("Bearer"),)))
+    made = configuration(tls__client_certificate="/some/file.pem")
+    found = diagnose(response, made, now=NOW)
+    assert found is not None
+    assert found.cause == "header_format"
+    assert "sends a client certificate alone." in found.suspicions[0].evidence
+
+
 def test_a_challenge_for_another_scheme_is_a_header_format_error_that_names_it() -> None:
     response = Response(401, ResponseHeaders((challenge('Basic realm="x"'),)))
     found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)

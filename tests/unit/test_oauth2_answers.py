@@ -496,6 +496,30 @@ def test_a_provider_cannot_echo_its_tokens_as_the_scope() -> None:
         assert read(reply(scope=f"read {token}", **tokens)).scope == ""
 
 
+@pytest.mark.parametrize(
+    "scope",
+    [
+        "read cs-Zq8vN4x W2mK7pL9cTT",
+        "read cs.Zq8v.N4xW.2mK7.pL9c.TT",
+        ["cs-Zq8vN4x", "read", "W2mK7pL9cTT"],
+        "read hunter",
+        "read hunter-4 711",
+    ],
+)
+def test_of_a_scope_with_a_secret_in_pieces_only_requested_words_are_stored(scope: object) -> None:
+    secrets = [Secret("cs-Zq8vN4xW2mK7pL9cTT"), Secret("hunter"), Secret("hunter-4711")]
+    found = read_token(reply(scope=scope), secrets=secrets, now=NOW, requested_scope="read write")
+    assert found.scope == "read"
+    assert read_token(reply(scope=scope), secrets=secrets, now=NOW).scope == ""
+
+
+def test_a_requested_scope_is_stored_although_a_secret_is_the_same_word() -> None:
+    found = read_token(
+        reply(scope="read"), secrets=[Secret("read")], now=NOW, requested_scope="read"
+    )
+    assert found.scope == "read"
+
+
 def test_a_secret_with_blanks_is_no_scope_either() -> None:
     for scope in ("my  key here", ["my", "", "key", "here"], 'my  key "'):
         assert "key" not in read(reply(scope=scope), "my  key").scope

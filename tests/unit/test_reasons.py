@@ -130,8 +130,10 @@ def refused(check: Callable[..., str], text: str, field: str) -> OutkeyError:
 
 def redirect(place: str) -> OutkeyError:
     request = Request("GET", Origin("http", "intra.example", 80), "/")
+    response = Response(301, ResponseHeaders((("Location", place),)))
+    made = configuration(base_url="http://intra.example")
     with pytest.raises(RedirectBlocked) as caught:
-        redirected(request, Response(301, ResponseHeaders((("Location", place),))))
+        redirected(request, response, made)
     return caught.value
 
 

@@ -601,8 +601,9 @@ def test_credentials_are_lent_for_the_own_origin_only() -> None:
     assert isinstance(fake.audit.events[0], Intent)
     assert fake.audit.events[1] == Outcome("attempt-1", "acme", 200, "ok", 0)
     for url in ("https://evil.example/x", "http://api.acme.example/x"):
-        with pytest.raises(EgressDenied):
+        with pytest.raises(EgressDenied) as caught:
             fake.gateway.lend("acme", "GET", url, [])
+        assert "example" not in caught.value.message
     with pytest.raises(HeaderConflict):
         fake.gateway.lend("acme", "GET", "https://api.acme.example/", ["authorization"])
 

@@ -8,7 +8,8 @@ from email.utils import formatdate
 
 import pytest
 
-from outkey.adapters.scrub import scrubbed
+from outkey.adapters.scrub import scrubbed, scrubbed_headers
+from outkey.core.assembly import redirected
 from outkey.core.audit import Intent
 from outkey.core.errors import RedirectBlocked, StorageUnavailable, TokenEndpointFailed
 from outkey.core.message import Header, Request, Response, ResponseHeaders, Source
@@ -50,13 +51,36 @@ def scripted(value: str) -> tuple[Secret, ...]:
         "2027-01-15",
         "20270115",
         formatdate(NOW, usegmt=True),
+        "15.01.2027",
+        "15.1.27",
+        "15/01/2027",
+        "01/15/2027",
+        "1/15/2027 8:00:00 AM",
+        "15-Jan-2027",
+        "15 January 2027",
+        "15-01-2027 08:00",
+        "2027/01/15",
+        "2027/01/15 08:00:00.123 UTC",
+        "14.01.2027",
+        "16.01.2027",
+        "20270115080000",
+        "202701150800",
+        "08:00:00",
+        "23:59",
     ],
 )
 def test_what_anybody_knows_is_no_secret_of_a_script(value: str) -> None:
     assert scripted(value) == ()
 
 
-@pytest.mark.parametrize("value", [SIGNATURE, "492817", "2019-01-15", "nan", "1" * 50])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *[SIGNATURE, "492817", "2019-01-15", "nan", "1" * 50],
+        *["15.01.2019", "13.01.2027", "15-Abc-2027", "32.01.2027", "15.13.2027", "2027/15/01"],
+        *["20190115080000", "25:00", "08:00:00x", "15.01/2027"],
+    ],
+)
 def test_everything_else_that_a_script_returns_is_one(value: str) -> None:
     assert scripted(value) == (Secret(value),)
 
@@ -142,22 +166,35 @@ def test_the_list_has_what_is_stored_and_what_was_made_for_the_request() -> None
     assert sent_secrets(fake.gateway, made, response) == [stored, pair, Secret(SIGNATURE)]
 
 
-def test_a_redirect_that_repeats_a_secret_as_a_host_is_not_named() -> None:
-    place = ResponseHeaders((("Location", f"https://{SIGNATURE}.evil.example/"),))
+@pytest.mark.parametrize(
+    "host",
+    [SIGNATURE, "sig.91c2.f0", "another-secret-of-the-provider", "harmless"],
+)
+def test_an_origin_that_a_redirect_chose_is_not_named(host: str) -> None:
+    place = ResponseHeaders((("Location", f"https://{host}.evil.example/"),))
     fake = signing_world(Response(302, place))
     with pytest.raises(RedirectBlocked) as caught:
         fake.gateway.send("acme", "GET", "/")
     assert caught.value.message == "the server redirected to another origin"
 
 
-def test_a_redirect_that_repeats_a_secret_as_a_path_is_not_recorded() -> None:
-    secret = "correcthorsebattery"
-    place = ResponseHeaders((("Location", f"/{secret}/next"),))
+def test_an_origin_of_the_configuration_is_named() -> None:
+    place = ResponseHeaders((("Location", "https://auth.acme.example/enter"),))
+    made = configuration(**OAUTH)
+    with pytest.raises(RedirectBlocked) as caught:
+        redirected(Request("GET", made.base.origin, "/"), Response(302, place), made)
+    message = "the server redirected to another origin, https://auth.acme.example"
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize("secret", ["correcthorsebattery", "hunter"])
+def test_only_words_of_the_request_are_recorded_of_a_redirect(secret: str) -> None:
+    place = ResponseHeaders((("Location", f"/orders/{secret}/open/"),))
     fake = signing_world(Response(302, place), Response(200))
     fake.scripts.answer = lambda _: {"X-Signature": secret}
-    fake.gateway.send("acme", "GET", "/orders")
+    fake.gateway.send("acme", "GET", "/orders/open")
     paths = [event.path for event in fake.audit.events if isinstance(event, Intent)]
-    assert paths == ["/orders", "{}"]
+    assert paths == ["/orders/open", "/orders/{}/open/"]
 
 
 # ── token endpoints ──────────────────────────────────────────────────────────────────────────
@@ -288,3 +325,27 @@ def test_a_value_that_is_split_or_has_separators_gives_a_secret_away() -> None:
     assert gives_away(secret, ["sekret.canary.4711"])
     assert gives_away(secret, {"a": "sekretca", "b": "nary4711"})
     assert not gives_away(secret, {"a": "sekretca"})
+
+
+@pytest.mark.parametrize(
+    ("headers", "shown"),
+    [
+        ([("X-A", "fine"), ("X-B", "9")], [("X-A", "fine"), ("X-B", "9")]),
+        ([("X-tok-Zq8vN4xW2mK7pL9c", "1")], [("X-***", "1")]),
+        ([("x-tok-zq8vn4xw2mk7pl9c", "1"), ("A", "b")], [("***", "1"), ("A", "b")]),
+        ([("X-A", "tok-Zq8vN4"), ("X-B", "xW2mK7pL9c")], [("X-A", "***"), ("X-B", "***")]),
+        (
+            [("A", "tok-Zq"), ("B", "8vN4xW"), ("C", "2mK7pL9c")],
+            [("A", "***"), ("B", "***"), ("C", "***")],
+        ),
+        ([("tok-Zq8vN4", "1"), ("xW2mK7pL9c", "2")], [("***", "***"), ("***", "***")]),
+        ([("tok-Zq8vN4", "xW2mK7pL9c")], [("tok-Zq8vN4", "***")]),
+        ([("A", "hun"), ("B", "ter-4711")], [("A", "***"), ("B", "***")]),
+        ([("A", "pi"), ("B", "n1"), ("C", "pin1")], [("A", "pi"), ("B", "n1"), ("C", "***")]),
+    ],
+)
+def test_headers_are_masked_by_name_by_value_and_all_together(
+    headers: list[tuple[str, str]], shown: list[tuple[str, str]]
+) -> None:
+    secrets = [Secret("tok-Zq8vN4xW2mK7pL9c"), Secret("hunter-4711"), Secret("pin1")]
+    assert scrubbed_headers(headers, secrets, "") == tuple(shown)

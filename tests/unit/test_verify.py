@@ -245,6 +245,21 @@ def test_the_step_connect_names_version_and_chain_and_remembers_them() -> None:
     assert report.seen == {"tls": "TLSv1.3", "certificate_ends": 1e9, "clock_offset": 0}
 
 
+@pytest.mark.parametrize("subject", ["tok-Zq8vN4xW2mK7", "tok.Zq8v.N4xW.2mK7.evil.example"])
+def test_the_name_of_a_certificate_that_repeats_a_secret_is_not_shown(subject: str) -> None:
+    world = fake_gateway(
+        configuration(authentication_type="bearer"),
+        answers=[Response(200), Response(401)],
+        secrets={"token": "tok-Zq8vN4xW2mK7"},
+    )
+    chain = (Certificate(subject, "Acme CA", 1e9), Certificate("Acme CA", "Root", 2e9))
+    world.transport.peer = Peer("93.184.215.14", "TLSv1.3", chain)
+    connect = next(step for step in world.gateway.test("acme").steps if step.step == "connect")
+    assert connect.detail == (
+        "93.184.215.14, TLSv1.3, certificate until 2001-09-09, certificate until 2033-05-18"
+    )
+
+
 def test_a_certificate_without_a_common_name_is_called_by_its_first_host() -> None:
     authority = trustme.CA()
     leaf = authority.issue_cert("api.acme.example", "www.acme.example")

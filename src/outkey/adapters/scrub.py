@@ -7,6 +7,7 @@ from outkey.core.search import SearchText
 from outkey.core.secret import MASK, Secret
 
 _SHORTEST = 4  # masking a shorter one would eat ordinary text
+_SHORTEST_JOINED = 8  # a shorter one may come about where two header lines meet
 
 
 def scrubbed(body: bytes, secrets: Iterable[Secret], username: str) -> bytes:
@@ -28,3 +29,40 @@ def scrubbed(body: bytes, secrets: Iterable[Secret], username: str) -> bytes:
     if any(secret.patterns().is_in(searched) for secret in secrets):
         return MASK.encode()
     return body
+
+
+def scrubbed_headers(
+    headers: Iterable[tuple[str, str]], secrets: Iterable[Secret], username: str
+) -> tuple[tuple[str, str], ...]:
+    """Return header lines with these secrets masked in names and values.
+
+    A secret may be spread over several lines. Where one can be recognised in all of them together,
+    no value is left, and no name where the names alone have it.
+    """
+    secrets = list(secrets)
+    names: list[str] = []
+    values: list[str] = []
+    for name, value in headers:
+        names.append(_scrubbed_text(name, secrets, username))
+        values.append(_scrubbed_text(value, secrets, username))
+    lines = [part for line in zip(names, values, strict=True) for part in line]
+    if _are_in(secrets, lines) or _are_in(secrets, values):
+        values = [MASK] * len(values)
+    if _are_in(secrets, names):
+        names = [MASK] * len(names)
+    return tuple(zip(names, values, strict=True))
+
+
+def _scrubbed_text(text: str, secrets: list[Secret], username: str) -> str:
+    return scrubbed(text.encode(errors="replace"), secrets, username).decode(errors="replace")
+
+
+def _are_in(secrets: list[Secret], texts: list[str]) -> bool:
+    """Tell whether one of the secrets is in texts that are read one after another."""
+    joined = "".join(texts)
+    searched = SearchText(joined.encode(errors="replace"))
+    return any(
+        secret.longer_than(_SHORTEST_JOINED - 1)
+        and (secret.occurs_in(joined) or secret.patterns().is_in(searched))
+        for secret in secrets
+    )

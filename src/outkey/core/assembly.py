@@ -16,7 +16,6 @@ from outkey.core.oauth2.token import AccessToken
 from outkey.core.origin import Origin, Params, build_target, parse_redirect, query_pairs
 from outkey.core.schemes import scheme_of
 from outkey.core.secret import Secret
-from outkey.core.sent import credentials_in
 
 SecretOpener = Callable[[str], Secret]
 PLACEHOLDER = AccessToken(Secret("a-token-that-is-not-fetched-yet"))
@@ -132,11 +131,14 @@ def authenticated(
     return step.request.with_headers(compose(step.request.headers))
 
 
-def redirected(request: Request, response: Response) -> Request | None:
+def redirected(
+    request: Request, response: Response, configuration: Configuration
+) -> Request | None:
     """Return the request that a redirect asks for, None if it asks for none, or refuse.
 
     Only the same origin is followed: custom credential headers would go along otherwise, and a
-    person who configured one place did not agree to another.
+    person who configured one place did not agree to another. The error names the other origin only
+    where the configuration has it too: a server could spell a secret as a host name.
     """
     if response.status not in _REDIRECTS or "Location" not in response.headers:
         return None
@@ -148,10 +150,9 @@ def redirected(request: Request, response: Response) -> Request | None:
     if location.origin != request.origin:
         secured = (request.origin.scheme, location.origin.scheme) == ("http", "https")
         same = secured and location.origin.host == request.origin.host
-        origin = str(location.origin)
-        repeats = any(secret.occurs_in(origin) for secret in credentials_in(response.sent))
+        name = f", {location.origin}" if location.origin in configuration.origins() else ""
         raise RedirectBlocked(
-            f"the server redirected to another origin{'' if repeats else f', {origin}'}",
+            f"the server redirected to another origin{name}",
             reason="https-required" if same else "",
         )
     method, body = request.method, request.body if isinstance(request.body, bytes) else b""

@@ -108,6 +108,16 @@ def path_template(target: str) -> str:
     return "/".join(s if _WORD.fullmatch(s) else "{}" for s in segments)
 
 
+def redirected_path_template(target: str, requested: str) -> str:
+    """Return the path of a redirect, with `{}` for every segment that the request did not have.
+
+    The server chose the path and may have written a short secret into it as a plain word.
+    """
+    known = path_template(requested).split("/")
+    segments = target.partition("?")[0].split("/")
+    return "/".join(segment if segment in known else "{}" for segment in segments)
+
+
 def intent_of(made: Configuration, line: str, request: Request, retry: int, tag: Tag) -> Intent:
     """Describe a request that is about to leave, without its query and its values."""
     # A script chooses its names, and could write its secret into them in a form nobody knows.

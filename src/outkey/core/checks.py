@@ -24,6 +24,7 @@ from outkey.core.fields import SENT_TO_TOKEN_URL
 from outkey.core.headers import tidy_token, tidy_value
 from outkey.core.jwt import expiry_of
 from outkey.core.message import Request
+from outkey.core.oauth2.token import AccessToken
 from outkey.core.origin import parse_endpoint
 from outkey.core.secret import Secret
 
@@ -117,7 +118,9 @@ def _refuse_addresses(configuration: Configuration) -> None:
 
 
 def _refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None:
-    authenticated(Request("GET", configuration.base.origin, "/"), configuration, secret)
+    request = Request("GET", configuration.base.origin, "/")
+    kind = "DPoP" if configuration.oauth2.dpop else "Bearer"
+    authenticated(request, configuration, secret, AccessToken(_ANY_SECRET, kind))
 
 
 def check(configuration: Configuration, secret: SecretOpener, *, now: float) -> list[Finding]:

@@ -187,7 +187,17 @@ class Configuration:
     def sends_credentials(self) -> bool:
         """Whether anything that proves who sends goes out with a request."""
         typed = self.authentication_type is not choices.AuthenticationType.NONE
-        return typed or self.is_scripted or any(row.secret for row in self.headers)
+        return (
+            typed
+            or self.is_scripted
+            or self.shows_certificate
+            or any(row.secret for row in self.headers)
+        )
+
+    @property
+    def shows_certificate(self) -> bool:
+        """Whether a client certificate identifies us; without TLS there is none."""
+        return bool(self.tls.client_certificate) and self.base.origin.scheme == "https"
 
     @property
     def is_scripted(self) -> bool:

@@ -168,7 +168,9 @@ def _parse(text: str, field: str) -> Location:
         raise ConfigError("the address holds a fragment", field=field, hint=_FRAGMENT)
     if port == 0:
         raise ConfigError("port 0 is no port", field=field)
-    host = _canonical_host(parts.hostname or "", field)
+    # RFC 3986 §3.2.2 has other forms in brackets, which would be read as a host name here.
+    canonical = _canonical_ipv6 if parts.netloc.startswith("[") else _canonical_host
+    host = canonical(parts.hostname or "", field)
     origin = Origin(parts.scheme, host, port or DEFAULT_PORTS[parts.scheme])
     target = quote(parts.path or "/", safe=_PATH_SAFE)
     query = quote(parts.query, safe=_QUERY_SAFE)
@@ -176,8 +178,6 @@ def _parse(text: str, field: str) -> Location:
 
 
 def _canonical_host(host: str, field: str) -> str:
-    if ":" in host:
-        return _canonical_ipv6(host, field)
     if not host.isascii():
         host = _to_ascii(host, field)
     host = host.lower().removesuffix(".")

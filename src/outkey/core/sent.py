@@ -13,6 +13,17 @@ from outkey.core.secret import Secret
 _DAY = 86_400.0
 _UNITS = (1.0, 1e3, 1e6, 1e9)  # seconds, milliseconds, microseconds, nanoseconds
 _LONGEST_MOMENT = 40
+_TIME = (
+    r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?"
+    r"(?: ?[AaPp]\.?[Mm]\.?)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?"
+)
+_TIME_OF_DAY = re.compile(_TIME)
+# `16.11.2026`, `11/16/2026`, `16-Nov-2026`, `2026/11/16`, each with or without a time.
+_CALENDAR_DAY = re.compile(
+    rf"(\d{{1,4}})([./ -])(\d{{1,2}}|[A-Za-z]{{3,9}})\.?\2(\d{{1,4}})(?:(?:T|,? ){_TIME})?"
+)
+_COMPACT_TIME = re.compile(r"(\d{8})(?:[01]\d|2[0-3])(?:[0-5]\d){1,2}")  # `20261116080000`
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SHORTEST_CREDENTIALS = 8
 _SHORTEST_PART = 16
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
@@ -88,7 +99,12 @@ def _is_moment(text: str, now: float) -> bool:
     """Tell whether a text is a timestamp of these days, as a number or as a date."""
     if len(text) > _LONGEST_MOMENT:
         return False
-    return any(abs(moment - now) < _DAY for moment in _moments(text))
+    if _TIME_OF_DAY.fullmatch(text):
+        return True
+    # A day in any time zone: yesterday and tomorrow by UTC count too.
+    return any(abs(moment - now) < _DAY for moment in _moments(text)) or any(
+        abs(noon - now) <= 1.5 * _DAY for noon in _noons(text)
+    )
 
 
 def _moments(text: str) -> Iterator[float]:
@@ -98,6 +114,40 @@ def _moments(text: str) -> Iterator[float]:
     date = _date(text)
     if date is not None:
         yield date
+
+
+def _noons(text: str) -> Iterator[float]:
+    """Yield noon (UTC) of each day that a calendar date may mean: 02/03 is in February or March."""
+    for year, month, day in _days(text):
+        with suppress(ValueError):
+            yield datetime(year, month, day, 12, tzinfo=UTC).timestamp()
+
+
+def _days(text: str) -> Iterator[tuple[int, int, int]]:
+    """Yield year, month and day as a text may mean them; not every one is in the calendar."""
+    if compact := _COMPACT_TIME.fullmatch(text):
+        digits = compact[1]
+        yield int(digits[:4]), int(digits[4:6]), int(digits[6:])
+    date = _CALENDAR_DAY.fullmatch(text)
+    if date is None:
+        return
+    first, _, middle, last = date.groups()
+    month = _month(middle)
+    if len(first) == 4:
+        yield int(first), month, int(last)
+        return
+    year = int(last) if len(last) == 4 else 2000 + int(last)
+    yield year, month, int(first)
+    if middle.isdigit():
+        yield year, int(first), month
+
+
+def _month(text: str) -> int:
+    """Return the number of a month, 0 for a word that is not one."""
+    if text.isdigit():
+        return int(text)
+    name = text[:3].lower()
+    return _MONTHS.index(name) + 1 if name in _MONTHS else 0
 
 
 def _date(text: str) -> float | None:

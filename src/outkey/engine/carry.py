@@ -9,7 +9,7 @@ from functools import partial
 
 from outkey.core.addresses import is_address
 from outkey.core.assembly import SecretOpener
-from outkey.core.audit import Outcome, Tag, intent_of
+from outkey.core.audit import Outcome, Tag, intent_of, redirected_path_template
 from outkey.core.choices import Network
 from outkey.core.config import Configuration
 from outkey.core.diagnosis import Diagnosis, diagnose
@@ -17,10 +17,9 @@ from outkey.core.errors import Cause, EgressDenied, OutkeyError, RateLimited, Ti
 from outkey.core.headers import compose
 from outkey.core.message import Request, Response, Route
 from outkey.core.origin import Origin
-from outkey.core.search import SearchText
 from outkey.core.secret import Secret
 from outkey.core.secret_values import refuse_control_characters
-from outkey.core.sent import credentials_in, secrets_in
+from outkey.core.sent import secrets_in
 from outkey.engine.brake import Brake
 from outkey.engine.drive import Resolve, Steps, Transmit
 from outkey.engine.egress import Egress
@@ -30,7 +29,6 @@ from outkey.ports import Clock, Permits, Scripts, Secrets, Signer, Tokens
 
 DNS_SECONDS = 5.0
 MEBIBYTE = 1024 * 1024
-_HIDDEN_PATH = "{}"  # as the audit writes whatever may be a value
 
 
 @dataclass(slots=True)
@@ -42,6 +40,7 @@ class Trip:
     line: str = ""
     retry: int = 0
     for_token: bool = False
+    requested_target: str = ""  # the target before any redirect
     attempt: str = ""
     concluded: OutkeyError | None = None
     sent: tuple[Secret, ...] = ()  # by all requests of the trip
@@ -130,8 +129,9 @@ class Sender:
         client_key = self._client_key(configuration)
         tag = Tag.TOKEN_INTENT if trip.for_token else Tag.SEND_INTENT
         intent = intent_of(configuration, trip.line, request, trip.retry, tag)
-        if trip.sent and _repeats_secret(intent.path, trip.sent):
-            intent = intent._replace(path=_HIDDEN_PATH)
+        if trip.requested_target and request.target != trip.requested_target:
+            path = redirected_path_template(request.target, trip.requested_target)
+            intent = intent._replace(path=path)
         trip.attempt = yield intent
         trip.sent += secrets_in(request, configuration, self.clock.now())
         started = self.clock.monotonic()
@@ -209,9 +209,3 @@ class Sender:
         duration = round((self.clock.monotonic() - started) * 1000)
         tag = Tag.TOKEN_OUTCOME if trip.for_token else Tag.SEND_OUTCOME
         return Outcome(trip.attempt, configuration.name, status, outcome, duration, tag)
-
-
-def _repeats_secret(path: str, sent: tuple[Secret, ...]) -> bool:
-    """Tell whether a redirect leads to a path that repeats what was sent before it."""
-    searched = SearchText(path.encode())
-    return any(secret.patterns().is_in(searched) for secret in credentials_in(sent))

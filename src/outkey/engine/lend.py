@@ -89,7 +89,8 @@ def _checked(
 ) -> Request:
     location = parse_url(url)
     if location.origin != configuration.base.origin:
-        message = f"the request goes to {location.origin}, the configuration is for another origin"
+        # Without its name: it may be a link of a response, which can spell a secret as a host.
+        message = "the request goes to another origin than the Base URL's"
         hint = "Use this auth object only for requests to the Base URL's origin."
         raise EgressDenied(message, hint=hint)
     if is_address(location.origin.host):

@@ -77,9 +77,10 @@ class _Exchange:
 
     def redirects(self) -> Steps[Response]:
         request = self._call.request()
+        self.trip.requested_target = request.target
         for _ in range(MAX_HOPS + 1):
             response = yield from self._retries(request)
-            followed = redirected(request, response)
+            followed = redirected(request, response, self._configuration)
             if followed is None:
                 return response
             request = followed

@@ -327,7 +327,12 @@ class TokenKeeper:
     ) -> TokenState:
         known = [value for _, value in sent if isinstance(value, Secret)]
         known += [*credentials_in(response.sent), *self._known()]
-        answer = read_token(response, secrets=known, now=at)
+        answer = read_token(
+            response,
+            secrets=known,
+            now=at,
+            requested_scope=self.configuration.oauth2.scope,
+        )
         if (answer.kind == "DPoP") != self.configuration.oauth2.dpop:
             raise failure("token_type")
         lifetime = self.configuration.oauth2.default_lifetime_seconds

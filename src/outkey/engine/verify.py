@@ -191,11 +191,14 @@ class Trial:
             return f"{peer.address}, without TLS"
         self._seen |= {"tls": peer.tls, "certificate_ends": peer.ends}
         texts = [f"{peer.address}, {peer.tls}"]
+        # A server that was sent a secret before can get a certificate in its name.
+        unnamed = self._gives_away([certificate.subject for certificate in peer.chain])
         for place, certificate in enumerate(peer.chain):
             if place and certificate.subject == certificate.issuer:
                 continue  # the root is this machine's own
             day = datetime.fromtimestamp(certificate.ends, UTC).date()
-            texts.append(f"{certificate.subject or 'certificate'} until {day}")
+            name = "" if unnamed else certificate.subject
+            texts.append(f"{name or 'certificate'} until {day}")
         return ", ".join(texts)
 
     def _judged(self, call: Call, response: Response) -> Step:
@@ -247,11 +250,15 @@ class Trial:
     def _repeats_secret(self, response: Response, words: str) -> bool:
         headers = [value for _, value in response.headers]
         body = response.text[:_READ].replace("\\/", "/")
+        return self._gives_away([words, body, headers], response)
+
+    def _gives_away(self, value: object, response: Response | None = None) -> bool:
+        """Tell whether a value repeats a secret; assumed where the secrets cannot be read."""
         try:
             secrets = secrets_sent_by(self._sender, self._configuration, response)
-        except OutkeyError:  # where the secrets cannot be read, nobody can tell
+        except OutkeyError:
             return True
-        return gives_away(secrets, [words, body, headers])
+        return gives_away(secrets, value)
 
     def _accepted(self, call: Call, response: Response) -> str:
         answered = f"answered {response.status}"

@@ -131,7 +131,9 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
         return
     if configuration.uses_oauth2 and configuration.oauth2.dpop:
         return
-    sent = "keys in headers" if ours is AuthenticationType.NONE else _named({ours})
+    sent = _named({ours})
+    if ours is AuthenticationType.NONE:
+        sent = "keys in headers" if evidence.secret_rows else "a client certificate alone"
     if offered & _KEY_SCHEMES:
         said = f"WWW-Authenticate asks for an API key; this configuration sends {sent}."
         yield Clue(72, "key-in-another-header", said)

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 
 from outkey.core.errors import OutkeyError, RedirectBlocked, TokenEndpointFailed, frameless
 from outkey.core.message import Response, http_date
+from outkey.core.search import SearchText
 from outkey.core.secret import Secret
 
 MAX_ANSWER = 1024 * 1024
@@ -148,7 +149,9 @@ def read_document(response: Response, *, may_be_empty: bool = False) -> Mapping[
 
 
 @frameless
-def read_token(response: Response, *, secrets: Iterable[Secret], now: float) -> TokenAnswer:
+def read_token(
+    response: Response, *, secrets: Iterable[Secret], now: float, requested_scope: str = ""
+) -> TokenAnswer:
     """Return the token of an answer; `secrets` are what the provider must not echo as a scope."""
     document = read_document(response)
     access = _secret(document.get("access_token"))
@@ -160,7 +163,11 @@ def read_token(response: Response, *, secrets: Iterable[Secret], now: float) -> 
         refresh=refresh,
         kind=_kind(document.get("token_type")),
         lifetime=_lifetime(document, _their_time(response) or now),
-        scope=_scope(document.get("scope"), [*secrets, access, *([refresh] if refresh else [])]),
+        scope=_scope(
+            document.get("scope"),
+            secrets=[*secrets, access, *([refresh] if refresh else [])],
+            requested=requested_scope.split(),
+        ),
     )
 
 
@@ -250,9 +257,25 @@ def _their_time(response: Response) -> float | None:
     return http_date(response.headers.get("Date"))
 
 
-def _scope(value: object, secrets: list[Secret]) -> str:
-    words = value if isinstance(value, list) else [value]
-    said = " ".join(word for word in words if isinstance(word, str))
-    if any(secret.occurs_in(said) for secret in secrets):  # as it came, before anything is cut
-        return ""
-    return " ".join(word for word in said.split() if _SCOPE.fullmatch(word))[:_MAX_SCOPE]
+def _scope(value: object, *, secrets: list[Secret], requested: list[str]) -> str:
+    """Return the words of a scope; only the requested ones where the others give a secret away."""
+    texts = value if isinstance(value, list) else [value]
+    text = " ".join(part for part in texts if isinstance(part, str))
+    words = text.split()
+    others = [word for word in words if word not in requested]
+    if _give_away(secrets, others, text):
+        words = [word for word in words if word in requested]
+    return " ".join(word for word in words if _SCOPE.fullmatch(word))[:_MAX_SCOPE]
+
+
+def _give_away(secrets: list[Secret], words: list[str], text: str) -> bool:
+    """Tell whether words give a secret away: one of them, all together, or the text they were in.
+
+    A secret may have blanks of its own, and a provider may have put some into it.
+    """
+    joined = "".join(words)
+    searched = SearchText.of_json(json.dumps([words, joined]).encode())
+    return bool(words) and any(
+        secret.occurs_in(text) or secret.occurs_in(joined) or secret.patterns().is_in(searched)
+        for secret in secrets
+    )

@@ -434,17 +434,14 @@ def confirm_secrets(
 
 def _scrubbed(here: "Installation", name: str, response: Response) -> Response:
     """Mask in body and headers what the API repeats of the secrets that it was sent."""
-    from outkey.adapters.scrub import scrubbed  # noqa: PLC0415
+    from outkey.adapters.scrub import scrubbed, scrubbed_headers  # noqa: PLC0415
     from outkey.core.secret import MASK  # noqa: PLC0415
     from outkey.engine.echo import sent_secrets  # noqa: PLC0415
 
     configuration = here.registry.get(name)
     secrets = sent_secrets(here.gateway, configuration, response)
     username = configuration.username
-    pairs = tuple(
-        (key, scrubbed(value.encode(), secrets, username).decode(errors="replace"))
-        for key, value in response.headers
-    )
+    pairs = scrubbed_headers(response.headers, secrets, username)
     body = scrubbed(response.body, secrets, username)
     if body == MASK.encode() != response.body:
         sys.stderr.write(

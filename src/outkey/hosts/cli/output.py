@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 _STEP = 1000
 _GAP = 2  # blanks between columns
-# What steers a terminal (C0 but tab and line feed, DEL, C1) or turns the order of text around.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# What steers a terminal (C0 but tab and line feed, DEL, C1), turns the order of text around or
+# ends a line.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 Item = TypeVar("Item")
 _COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTICE: "cyan"}
 _EXIT_CODES: tuple[tuple[type[OutkeyError], int], ...] = (
@@ -159,7 +160,7 @@ def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
         table.add_row(*row)
     with console.capture() as captured:
         console.print(table)
-    for line in captured.get().splitlines():
+    for line in captured.get().removesuffix("\n").split("\n"):
         say_styled(line.rstrip())
 
 

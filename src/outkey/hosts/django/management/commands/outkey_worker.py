@@ -1,13 +1,15 @@
 """`manage.py outkey_worker`: the work on sync lines in a Django project of your own."""
 
 import signal
+import sys
 import threading
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from outkey.core.errors import Sealed
+from outkey.core.errors import OutkeyError, Sealed
 from outkey.core.sync.run import Run
+from outkey.hosts.cli.output import exit_code_of, say_error
 from outkey.hosts.django.crew import Crew
 from outkey.hosts.django.pages.installed import installation
 from outkey.hosts.django.runs import has_queue
@@ -17,6 +19,14 @@ class Command(BaseCommand):
     """Work off runs, by procrastinate where the project has it, else by looking every second."""
 
     help = "Work off the runs of sync lines, until SIGINT or SIGTERM."
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Report an error as `manage.py outkey` does, with the same exit code."""
+        try:
+            super().run_from_argv(argv)
+        except OutkeyError as error:
+            say_error(error, as_json=False)
+            sys.exit(exit_code_of(error))
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take the number of runs."""
