@@ -30,6 +30,7 @@ from outkey.core.message import Request, Response, ResponseHeaders, Route
 from outkey.core.origin import Origin
 from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
+from outkey.core.voucher import facts_of
 from outkey.ports import (
     Audit,
     AuditRows,
@@ -264,7 +265,8 @@ class TestStoredSecrets(SecretsContract):
         secrets = StoredSecrets(registry, ReferencedSecrets(), FixedRing(ring), FakeClock())
         kept = registry.add(build("a", {"base_url": "https://a.example"}))
         secrets.replace(kept, "token", Secret(value))
-        secrets.vouch(registry.get("a"), {"token"})
+        stored = registry.get("a")
+        secrets.vouch(stored, facts_of(stored))
         return secrets, registry.get("a")
 
 
