@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 from dataclasses import replace
+from decimal import Decimal
 from email.utils import formatdate
 
 import pytest
@@ -288,3 +289,27 @@ def test_a_value_that_is_split_or_has_separators_gives_a_secret_away() -> None:
     assert gives_away(secret, ["sekret.canary.4711"])
     assert gives_away(secret, {"a": "sekretca", "b": "nary4711"})
     assert not gives_away(secret, {"a": "sekretca"})
+
+
+def test_a_token_that_begins_with_a_number_is_looked_for_besides_the_number() -> None:
+    number = "123456789012"
+    token = f"{number}:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
+    detector = EchoDetector()
+    detector.look_for([Secret(number), Secret(token)])
+    assert detector.is_in({"a": "123456-789012", "b": token[13:].upper()})
+
+
+def test_a_page_with_a_number_in_exponent_notation_is_parsed_to_be_searched() -> None:
+    detector = EchoDetector()
+    body = b'{"name": 9.18273645501E+11}'
+    document = {"name": Decimal("9.18273645501E+11")}
+    detector.look_for([Secret("918273645501")])
+    assert detector.may_be_in_page(Response(200, body=body), document)
+    detector.look_for([Secret("abcd918273645501")])
+    split = b'{"a": "abcd", "name": 9.18273645501E+11}'
+    assert detector.may_be_in_page(Response(200, body=split), {"a": "abcd"} | document)
+
+
+def test_a_very_short_secret_gives_itself_away_only_as_the_whole_value() -> None:
+    assert gives_away([Secret("key")], "KEY")
+    assert not gives_away([Secret("key")], "monkey")

@@ -3,7 +3,7 @@
 Whatever shows or stores a part of a response asks here.
 """
 
-import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -18,6 +18,10 @@ from outkey.core.secret import MASK, Secret
 from outkey.core.sent import credentials_in, without_repetition
 from outkey.engine.carry import Sender
 from outkey.engine.tokens import TokenKeeper
+
+# Escapes, another encoding than UTF-8, or a number with an exponent: only the parsed document has
+# the characters that a record has.
+_NEEDS_PARSING = re.compile(rb"[eE](?:(?<=[0-9][eE])[-+]?[0-9]+\s*[,\]}])")
 
 
 class HasSender(Protocol):
@@ -58,17 +62,11 @@ def secrets_sent_by(
 
 
 def gives_away(secrets: Iterable[Secret], value: object) -> bool:
-    """Tell whether one of these secrets stands anywhere in a value, as it is or encoded.
-
-    The value is read as JSON writes it: a response may escape any character, and a value has none
-    of that any more.
-    """
-    try:
-        text = json.dumps(value, default=str)
-    except RecursionError:  # nobody can tell
-        return True
-    searched = SearchText.of_json(text.encode())
-    return any(secret.occurs_in(text) or secret.patterns().is_in(searched) for secret in secrets)
+    """Tell whether one of these secrets stands anywhere in a value, as it is or encoded."""
+    searched = _search_text(value)
+    return searched is None or any(
+        secret.stands_in(searched) or secret.patterns().is_in(searched) for secret in secrets
+    )
 
 
 def repeats_secret(sender: Sender, configuration: Configuration, response: Response) -> bool:
@@ -118,7 +116,9 @@ class EchoDetector:
     def may_be_in_page(self, response: Response, document: object) -> bool:
         """Tell whether a record of a page may give a secret away, by one look at all of them."""
         body = response.body
-        if b"\\" in body or b"\0" in body:  # escapes, or another encoding than UTF-8
+        has_number = any(patterns.may_be_number for _, patterns in self._known)
+        has_escape = b"\\" in body or b"\0" in body
+        if has_number or has_escape or _NEEDS_PARSING.search(body):
             return self.may_be_in(document)
         return self._may_be_in(SearchText(body))
 
@@ -154,9 +154,8 @@ class EchoDetector:
 
 
 def _search_text(value: object) -> SearchText | None:
-    """Return the text of a value, or None where it is nested too deeply to be written."""
+    """Return the text of a value, or None where it is nested too deeply to be read."""
     try:
-        text = json.dumps(value, default=str, ensure_ascii=False)
+        return SearchText.of_value(value)
     except RecursionError:
         return None
-    return SearchText.of_json(text.encode(errors="replace"))
