@@ -20,7 +20,7 @@ from functools import cached_property, partial
 from html.entities import html5
 from itertools import chain
 from typing import NoReturn, SupportsIndex
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 from outkey.core.encodings import forms
 
@@ -35,13 +35,12 @@ _OTHERS = bytes(byte for byte in range(256) if byte not in _ALPHANUMERIC)
 # limited length and possessive, so that they take no memory to backtrack. Each starts with a plain
 # character, which `re` searches for quickly.
 _JSON_ESCAPE = rb"\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4}){,4096}+|\\[^u](?:\\[^u]){,4096}+|\\u"
-_PERCENT = rb"%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2}){,4096}+"
 _ENTITY = (
     rb"&#[0-9]++;?(?:&#[0-9]++;?){,4096}+|&#[xX][0-9a-fA-F]++;?(?:&#[xX][0-9a-fA-F]++;?){,4096}+"
     rb"|&[A-Za-z][A-Za-z0-9]{1,31};"
 )
 _JSON_ESCAPES = re.compile(_JSON_ESCAPE, re.DOTALL)
-_ENCODED = re.compile(rb"|".join([_JSON_ESCAPE, _PERCENT, _ENTITY]), re.DOTALL)
+_ENCODED = re.compile(rb"|".join([_JSON_ESCAPE, _ENTITY]), re.DOTALL)
 _DECIMAL_NUMBER = re.compile(rb"[0-9]+")
 _HEXADECIMAL_NUMBER = re.compile(rb"[xX]([0-9a-fA-F]+)")
 _CONTROL = bytes.maketrans(b"bfnrt", b"\b\f\n\r\t")
@@ -49,6 +48,7 @@ _MOST_DIGITS = 8  # of a character's number, without leading zeros
 _LARGEST_EXPONENT = 400  # of a number that is written out; a double has 309 digits at most
 _NUMBER = re.compile(r"[-+]?[0-9.]+")
 _GROUP = 4096
+_PART = 1024 * 1024
 
 
 class SearchText:
@@ -90,8 +90,8 @@ class SearchText:
         """Return the text as it is, and then again those blocks of it that have encodings."""
         yield from self._blocks()
         for block in self._blocks():
-            if any(mark in block for mark in (b"%", b"&", b"\\")) and _ENCODED.search(block):
-                yield _decoded(block, _ENCODED)
+            if any(mark in block for mark in (b"%", b"&", b"\\")):
+                yield _without_percent(_decoded(block, _ENCODED))
 
 
 class SearchPatterns:
@@ -230,22 +230,43 @@ def _encode_in_groups(texts: list[str]) -> Iterator[bytes]:
         yield b'"'.join([text.encode(errors="replace") for text in group])
 
 
+def _without_percent(text: bytes) -> bytes:
+    """Return a text with percent-encoded bytes decoded, a part at a time to save memory."""
+    decoded = bytearray()
+    start = 0
+    while start < len(text):
+        end = text.find(b"%", start + _PART)
+        end = len(text) if end < 0 else end
+        decoded += unquote_to_bytes(text[start:end])
+        start = end
+    return bytes(decoded)
+
+
 def _decoded(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
     """Return a text with its encoded characters replaced by the characters themselves."""
     decoded = bytearray()
+    meanings: dict[bytes, bytes] = {}
     end = 0
     for match in pattern.finditer(text):
-        decoded += text[end : match.start()]
-        decoded += _meaning(match[0])
+        start = match.start()
+        if start > end:
+            decoded += text[end:start]
+        run = match[0]
+        meaning = meanings.get(run)
+        if meaning is None:
+            meaning = _meaning(run)
+            if len(meanings) < _GROUP:
+                meanings[run] = meaning
+        decoded += meaning
         end = match.end()
+    if not end:
+        return text
     decoded += text[end:]
     return bytes(decoded)
 
 
 def _meaning(run: bytes) -> bytes:
     """Return the characters that a run of encoded ones of the same kind stands for."""
-    if run.startswith(b"%"):
-        return bytes.fromhex(run.replace(b"%", b"").decode())
     if run.startswith(b"\\u") and len(run) > len(b"\\u"):
         units = bytes.fromhex(run.replace(b"\\u", b"").decode())
         return units.decode("utf-16-be", "surrogatepass").encode(errors="replace")
