@@ -174,7 +174,7 @@ class SecretStore(Secrets, Protocol):
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
         """Vouch for what a save has changed, so that it cannot be changed without the key.
 
-        `changed` are names of secrets, SEAL for the script and TLS for the TLS settings.
+        `changed` are names of secrets, SEAL for the script, and paths of settings.
         """
 
 

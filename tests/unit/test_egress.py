@@ -1,6 +1,6 @@
 import pytest
 
-from outkey.core.addresses import Verdict, is_address, judge
+from outkey.core.addresses import AddressKind, is_address, judge
 from outkey.core.choices import Network
 from outkey.core.errors import EgressDenied
 from outkey.core.origin import Origin
@@ -134,7 +134,7 @@ def test_another_port_of_the_machine_is_another_service() -> None:
 
 def test_every_verdict_is_reached() -> None:
     seen = {judge(address) for address in [*ALWAYS_REFUSED, *INTERNAL_ONLY, *PUBLIC]}
-    assert seen == set(Verdict)
+    assert seen == set(AddressKind)
 
 
 @pytest.mark.parametrize(

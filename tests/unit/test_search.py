@@ -2,13 +2,18 @@
 
 import copy
 import pickle
+import tracemalloc
 from base64 import b64encode
+from decimal import Decimal
+from random import Random
+from string import ascii_letters, digits
+from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.search import SearchPatterns, SearchText
+from outkey.core.search import SearchPatterns, SearchText, is_distinctive
 
 LONG = "sekret/canary-4711"
 PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=40)
@@ -27,7 +32,7 @@ def test_a_secret_that_is_cut_in_two_is_found_in_either_order(
 ) -> None:
     letters = [place for place, character in enumerate(secret) if character.isalnum()]
     cut = data.draw(st.sampled_from(letters[4:-4] or [letters[4]]))
-    if not secret.replace("\\", "").isdigit():
+    if is_distinctive(secret):
         assert SearchPatterns(secret).is_in(SearchText(f"{secret[:cut]}...{secret[cut:]}".encode()))
         assert SearchPatterns(secret).is_in(SearchText(f"{secret[cut:]}...{secret[:cut]}".encode()))
 
@@ -57,12 +62,63 @@ def test_a_secret_that_is_cut_in_two_is_found_in_either_order(
         (LONG, "sek and retcanary4711", False),  # a piece of three
         ("pässwörd-geheimnis", b64encode("x pässwörd-geheimnis".encode()).decode(), True),
         ("\udc80broken-surrogate", "broken-surrogate", True),
+        ("it's-canary-4711x", "it&#039;s-canary-4711x", True),
+        ("it's-canary-4711x", "it&#39s-canary-4711x", True),
+        (LONG, "".join(f"&#{ord(c)};" for c in LONG), True),
+        (LONG, "".join(f"&#x{ord(c):04x};" for c in LONG), True),
+        (LONG, "sekret&sol;canary-4711", True),
+        (LONG, "&unknown; &#99999999; sekret", False),
+        (LONG, f"%{ord(LONG[0]):02X}{LONG[1:]}", True),
+        (LONG, "".join(f"\\\\u{ord(c):04x}" for c in LONG), True),
+        (LONG, "\\u12", False),
+        ("Zq8/vN4x+", "".join(f"%{ord(c):02X}" for c in "Zq8/vN4x+"), True),
+        ("Zq8/vN4x+", "Zq8&#47;vN4x&#43;", True),
     ],
 )
 def test_what_is_recognised_depends_on_the_length(
     secret: str, text: str, *, is_found: bool
 ) -> None:
     assert found(secret, text) is is_found
+
+
+@pytest.mark.parametrize(
+    ("secret", "value", "is_found"),
+    [
+        ("482913", 482913, True),
+        ("482913", [-482913], True),
+        ("482913", Decimal("482913.0"), True),
+        ("482913", 4829.13, False),  # the digits of a price
+        ("482913", 14829130, False),
+        ("918273645501", {"a": Decimal("9.18273645501E+11")}, True),
+        ("918273645501", Decimal("9.18273645501"), True),
+        ("918273645501", Decimal("9.18273645501E+99999"), True),
+        ("918273645501", float("inf"), False),
+        ("918273645501", [None, True], False),
+    ],
+)
+def test_a_secret_of_digits_is_found_as_a_number(
+    secret: str, value: object, *, is_found: bool
+) -> None:
+    assert SearchPatterns(secret).is_in(SearchText.of_value(value)) is is_found
+
+
+def test_a_long_secret_of_which_one_half_is_repeated_is_searched_for_quickly() -> None:
+    secret = "".join(Random(1).choices(ascii_letters + digits, k=16_000))
+    searched = SearchText((secret[:8_001] + "z" * 200_000).encode())
+    started = process_time()
+    assert not SearchPatterns(secret).is_in(searched)
+    assert process_time() - started < 2  # each cut by itself takes minutes
+
+
+def test_a_page_of_escapes_is_unescaped_in_runs() -> None:
+    escapes = b'\\"' * 2_000_000
+    tracemalloc.start()
+    try:
+        searched = SearchText.of_json(escapes)
+        assert searched.letters == b""
+        assert tracemalloc.get_traced_memory()[1] < 3 * len(escapes)
+    finally:
+        tracemalloc.stop()
 
 
 def test_patterns_are_as_safe_as_the_secret() -> None:

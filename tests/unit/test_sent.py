@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 from dataclasses import replace
+from decimal import Decimal
 from email.utils import formatdate
 
 import pytest
@@ -159,11 +160,11 @@ def test_the_requests_of_all_hops_count() -> None:
 def test_the_list_has_what_is_stored_and_what_was_made_for_the_request() -> None:
     fake = signing_world(Response(200))
     made = fake.ports.configurations.get("acme")
-    assert sent_secrets(fake.gateway, made) == [Secret("pass-4711")]
+    assert sent_secrets(fake.gateway.sender, made) == [Secret("pass-4711")]
     response = fake.gateway.send("acme", "GET", "/")
     pair = Secret("ZXJwOnBhc3MtNDcxMQ==")
     stored = Secret("pass-4711")
-    assert sent_secrets(fake.gateway, made, response) == [stored, pair, Secret(SIGNATURE)]
+    assert sent_secrets(fake.gateway.sender, made, response) == [stored, pair, Secret(SIGNATURE)]
 
 
 @pytest.mark.parametrize(
@@ -349,3 +350,27 @@ def test_headers_are_masked_by_name_by_value_and_all_together(
 ) -> None:
     secrets = [Secret("tok-Zq8vN4xW2mK7pL9c"), Secret("hunter-4711"), Secret("pin1")]
     assert scrubbed_headers(headers, secrets, "") == tuple(shown)
+
+
+def test_a_token_that_begins_with_a_number_is_looked_for_besides_the_number() -> None:
+    number = "123456789012"
+    token = f"{number}:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
+    detector = EchoDetector()
+    detector.look_for([Secret(number), Secret(token)])
+    assert detector.is_in({"a": "123456-789012", "b": token[13:].upper()})
+
+
+def test_a_page_with_a_number_in_exponent_notation_is_parsed_to_be_searched() -> None:
+    detector = EchoDetector()
+    body = b'{"name": 9.18273645501E+11}'
+    document = {"name": Decimal("9.18273645501E+11")}
+    detector.look_for([Secret("918273645501")])
+    assert detector.may_be_in_page(Response(200, body=body), document)
+    detector.look_for([Secret("abcd918273645501")])
+    split = b'{"a": "abcd", "name": 9.18273645501E+11}'
+    assert detector.may_be_in_page(Response(200, body=split), {"a": "abcd"} | document)
+
+
+def test_a_very_short_secret_gives_itself_away_only_as_the_whole_value() -> None:
+    assert gives_away([Secret("key")], "KEY")
+    assert not gives_away([Secret("key")], "monkey")

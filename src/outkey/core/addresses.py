@@ -13,8 +13,8 @@ from outkey.core.choices import Network
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-class Verdict(StrEnum):
-    """What an address is to us."""
+class AddressKind(StrEnum):
+    """The kinds of IP addresses that egress rules distinguish."""
 
     GLOBAL = "a public address"
     PRIVATE = "a private address"
@@ -25,7 +25,7 @@ class Verdict(StrEnum):
     TUNNEL = "an IPv6 form that hides an IPv4 address"
 
 
-_INTERNAL_ONLY = frozenset({Verdict.PRIVATE, Verdict.LOOPBACK, Verdict.SHARED})
+_INTERNAL_ONLY = frozenset({AddressKind.PRIVATE, AddressKind.LOOPBACK, AddressKind.SHARED})
 # Where clouds hand out credentials to whoever asks; none of them is ever an API of ours.
 _METADATA = (
     ip_network("169.254.0.0/16"),  # link-local: AWS, Azure, GCP, OpenStack, DigitalOcean
@@ -59,40 +59,40 @@ _SPECIAL = (
 
 
 @lru_cache(maxsize=4096)
-def judge(address: str) -> Verdict:
+def judge(address: str) -> AddressKind:
     """Say what an address is; one that carries another inside is what it carries."""
     try:
         return _judge(ipaddress.ip_address(address))
     except ValueError:
-        return Verdict.UNUSABLE
+        return AddressKind.UNUSABLE
 
 
-def _judge(address: _Address) -> Verdict:
+def _judge(address: _Address) -> AddressKind:
     if isinstance(address, ipaddress.IPv6Address):
         if inner := _carried(address):
             return _judge(inner)
         # `::` and `::1` lie inside the IPv4-compatible range but are no tunnels.
         if int(address) > 1 and any(address in tunnel for tunnel in _TUNNELS):
-            return Verdict.TUNNEL
+            return AddressKind.TUNNEL
         # An interface identifier of ISATAP (RFC 5214) carries an IPv4 address as well.
         if (int(address) >> 32) & 0xFFFF_FFFF in {0x0000_5EFE, 0x0200_5EFE}:
-            return Verdict.TUNNEL
+            return AddressKind.TUNNEL
     if any(address in network for network in _METADATA):
-        return Verdict.METADATA
+        return AddressKind.METADATA
     if address.is_loopback:
-        return Verdict.LOOPBACK
+        return AddressKind.LOOPBACK
     return _judge_range(address)
 
 
-def _judge_range(address: _Address) -> Verdict:
+def _judge_range(address: _Address) -> AddressKind:
     if address in _THIS_HOST or address.is_unspecified:
-        return Verdict.UNUSABLE
+        return AddressKind.UNUSABLE
     if address.is_multicast or address.is_reserved:
-        return Verdict.UNUSABLE
+        return AddressKind.UNUSABLE
     if address in _SHARED:
-        return Verdict.SHARED
+        return AddressKind.SHARED
     special = any(address in network for network in _SPECIAL)
-    return Verdict.GLOBAL if address.is_global and not special else Verdict.PRIVATE
+    return AddressKind.GLOBAL if address.is_global and not special else AddressKind.PRIVATE
 
 
 def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
@@ -115,13 +115,13 @@ def is_address(host: str) -> bool:
     return ":" in host or host.replace(".", "").isdigit()
 
 
-def is_allowed(verdict: Verdict, network: Network) -> bool:
+def is_allowed(verdict: AddressKind, network: Network) -> bool:
     """Tell whether requests may go to such an address on this kind of network."""
-    if verdict is Verdict.GLOBAL:
+    if verdict is AddressKind.GLOBAL:
         return True
     return network is Network.INTERNAL and verdict in _INTERNAL_ONLY
 
 
-def is_internal(verdict: Verdict) -> bool:
+def is_internal(verdict: AddressKind) -> bool:
     """Tell whether such an address is allowed on an internal network only."""
     return verdict in _INTERNAL_ONLY

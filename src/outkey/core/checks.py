@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from functools import partial
 
-from outkey.core.addresses import Verdict, is_address, is_allowed, is_internal, judge
+from outkey.core.addresses import AddressKind, is_address, is_allowed, is_internal, judge
 from outkey.core.assembly import SecretOpener, authenticated
 from outkey.core.choices import AuthenticationType, ClientAuth, Environment, Network, NoAuthReason
 from outkey.core.config import Configuration
@@ -101,7 +101,7 @@ def _refuse_addresses(configuration: Configuration) -> None:
         token_url = configuration.oauth2.token_url
         places["oauth2.token_url"] = parse_endpoint(token_url, "oauth2.token_url").origin
     for field, origin in places.items():
-        verdict = judge(origin.host) if is_address(origin.host) else Verdict.GLOBAL
+        verdict = judge(origin.host) if is_address(origin.host) else AddressKind.GLOBAL
         if is_allowed(verdict, configuration.network):
             continue
         if is_internal(verdict):

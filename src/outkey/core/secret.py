@@ -10,7 +10,13 @@ from typing import NoReturn, SupportsIndex
 
 from outkey.core.encodings import forms
 from outkey.core.errors import ConfigError, OutkeyError, bare
-from outkey.core.search import SHORTEST_SPLIT, SearchPatterns
+from outkey.core.search import (
+    SHORTEST,
+    SHORTEST_SPLIT,
+    SearchPatterns,
+    SearchText,
+    is_distinctive,
+)
 
 MASK = "***"
 
@@ -66,18 +72,28 @@ class Secret:
 
         One of three characters or less stands in ordinary words too.
         """
-        if len(self.__text) < 4:
+        if len(self.__text) < SHORTEST:
             return self.__text == text
-        found = text.encode(errors="surrogatepass").lower()
-        return any(form.lower() in found for form in forms(self.__text).values())
+        return self.stands_in(SearchText(text.encode(errors="surrogatepass")))
+
+    def stands_in(self, searched: SearchText) -> bool:
+        """Tell whether a text gives the secret away anywhere, even a short one inside a word."""
+        if len(self.__text) < SHORTEST:
+            return searched.text == b'"' + self.__text.encode(errors="replace").lower() + b'"'
+        text = searched.text
+        return any(form.lower() in text for form in forms(self.__text).values())
 
     def is_found_in(self, other: "Secret") -> bool:
         """Tell whether whoever finds this secret in a text needs not look for the other one.
 
-        That is a longer one which holds this one, such as a header value and its token.
+        That is one which holds this one and little more, such as a header value and its token.
+        This one must be looked for in all forms: of a number that begins a token, a split or
+        spaced form is not.
         """
-        text, longer = self.__text, other.reveal()
-        return len(longer) > len(text) >= SHORTEST_SPLIT and text in longer
+        text = self.__text
+        longer = other.reveal()
+        rest = len(longer) - len(text)
+        return is_distinctive(text) and 0 < rest < SHORTEST_SPLIT and text in longer
 
     def patterns(self) -> SearchPatterns:
         """Return what to look for to find the secret in many texts."""

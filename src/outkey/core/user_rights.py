@@ -28,12 +28,3 @@ class Rights:
         if other.staff and not self.staff:
             missing.add(STAFF)
         return frozenset(missing)
-
-
-def may_change(actor: Rights, *states: Rights) -> bool:
-    """Whether somebody may change a user or group that has, and would have, these rights.
-
-    The state before counts as the one after does: otherwise the password of a stronger user
-    could be set, or that user be deactivated or deleted.
-    """
-    return all(actor.covers(state) for state in states)

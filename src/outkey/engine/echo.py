@@ -3,10 +3,9 @@
 Whatever shows or stores a part of a response asks here.
 """
 
-import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol
 
 from outkey.core.config import Configuration
 from outkey.core.errors import OutkeyError
@@ -19,23 +18,12 @@ from outkey.core.sent import credentials_in, without_repetition
 from outkey.engine.carry import Sender
 from outkey.engine.tokens import TokenKeeper
 
-
-class HasSender(Protocol):
-    """A gateway, as far as secrets are opened with it."""
-
-    @property
-    def sender(self) -> Sender:
-        """The ports of every exchange."""
+# Escapes, another encoding than UTF-8, or a number with an exponent: only the parsed document has
+# the characters that a record has.
+_NEEDS_PARSING = re.compile(rb"[eE](?:(?<=[0-9][eE])[-+]?[0-9]+\s*[,\]}])")
 
 
 def sent_secrets(
-    gateway: HasSender, configuration: Configuration, response: Response | None = None
-) -> list[Secret]:
-    """Return the secrets that a response may repeat: see `secrets_sent_by`."""
-    return secrets_sent_by(gateway.sender, configuration, response)
-
-
-def secrets_sent_by(
     sender: Sender, configuration: Configuration, response: Response | None = None
 ) -> list[Secret]:
     """Return the secrets that a response may repeat.
@@ -58,17 +46,11 @@ def secrets_sent_by(
 
 
 def gives_away(secrets: Iterable[Secret], value: object) -> bool:
-    """Tell whether one of these secrets stands anywhere in a value, as it is or encoded.
-
-    The value is read as JSON writes it: a response may escape any character, and a value has none
-    of that any more.
-    """
-    try:
-        text = json.dumps(value, default=str)
-    except RecursionError:  # nobody can tell
-        return True
-    searched = SearchText.of_json(text.encode())
-    return any(secret.occurs_in(text) or secret.patterns().is_in(searched) for secret in secrets)
+    """Tell whether one of these secrets stands anywhere in a value, as it is or encoded."""
+    searched = _search_text(value)
+    return searched is None or any(
+        secret.stands_in(searched) or secret.patterns().is_in(searched) for secret in secrets
+    )
 
 
 def repeats_secret(sender: Sender, configuration: Configuration, response: Response) -> bool:
@@ -77,7 +59,7 @@ def repeats_secret(sender: Sender, configuration: Configuration, response: Respo
     with suppress(ValueError, RecursionError):  # not JSON: the text alone counts
         parts.append(response.json())
     try:
-        return gives_away(secrets_sent_by(sender, configuration, response), parts)
+        return gives_away(sent_secrets(sender, configuration, response), parts)
     except OutkeyError:
         return True
 
@@ -118,7 +100,9 @@ class EchoDetector:
     def may_be_in_page(self, response: Response, document: object) -> bool:
         """Tell whether a record of a page may give a secret away, by one look at all of them."""
         body = response.body
-        if b"\\" in body or b"\0" in body:  # escapes, or another encoding than UTF-8
+        has_number = any(patterns.may_be_number for _, patterns in self._known)
+        has_escape = b"\\" in body or b"\0" in body
+        if has_number or has_escape or _NEEDS_PARSING.search(body):
             return self.may_be_in(document)
         return self._may_be_in(SearchText(body))
 
@@ -154,9 +138,8 @@ class EchoDetector:
 
 
 def _search_text(value: object) -> SearchText | None:
-    """Return the text of a value, or None where it is nested too deeply to be written."""
+    """Return the text of a value, or None where it is nested too deeply to be read."""
     try:
-        text = json.dumps(value, default=str, ensure_ascii=False)
+        return SearchText.of_value(value)
     except RecursionError:
         return None
-    return SearchText.of_json(text.encode(errors="replace"))

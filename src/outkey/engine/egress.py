@@ -5,7 +5,7 @@ The verdicts are kept apart so that a refusal can say what it was about.
 
 from dataclasses import dataclass
 
-from outkey.core.addresses import Verdict, is_allowed, is_internal, judge, plain_address
+from outkey.core.addresses import AddressKind, is_allowed, is_internal, judge, plain_address
 from outkey.core.choices import Network
 from outkey.core.errors import EgressDenied
 from outkey.core.origin import Origin
@@ -51,10 +51,10 @@ def _refuse_own(listeners: Listeners, origin: Origin, addresses: tuple[str, ...]
 
 def _is_here(listeners: Listeners, address: str) -> bool:
     # All of 127.0.0.0/8 leads to this machine, whether or not an interface has the address.
-    return judge(address) is Verdict.LOOPBACK or listeners.is_local(address)
+    return judge(address) is AddressKind.LOOPBACK or listeners.is_local(address)
 
 
-def _denied(origin: Origin, verdict: Verdict, network: Network) -> EgressDenied:
+def _denied(origin: Origin, verdict: AddressKind, network: Network) -> EgressDenied:
     if is_internal(verdict) and network is Network.PUBLIC:
         hint = "Set Network to Internal trusted network (internal) if this is your own network."
     else:

@@ -115,19 +115,19 @@ class Desk:
         `seen` is the configuration that the user entered it for: where it has changed since, the
         secret is refused, since it would be sealed for an origin that the user has not seen.
         """
-        configuration = seen or self._current(name)
+        configuration = seen or self.current(name)
         self.save(ConfigurationChange(configuration, configuration, secrets={field: secret}))
 
     def clear_secret(self, name: str, field: str) -> None:
         """Delete a secret; sending refuses until another is set."""
-        configuration = self._current(name)
+        configuration = self.current(name)
         self.save(ConfigurationChange(configuration, configuration, cleared=(field,)))
 
     def set_reference(
         self, name: str, field: str, reference: Reference, *, seen: Configuration | None = None
     ) -> None:
         """Let a secret be read from elsewhere, bound to the origin of now."""
-        configuration = seen or self._current(name)
+        configuration = seen or self.current(name)
         check_secret_field(configuration, field)
         before, origin = configuration.secrets.get(field), configuration.binding_of(field)
         state = successor(before, origin, reference)
@@ -201,8 +201,8 @@ class Desk:
         """Vouch for what was changed, as it is stored now."""
         self.secrets.vouch(self.registry.find([name])[name], changed)
 
-    def _current(self, name: str) -> Configuration:
-        """Return a configuration as it is stored now, and not as it was a moment ago."""
+    def current(self, name: str) -> Configuration:
+        """Return a configuration as it is stored now, not as it is cached."""
         return self.registry.find([name]).get(name) or self.registry.get(name)
 
     def test(self, gateway: Gateway, name: str) -> Report:

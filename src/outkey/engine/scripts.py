@@ -157,7 +157,8 @@ def _secret(sender: Sender, configuration: Configuration) -> Secret | None:
     """
     if not is_vouched(sender, configuration):
         raise ScriptFailed(
-            "the script is not as it was saved", hint="Read it, and save it again if it is right."
+            "the script is not as it was saved",
+            hint="Read it. An operator can accept it with: outkey secret confirm NAME",
         )
     name = configuration.script_secret
     return None if name is None else sender.open(configuration, name)

@@ -18,7 +18,7 @@ from outkey.core.oauth2.token import AccessToken, State, TokenContent
 from outkey.core.secret import Secret
 from outkey.engine.carry import Sender
 from outkey.engine.drive import Steps, Wait
-from outkey.engine.echo import gives_away, secrets_sent_by
+from outkey.engine.echo import gives_away, sent_secrets
 from outkey.engine.tokens import TokenKeeper, Wish
 
 # What does not end the waiting for a person.
@@ -57,10 +57,6 @@ class TokenDesk:
         ends, error = state.expires_at, state.error or None
         left = max(0, int(ends - self.sender.clock.now()))
         return TokenStatus(standing, ends, left, state.scope, state.obtained_at, error)
-
-    def secrets(self) -> list[Secret]:
-        """Return the tokens themselves, for whoever has to keep them out of an output."""
-        return self._keeper.secrets()
 
     def would_lose_consent(self) -> bool:
         """Tell whether forgetting the token means that a person must agree again."""
@@ -131,7 +127,7 @@ class TokenDesk:
         with _naming("device_url"):
             document = read_document(response)
             shown = [value for name, value in document.items() if name != "device_code"]
-            secrets = secrets_sent_by(self.sender, self.configuration, response)
+            secrets = sent_secrets(self.sender, self.configuration, response)
             if gives_away(secrets, shown):
                 raise failure("not_a_token_endpoint")
             return grants.read_device_code(document)

@@ -25,7 +25,7 @@ from outkey.core.errors import Cause, OutkeyError
 from outkey.core.message import Peer, Response
 from outkey.core.oauth2.token import AccessToken
 from outkey.engine.carry import Sender
-from outkey.engine.echo import gives_away, secrets_sent_by
+from outkey.engine.echo import gives_away, sent_secrets
 from outkey.engine.preview import Preview, preview
 from outkey.engine.scripts import signed
 
@@ -255,7 +255,7 @@ class Trial:
     def _gives_away(self, value: object, response: Response | None = None) -> bool:
         """Tell whether a value repeats a secret; assumed where the secrets cannot be read."""
         try:
-            secrets = secrets_sent_by(self._sender, self._configuration, response)
+            secrets = sent_secrets(self._sender, self._configuration, response)
         except OutkeyError:
             return True
         return gives_away(secrets, value)

@@ -183,7 +183,7 @@ class Course(ABC):
         if self._ports.clock.monotonic() > self._preview_ends_at:
             raise SyncFailed(
                 f"the preview took longer than {_PREVIEW_SECONDS:g} seconds",
-                hint="Simplify the expressions of the line, or start a dry run.",
+                hint=HINTS["preview_limit"],
                 reason="preview_limit",
             )
 
@@ -236,7 +236,7 @@ class Course(ABC):
         now = self._ports.clock.monotonic()
         if now >= self._known_until:
             configuration = self._ports.configurations.get(self._plan.line.configuration)
-            self._known = sent_secrets(self._ports.gateway, configuration)
+            self._known = sent_secrets(self._ports.gateway.sender, configuration)
             self._known_until = now + _KNOWN_SECONDS
         return self._known
 

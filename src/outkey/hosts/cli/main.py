@@ -386,7 +386,7 @@ def set_secret(
     here = installation()
     desk = desk_of(here)
     # Read before the prompt: the value is meant for the origin that the prompt names.
-    seen = here.registry.find([name]).get(name) or here.registry.get(name)
+    seen = desk.current(name)
     check_secret_field(seen, field)
     origin = seen.binding_of(field).replace(" ", " and ")
     if reference is not None:
@@ -410,8 +410,8 @@ def confirm_secrets(
 ) -> None:
     """Confirm what was changed in the database without outkey, or before it vouched for secrets.
 
-    Lists each secret with its reference and origin, each script and the TLS settings that are not
-    as outkey saved them; sending works again once they are confirmed.
+    Lists each secret with its reference and origin, each script, and each setting that decides
+    where secrets go, if it is not as outkey saved it. Sending works again once they are confirmed.
     """
     here = installation()
     chosen = [here.registry.get(name) for name in names] if names else here.registry.all()
@@ -424,6 +424,9 @@ def confirm_secrets(
     if rows and not as_json:
         say_table(("configuration", "what", "value", "sent to"), rows)
     confirmed = [made.name for made in chosen if changed[made.name]]
+    if not confirmed and not as_json:
+        say("nothing to confirm: everything is as outkey saved it")
+        return
     if confirmed:
         ask_first("Confirm what is listed?", yes=yes)
     for made in chosen:
@@ -439,7 +442,7 @@ def _scrubbed(here: "Installation", name: str, response: Response) -> Response:
     from outkey.engine.echo import sent_secrets  # noqa: PLC0415
 
     configuration = here.registry.get(name)
-    secrets = sent_secrets(here.gateway, configuration, response)
+    secrets = sent_secrets(here.gateway.sender, configuration, response)
     username = configuration.username
     pairs = scrubbed_headers(response.headers, secrets, username)
     body = scrubbed(response.body, secrets, username)

@@ -23,7 +23,7 @@ from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from outkey.core.audit import Tag
-from outkey.core.user_rights import STAFF, SUPERUSER, Rights, may_change
+from outkey.core.user_rights import STAFF, SUPERUSER, Rights
 from outkey.hosts.django.pages.configurations import told
 from outkey.hosts.server.user_changes import (
     key_of,
@@ -148,7 +148,8 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
         super().delete_queryset(request, queryset)
 
     def _covers(self, request: HttpRequest, obj: Target | None) -> bool:
-        return obj is None or may_change(rights_of_user(request.user), rights_of_target(obj))
+        # Whoever has more rights could be changed otherwise: their password set, or deleted.
+        return obj is None or rights_of_user(request.user).covers(rights_of_target(obj))
 
     def _record_save(self, request: HttpRequest, tag: Tag, target: Target | None = None) -> None:
         """Record what the posted form changes; Django says what is wrong with any other."""

@@ -24,7 +24,7 @@ class SessionStore(DatabaseSessions):
         """Whether there is a session for a key of a browser."""
         return super().exists(_hashed(session_key))
 
-    def create_model_instance(self, data: Any) -> Any:  # noqa: ANN401 - as above
+    def create_model_instance(self, data: Any) -> Any:  # noqa: ANN401 - Django's own
         """Return the row of this session."""
         row = super().create_model_instance(data)
         row.session_key = _hashed(row.session_key)
