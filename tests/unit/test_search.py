@@ -4,6 +4,7 @@ import copy
 import pickle
 import tracemalloc
 from base64 import b64encode
+from datetime import date
 from decimal import Decimal
 from random import Random
 from string import ascii_letters, digits
@@ -93,7 +94,8 @@ def test_what_is_recognised_depends_on_the_length(
         ("918273645501", Decimal("9.18273645501"), True),
         ("918273645501", Decimal("9.18273645501E+99999"), True),
         ("918273645501", float("inf"), False),
-        ("918273645501", [None, True], False),
+        ("918273645501", [None, True, 1.5], False),
+        ("2027-01-15", [date(2027, 1, 15)], True),
     ],
 )
 def test_a_secret_of_digits_is_found_as_a_number(

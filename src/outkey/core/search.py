@@ -49,6 +49,7 @@ _LARGEST_EXPONENT = 400  # of a number that is written out; a double has 309 dig
 _NUMBER = re.compile(r"[-+]?[0-9.]+")
 _GROUP = 4096
 _PART = 1024 * 1024
+_SHORT_RUN = 8
 
 
 class SearchText:
@@ -123,19 +124,17 @@ class SearchPatterns:
 
         A text of several records may be looked at; each of them then has its own.
         """
-        letters = searched.letters
-        text = searched.text
-        return any(half in letters for half in self.__halves) or any(
-            form in text for form in self.__inside
+        # Each view of the text is only made where a pattern needs it.
+        return any(half in searched.letters for half in self.__halves) or any(
+            form in searched.text for form in self.__inside
         )
 
     def is_in(self, searched: SearchText) -> bool:
         """Tell whether the secret stands in a text."""
         if not self.may_be_in(searched):
             return False
-        letters = searched.letters
         return any(form in searched.text for form in self.__inside) or any(
-            _has_both_pieces(letters, form) for form in self.__whole
+            _has_both_pieces(searched.letters, form) for form in self.__whole
         )
 
     def __repr__(self) -> str:
@@ -196,7 +195,7 @@ def _collect(value: object, texts: list[str], numbers: list[str]) -> None:
     """Collect the strings, keys and numbers of a value, and other spellings of its numbers."""
     if isinstance(value, str):
         texts.append(value)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - dict is quicker
         for key, part in value.items():
             _collect(key, texts, numbers)
             _collect(part, texts, numbers)
@@ -211,7 +210,7 @@ def _collect(value: object, texts: list[str], numbers: list[str]) -> None:
 
 def _spellings(number: str) -> Iterator[str]:
     """Return a number without its sign, its point, its exponent and zeros behind the point."""
-    if number.isdigit():
+    if number.isdigit() or len(number) < SHORTEST:
         return
     yield number.lstrip("-")
     decimal = Decimal(number).copy_abs()
@@ -255,7 +254,7 @@ def _decoded(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
         meaning = meanings.get(run)
         if meaning is None:
             meaning = _meaning(run)
-            if len(meanings) < _GROUP:
+            if len(run) < _SHORT_RUN:  # of longer ones there are few
                 meanings[run] = meaning
         decoded += meaning
         end = match.end()
