@@ -389,16 +389,16 @@ def test_brackets_in_odd_places_are_refused(url: str) -> None:
     "address", ["fd00:a9fe:a9fe::1", "fd00:42::42", "fd00:c1::a9fe:a9fe", "fd00:100::100:200"]
 )
 def test_more_metadata_addresses_are_refused(address: str) -> None:
-    from outkey.core.addresses import Verdict, judge
+    from outkey.core.addresses import AddressKind, judge
 
-    assert judge(address) is Verdict.METADATA
+    assert judge(address) is AddressKind.METADATA
 
 
 @pytest.mark.parametrize("address", ["192.0.0.100", "3fff::1"])
 def test_ranges_that_old_pythons_count_as_global_are_private(address: str) -> None:
-    from outkey.core.addresses import Verdict, judge
+    from outkey.core.addresses import AddressKind, judge
 
-    assert judge(address) is Verdict.PRIVATE
+    assert judge(address) is AddressKind.PRIVATE
 
 
 def test_an_inspector_finds_no_text_in_a_secret() -> None:

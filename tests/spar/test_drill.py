@@ -206,9 +206,11 @@ def test_what_cannot_be_built_is_said_as_an_error() -> None:
 
 
 def test_a_credential_at_another_origin_is_a_leak(monkeypatch: pytest.MonkeyPatch) -> None:
-    def careless(request: Request, response: Response) -> Request | None:
+    def careless(
+        request: Request, response: Response, configuration: Configuration
+    ) -> Request | None:
         try:
-            return redirected(request, response)
+            return redirected(request, response, configuration)
         except RedirectBlocked:
             there = parse_url(response.headers["Location"])
             return Request("GET", there.origin, there.target, request.headers)
