@@ -156,7 +156,7 @@ def test_an_answer_without_a_line_break_keeps_off_the_error(ready: Terminal, spa
 
 def test_commands_that_change_something_say_so_to_programs(ready: Terminal) -> None:
     done = ready("secret", "set", "acme", "token", "--json", stdin="another").json
-    assert done == {"done": "set", "configuration": "acme", "field": "token"}
+    assert (done["done"], done["configuration"], done["field"]) == ("set", "acme", "token")
     (old,) = ready("keys", "status", "--json").json["keys"]
     added = ready("keys", "add", "--json").json
     key = added["key"]

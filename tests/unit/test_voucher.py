@@ -9,6 +9,7 @@ from outkey.core.choices import ClientAuth
 from outkey.core.config import Configuration, SecretState
 from outkey.core.errors import ConfigError, EditConflict, SecretMissing, SecretUnreadable
 from outkey.core.message import TlsSettings
+from outkey.core.origin import parse_base_url
 from outkey.core.reference import parse_reference
 from outkey.core.script import SEAL, seal_of
 from outkey.core.secret import Secret
@@ -108,6 +109,20 @@ def test_a_save_takes_no_planted_trust_or_script_over() -> None:
     office.apply(f"[configuration.acme]\nscript = '''{script}'''")
     saved = office.registry.get("acme")
     assert set(office.secrets.voucher(saved).differences(saved)) == {"tls.ca_file", SEAL}
+
+
+def test_a_secret_that_is_entered_again_is_vouched_for_with_the_url_it_was_entered_for() -> None:
+    office = office_with_token()
+    other = replace(office.registry.get("acme"), base_url="https://moved.example")
+    moved = written_by_sql(office, base_url=other.base_url, base=parse_base_url(other.base_url))
+    with pytest.raises(SecretUnreadable):
+        office.secrets.refuse_changed_settings(moved)
+    office.desk.set_secret("acme", "token", Secret("entered-for-the-new-URL"))
+    saved = office.registry.get("acme")
+    assert office.sender.open(saved, "token") == Secret("entered-for-the-new-URL")
+    reference = parse_reference("env:ACME_CLIENT", field="client_secret")
+    office.desk.set_reference("acme", "client_secret", reference)
+    office.secrets.refuse_changed_settings(office.registry.get("acme"))
 
 
 def test_a_row_that_is_called_like_a_script_vouches_for_none() -> None:

@@ -29,7 +29,7 @@ from outkey.core.errors import (
     SecretRebindRequired,
     UnknownConfiguration,
 )
-from outkey.core.fields import FIELDS
+from outkey.core.fields import FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.policy import refuse_blocked
 from outkey.core.posture import Policy
 from outkey.core.reference import Reference
@@ -90,7 +90,11 @@ class ConfigurationChange:
         changed = {*self.secrets, *self.cleared, *removed, *self.references()}
         if self.stored.script != self.made.script:
             changed.add(SEAL)
-        return changed | changed_settings(self.stored, self.made)
+        return changed | changed_settings(self.stored, self.made) | self.destinations()
+
+    def destinations(self) -> set[str]:
+        """Return the URLs that a user accepts by entering a secret, which is bound to them."""
+        return {path for name in self.secrets for path in destinations_of(name)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,7 @@ class Desk:
         with self.registry.batch():
             self.registry.lock(configuration)
             self._put_reference(name, field, state)
-            self._vouch(name, {field})
+            self._vouch(name, {field, *destinations_of(field)})
 
     def confirm(self, seen: Configuration) -> None:
         """Vouch for a configuration as the user has seen it, whatever the database says now."""
@@ -185,7 +189,8 @@ class Desk:
             self.registry.clear_secret(saved.name, field)
         for field, secret in change.secrets.items():
             self.secrets.replace(saved, field, secret, by=self.actor)
-        self._vouch(saved.name, change.facts() - self._planted(change.stored))
+        planted = self._planted(change.stored) - change.destinations()
+        self._vouch(saved.name, change.facts() - planted)
 
     def _planted(self, stored: Configuration | None) -> set[str]:
         """Return what a save must not vouch for: a script and settings that nobody saved.
@@ -415,6 +420,14 @@ def _replaced(
                 message = "the reference takes the place of the value that was entered"
                 hint = "Leave the key out of the document to keep what is entered."
                 yield made.name, Finding("W006", Level.WARNING, message, hint, field)
+
+
+def destinations_of(secret: str) -> set[str]:
+    """Return the paths of the URLs that a secret is bound to, and shown with when it is entered."""
+    urls = {"base_url"}
+    if secret in SENT_TO_TOKEN_URL:
+        urls.add("oauth2.token_url")
+    return urls
 
 
 def check_secret_field(configuration: Configuration, field: str) -> None:
