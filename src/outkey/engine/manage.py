@@ -251,9 +251,10 @@ class Desk:
             raise ChainBroken(f"the audit is broken at {verdict.first_bad}")
         self.note(Tag.AUDIT_PRUNED)
         for row in rows.expired(expired.moment, _PRUNED_AT_ONCE):
-            expired.refuse_younger(row)
-            key = keys(key_id_of(row.stream)) or b""  # there, since the chain was verified with it
-            yield rows.prune(sign_tombstone(key, row))
+            last = expired.not_beyond(row)
+            if last is not None:
+                key = keys(key_id_of(row.stream)) or b""  # there, since it verified the chain
+                yield rows.prune(sign_tombstone(key, last))
 
     def keep_line(self, line: SyncLine) -> None:
         """Create or change a sync line."""
@@ -358,7 +359,7 @@ class ExpiredRows:
 
     def __init__(self, moment: int) -> None:
         self.moment = moment
-        self._last: dict[str, int] = {}
+        self._last: dict[str, ChainRow] = {}
         self._ended: set[str] = set()
 
     def __call__(self, rows: Iterable[ChainRow]) -> Iterator[ChainRow]:
@@ -367,13 +368,13 @@ class ExpiredRows:
             if label_of(record_facts(row.body)).at >= self.moment:
                 self._ended.add(row.stream)
             elif row.stream not in self._ended:
-                self._last[row.stream] = row.number
+                self._last[row.stream] = replace(row, body=b"")
             yield row
 
-    def refuse_younger(self, row: ChainRow) -> None:
-        """Raise where a row is not among those that were old when they were verified."""
-        if row.number > self._last.get(row.stream, 0):
-            raise ChainBroken("the audit changed while it was verified; nothing more was pruned")
+    def not_beyond(self, row: ChainRow) -> ChainRow | None:
+        """Return a row, or the last one of its stream that was old when it was verified."""
+        last = self._last.get(row.stream)
+        return last if last is None or last.number < row.number else row
 
 
 def verify_audit(
