@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 
 PROGRAM = """
@@ -226,5 +227,11 @@ def run_program(kind: str, home: Path, url: str | None) -> str:
 def test_nothing_that_is_sent_is_a_failure_of_the_server(
     kind: str, database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    url = request.getfixturevalue("postgresql_url") if database == "postgresql" else None
+    url = None
+    if database == "postgresql":
+        server_url = request.getfixturevalue("postgresql_url")
+        with psycopg.connect(server_url, autocommit=True) as server:
+            server.execute("DROP DATABASE IF EXISTS addresses")
+            server.execute("CREATE DATABASE addresses")
+        url = server_url.rpartition("/")[0] + "/addresses"
     assert run_program(kind, tmp_path / "home", url) == "True 0\n"

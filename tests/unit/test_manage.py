@@ -14,7 +14,7 @@ from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core import voucher
 from outkey.core.audit import Change, Tag
-from outkey.core.chain import ChainRow, verify
+from outkey.core.chain import ChainRow, Label, verify
 from outkey.core.checks import Finding, Level
 from outkey.core.config import Configuration, SecretState, SyncLine
 from outkey.core.document import parse_document
@@ -45,6 +45,7 @@ from outkey.engine.manage import (
     Applied,
     ConfigurationChange,
     Desk,
+    ExpiredRows,
     apply,
     check_secret_field,
     warnings_error,
@@ -468,6 +469,19 @@ def test_a_broken_chain_is_not_pruned_away() -> None:
     with pytest.raises(ChainBroken):
         next(pruning)
     assert len(rows.rows) == 1
+
+
+def test_a_stream_is_old_up_to_its_first_record_that_is_not() -> None:
+    rows = [
+        ChainRow("k.a", number, json.dumps({"at": at}).encode(), b"", Label())
+        for number, at in enumerate((1, 50, 2), start=1)
+    ]
+    expired = ExpiredRows(10)
+    assert list(expired(rows)) == rows
+    last = expired.not_beyond(rows[2])
+    assert last is not None
+    assert last.number == 1
+    assert expired.not_beyond(rows[0]) == rows[0]
 
 
 def test_a_time_that_is_changed_after_the_verification_prunes_no_younger_record() -> None:

@@ -11,7 +11,7 @@ from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.finder_jmespath import JmespathFinder
 from outkey.core.config import SyncLine
 from outkey.core.errors import OutkeyError, SyncFailed
-from outkey.core.message import Request, Response
+from outkey.core.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
 from outkey.core.sync.line import FieldMapping, Incremental, Pagination, Paging, Sync, Transform
 from outkey.core.sync.run import Counts, Outcome, RunState
@@ -354,3 +354,14 @@ def test_a_cursor_or_latest_value_that_was_masked_ends_the_run() -> None:
         with pytest.raises(SyncFailed) as failed:
             made.run()
         assert failed.value.reason == "secret_in_cursor"
+
+
+def test_a_next_page_that_a_link_spells_with_a_secret_ends_the_run() -> None:
+    link = (
+        ("Link", f'<https://api.acme.example/contacts?after={quote(TOKEN, safe="")}>; rel="next"'),
+    )
+    page = Response(200, ResponseHeaders(link), b'[{"id": "7", "name": "n"}]')
+    made = shop(replace(ONE_PAGE, pagination=Pagination(Paging.LINK)), page)
+    with pytest.raises(SyncFailed) as failed:
+        made.run()
+    assert failed.value.reason == "secret_in_cursor"
