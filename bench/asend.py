@@ -145,7 +145,9 @@ def run(mode: Mode) -> dict[str, Any]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = stack.enter_context(nginx.serving(folder, token))
         names = (BARE, BARE_AGAIN, OURS, AUDITED)
-        running = [stack.enter_context(started(name, url, token, folder)) for name in names]
+        running = [
+            stack.enter_context(started(name, url, token, folder)) for name in names
+        ]
         measures = {candidate.name: candidate.cpu for candidate in running}
         cpu = measure(measures, mode)
         for _ in range(MORE):
@@ -160,13 +162,17 @@ def run(mode: Mode) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="five rounds of each")
-    parser.add_argument("--profile", action="store_true", help="show where outkey's time goes")
+    parser.add_argument(
+        "--profile", action="store_true", help="show where outkey's time goes"
+    )
     parser.add_argument("--candidate", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.candidate:
         asyncio.run(obey(*arguments.candidate))
         return 0
-    mode = Mode(ON_LOOP.name, TASKS, ON_LOOP.requests, 5) if arguments.quick else ON_LOOP
+    mode = (
+        Mode(ON_LOOP.name, TASKS, ON_LOOP.requests, 5) if arguments.quick else ON_LOOP
+    )
     try:
         found = run(mode)
     except nginx.NginxMissing:

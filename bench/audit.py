@@ -83,17 +83,21 @@ def rows(folder: Path, count: int) -> dict[str, float]:
 
 def fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Installation, imported late
     """Write the records of sends, many to a commit, as many threads would."""
-    from outkey.core.audit import Change, Intent, Outcome, Tag
+    from outkey.core.audit.events import Change, Intent, Outcome, Tag
 
     names = ("Host", "User-Agent", "Accept", "Accept-Encoding", "Authorization")
-    intent = Intent("acme", "", "bearer", "GET", "https://api.acme.example", "/orders", names, 0)
+    intent = Intent(
+        "acme", "", "bearer", "GET", "https://api.acme.example", "/orders", names, 0
+    )
     chain = here.audit
     chain.note(Change(Tag.KEY_ADDED, "bench"))
     opened = chain._opened  # noqa: SLF001 - so that many rows share a commit, as threads make them
     for start in range(0, count, _BATCH):
         for number in range(min(_BATCH, count - start) // 2):
             attempt = f"{start + number:032x}"
-            facts = {"attempt": attempt} | {n: getattr(intent, n) for n in intent.__slots__}
+            facts = {"attempt": attempt} | {
+                n: getattr(intent, n) for n in intent.__slots__
+            }
             opened._enqueue(opened._entry(facts, awaited=False))  # noqa: SLF001
             chain.conclude(Outcome(attempt, "acme", 200, "ok", 12))
         here.audit.flush()
@@ -115,7 +119,9 @@ def _verify() -> tuple[float, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few rounds and 50 000 rows")
+    parser.add_argument(
+        "--quick", action="store_true", help="few rounds and 50 000 rows"
+    )
     arguments = parser.parse_args()
     try:
         sent = sending(quick=arguments.quick)
@@ -127,11 +133,21 @@ def main() -> int:
     alone, together = sent["best"][SEQUENTIAL.name], sent["best"][THREADED.name]
     ours = AUDITED[0]
     budgets = [
-        Budget("audited / urllib3, sequential", alone[ours] / alone[BARE], SEQUENTIAL_LIMIT),
-        Budget("audited / urllib3, 50 threads", together[ours] / together[BARE], THREADED_LIMIT),
+        Budget(
+            "audited / urllib3, sequential", alone[ours] / alone[BARE], SEQUENTIAL_LIMIT
+        ),
+        Budget(
+            "audited / urllib3, 50 threads",
+            together[ours] / together[BARE],
+            THREADED_LIMIT,
+        ),
         Budget("newest page of 50, ms", kept["newest page, ms"], PAGE_MS),
         Budget("verify all rows, s", kept["verify, s"], VERIFY_SECONDS),
-        Budget("memory of verify / of none", kept["verify, memory of many rows / none"], GROWTH),
+        Budget(
+            "memory of verify / of none",
+            kept["verify, memory of many rows / none"],
+            GROWTH,
+        ),
         Budget("bytes a row", kept["bytes a row"], ROW_BYTES),
     ]
     quiet = all(map(is_quiet, sent["noise"].values()))

@@ -30,7 +30,9 @@ THREADS = 50
 TOKEN = "BENCH_TOKEN"  # the environment variable that holds it
 _EXPECTED = (200, 1024)
 _FAR = 4_000_000_000
-Send = Callable[[], Any]  # sends one request and returns the client's own kind of response
+Send = Callable[
+    [], Any
+]  # sends one request and returns the client's own kind of response
 
 
 def outkey(url: str) -> Send:
@@ -44,14 +46,16 @@ def outkey_audited(url: str) -> Send:
     from outkey.hosts.server.home import prepare
 
     home = prepare()
-    from outkey.core.document import parse_document
+    from outkey.core.config.document import parse_document
     from outkey.core.secret import Secret
-    from outkey.engine.manage import Desk, apply
+    from outkey.engine.managing.changes import Administration, apply
     from outkey.hosts.django.wiring import install
 
     here = install(home)
-    desk = Desk(here.registry, here.secrets, here.audit, "bench")
-    apply(desk, here.gateway.sender, parse_document(outkey_document(url)), dry_run=False)
+    desk = Administration(here.registry, here.secrets, here.audit, "bench")
+    apply(
+        desk, here.gateway.sender, parse_document(outkey_document(url)), dry_run=False
+    )
     desk.set_secret("bench", "token", Secret(os.environ[TOKEN]))
     return partial(here.gateway.send, "bench", "GET", "/")
 
@@ -65,7 +69,9 @@ def durable_urllib3(url: str) -> Send:
 
     def committed() -> Any:  # noqa: ANN401 - urllib3's own response
         if not hasattr(own, "database"):
-            own.database = sqlite3.connect("least.sqlite3", isolation_level=None, timeout=60)
+            own.database = sqlite3.connect(
+                "least.sqlite3", isolation_level=None, timeout=60
+            )
             own.database.executescript(
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
                 "CREATE TABLE IF NOT EXISTS least (id INTEGER PRIMARY KEY, body BLOB)"
@@ -81,9 +87,9 @@ def outkey_document(url: str) -> str:
     """Return a document with one configuration of each authentication type."""
     common = f'base_url = "{url}"\nnetwork = "internal"\nauthentication_type'
     return (
-        f'[configuration.bench]\n{common} = "bearer"\ntoken = "env:{TOKEN}"\n'
-        f'[configuration.basic]\n{common} = "basic"\nusername = "x"\npassword = "env:{TOKEN}"\n'
-        f'[configuration.none]\n{common} = "none"\n'
+        f'[configuration.bench]\n{common} = "bearer"\ntoken ='
+        f' "env:{TOKEN}"\n[configuration.basic]\n{common} = "basic"\nusername ='
+        f' "x"\npassword = "env:{TOKEN}"\n[configuration.none]\n{common} = "none"\n'
     )
 
 
@@ -93,11 +99,17 @@ class _Answer(NamedTuple):
 
 
 def raw_http_client(url: str) -> Send:
-    address, headers, own = urlsplit(url), {"Authorization": _bearer()}, threading.local()
+    address, headers, own = (
+        urlsplit(url),
+        {"Authorization": _bearer()},
+        threading.local(),
+    )
 
     def send() -> _Answer:
         if not hasattr(own, "connection"):
-            own.connection = http.client.HTTPConnection(address.hostname or "", address.port)
+            own.connection = http.client.HTTPConnection(
+                address.hostname or "", address.port
+            )
         own.connection.request("GET", "/", headers=headers)
         response = own.connection.getresponse()
         return _Answer(response.status, response.read())
@@ -116,7 +128,9 @@ def httpx2(url: str) -> Send:
     import httpx2
 
     limits = httpx2.Limits(max_connections=THREADS, max_keepalive_connections=THREADS)
-    return partial(httpx2.Client(limits=limits, headers={"Authorization": _bearer()}).get, url)
+    return partial(
+        httpx2.Client(limits=limits, headers={"Authorization": _bearer()}).get, url
+    )
 
 
 def requests(url: str) -> Send:
@@ -149,7 +163,9 @@ def dlt(url: str) -> Send:
     from dlt.sources.helpers.rest_client.auth import BearerTokenAuth
 
     # Keeps 50 connections by itself.
-    return partial(RESTClient(url, auth=BearerTokenAuth(token=os.environ[TOKEN])).get, "/")
+    return partial(
+        RESTClient(url, auth=BearerTokenAuth(token=os.environ[TOKEN])).get, "/"
+    )
 
 
 def airbyte_cdk(url: str) -> Send:
@@ -160,7 +176,9 @@ def airbyte_cdk(url: str) -> Send:
     # The session it makes itself, but for more than 10 connections to a plain http server.
     session = _pooled(LimiterSession(api_budget=APIBudget(policies=[])))
     token = TokenAuthenticator(os.environ[TOKEN])
-    client = HttpClient("bench", logging.getLogger("bench"), session=session, authenticator=token)
+    client = HttpClient(
+        "bench", logging.getLogger("bench"), session=session, authenticator=token
+    )
     return lambda: client.send_request("GET", url, request_kwargs={})[1]
 
 
@@ -196,13 +214,19 @@ def _bearer() -> str:
 
 
 def _cached_token() -> dict[str, object]:
-    return {"access_token": os.environ[TOKEN], "token_type": "Bearer", "expires_at": _FAR}
+    return {
+        "access_token": os.environ[TOKEN],
+        "token_type": "Bearer",
+        "expires_at": _FAR,
+    }
 
 
 def _pooled(session: Any) -> Any:  # noqa: ANN401 - any kind of requests.Session
     from requests.adapters import HTTPAdapter
 
-    session.mount("http://", HTTPAdapter(pool_connections=THREADS, pool_maxsize=THREADS))
+    session.mount(
+        "http://", HTTPAdapter(pool_connections=THREADS, pool_maxsize=THREADS)
+    )
     return session
 
 
@@ -237,7 +261,9 @@ class Worker:
         for _ in range(requests):
             status, body = self._read(self._send())
             if (status, len(body)) != _EXPECTED:
-                raise RuntimeError(f"expected {_EXPECTED}, got {status} with {len(body)} bytes")
+                raise RuntimeError(
+                    f"expected {_EXPECTED}, got {status} with {len(body)} bytes"
+                )
 
 
 def profile(action: Callable[[], object], times: int) -> list[tuple[str, float, float]]:
@@ -247,7 +273,11 @@ def profile(action: Callable[[], object], times: int) -> list[tuple[str, float, 
             action()
     stats: dict[Any, Any] = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
     rows = [
-        (f"{'/'.join(file.split('/')[-2:])}:{line} {name}", calls / times, own / times * 1e6)
+        (
+            f"{'/'.join(file.split('/')[-2:])}:{line} {name}",
+            calls / times,
+            own / times * 1e6,
+        )
         for (file, line, name), (_, calls, own, _, _) in stats.items()
     ]
     return sorted(rows, key=lambda row: -row[2])
@@ -255,7 +285,11 @@ def profile(action: Callable[[], object], times: int) -> list[tuple[str, float, 
 
 def version_of(name: str) -> str:
     """Return the version of a candidate; http.client comes with Python."""
-    return "" if name == "http.client" else importlib.metadata.version(name.split(maxsplit=1)[0])
+    return (
+        ""
+        if name == "http.client"
+        else importlib.metadata.version(name.split(maxsplit=1)[0])
+    )
 
 
 def main(name: str, url: str) -> None:

@@ -14,11 +14,11 @@ from time import process_time
 from candidates import TOKEN, outkey_document, profile
 
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.core.assembly import Call, authenticated
-from outkey.core.document import parse_document
-from outkey.core.message import Request, Response
-from outkey.engine.drive import drive
-from outkey.engine.tokens import TokenKeeper
+from outkey.core.config.document import parse_document
+from outkey.core.request.assembly import Call, authenticated
+from outkey.core.request.message import Request, Response
+from outkey.engine.tokens.renewal import TokenManager
+from outkey.engine.wire.drive import drive
 from outkey.testing import configuration, fake_gateway
 
 PLAIN = "dict"
@@ -47,7 +47,11 @@ def cpu(build: Callable[[], object], number: int) -> float:
 
 def profiles() -> dict[str, list[tuple[str, float, float]]]:
     """Return where the time goes, by authentication type."""
-    return {name: profile(build, _PROFILED) for name, build in builders().items() if name != PLAIN}
+    return {
+        name: profile(build, _PROFILED)
+        for name, build in builders().items()
+        if name != PLAIN
+    }
 
 
 def _oauth2() -> Callable[[], object]:
@@ -58,18 +62,26 @@ def _oauth2() -> Callable[[], object]:
         oauth2__token_url="https://api.acme.example/token",
         oauth2__client_id="erp",
     )
-    answer = Response(200, body=b'{"access_token": "0123456789abcdef", "expires_in": 99999}')
-    fake = fake_gateway(made, answers=lambda _: answer, secrets={"client_secret": "secret"})
+    answer = Response(
+        200, body=b'{"access_token": "0123456789abcdef", "expires_in": 99999}'
+    )
+    fake = fake_gateway(
+        made, answers=lambda _: answer, secrets={"client_secret": "secret"}
+    )
     fake.gateway.send("acme", "GET", "/")
-    keeper, call = TokenKeeper(fake.gateway.sender, made), Call(made, "GET", "/")
+    keeper, call = TokenManager(fake.gateway.sender, made), Call(made, "GET", "/")
 
     def build() -> Request:
         token = drive(keeper.get(), fake.gateway._world)  # noqa: SLF001 - nothing is sent
-        return authenticated(call.request(), made, fake.gateway.sender.opener(made), token)
+        return authenticated(
+            call.request(), made, fake.gateway.sender.opener(made), token
+        )
 
     return build
 
 
 def _build(call: Call) -> Request:
     configuration = call.configuration
-    return authenticated(call.request(), configuration, partial(_SECRETS.open, configuration))
+    return authenticated(
+        call.request(), configuration, partial(_SECRETS.open, configuration)
+    )

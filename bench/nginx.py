@@ -47,7 +47,17 @@ def serving(folder: Path, token: str) -> Iterator[str]:
     text = _CONFIGURATION.format(port=port, token=token, body=BODY)
     (folder / "nginx.conf").write_text(text, encoding="ascii")
     server = subprocess.Popen(
-        [program, "-p", folder, "-e", "error.log", "-c", "nginx.conf", "-g", "daemon off;"]
+        [
+            program,
+            "-p",
+            folder,
+            "-e",
+            "error.log",
+            "-c",
+            "nginx.conf",
+            "-g",
+            "daemon off;",
+        ]
     )
     try:
         _wait_until_it_listens(server, port)

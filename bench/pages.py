@@ -29,7 +29,7 @@ def client() -> tuple[Any, Any]:
     from django.contrib.auth.models import User
     from django.test import Client
 
-    from outkey.hosts.django.pages.installed import installation
+    from outkey.hosts.django.pages.access import installation
 
     made = Client(SERVER_NAME="127.0.0.1")
     boss = User.objects.create_superuser("bench")
@@ -38,11 +38,11 @@ def client() -> tuple[Any, Any]:
 
 
 def configurations(here: Any) -> None:  # noqa: ANN401 - an Installation
-    from outkey.core.document import parse_document
+    from outkey.core.config.document import parse_document
     from outkey.core.secret import Secret
-    from outkey.engine.manage import Desk, apply
+    from outkey.engine.managing.changes import Administration, apply
 
-    desk = Desk(here.registry, here.secrets, here.audit, "bench")
+    desk = Administration(here.registry, here.secrets, here.audit, "bench")
     text = "\n".join(
         f"[configuration.c{number:05}]\nbase_url = 'https://api.c{number}.example'\n"
         f"authentication_type = 'bearer'\ntoken = 'env:TOKEN_{number}'"
@@ -76,15 +76,23 @@ def main() -> int:
         fill(here, 50_000 if arguments.quick else RECORDS)
         opened = []
         original = here.secrets.open
-        type(here.secrets).open = lambda _, *what: opened.append(what) or original(*what)
+        type(here.secrets).open = lambda _, *what: (
+            opened.append(what) or original(*what)
+        )
         place = "/outkey/configuration/"
-        lists = [place, place + "?q=c0500", place + "?after=c05000", place + "?status=needs_secret"]
+        lists = [
+            place,
+            place + "?q=c0500",
+            place + "?after=c05000",
+            place + "?status=needs_secret",
+        ]
         found = {
             "list, ms": percentile(asked, lists),
             "opened by lists": len(opened),
             "home, ms": percentile(asked, [place + "home/"]),
             "audit, ms": percentile(
-                asked, ["/outkey/auditrecord/", "/outkey/auditrecord/?configuration=acme"]
+                asked,
+                ["/outkey/auditrecord/", "/outkey/auditrecord/?configuration=acme"],
             ),
         }
     budgets = [

@@ -24,7 +24,9 @@ class Budget:
         return self.measured <= self.limit
 
 
-def finish(name: str, found: dict[str, Any], budgets: list[Budget], *, quiet: bool = True) -> int:
+def finish(
+    name: str, found: dict[str, Any], budgets: list[Budget], *, quiet: bool = True
+) -> int:
     """Keep what was found, show it, and return the exit status."""
     found["budgets"] = [asdict(budget) | {"holds": budget.holds} for budget in budgets]
     RESULTS.mkdir(exist_ok=True)
@@ -36,7 +38,8 @@ def finish(name: str, found: dict[str, Any], budgets: list[Budget], *, quiet: bo
     show_budgets(console, found["budgets"])
     if not quiet:
         print(
-            "too noisy to judge: the plain one differs from itself by more than this run allows",
+            "too noisy to judge: the plain one differs from itself by more than this"
+            " run allows",
             file=sys.stderr,
         )
         return 3
@@ -46,4 +49,6 @@ def finish(name: str, found: dict[str, Any], budgets: list[Budget], *, quiet: bo
 def show_budgets(console: Console, budgets: list[dict[str, Any]]) -> None:
     for budget in budgets:
         verdict = "[green]holds [/]" if budget["holds"] else "[red]missed[/]"
-        console.print(f"{verdict} {budget['what']}: {budget['measured']:.2f} ≤ {budget['limit']}")
+        console.print(
+            f"{verdict} {budget['what']}: {budget['measured']:.2f} ≤ {budget['limit']}"
+        )

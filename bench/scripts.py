@@ -29,7 +29,7 @@ from rich.progress import track
 from rich.table import Table
 
 from outkey.adapters.scripts_locked import LockedScripts
-from outkey.core.script import ScriptCall
+from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 
 ROUNDS, CALLS, READY, WORKERS = 40, 500, 40, 20
@@ -144,12 +144,17 @@ def in_turns(functions: dict[str, Callable[[], object]]) -> dict[str, list[float
             medians[name].append(statistics.median(found))
             every[name] += found
     return {
-        name: [*statistics.quantiles(medians[name]), statistics.quantiles(every[name], n=100)[-1]]
+        name: [
+            *statistics.quantiles(medians[name]),
+            statistics.quantiles(every[name], n=100)[-1],
+        ]
         for name in functions
     }
 
 
-def batched(bare: Callable[[], object], scripts: LockedScripts, call: ScriptCall) -> float:
+def batched(
+    bare: Callable[[], object], scripts: LockedScripts, call: ScriptCall
+) -> float:
     """Return how many times a bare call one of a batch takes."""
     calls, ratios = [call] * BATCH, []
     for _ in range(ROUNDS):
@@ -212,18 +217,30 @@ def rivals() -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
 
 
 def show(found: dict[str, Any], missing: dict[str, str]) -> None:
-    table = Table("µs a call", "p50", "x bare", "quieter quarter", "x bare", "p99", "x bare p99")
+    table = Table(
+        "µs a call", "p50", "x bare", "quieter quarter", "x bare", "p99", "x bare p99"
+    )
     bare_quiet, bare_median, _, bare_slow = found["µs"]["bare"]
     for name, (quiet, middle, _, slow) in found["µs"].items():
         cells: list[str] = []
-        for value, by in ((middle, bare_median), (quiet, bare_quiet), (slow, bare_slow)):
+        for value, by in (
+            (middle, bare_median),
+            (quiet, bare_quiet),
+            (slow, bare_slow),
+        ):
             cells += f"{value:.1f}", f"{value / by:.1f}"
         table.add_row(name, *cells)
     console = Console()
     console.print(table)
     for name, reason in missing.items():
         console.print(f"{name}: {reason}")
-    for what in ("batch x bare", "calls/s", "first start, ms", "ready, ms", "private, MB"):
+    for what in (
+        "batch x bare",
+        "calls/s",
+        "first start, ms",
+        "ready, ms",
+        "private, MB",
+    ):
         console.print(f"{what}: {found[what]}")
 
 
@@ -237,7 +254,11 @@ def main() -> int:
     locked = {"locked worker": lambda: scripts.run(call)}
     gc.freeze()
     with echo() as there_and_back:
-        compared = {"bare": bare(), "bare again": bare(), "empty round trip": there_and_back}
+        compared = {
+            "bare": bare(),
+            "bare again": bare(),
+            "empty round trip": there_and_back,
+        }
         found["µs"] = in_turns(compared | locked | others)
     cost = {name: middle for name, (_, middle, _, _) in found["µs"].items()}
     slow = {name: slowest for name, (*_, slowest) in found["µs"].items()}
@@ -249,13 +270,19 @@ def main() -> int:
     show(found, missing)
     budgets = [
         Budget("locked / bare, p50", cost["locked worker"] / cost["bare"], TIMES_BARE),
-        Budget("locked / bare, p99", slow["locked worker"] / slow["bare"], TIMES_BARE_P99),
-        Budget(f"one of a batch of {BATCH} / bare", found["batch x bare"], TIMES_BARE_BATCH),
+        Budget(
+            "locked / bare, p99", slow["locked worker"] / slow["bare"], TIMES_BARE_P99
+        ),
+        Budget(
+            f"one of a batch of {BATCH} / bare", found["batch x bare"], TIMES_BARE_BATCH
+        ),
         Budget("µs a call, one thread", 1e6 / found["calls/s"], 1e6 / PER_SECOND),
         Budget("new configuration ready, ms", found["ready, ms"], READY_MILLISECONDS),
     ]
     if found["private, MB"] is not None:
-        budgets.append(Budget("private memory of a worker, MB", found["private, MB"], MEGABYTES))
+        budgets.append(
+            Budget("private memory of a worker, MB", found["private, MB"], MEGABYTES)
+        )
     low, _, high, _ = found["µs"]["bare"]
     quiet = 0.9 <= cost["bare again"] / cost["bare"] <= 1.1 and high / low <= NOISE
     return finish("scripts", found, budgets, quiet=quiet)

@@ -87,7 +87,9 @@ class Candidate:
         ready, _, _ = select.select([self._process.stdout], [], [], PATIENCE)
         line = self._process.stdout.readline() if ready else ""
         if not line:
-            raise RuntimeError(f"{self.name} gave no answer:\n{self._log.read_text()[-2000:]}")
+            raise RuntimeError(
+                f"{self.name} gave no answer:\n{self._log.read_text()[-2000:]}"
+            )
         return json.loads(line)
 
     def cpu(self, mode: Mode) -> float:
@@ -102,7 +104,9 @@ def started(name: str, url: str, token: str, folder: Path) -> Iterator[Candidate
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         TOKEN: token,
-        "OAUTHLIB_INSECURE_TRANSPORT": "1",  # requests-oauthlib refuses plain http otherwise
+        "OAUTHLIB_INSECURE_TRANSPORT": (
+            "1"
+        ),  # requests-oauthlib refuses plain http otherwise
         "RUNTIME__DLTHUB_TELEMETRY": "false",
     }
     log = folder / f"{name}.log"
@@ -128,7 +132,9 @@ def measure(measures: Measures, mode: Mode) -> dict[str, list[float]]:
     cpu: dict[str, list[float]] = {name: [] for name in measures}
     shown = Console(stderr=True)
     hidden = not shown.is_terminal
-    for _ in track(range(mode.rounds), mode.name, console=shown, transient=True, disable=hidden):
+    for _ in track(
+        range(mode.rounds), mode.name, console=shown, transient=True, disable=hidden
+    ):
         for name in random.sample(list(measures), len(measures)):
             cpu[name].append(measures[name](mode))
     return cpu
@@ -154,7 +160,9 @@ def is_quiet(ratio: float) -> bool:
 
 
 def header_measures() -> Measures:
-    return {name: partial(_header_cpu, build) for name, build in headers.builders().items()}
+    return {
+        name: partial(_header_cpu, build) for name, build in headers.builders().items()
+    }
 
 
 def _header_cpu(build: Callable[[], object], mode: Mode) -> float:
@@ -162,7 +170,9 @@ def _header_cpu(build: Callable[[], object], mode: Mode) -> float:
 
 
 @contextmanager
-def candidates(names: Iterable[str]) -> Iterator[tuple[list[Candidate], dict[str, Any]]]:
+def candidates(
+    names: Iterable[str],
+) -> Iterator[tuple[list[Candidate], dict[str, Any]]]:
     """Start server and candidates; gives those that are installed, and what each says of itself."""
     token = secrets.token_urlsafe(30)
     os.environ[TOKEN] = token
@@ -170,14 +180,19 @@ def candidates(names: Iterable[str]) -> Iterator[tuple[list[Candidate], dict[str
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = stack.enter_context(nginx.serving(folder, token))
         wanted = [name for name in names if name not in PEERS or PEER_PYTHON.exists()]
-        running = [stack.enter_context(started(name, url, token, folder)) for name in wanted]
+        running = [
+            stack.enter_context(started(name, url, token, folder)) for name in wanted
+        ]
         greetings = {candidate.name: candidate.answer() for candidate in running}
         yield [c for c in running if "missing" not in greetings[c.name]], greetings
 
 
 def run(modes: list[Mode], building: Mode, *, profiled: bool) -> dict[str, Any]:
     """Measure everything, and return all that was found."""
-    with candidates(name for name in CANDIDATES if name not in AUDITED) as (present, greetings):
+    with candidates(name for name in CANDIDATES if name not in AUDITED) as (
+        present,
+        greetings,
+    ):
         measures = {candidate.name: candidate.cpu for candidate in present}
         found = {
             "python": platform.python_version(),
@@ -194,7 +209,9 @@ def judged(found: dict[str, Any]) -> dict[str, Any]:
     found["best"] = {mode: fastest(cpu) for mode, cpu in found["cpu"].items()}
     found["noise"] = {mode: noise(cpu) for mode, cpu in found["cpu"].items()}
     found["quiet"] = all(map(is_quiet, found["noise"].values()))
-    found["budgets"] = [asdict(budget) | {"holds": budget.holds} for budget in budgets(found)]
+    found["budgets"] = [
+        asdict(budget) | {"holds": budget.holds} for budget in budgets(found)
+    ]
     return found
 
 
@@ -205,11 +222,15 @@ def fastest(cpu: dict[str, list[float]]) -> dict[str, float]:
 def budgets(found: dict[str, Any]) -> Iterator[Budget]:
     best = found["best"]
     alone = best[SEQUENTIAL.name]
-    yield Budget(f"outkey / urllib3, {SEQUENTIAL.name}", alone[OURS] / alone[BARE], BARE_LIMIT)
+    yield Budget(
+        f"outkey / urllib3, {SEQUENTIAL.name}", alone[OURS] / alone[BARE], BARE_LIMIT
+    )
     for mode, cpu in best.items():
         for peer in PEERS:
             if peer in cpu:
-                yield Budget(f"outkey / {peer}, {mode}", cpu[OURS] / cpu[peer], PEER_LIMIT)
+                yield Budget(
+                    f"outkey / {peer}, {mode}", cpu[OURS] / cpu[peer], PEER_LIMIT
+                )
     building = fastest(found["header building"])
     plain = building.pop(headers.PLAIN)
     for scheme, cpu in building.items():
@@ -251,12 +272,16 @@ def _figures(mode: str, cpu: dict[str, float], versions: dict[str, str]) -> Tabl
         ratio = cpu[name] / cpu[BARE]
         cells = f"{cpu[name]:.0f}", f"{ratio:.2f}", f"{cpu[OURS] / cpu[name]:.2f}"
         bar = "▇" * round(ratio * 4)
-        table.add_row(f"{name} {version}", *cells, bar, style="bold" if name == OURS else "")
+        table.add_row(
+            f"{name} {version}", *cells, bar, style="bold" if name == OURS else ""
+        )
     return table
 
 
 def _profile(what: str, rows: list[tuple[str, float, float]]) -> Table:
-    table = Table(title=f"{what}, own µs per call, profiler's cost included", box=SIMPLE_HEAD)
+    table = Table(
+        title=f"{what}, own µs per call, profiler's cost included", box=SIMPLE_HEAD
+    )
     table.add_column("function", no_wrap=True)
     table.add_column("calls", justify="right")
     table.add_column("µs", justify="right")
@@ -267,7 +292,10 @@ def _profile(what: str, rows: list[tuple[str, float, float]]) -> Table:
 
 def exit_status(found: dict[str, Any]) -> int:
     if not found["quiet"]:
-        print("too noisy to judge: urllib3 against itself is outside 0.9 to 1.1", file=sys.stderr)
+        print(
+            "too noisy to judge: urllib3 against itself is outside 0.9 to 1.1",
+            file=sys.stderr,
+        )
         return 3
     return 0 if all(budget["holds"] for budget in found["budgets"]) else 1
 
@@ -276,7 +304,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="five rounds of each")
     parser.add_argument("--json", action="store_true", help="print nothing but JSON")
-    parser.add_argument("--profile", action="store_true", help="show where outkey's time goes")
+    parser.add_argument(
+        "--profile", action="store_true", help="show where outkey's time goes"
+    )
     arguments = parser.parse_args()
     modes = [SEQUENTIAL, THREADED, BUILDING]
     if arguments.quick:

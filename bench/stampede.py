@@ -117,7 +117,9 @@ class Watched:
         authority.grant = self._granted  # type: ignore[method-assign]  # this one object's
         authority.access = self._looked_up  # type: ignore[method-assign]  # this one object's
 
-    def _granted(self, client: str, form: Mapping[str, str], terms: Terms) -> dict[str, object]:
+    def _granted(
+        self, client: str, form: Mapping[str, str], terms: Terms
+    ) -> dict[str, object]:
         lifetime = terms.lifetime if self.lifetime is None else self.lifetime
         return self._grant(client, form, terms._replace(lifetime=lifetime))
 
@@ -148,7 +150,9 @@ def store_expired(spar: Spar, grant: str, store: Path) -> None:
     store.write_text(json.dumps(token), encoding="utf-8")
 
 
-def install_expired(spar: Spar, watched: Watched, grant: str, settings: dict[str, str]) -> None:
+def install_expired(
+    spar: Spar, watched: Watched, grant: str, settings: dict[str, str]
+) -> None:
     """Make an installation of outkey, let it get a token that lives for a second, and wait."""
     document = f"""
 [configuration.acme]
@@ -175,7 +179,9 @@ grant = "{GRANTS[grant]}"
             env=settings,
         )
         if done.returncode:
-            raise RuntimeError(f"outkey {arguments[0]} failed:\n{done.stdout}{done.stderr}")
+            raise RuntimeError(
+                f"outkey {arguments[0]} failed:\n{done.stdout}{done.stderr}"
+            )
 
     outkey("apply", "-", stdin=document)
     outkey("secret", "set", "acme", "client_secret", stdin=CLIENT_SECRET)
@@ -231,18 +237,23 @@ def started(client: Client, log: Path, settings: dict[str, str]) -> Iterator[Rac
         process.communicate()
 
 
-def race(client: Client, job: Job, size: Size, log: Path, settings: dict[str, str]) -> Answers:
+def race(
+    client: Client, job: Job, size: Size, log: Path, settings: dict[str, str]
+) -> Answers:
     """Let all send at one moment, once the last process is ready; return what each says of it."""
     with ExitStack() as stack:
         racers = [
-            stack.enter_context(started(client, log, settings)) for _ in range(size.processes)
+            stack.enter_context(started(client, log, settings))
+            for _ in range(size.processes)
         ]
         for racer in racers:
             racer.tell(asdict(job))
         deadline = time.monotonic() + PATIENCE
         greetings = [racer.answer(deadline) for racer in racers]
         if None in greetings:
-            raise RuntimeError(f"{client.label} did not start:\n{log.read_text()[-2000:]}")
+            raise RuntimeError(
+                f"{client.label} did not start:\n{log.read_text()[-2000:]}"
+            )
         ready = [greeting for greeting in greetings if greeting]
         if "missing" in ready[0]:
             return ready
@@ -250,9 +261,15 @@ def race(client: Client, job: Job, size: Size, log: Path, settings: dict[str, st
         for racer in racers:
             racer.tell(begins)
         deadline = time.monotonic() + PATIENCE
-        hung = {"ends": {f"no end in {PATIENCE:.0f} s": size.threads}, "last": begins + PATIENCE}
+        hung = {
+            "ends": {f"no end in {PATIENCE:.0f} s": size.threads},
+            "last": begins + PATIENCE,
+        }
         ends = [racer.answer(deadline) or hung for racer in racers]
-        return [first | last | {"begins": begins} for first, last in zip(ready, ends, strict=True)]
+        return [
+            first | last | {"begins": begins}
+            for first, last in zip(ready, ends, strict=True)
+        ]
 
 
 def measure(
@@ -267,7 +284,9 @@ def measure(
     settings = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
-        "OAUTHLIB_INSECURE_TRANSPORT": "1",  # requests-oauthlib refuses plain http otherwise
+        "OAUTHLIB_INSECURE_TRANSPORT": (
+            "1"
+        ),  # requests-oauthlib refuses plain http otherwise
         "RUNTIME__DLTHUB_TELEMETRY": "false",
     }
     store = folder / "token.json"
@@ -298,7 +317,9 @@ def measure(
         "token requests": counts.token_requests - before,
         "failed": ends.total() - ends[FINE],
         "answers 401": watched.denied,
-        "without credentials": sum(not arrived.values("Authorization") for arrived in sent),
+        "without credentials": sum(
+            not arrived.values("Authorization") for arrived in sent
+        ),
         "seconds": seconds,
         "in token requests": seconds / TOKEN_SECONDS,
         "reuses": counts.reuses,
@@ -341,7 +362,19 @@ def postgresql(size: Size) -> Iterator[Callable[[], str]]:
             most = size.processes * (size.threads + 5) + 20
             options = f"-p {port} -k '' -c listen_addresses=127.0.0.1 -c fsync=off"
             options += f" -c max_connections={most}"
-            run("pg_ctl", "-D", "data", "-w", "-t", "30", "-o", options, "-l", "log", "start")
+            run(
+                "pg_ctl",
+                "-D",
+                "data",
+                "-w",
+                "-t",
+                "30",
+                "-o",
+                options,
+                "-l",
+                "log",
+                "start",
+            )
         made.append(f"outkey{len(made)}")
         run("createdb", "-h", "127.0.0.1", "-p", port, "-U", "outkey", made[-1])
         return f"postgresql://outkey@127.0.0.1:{port}/{made[-1]}"
@@ -365,14 +398,21 @@ def run(size: Size) -> dict[str, Any]:
                 with tempfile.TemporaryDirectory() as folder:
                     row = measure(client, grant, size, Path(folder), database)
                 rows[grant][client.label] = row
-                print(f"{grant}, {client.label}: {progress(row)}", file=sys.stderr, flush=True)
+                print(
+                    f"{grant}, {client.label}: {progress(row)}",
+                    file=sys.stderr,
+                    flush=True,
+                )
     return {"python": platform.python_version(), "size": size._asdict(), "rows": rows}
 
 
 def progress(row: dict[str, Any]) -> str:
     if "missing" in row:
         return f"left out, {row['missing']}"
-    return f"token requests {row['token requests']}, failed {row['failed']}, {row['seconds']:.1f} s"
+    return (
+        f"token requests {row['token requests']}, failed {row['failed']},"
+        f" {row['seconds']:.1f} s"
+    )
 
 
 def budgets(found: dict[str, Any]) -> Iterator[Budget]:
@@ -385,7 +425,12 @@ def budgets(found: dict[str, Any]) -> Iterator[Budget]:
             row = rows[client.label]
             if "missing" in row:
                 continue
-            limits = {"token requests": 1, "failed": 0, "answers 401": 0, "without credentials": 0}
+            limits = {
+                "token requests": 1,
+                "failed": 0,
+                "answers 401": 0,
+                "without credentials": 0,
+            }
             if grant == REFRESH:
                 limits |= {"reuses": 0, "dead families": 0}
             for what, limit in limits.items():
@@ -398,28 +443,46 @@ def show(found: dict[str, Any]) -> None:
     many = f"{size.processes} processes of {size.threads} threads meet an expired token"
     caption = f"time: until the last send ended, in token requests of {TOKEN_SECONDS} s"
     for grant, rows in found["rows"].items():
-        table = Table(title=f"{many}: {_TITLES[grant]}", caption=caption, box=SIMPLE_HEAD)
+        table = Table(
+            title=f"{many}: {_TITLES[grant]}", caption=caption, box=SIMPLE_HEAD
+        )
         table.add_column("\nclient", no_wrap=True)
         for heading in _HEADINGS[grant]:
             table.add_column(heading, justify="right")
         for label, row in rows.items():
             if "missing" not in row:
                 style = "bold" if label.startswith("outkey") else ""
-                table.add_row(f"{label} {row['version']}", *_cells(grant, row), style=style)
+                table.add_row(
+                    f"{label} {row['version']}", *_cells(grant, row), style=style
+                )
         console.print(table)
         for label, row in rows.items():
             if "missing" in row:
                 console.print(f"{label}: left out, {row['missing']}")
             elif row["failed"]:
                 bad = {how: count for how, count in row["ends"].items() if how != FINE}
-                console.print(f"{label}: " + ", ".join(f"{n} {how}" for how, n in bad.items()))
+                console.print(
+                    f"{label}: " + ", ".join(f"{n} {how}" for how, n in bad.items())
+                )
         console.print()
 
 
 _TITLES = {CREDENTIALS: CREDENTIALS, REFRESH: "single-use refresh tokens"}
 _HEADINGS = {
-    CREDENTIALS: ("token\nrequests", "failed\nsends", "\n401", "without\ncredentials", "\ntime"),
-    REFRESH: ("token\nrequests", "reuse\ndetected", "failed\nsends", "\nfamily", "\ntime"),
+    CREDENTIALS: (
+        "token\nrequests",
+        "failed\nsends",
+        "\n401",
+        "without\ncredentials",
+        "\ntime",
+    ),
+    REFRESH: (
+        "token\nrequests",
+        "reuse\ndetected",
+        "failed\nsends",
+        "\nfamily",
+        "\ntime",
+    ),
 }
 
 

@@ -24,7 +24,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-Send = Callable[[], Any]  # sends one request and returns the client's own kind of response
+Send = Callable[
+    [], Any
+]  # sends one request and returns the client's own kind of response
 HOUR = 3600
 
 
@@ -37,7 +39,9 @@ class Job:
     client_id: str
     client_secret: str
     threads: int
-    store: str  # the file of a token that has expired; its refresh token, if any, is live
+    store: (
+        str  # the file of a token that has expired; its refresh token, if any, is live
+    )
 
     def stored(self) -> dict[str, Any]:
         token: dict[str, Any] = json.loads(Path(self.store).read_text(encoding="utf-8"))
@@ -87,7 +91,9 @@ def requests_oauthlib(job: Job) -> Send:
             return session.get(job.api_url)
         except TokenExpiredError:
             session.fetch_token(
-                token_url=job.token_url, client_id=job.client_id, client_secret=job.client_secret
+                token_url=job.token_url,
+                client_id=job.client_id,
+                client_secret=job.client_secret,
             )
             return session.get(job.api_url)
 
@@ -111,7 +117,9 @@ def dlt(job: Job) -> Send:
 
 def airbyte_cdk(job: Job) -> Send:
     """Give an HttpClient the authenticator that all streams share; a new one counts as expired."""
-    from airbyte_cdk.sources.streams.http.requests_native_auth import Oauth2Authenticator
+    from airbyte_cdk.sources.streams.http.requests_native_auth import (
+        Oauth2Authenticator,
+    )
 
     authenticator = Oauth2Authenticator(
         token_refresh_endpoint=job.token_url,
@@ -140,7 +148,9 @@ def singer_sdk(job: Job) -> Send:
 
     session = requests.Session()
     session.auth = authenticator = Authenticator(
-        auth_endpoint=job.token_url, client_id=job.client_id, client_secret=job.client_secret
+        auth_endpoint=job.token_url,
+        client_id=job.client_id,
+        client_secret=job.client_secret,
     )
     authenticator.access_token = job.stored()["access_token"]
     # What it keeps itself of a token: since when, and for how long.
@@ -154,7 +164,11 @@ def httpx_auth(job: Job) -> Send:
     from httpx_auth import OAuth2
 
     send, key = _by_httpx(job)
-    OAuth2.token_cache.tokens[key] = (job.stored()["access_token"], time.time() - HOUR, None)
+    OAuth2.token_cache.tokens[key] = (
+        job.stored()["access_token"],
+        time.time() - HOUR,
+        None,
+    )
     return send
 
 
@@ -195,7 +209,10 @@ def requests_oauthlib_refreshing(job: Job) -> Send:
         job.client_id,
         token=job.stored(),
         auto_refresh_url=job.token_url,
-        auto_refresh_kwargs={"client_id": job.client_id, "client_secret": job.client_secret},
+        auto_refresh_kwargs={
+            "client_id": job.client_id,
+            "client_secret": job.client_secret,
+        },
         token_updater=job.save,
     )
     return partial(session.get, job.api_url)
@@ -239,7 +256,9 @@ CLIENTS: dict[str, Callable[[Job], Send]] = {
 def _by_airbyte(job: Job, authenticator: Any) -> Send:  # noqa: ANN401 - any of its authenticators
     from airbyte_cdk.sources.streams.http.http_client import HttpClient
 
-    client = HttpClient("bench", logging.getLogger("bench"), authenticator=authenticator)
+    client = HttpClient(
+        "bench", logging.getLogger("bench"), authenticator=authenticator
+    )
     return lambda: client.send_request("GET", job.api_url, request_kwargs={})[1]
 
 
@@ -276,7 +295,10 @@ def race(send: Send, threads: int, begins: float) -> dict[str, object]:
         thread.start()
     for thread in running:
         thread.join()
-    return {"ends": Counter(how for how, _ in ends), "last": max(when for _, when in ends)}
+    return {
+        "ends": Counter(how for how, _ in ends),
+        "last": max(when for _, when in ends),
+    }
 
 
 def main(name: str) -> None:

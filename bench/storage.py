@@ -24,17 +24,25 @@ from rich.console import Console
 from rich.progress import track
 
 CONFIGURATIONS, SECRETS_EACH = 10_000, 3
-DECRYPT_MICROSECONDS, REWRAP_SECONDS, HELP_SECONDS, PREVIEW_SECONDS = 10.0, 60.0, 0.3, 0.8
+DECRYPT_MICROSECONDS, REWRAP_SECONDS, HELP_SECONDS, PREVIEW_SECONDS = (
+    10.0,
+    60.0,
+    0.3,
+    0.8,
+)
 
 
 def decrypting() -> float:
     """Return the CPU µs to open an envelope of a 40 byte secret."""
     from outkey.adapters.keyring import new_keyring
     from outkey.adapters.secrets_envelope import seal, unseal
-    from outkey.core.envelope import secret_place
     from outkey.core.secret import Secret
+    from outkey.core.vault.envelope import secret_place
 
-    ring, place = new_keyring(), secret_place("r" * 32, "token", 1, "https://api.acme.example:443")
+    ring, place = (
+        new_keyring(),
+        secret_place("r" * 32, "token", 1, "https://api.acme.example:443"),
+    )
     sealed = seal(Secret("x" * 40), place, ring)
     timer = timeit.Timer(lambda: unseal(sealed, place, ring), timer=time.process_time)
     return min(timer.repeat(20, 2000)) / 2000 * 1e6
@@ -46,13 +54,13 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Inst
     from outkey.hosts.server.home import prepare
 
     home = prepare()
-    from outkey.core.document import parse_document
+    from outkey.core.config.document import parse_document
     from outkey.core.secret import Secret
-    from outkey.engine.manage import Desk, apply
+    from outkey.engine.managing.changes import Administration, apply
     from outkey.hosts.django.wiring import install
 
     here = install(home)
-    desk = Desk(here.registry, here.secrets, here.audit, "bench")
+    desk = Administration(here.registry, here.secrets, here.audit, "bench")
     rows = "headers = [{ key = 'X-Key-0' }, { key = 'X-Key-1' }]"
     text = "\n".join(
         f"[configuration.c{number}]\nbase_url = '{url}'\nnetwork = 'internal'\n"
@@ -62,13 +70,17 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Inst
     apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
     console = Console(stderr=True)
     stored = here.registry.all()
-    for start in track(range(0, CONFIGURATIONS, 500), "filling", console=console, transient=True):
+    for start in track(
+        range(0, CONFIGURATIONS, 500), "filling", console=console, transient=True
+    ):
         with here.registry.batch():
             for configuration in stored[start : start + 500]:
                 fields = ("token", "header:X-Key-0", "header:X-Key-1")
                 for field in fields:
                     here.secrets.replace(configuration, field, Secret(token))
-                stored_now = here.registry.find([configuration.name])[configuration.name]
+                stored_now = here.registry.find([configuration.name])[
+                    configuration.name
+                ]
                 here.secrets.vouch(stored_now, fields)
     return here
 
@@ -124,7 +136,9 @@ def main() -> int:
                 here = filled(Path(folder, "home"), url, token)
                 found: dict[str, Any] = {"decrypt, µs": decrypting()} | rewrapping(here)
         except nginx.NginxMissing:
-            print("missing program: nginx (Debian package nginx-light)", file=sys.stderr)
+            print(
+                "missing program: nginx (Debian package nginx-light)", file=sys.stderr
+            )
             return 2
         found["help, s"] = starting("--help")
         found["preview, s"] = starting("preview", "c7")

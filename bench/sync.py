@@ -76,7 +76,7 @@ def timed(run):
 """
 _OUTKEY = """
 from importlib.metadata import version
-from outkey.hosts.cli.home import installation
+from outkey.hosts.cli.session import installation
 here = installation()
 from outkey.hosts.demo_records.models import Contact
 from outkey.hosts.django.wiring import sync_runner
@@ -160,7 +160,9 @@ def measured(what: str, url: str, count: int) -> dict[str, Any]:
         if what == OURS:
             line = LINE.format(url=url, count=count, size=SIZE)
             run("-m", "outkey.hosts.cli.main", "apply", "-", stdin=line)
-        said: dict[str, Any] = json.loads(run("-c", program, url, str(count), str(SIZE)))
+        said: dict[str, Any] = json.loads(
+            run("-c", program, url, str(count), str(SIZE))
+        )
     if said["records"] != count:
         raise RuntimeError(f"{what} has {said['records']} records instead of {count}")
     return said
@@ -174,7 +176,9 @@ def run(count: int) -> dict[str, Any]:
                 said = measured(what, spar.url, count)
                 row = rows.setdefault(what, {"version": said["version"]})
                 for when, figures in zip((FIRST, AGAIN), said["runs"], strict=True):
-                    row[when] = min(row.get(when, figures), figures, key=lambda f: f["seconds"])
+                    row[when] = min(
+                        row.get(when, figures), figures, key=lambda f: f["seconds"]
+                    )
                 print(f"round {number + 1}, {what}", file=sys.stderr, flush=True)
     for row in rows.values():
         for when in (FIRST, AGAIN):
@@ -189,7 +193,9 @@ def show(found: dict[str, Any]) -> None:
     for heading in ("", FIRST, "CPU", AGAIN, "CPU"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for what, row in found["rows"].items():
-        figures = [f"{row[w][f]:.0f}" for w in (FIRST, AGAIN) for f in ("per second", "cpu µs")]
+        figures = [
+            f"{row[w][f]:.0f}" for w in (FIRST, AGAIN) for f in ("per second", "cpu µs")
+        ]
         table.add_row(f"{what} ({row['version']})", *figures)
     Console().print(table)
 

@@ -191,7 +191,9 @@ def main() -> int:
         with outkey.load(file) as gateway:
             steps = track(STOPS, "sparring", console=console, transient=True)
             visits = [visit(gateway, stop) for stop in steps]
-        elsewhere = [arrival for arrival in spar.journal if arrival.server == "elsewhere"]
+        elsewhere = [
+            arrival for arrival in spar.journal if arrival.server == "elsewhere"
+        ]
     console.print(table_of(visits, wide=console.width >= 120))
     expected = sum(visit.as_expected for visit in visits)
     console.print(
@@ -208,8 +210,12 @@ def visit(gateway: outkey.Gateway, stop: Stop) -> Visit:
     try:
         response = gateway.send(stop.configuration, "GET", stop.path)
     except OutkeyError as error:
-        return Visit(stop, headers, None, str(error.code), f"{error.message}. {error.hint}")
-    return Visit(stop, headers, response.status, response.cause or "works", response.remedy or "")
+        return Visit(
+            stop, headers, None, str(error.code), f"{error.message}. {error.hint}"
+        )
+    return Visit(
+        stop, headers, response.status, response.cause or "works", response.remedy or ""
+    )
 
 
 def shown_headers(gateway: outkey.Gateway, stop: Stop) -> Iterator[str]:
@@ -225,9 +231,17 @@ def shown_headers(gateway: outkey.Gateway, stop: Stop) -> Iterator[str]:
 
 def table_of(visits: list[Visit], *, wide: bool) -> Table:
     """Return the table that is printed; a narrow one stacks its cells in two columns."""
-    table = Table(title="outkey against its sparring provider", expand=True, show_lines=not wide)
+    table = Table(
+        title="outkey against its sparring provider", expand=True, show_lines=not wide
+    )
     if wide:
-        columns = {"Case": 0, "Headers by source": 4, "Status": 0, "Cause": 0, "Remedy": 5}
+        columns = {
+            "Case": 0,
+            "Headers by source": 4,
+            "Status": 0,
+            "Cause": 0,
+            "Remedy": 5,
+        }
     else:
         columns = {"Case and headers": 2, "Status, cause and remedy": 3}
     for title, ratio in columns.items():
@@ -237,17 +251,27 @@ def table_of(visits: list[Visit], *, wide: bool) -> Table:
         if wide:
             table.add_row(case, headers, status, cause, remedy)
         else:
-            table.add_row(f"{case}\n[dim]{headers}[/dim]", f"{status} {cause}\n{remedy}".strip())
+            table.add_row(
+                f"{case}\n[dim]{headers}[/dim]", f"{status} {cause}\n{remedy}".strip()
+            )
     return table
 
 
 def cells_of(visit: Visit) -> tuple[str, str, str, str, str]:
     """Return one visit as Rich markup."""
     colour = "green" if visit.cause == "works" else "red" if visit.status else "yellow"
-    cause = f"[{colour}]{visit.cause}[/{colour}]" + ("" if visit.as_expected else " (!)")
+    cause = f"[{colour}]{visit.cause}[/{colour}]" + (
+        "" if visit.as_expected else " (!)"
+    )
     headers = "\n".join(visit.headers) or "no credentials"
     status = str(visit.status or "")
-    return escape(visit.stop.title), escape(headers), status, cause, escape(visit.remedy)
+    return (
+        escape(visit.stop.title),
+        escape(headers),
+        status,
+        cause,
+        escape(visit.remedy),
+    )
 
 
 if __name__ == "__main__":

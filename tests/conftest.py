@@ -7,7 +7,9 @@ pytest_plugins = ["outkey.testing.canary", "pytester"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="run the long versions of heavy suites")
+    parser.addoption(
+        "--full", action="store_true", help="run the long versions of heavy suites"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

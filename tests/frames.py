@@ -24,7 +24,9 @@ def product_frames(error: BaseException) -> list[FrameType]:
     return [frame for frame in every_frame(error) if _is_product(frame)]
 
 
-def places_showing(text: str, error: BaseException, frames: Iterable[FrameType]) -> list[str]:
+def places_showing(
+    text: str, error: BaseException, frames: Iterable[FrameType]
+) -> list[str]:
     """Return where a crash reporter would find a text: the error, its history or a local."""
     return [place for place, content in _shown(error, frames) if text in content]
 
@@ -34,7 +36,9 @@ def _is_product(frame: FrameType) -> bool:
     return file.is_relative_to(PACKAGE) and not file.is_relative_to(PACKAGE / "testing")
 
 
-def _shown(error: BaseException, frames: Iterable[FrameType]) -> Iterator[tuple[str, str]]:
+def _shown(
+    error: BaseException, frames: Iterable[FrameType]
+) -> Iterator[tuple[str, str]]:
     yield "the error", "".join(traceback.format_exception_only(error))
     yield "its context", repr(error.__context__)
     yield "its cause", repr(error.__cause__)

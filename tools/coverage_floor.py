@@ -45,7 +45,10 @@ def _percent(files: object) -> float:
 def _print_gaps(files: dict[str, dict[str, object]]) -> None:
     for name, data in files.items():
         if data["missing_lines"] or data["missing_branches"]:
-            print(f"  {name}: lines {data['missing_lines']} branches {data['missing_branches']}")
+            print(
+                f"  {name}: lines {data['missing_lines']} branches"
+                f" {data['missing_branches']}"
+            )
 
 
 if __name__ == "__main__":

@@ -20,28 +20,33 @@ from django.conf import settings
 from django.utils.translation.template import templatize
 
 from outkey.adapters.keyring import KeyState
-from outkey.core import access, errors
-from outkey.core.checks import Level
+from outkey.core import errors
+from outkey.core.access import permissions as access
+from outkey.core.config.field_kinds import Tab
+from outkey.core.config.fields import FIELDS
 from outkey.core.diagnosis import REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
-from outkey.core.field_kinds import Tab
-from outkey.core.fields import FIELDS
-from outkey.core.message import Source
-from outkey.core.oauth2.answers import FAILURES
-from outkey.core.posture import EVERY
-from outkey.core.standing import Status
+from outkey.core.findings.checks import Level
+from outkey.core.findings.health import Status
+from outkey.core.findings.monitoring import KINDS
+from outkey.core.findings.posture import EVERY
+from outkey.core.oauth2.responses import FAILURES
+from outkey.core.request.message import Source
 from outkey.core.sync.run import FieldKind
-from outkey.core.watch import KINDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"
 CONTEXT = "outkey"
 CHECKED = (  # what refuses or finds something with constant words
-    *("core/checks.py", "core/field_kinds.py", "core/oauth2/grants.py"),
-    *("core/sync/checks.py", "core/sync/table.py"),
-    *("core/sync/answer.py", "core/sync/paging.py", "engine/sync/course.py"),
+    *("core/findings/checks.py", "core/config/field_kinds.py", "core/oauth2/grants.py"),
+    *("core/findings/line_checks.py", "core/sync/table.py"),
+    *("core/sync/response.py", "core/sync/paging.py", "engine/sync/run_in_progress.py"),
     *("engine/sync/pull.py", "engine/sync/push.py", "engine/sync/runner.py"),
-    *("adapters/calendar_cronsim.py", "adapters/finder_jmespath.py", "hosts/django/records.py"),
+    *(
+        "adapters/calendar_cronsim.py",
+        "adapters/paths_jmespath.py",
+        "hosts/django/records/django_records.py",
+    ),
 )
 KEYWORDS = {"_": None, "gettext": None, "gettext_lazy": None}
 
@@ -52,7 +57,9 @@ def messages() -> list[tuple[str, str]]:
     The core's words have one of ours, or Django's own German for "None" would be shown.
     """
     ours = {(text, CONTEXT) for text in (*_of_core(), *_of_checks(), "History") if text}
-    return sorted(ours | {(text, "") for text in (*_of_templates(), *_of_hosts()) if text})
+    return sorted(
+        ours | {(text, "") for text in (*_of_templates(), *_of_hosts()) if text}
+    )
 
 
 def _of_templates() -> Iterator[str]:
@@ -75,20 +82,37 @@ def _of_core() -> Iterator[str]:
         yield field.label
         yield field.help
         yield from (label for _, label in field.choices)
-    yield from (str(word) for words in (Tab, Source, KeyState, FieldKind) for word in words)
-    yield from (str(word).replace("_", " ") for words in (Status, Cause) for word in words)
+    yield from (
+        str(word) for words in (Tab, Source, KeyState, FieldKind) for word in words
+    )
+    yield from (
+        str(word).replace("_", " ") for words in (Status, Cause) for word in words
+    )
     yield from (str(remedy) for remedy in REMEDIES.values())
-    yield from ("configuration", "secrets", "connect", "request", "complete", "all there")
+    yield from (
+        "configuration",
+        "secrets",
+        "connect",
+        "request",
+        "complete",
+        "all there",
+    )
     yield from ("token", "Bearer token there", "DPoP token there")
     yield from (text for pair in FAILURES.values() for text in pair)
     yield from (text for check in EVERY for text in (check.message, check.hint))
-    yield from (text for reason in REASONS.values() for text in (reason.title, reason.remedy))
+    yield from (
+        text for reason in REASONS.values() for text in (reason.title, reason.remedy)
+    )
     yield from (text for kind in KINDS.values() for text in (kind.message, kind.hint))
     yield from access.MESSAGES
     yield from map(str, Level)
     for name in dir(errors):
         kind = getattr(errors, name)
-        if isinstance(kind, type) and issubclass(kind, OutkeyError) and kind is not BadAnswer:
+        if (
+            isinstance(kind, type)
+            and issubclass(kind, OutkeyError)
+            and kind is not BadAnswer
+        ):
             yield kind().message
             yield kind().hint or ""
 
@@ -98,7 +122,9 @@ def _of_checks() -> Iterator[str]:
     for name in CHECKED:
         for node in ast.walk(ast.parse((SOURCE / name).read_text(encoding="utf-8"))):
             for argument in _said(node):
-                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                if isinstance(argument, ast.Constant) and isinstance(
+                    argument.value, str
+                ):
                     yield argument.value
 
 
@@ -112,9 +138,16 @@ def _said(node: ast.AST) -> list[ast.expr]:
         case "Finding":
             return node.args[2:4]
         case "_error":
-            return [named.value for named in node.keywords if named.arg in {"message", "hint"}]
+            return [
+                named.value
+                for named in node.keywords
+                if named.arg in {"message", "hint"}
+            ]
         case "ConfigError" | "EgressDenied" | "SyncFailed":
-            return [*node.args, *(named.value for named in node.keywords if named.arg == "hint")]
+            return [
+                *node.args,
+                *(named.value for named in node.keywords if named.arg == "hint"),
+            ]
     return []
 
 
@@ -136,11 +169,17 @@ def main() -> int:
     made = catalogue()
     missing = [message.id for message in made if message.id and not message.string]
     po, mo = io.BytesIO(), io.BytesIO()
-    write_po(po, made, omit_header=False, width=0, include_lineno=False, ignore_obsolete=True)
+    write_po(
+        po, made, omit_header=False, width=0, include_lineno=False, ignore_obsolete=True
+    )
     write_mo(mo, made)
     kept = rb"Language|Plural-Forms|MIME-Version|Content-Type|Content-Transfer-Encoding"
-    text = re.sub(rb'"(?!(?:%s):)[A-Z][A-Za-z-]+: [^\n]*\\n"\n' % kept, b"", po.getvalue())
-    current = (LOCALE / "django.po").exists() and (LOCALE / "django.po").read_bytes() == text
+    text = re.sub(
+        rb'"(?!(?:%s):)[A-Z][A-Za-z-]+: [^\n]*\\n"\n' % kept, b"", po.getvalue()
+    )
+    current = (LOCALE / "django.po").exists() and (
+        LOCALE / "django.po"
+    ).read_bytes() == text
     if "--check" not in sys.argv:
         LOCALE.mkdir(parents=True, exist_ok=True)
         (LOCALE / "django.po").write_bytes(text)

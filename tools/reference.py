@@ -10,11 +10,11 @@ from pathlib import Path
 from reference_lines import lines_page
 
 from outkey.core import errors
-from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.core.config.field_kinds import Field, Kind, Tab
+from outkey.core.config.fields import FIELDS, described
 from outkey.core.diagnosis import FIXES, REASONS, REMEDIES, Reason
-from outkey.core.field_kinds import Field, Kind, Tab
-from outkey.core.fields import FIELDS, described
-from outkey.core.posture import CHECKS, EVERY, Area
+from outkey.core.findings.posture import CHECKS, EVERY, Area
 from outkey.spar.scenes import index
 
 _NOTHING = (None, "", (), {})
@@ -36,14 +36,19 @@ def pages() -> dict[str, str]:
 
 def _reasons() -> dict[str, str]:
     """Return a page for each reason of a diagnosis, and their index."""
-    made = {f"../reasons/{one.id}.md": "\n".join(_reason(one)) for one in REASONS.values()}
+    made = {
+        f"../reasons/{one.id}.md": "\n".join(_reason(one)) for one in REASONS.values()
+    }
     return made | {"../reasons/index.md": "\n".join(_reason_index())}
 
 
 def _reason(reason: Reason) -> Iterator[str]:
     by_status = reason.cause is errors.Cause.UNEXPECTED
     yield f"# {reason.title}\n"
-    yield f"Reason `{reason.id}`, cause {'by the status' if by_status else f'`{reason.cause}`'}.\n"
+    yield (
+        f"Reason `{reason.id}`, cause"
+        f" {'by the status' if by_status else f'`{reason.cause}`'}.\n"
+    )
     yield f"## How it is recognised\n\n{reason.signs}\n"
     yield f"## What to do\n\n{reason.remedy}\n"
     if reason.id in FIXES:
@@ -69,7 +74,10 @@ def _reason_index() -> Iterator[str]:
 def _fields() -> Iterator[str]:
     yield "# Fields of a configuration\n"
     yield "The TOML key is the path inside `[configuration.NAME]`; Name is that NAME."
-    yield "A secret takes a reference, `env:NAME` or `file:/path`, never the secret itself.\n"
+    yield (
+        "A secret takes a reference, `env:NAME` or `file:/path`, never the secret"
+        " itself.\n"
+    )
     for tab in Tab:
         yield f"## {tab}\n"
         yield "| Label | TOML key | Takes | Default | Applies when | What it is |"
@@ -85,10 +93,15 @@ def _field_row(field: Field) -> str:
     applies = described(field.when) or "always"
     if field.required:
         default = "required"
-    takes = ", ".join(f"`{key}` ({label})" for key, label in field.choices) or str(field.kind)
+    takes = ", ".join(f"`{key}` ({label})" for key, label in field.choices) or str(
+        field.kind
+    )
     if field.maximum:
         takes += f" from {field.minimum:g} to {field.maximum:,}"
-    return f"| {field.label} | `{field.path}` | {takes} | {default} | {applies} | {field.help} |"
+    return (
+        f"| {field.label} | `{field.path}` | {takes} | {default} | {applies} |"
+        f" {field.help} |"
+    )
 
 
 def _errors() -> Iterator[str]:
@@ -127,7 +140,10 @@ def _below(branch: type[errors.OutkeyError]) -> Iterator[type[errors.OutkeyError
 def _audit() -> Iterator[str]:
     yield "# What is recorded\n"
     yield "An intent is recorded before credentials leave, its outcome after."
-    yield "Rows hold these facts and nothing else: no value, body, query string or error text.\n"
+    yield (
+        "Rows hold these facts and nothing else: no value, body, query string or error"
+        " text.\n"
+    )
     for event in (Intent, Outcome, Refusal, Change):
         tag = event._field_defaults.get("tag")
         title = f"`{tag}`" if isinstance(tag, Tag) else "Changes: `api:…` and `keys:…`"
@@ -158,7 +174,10 @@ def _posture() -> Iterator[str]:
 def _scenes() -> Iterator[str]:
     yield "# Scenes of the sparring provider\n"
     yield "Start it with `python -m outkey.spar`, or `make spar` in a checkout."
-    yield "Its credentials are made up and public: user `sparring` with password `open sesame`,"
+    yield (
+        "Its credentials are made up and public: user `sparring` with password `open"
+        " sesame`,"
+    )
     yield "token `spar-token`, key `spar-key` in `X-API-Key`.\n"
     yield "| Path | What it does |"
     yield "|---|---|"

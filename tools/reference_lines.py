@@ -7,58 +7,100 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, fields
 
-from outkey.core.choices import Choice
+from outkey.core.config.choices import Choice
 from outkey.core.errors import ConfigError
 from outkey.core.sync import mapping
-from outkey.core.sync.answer import MOST_RECORDS
 from outkey.core.sync.line import FieldMapping, Incremental, Pagination, Sync, Transform
+from outkey.core.sync.response import MOST_RECORDS
 from outkey.core.sync.table import read_sync
 
 _LINE = {
-    "direction": "which way records go; **required**, a line without it only names one call",
-    "target": "the host's model, such as `demo.contact`, which the host must open; **required**",
-    "keys": "the host's fields that tell records apart, each of them mapped; **required** in a"
-    " pull, not used in a push",
+    "direction": (
+        "which way records go; **required**, a line without it only names one call"
+    ),
+    "target": (
+        "the host's model, such as `demo.contact`, which the host must open;"
+        " **required**"
+    ),
+    "keys": (
+        "the host's fields that tell records apart, each of them mapped; **required**"
+        " in a pull, not used in a push"
+    ),
     "fields": "a table for each field of the host, [as below](#fields); **required**",
     "query": "parameters of every request",
     "body": "JSON, [as below](#a-body)",
-    "records": "JMESPath: where the list of records is in the answer to a pull; by default the"
-    " answer is that list",
+    "records": (
+        "JMESPath: where the list of records is in the answer to a pull; by default the"
+        " answer is that list"
+    ),
     "pagination": "how a pull gets the next page, [as below](#pagination)",
     "incremental": "how a pull asks only for what changed, [as below](#incremental)",
-    "gone": "what a pull does with records that it brought once and that are not there any more;"
-    " archives only after a complete run that left none out, and where the host says how",
-    "script": "Python that changes"
-    " [each record of a pull](../guide/synchronizing.md#a-script-for-what-a-table-cannot-say)",
-    "schedule": "cron: minute, hour, day, month, weekday, in UTC or after `CRON_TZ=Europe/Berlin`",
-    "parallel": "[requests at a time](../guide/synchronizing.md#several-requests-at-a-time)",
-    "max_records": "how many records one run may take,"
-    " [at the most](../guide/synchronizing.md#limits-of-a-run)",
-    "max_minutes": "how many minutes one run may work,"
-    " [at the most](../guide/synchronizing.md#limits-of-a-run)",
+    "gone": (
+        "what a pull does with records that it brought once and that are not there any"
+        " more; archives only after a complete run that left none out, and where the"
+        " host says how"
+    ),
+    "script": (
+        "Python that changes [each record of a"
+        " pull](../guide/synchronizing.md#a-script-for-what-a-table-cannot-say)"
+    ),
+    "schedule": (
+        "cron: minute, hour, day, month, weekday, in UTC or after"
+        " `CRON_TZ=Europe/Berlin`"
+    ),
+    "parallel": (
+        "[requests at a time](../guide/synchronizing.md#several-requests-at-a-time)"
+    ),
+    "max_records": (
+        "how many records one run may take,"
+        " [at the most](../guide/synchronizing.md#limits-of-a-run)"
+    ),
+    "max_minutes": (
+        "how many minutes one run may work,"
+        " [at the most](../guide/synchronizing.md#limits-of-a-run)"
+    ),
 }
 _PAGINATION = {
     "kind": "how the API hands out many records",
-    "size": "how many records a page has; it is sent only where `size_parameter` is named",
-    "size_parameter": "the parameter that asks for so many, such as `per_page` or `limit`",
-    "position_parameter": "the parameter of the page number, the offset or the cursor;"
-    " `page` and `offset` need it unless the `body` has `{position}`; without it `cursor` is"
-    " the address of the next page; `none` and `link` do not use it",
+    "size": (
+        "how many records a page has; it is sent only where `size_parameter` is named"
+    ),
+    "size_parameter": (
+        "the parameter that asks for so many, such as `per_page` or `limit`"
+    ),
+    "position_parameter": (
+        "the parameter of the page number, the offset or the cursor; `page` and"
+        " `offset` need it unless the `body` has `{position}`; without it `cursor` is"
+        " the address of the next page; `none` and `link` do not use it"
+    ),
     "first": "the number of the first page, for `page`",
-    "cursor": "JMESPath: the next cursor in the answer, such as `meta.next`; `cursor` needs it",
+    "cursor": (
+        "JMESPath: the next cursor in the answer, such as `meta.next`; `cursor`"
+        " needs it"
+    ),
 }
 _INCREMENTAL = {
     "parameter": "the parameter that asks for what changed, such as `updated_since`",
-    "field": "JMESPath in a record: the greatest value that a run has seen is the parameter of the"
-    " next; the first run, and the first after a change of the line, goes without it",
+    "field": (
+        "JMESPath in a record: the greatest value that a run has seen is the parameter"
+        " of the next; the first run, and the first after a change of the line, goes"
+        " without it"
+    ),
 }
 _FIELD = {
-    "api": "in a pull JMESPath in a record, such as `customer.id`, which `constant` and `template`"
-    " do not need; in a push the name to send it by, where dots make objects inside",
+    "api": (
+        "in a pull JMESPath in a record, such as `customer.id`, which `constant` and"
+        " `template` do not need; in a push the name to send it by, where dots make"
+        " objects inside"
+    ),
     "host": "the host's field; **required**, and each only once",
     "transform": "the way between them, [as below](#transforms)",
-    "default": "what counts where the value is missing; it is read like a value of the API",
-    "required": "a record without the value, and without a default, is left out (`missing`)",
+    "default": (
+        "what counts where the value is missing; it is read like a value of the API"
+    ),
+    "required": (
+        "a record without the value, and without a default, is left out (`missing`)"
+    ),
     "options": "of the transform",
 }
 _ROWS = """\
@@ -197,7 +239,9 @@ def lines_page() -> Iterator[str]:
 
 
 def _key_rows(part: type, words: Mapping[str, str], place: str = "") -> Iterator[str]:
-    known = {"fields" if one.name == "mappings" else one.name: one for one in fields(part)}
+    known = {
+        "fields" if one.name == "mappings" else one.name: one for one in fields(part)
+    }
     for key in words | known:
         takes = _choices(known[key].type) or _taken(key, place)
         default = "" if "**required**" in words[key] else _default(known[key])
@@ -218,7 +262,9 @@ def _taken(key: str, place: str) -> str:
     try:
         read_sync(table)
     except ConfigError as refused:
-        return refused.message.removeprefix("must be ").removesuffix(", without control characters")
+        return refused.message.removeprefix("must be ").removesuffix(
+            ", without control characters"
+        )
     raise LookupError(key)
 
 
@@ -234,5 +280,7 @@ def _transforms() -> Iterator[str]:
     if said.keys() != set(Transform):
         raise LookupError(*said.keys() ^ set(Transform))
     yield "\n## Transforms\n\n| Transform | What it takes and makes |\n|---|---|"
-    yield from (f"| `{name}` | {' '.join(text.split())} |" for name, text in said.items())
+    yield from (
+        f"| `{name}` | {' '.join(text.split())} |" for name, text in said.items()
+    )
     yield "\n" + (mapping.__doc__ or "").rpartition("\n\n")[2].rstrip("\n")

@@ -43,7 +43,9 @@ def compute_auth_header(sync_line):
     text = f"AWS4-HMAC-SHA256\n{moment}\n{scope}\n{canonical_hash}"
 
     key = f"AWS4{secret}".encode()
-    for part in scope.split("/"):  # the key of the day, of the region, of the service, …
+    for part in scope.split(
+        "/"
+    ):  # the key of the day, of the region, of the service, …
         key = hmac.digest(key, part.encode(), "sha256")
     signature = hmac.digest(key, text.encode(), "sha256").hex()
     headers["Authorization"] = (
@@ -77,7 +79,10 @@ def canonical_query(query):
     """Return the parameters encoded in one way and sorted; a plus is a blank, thus %20."""
     # surrogateescape carries bytes that are not UTF-8 through both steps.
     pairs = parse_qsl(query, keep_blank_values=True, errors="surrogateescape")
-    encoded = ([quote(text, safe="", errors="surrogateescape") for text in pair] for pair in pairs)
+    encoded = (
+        [quote(text, safe="", errors="surrogateescape") for text in pair]
+        for pair in pairs
+    )
     return "&".join("=".join(pair) for pair in sorted(encoded))
 
 

@@ -30,7 +30,9 @@ def compute_auth_header(sync_line):
         **{name.lower(): value for name, value in headers.items()},
     }
     text = "\n".join(f"{name}: {value}" for name, value in signed.items())
-    signature = base64.b64encode(hmac.digest(secret.encode(), text.encode(), "sha256")).decode()
+    signature = base64.b64encode(
+        hmac.digest(secret.encode(), text.encode(), "sha256")
+    ).decode()
     headers["Signature"] = (
         f'keyId="{KEY_ID}",algorithm="hmac-sha256",'
         f'headers="{" ".join(signed)}",signature="{signature}"'
@@ -54,8 +56,8 @@ GOLDEN = [
         "expect": {
             "Date": "Tue, 14 Nov 2023 22:13:20 GMT",
             "Signature": (
-                'keyId="erp",algorithm="hmac-sha256",headers="(request-target) host date",'
-                'signature="O2Rr3W4oTLBElkTIB1UKpF8ExF7iPKvLXjfTuQMyoZ4="'
+                'keyId="erp",algorithm="hmac-sha256",headers="(request-target) host'
+                ' date",signature="O2Rr3W4oTLBElkTIB1UKpF8ExF7iPKvLXjfTuQMyoZ4="'
             ),
         },
     },
@@ -69,8 +71,8 @@ GOLDEN = [
             "Date": "Tue, 14 Nov 2023 22:13:20 GMT",
             "Digest": "SHA-256=X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=",
             "Signature": (
-                'keyId="erp",algorithm="hmac-sha256",headers="(request-target) host date digest",'
-                'signature="4SfX9SkH2gs6rYkyz7aBjQmnga9oEHtAfmFENDBawiw="'
+                'keyId="erp",algorithm="hmac-sha256",headers="(request-target) host'
+                ' date digest",signature="4SfX9SkH2gs6rYkyz7aBjQmnga9oEHtAfmFENDBawiw="'
             ),
         },
     },

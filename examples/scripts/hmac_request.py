@@ -30,7 +30,9 @@ GOLDEN = [
         "url": "https://api.example/v1/orders?state=open&state=late&q=a%20b",
         "expect": {
             "X-Timestamp": "1700000000",
-            "X-Signature": "a6857fdf2c570ad8df15e4468ffb8580c39ab348034dcee8e40d69a66cec8389",
+            "X-Signature": (
+                "a6857fdf2c570ad8df15e4468ffb8580c39ab348034dcee8e40d69a66cec8389"
+            ),
         },
     },
     {
@@ -41,7 +43,9 @@ GOLDEN = [
         "body": '{"item": 7}',
         "expect": {
             "X-Timestamp": "1700000000",
-            "X-Signature": "5f8146c5220e0b985c8f78e40677987c6435329cb4f1e9c5137095d62ef19ce2",
+            "X-Signature": (
+                "5f8146c5220e0b985c8f78e40677987c6435329cb4f1e9c5137095d62ef19ce2"
+            ),
         },
     },
 ]

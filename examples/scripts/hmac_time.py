@@ -13,7 +13,9 @@ def compute_auth_header(sync_line):
     """Return the time and its signature."""
     secret = sync_line.api_config_id.get_secret_key()
     timestamp = str(int(time.time()))
-    signature = hmac.new(secret.encode(), timestamp.encode(), hashlib.sha256).hexdigest()
+    signature = hmac.new(
+        secret.encode(), timestamp.encode(), hashlib.sha256
+    ).hexdigest()
     return {"X-Timestamp": timestamp, "X-Signature": signature}
 
 
@@ -23,7 +25,9 @@ GOLDEN = [
         "at": 1700000000,
         "expect": {
             "X-Timestamp": "1700000000",
-            "X-Signature": "21baf5bf53fce9557ecf97375d96bf93cd5997e10a4b0757be12dfde3219d565",
+            "X-Signature": (
+                "21baf5bf53fce9557ecf97375d96bf93cd5997e10a4b0757be12dfde3219d565"
+            ),
         },
     },
 ]

@@ -24,7 +24,13 @@ def compute_auth_header(sync_line):
     header = {"alg": "RS256", "typ": "JWT"}
     if KEY_ID:
         header["kid"] = KEY_ID
-    claims = {"iss": ISSUER, "sub": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + LIFETIME}
+    claims = {
+        "iss": ISSUER,
+        "sub": ISSUER,
+        "aud": AUDIENCE,
+        "iat": now,
+        "exp": now + LIFETIME,
+    }
     signed = ".".join(encoded(compact(part)) for part in (header, claims))
     key = read(sync_line.api_config_id.get_secret_key())
     signature = key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
@@ -54,7 +60,8 @@ def encoded(data):
 # The key is the one that RFC 7515 prints in its appendix A.2, and opens nothing.
 GOLDEN = [
     {
-        "secret": """-----BEGIN PRIVATE KEY-----
+        "secret": (
+            """-----BEGIN PRIVATE KEY-----
 MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCh+BYK4uPJtGXO
 jS1lYmM2K5J9vinh8CR3/BYlzJChNuOL2TSXxbbqY913EeZ8dCn5VrD7io8ImtxL
 aYk8wTM/U+3QGbh3hCUv7JFP5IV3aVlL6kKA0ywPVb9ilE8TA5a8bpvfbr3SvaNn
@@ -82,7 +89,8 @@ tOgrjbcrfvtQJipd+DlcxyVuuM9sQLdgjVk2oy26F0EmpScGLq2MowX7fhd/QJQ3
 ydy5cY7YIBi87w93IKLEdfnbJtoOPLUW0ITrJReOgo1cq9SbsxYawBgfp/gh6A56
 03k2+ZQwVK0JKSHuLFkuQ3U=
 -----END PRIVATE KEY-----
-""",
+"""
+        ),
         "at": 1700000000,
         "expect": {
             "Authorization": (

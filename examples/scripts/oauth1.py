@@ -21,7 +21,9 @@ def compute_auth_header(sync_line):
     """Return the Authorization header of §3.5.1."""
     request = sync_line.request
     parts = sync_line.api_config_id.get_secret_key().split(":")
-    consumer_key, consumer_secret, token, token_secret = parts if parts[2:] else [*parts, "", ""]
+    consumer_key, consumer_secret, token, token_secret = (
+        parts if parts[2:] else [*parts, "", ""]
+    )
     oauth = {
         "oauth_consumer_key": consumer_key,
         "oauth_nonce": secrets.token_hex(16),
@@ -36,7 +38,9 @@ def compute_auth_header(sync_line):
     if BODY_IS_FORM:
         pairs += parameters(request.body.decode())
     # Encoded first, then sorted (§3.4.1.3.2), then encoded once more as a whole (§3.4.1.1).
-    normalized = "&".join(f"{name}={value}" for name, value in sorted(map(encoded, pairs)))
+    normalized = "&".join(
+        f"{name}={value}" for name, value in sorted(map(encoded, pairs))
+    )
     address = request.url.partition("?")[0]
     text = "&".join(encoded((request.method, address, normalized)))
     key = "&".join(encoded((consumer_secret, token_secret)))

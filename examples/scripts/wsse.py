@@ -25,9 +25,11 @@ def compute_auth_header(sync_line):
     if VARIANT == "oasis":
         nonce = base64.b64encode(nonce.encode()).decode()
     return {
-        "X-WSSE": f'UsernameToken Username="{username}", '
-        f'PasswordDigest="{base64.b64encode(digest).decode()}", '
-        f'Nonce="{nonce}", Created="{created}"'
+        "X-WSSE": (
+            f'UsernameToken Username="{username}", '
+            f'PasswordDigest="{base64.b64encode(digest).decode()}", '
+            f'Nonce="{nonce}", Created="{created}"'
+        )
     }
 
 
@@ -38,8 +40,10 @@ GOLDEN = [
         "at": 1071499387,
         "expect": {
             "X-WSSE": (
-                'UsernameToken Username="bob", PasswordDigest="bSMPwewdbGVjnq3IBg1Bk4v8X9k=", '
-                'Nonce="cd072cd8be6f9f62ac4c09c28206e7e3", Created="2003-12-15T14:43:07Z"'
+                'UsernameToken Username="bob",'
+                ' PasswordDigest="bSMPwewdbGVjnq3IBg1Bk4v8X9k=",'
+                ' Nonce="cd072cd8be6f9f62ac4c09c28206e7e3",'
+                ' Created="2003-12-15T14:43:07Z"'
             ),
         },
     },

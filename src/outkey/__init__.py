@@ -6,7 +6,7 @@ response = gateway.send("acme", "GET", "/orders")
 """
 
 from outkey import errors, integrations
-from outkey.core.message import Response
+from outkey.core.request.message import Response
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway
 from outkey.hosts.file import load
@@ -20,9 +20,9 @@ def open() -> Gateway:  # noqa: A001 - `outkey.open()` reads as what it does
     In a Django project that is the one of its setting OUTKEY, elsewhere the embedded home
     (OUTKEY_HOME). Each call returns a gateway of its own, to be closed by the caller.
     """
-    from outkey.hosts.server.home import open_home  # noqa: PLC0415 - needs outkey[server]
+    from outkey.hosts.server.home import open_home
 
     folder = open_home()
-    from outkey.hosts.django.wiring import install  # noqa: PLC0415 - needs Django to be set up
+    from outkey.hosts.django.wiring import install
 
     return install(folder).gateway

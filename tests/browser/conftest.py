@@ -69,7 +69,15 @@ def serving(home: Path) -> Iterator[Served]:
     port = free_port()
     log = (home / "log").open("w")
     process = subprocess.Popen(
-        [sys.executable, "-m", "outkey.hosts.cli.main", "serve", "--demo", "--port", str(port)],
+        [
+            sys.executable,
+            "-m",
+            "outkey.hosts.cli.main",
+            "serve",
+            "--demo",
+            "--port",
+            str(port),
+        ],
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,
@@ -100,11 +108,15 @@ def wait_for(url: str) -> None:
     pytest.fail("the server did not start")
 
 
-@pytest.fixture(scope="module")  # not longer: it keeps an event loop running in this thread
+@pytest.fixture(
+    scope="module"
+)  # not longer: it keeps an event loop running in this thread
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         reason = "missing program: chromium (Debian package chromium)"
-        (pytest.fail if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING") else pytest.skip)(reason)
+        (pytest.fail if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING") else pytest.skip)(
+            reason
+        )
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
@@ -114,7 +126,9 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser, served: Served) -> Iterator[Page]:
     """A page where the administrator is logged in; errors of its scripts fail the test."""
-    context = browser.new_context(base_url=served.url, viewport={"width": 1280, "height": 900})
+    context = browser.new_context(
+        base_url=served.url, viewport={"width": 1280, "height": 900}
+    )
     context.set_default_timeout(10_000)
     opened = context.new_page()
     errors: list[str] = []

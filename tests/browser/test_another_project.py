@@ -96,7 +96,7 @@ assert client.post(place + "add/", {"base_url": "https://a.example"}).status_cod
 for refused in (client.get(place + "?q=a%00b"), client.post(place + "add/", {"notes": "a\\x00"})):
     assert (refused.status_code, b"NUL" in refused.content) == (422, True)
 
-import outkey.hosts.django.pages.installed as installed
+import outkey.hosts.django.pages.access as installed
 assert installed.installation().gateway.preview("acme").headers[-1].value == "Bearer ***"
 print("everything works")
 """

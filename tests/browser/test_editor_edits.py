@@ -19,11 +19,11 @@ from outkey.hosts.server.home import PAGES, prepare
 prepare(PAGES)
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
-from outkey.engine.manage import apply
+from outkey.engine.managing.changes import apply
 from outkey.hosts.django.models import Configuration
-from outkey.hosts.django.pages.installed import desk_for, installation
+from outkey.hosts.django.pages.access import desk_for, installation
 
 here = installation()
 boss = User.objects.create_superuser("boss")

@@ -13,10 +13,10 @@ from outkey.hosts.server.home import PAGES, prepare
 prepare(PAGES)
 from django.contrib.auth.models import User
 from django.test import Client
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
-from outkey.engine.manage import apply
-from outkey.hosts.django.pages.installed import desk_for, installation
+from outkey.engine.managing.changes import apply
+from outkey.hosts.django.pages.access import desk_for, installation
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 BODIES = {

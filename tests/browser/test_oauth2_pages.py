@@ -29,7 +29,9 @@ def here(served: Served) -> str:
 @pytest.fixture
 def page(browser: Browser, served: Served, here: str) -> Iterator[Page]:
     """A page where the administrator is logged in; errors of its scripts fail the test."""
-    context = browser.new_context(base_url=here, viewport={"width": 1280, "height": 900})
+    context = browser.new_context(
+        base_url=here, viewport={"width": 1280, "height": 900}
+    )
     context.set_default_timeout(10_000)
     opened = context.new_page()
     errors: list[str] = []
@@ -130,12 +132,16 @@ def test_the_fields_follow_type_source_and_grant_without_a_reload(page: Page) ->
     page.get_by_text("More", exact=True).click()
     assert {"issuer", "dpop", "extra", "leeway_seconds"} < fields(page)
     the_tab.press("ArrowRight")
-    assert page.get_by_role("tab", name="Headers").get_attribute("aria-selected") == "true"
+    assert (
+        page.get_by_role("tab", name="Headers").get_attribute("aria-selected") == "true"
+    )
     tab(page, "Authentication")
     page.select_option("#f-authentication_type", "basic")
     expect(the_tab).to_be_hidden()
     page.get_by_role("tab", name="Authentication").press("ArrowRight")
-    assert page.get_by_role("tab", name="Headers").get_attribute("aria-selected") == "true"
+    assert (
+        page.get_by_role("tab", name="Headers").get_attribute("aria-selected") == "true"
+    )
 
 
 def test_client_credentials_are_saved_tested_and_shown_with_their_token(
@@ -161,7 +167,9 @@ def test_client_credentials_are_saved_tested_and_shown_with_their_token(
     expect(page.locator(".ok-chip")).to_have_text("working")
 
 
-def test_extra_parameters_and_a_key_of_many_lines_are_kept(page: Page, served: Served) -> None:
+def test_extra_parameters_and_a_key_of_many_lines_are_kept(
+    page: Page, served: Served
+) -> None:
     page.goto(LIST + "add/")
     page.fill("#f-name", "lines")
     page.fill("#f-base_url", "https://api.acme.example")
@@ -170,7 +178,9 @@ def test_extra_parameters_and_a_key_of_many_lines_are_kept(page: Page, served: S
     page.select_option("#f-token_source", "oauth2")
     tab(page, "OAuth 2.0")
     fill(page, token_url="https://auth.acme.example/token", client_id="erp")
-    page.locator('[name="secret:oauth2.client_secret"]').fill("-----BEGIN\nmade up\n-----END\n")
+    page.locator('[name="secret:oauth2.client_secret"]').fill(
+        "-----BEGIN\nmade up\n-----END\n"
+    )
     page.get_by_text("More", exact=True).click()
     fill(page, extra="account_id = 7\n\nregion = eu = west\n")
     save(page)
@@ -178,8 +188,9 @@ def test_extra_parameters_and_a_key_of_many_lines_are_kept(page: Page, served: S
     tab(page, "OAuth 2.0")
     # What is not as by default is not folded away.
     expect(page.locator('[name="oauth2.extra"]')).to_be_visible()
-    assert page.locator('[name="oauth2.extra"]').input_value() == (
-        "account_id = 7\nregion = eu = west"
+    assert (
+        page.locator('[name="oauth2.extra"]').input_value()
+        == "account_id = 7\nregion = eu = west"
     )
     assert page.locator('[name="secret:oauth2.client_secret"]').input_value() == ""
     fill(page, extra="no sign")
@@ -233,10 +244,20 @@ def precious(spar: Spar) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for arrival in spar.journal:
         pairs = parse_qsl(arrival.query) + parse_qsl(arrival.body.decode())
-        pairs += [("token", text.partition(" ")[2]) for text in arrival.values("Authorization")]
+        pairs += [
+            ("token", text.partition(" ")[2])
+            for text in arrival.values("Authorization")
+        ]
         for name, value in pairs:
             found.setdefault(name, set()).add(value)
-    wanted = ("code", "code_verifier", "state", "token", "refresh_token", "client_secret")
+    wanted = (
+        "code",
+        "code_verifier",
+        "state",
+        "token",
+        "refresh_token",
+        "client_secret",
+    )
     return {name: found[name] for name in wanted if name in found}
 
 
@@ -294,7 +315,9 @@ def test_a_callback_counts_once_and_only_in_the_session_that_began_it(
 ) -> None:
     consenting(page, spar, "once")
     leave(page)
-    asked = {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+    asked = {
+        name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()
+    }
     code = spar.authorization.approve(
         asked["client_id"], asked["redirect_uri"], asked["code_challenge"], ""
     )
@@ -347,7 +370,9 @@ def test_a_failing_provider_is_told_in_words_and_named_on_the_home_page(
     spar.authorization.revoke_family()
     press(page, "Renew")
     assert chip(page) == "reauthorization needed"
-    expect(page.locator(".ok-facts")).to_contain_text("does not accept the refresh token")
+    expect(page.locator(".ok-facts")).to_contain_text(
+        "does not accept the refresh token"
+    )
     assert page.get_by_role("button", name="Renew", exact=True).count() == 0
     page.goto(LIST + "?status=reauthorization_needed")
     expect(page.get_by_role("link", name="lost consent")).to_be_visible()
@@ -359,7 +384,9 @@ def test_a_failing_provider_is_told_in_words_and_named_on_the_home_page(
     assert chip(page) == "fresh"
 
 
-def test_the_issuer_fills_in_the_addresses_and_nothing_is_saved(page: Page, spar: Spar) -> None:
+def test_the_issuer_fills_in_the_addresses_and_nothing_is_saved(
+    page: Page, spar: Spar
+) -> None:
     begin(page, spar, "discovered", "authorization_code")
     page.get_by_text("More", exact=True).click()
     fill(page, issuer="https://nobody.invalid")
@@ -406,7 +433,9 @@ def precious_client(spar: Spar) -> set[str]:
     return {form["client_id"] for form in sent if "client_id" in form}
 
 
-def test_the_demo_has_one_that_works_and_one_that_waits_for_a_person(page: Page) -> None:
+def test_the_demo_has_one_that_works_and_one_that_waits_for_a_person(
+    page: Page,
+) -> None:
     page.goto(LIST + "?q=demo+oauth2")
     page.get_by_role("link", name="demo oauth2", exact=True).click()
     tab(page, "OAuth 2.0")
@@ -426,7 +455,9 @@ def test_a_phone_shows_the_tab_without_scrolling_sideways(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_german_person_reads_german(browser: Browser, served: Served, here: str) -> None:
+def test_a_german_person_reads_german(
+    browser: Browser, served: Served, here: str
+) -> None:
     context = browser.new_context(base_url=here, locale="de-DE")
     opened = context.new_page()
     log_in(opened, "admin", served.password)

@@ -54,7 +54,12 @@ def visible_fields(page: Page) -> set[str]:
     ("url", "kind", "field", "message"),
     [
         ("http://never.example", "bearer", "base_url", "plain http is not allowed"),
-        ("https://[::ffff:169.254.169.254]", "bearer", "base_url", "requests are never sent to"),
+        (
+            "https://[::ffff:169.254.169.254]",
+            "bearer",
+            "base_url",
+            "requests are never sent to",
+        ),
         ("https://never.example", "none", "authentication_type", "must not have"),
     ],
 )
@@ -72,7 +77,9 @@ def test_what_can_never_be_sent_is_refused_at_its_field(
     assert '"never sent"' not in served.command("list", "--json")
 
 
-def test_two_sources_of_a_header_are_refused_at_the_headers(page: Page, served: Served) -> None:
+def test_two_sources_of_a_header_are_refused_at_the_headers(
+    page: Page, served: Served
+) -> None:
     new(page, "never sent", "https://never.example", "bearer", "/")
     tab(page, "Headers")
     page.get_by_role("button", name="Add row").click()
@@ -82,13 +89,17 @@ def test_two_sources_of_a_header_are_refused_at_the_headers(page: Page, served: 
         save(page)
     assert answered.value.status == 422
     tab(page, "Headers")
-    message = "the header Authorization is set by two sources: header row, authentication"
+    message = (
+        "the header Authorization is set by two sources: header row, authentication"
+    )
     expect(page.get_by_text(message)).to_be_visible()
     assert '"never sent"' not in served.command("list", "--json")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
-def test_the_pages_do_not_send_to_themselves(page: Page, served: Served, host: str) -> None:
+def test_the_pages_do_not_send_to_themselves(
+    page: Page, served: Served, host: str
+) -> None:
     own = served.url.replace("127.0.0.1", host)
     new(page, f"own pages {host}", own, "none", "/")
     assert "this outkey installation itself" in run_test(page)
@@ -196,7 +207,9 @@ def test_an_untouched_save_keeps_the_secret_and_no_page_holds_it(
         assert list(canary.leaks(where, text.encode())) == []
 
 
-def test_a_changed_address_asks_for_the_secret_again_and_says_why(page: Page, spar: Spar) -> None:
+def test_a_changed_address_asks_for_the_secret_again_and_says_why(
+    page: Page, spar: Spar
+) -> None:
     new(page, "moves", spar.url, "bearer", "/bearer")
     page.locator('[name="secret:token"]').fill("spar-token")
     save(page)
@@ -208,7 +221,9 @@ def test_a_changed_address_asks_for_the_secret_again_and_says_why(page: Page, sp
     assert spar.journal == []
     save(page)
     tab(page, "Authentication")
-    expect(page.locator('[data-field="token"] .ok-note').first).to_contain_text("another address")
+    expect(page.locator('[data-field="token"] .ok-note').first).to_contain_text(
+        "another address"
+    )
 
 
 def test_stored_html_is_inert(page: Page, spar: Spar) -> None:
@@ -252,13 +267,12 @@ def test_two_editors_at_once_the_second_is_told(
 def people(served: Served) -> dict[str, str]:
     """Make one person in each group, and return their passwords."""
     program = (
-        "from outkey.hosts.server.home import prepare, PAGES\nprepare(PAGES)\n"
-        "from django.contrib.auth.models import Group, User\n"
-        "for name in ('Administrator', 'Operator', 'Auditor'):\n"
-        "    user, made = User.objects.get_or_create(username=name.lower(), is_staff=True)\n"
-        "    user.set_password('a long password ' + name)\n"
-        "    user.save()\n"
-        "    user.groups.set([Group.objects.get(name=name)])\n"
+        "from outkey.hosts.server.home import prepare, PAGES\nprepare(PAGES)\nfrom"
+        " django.contrib.auth.models import Group, User\nfor name in ('Administrator',"
+        " 'Operator', 'Auditor'):\n    user, made ="
+        " User.objects.get_or_create(username=name.lower(), is_staff=True)\n   "
+        " user.set_password('a long password ' + name)\n    user.save()\n   "
+        " user.groups.set([Group.objects.get(name=name)])\n"
     )
     environment = {"OUTKEY_HOME": str(served.home)}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
@@ -300,14 +314,18 @@ def test_each_page_and_action_refuses_the_wrong_group(
         for path, groups in allowed.items():
             response = theirs.goto(path)
             assert response is not None
-            assert (response.status == 200) == (name in groups), (name, path, response.status)
+            assert (response.status == 200) == (name in groups), (
+                name,
+                path,
+                response.status,
+            )
         if name != "administrator":
             theirs.goto("/outkey/auditrecord/")
             token = theirs.locator('[name="csrfmiddlewaretoken"]').first.input_value()
             for path, groups in posts.items():
                 status = theirs.evaluate(
-                    "async ([path, token]) => (await fetch(path, {method: 'POST', headers:"
-                    " {'X-CSRFToken': token}})).status",
+                    "async ([path, token]) => (await fetch(path, {method: 'POST',"
+                    " headers: {'X-CSRFToken': token}})).status",
                     [path, token],
                 )
                 assert (status == 403) == (name not in groups), (name, path, status)
@@ -345,7 +363,9 @@ def test_nothing_is_kept_by_the_browser_and_after_logout_nothing_comes_back(
     assert "demo bearer" not in page.content()
 
 
-def test_a_login_is_locked_after_repeated_wrong_passwords(browser: Browser, served: Served) -> None:
+def test_a_login_is_locked_after_repeated_wrong_passwords(
+    browser: Browser, served: Served
+) -> None:
     context = browser.new_context(base_url=served.url)
     stranger = context.new_page()
     for _ in range(6):
@@ -362,16 +382,22 @@ def test_a_login_is_locked_after_repeated_wrong_passwords(browser: Browser, serv
     context.close()
 
 
-def test_the_tabs_are_reached_by_keyboard_and_every_input_has_a_name(page: Page) -> None:
+def test_the_tabs_are_reached_by_keyboard_and_every_input_has_a_name(
+    page: Page,
+) -> None:
     page.goto(LIST + "add/")
     page.get_by_role("tab", name="General").focus()
     page.keyboard.press("ArrowRight")
-    assert page.get_by_role("tab", name="Authentication").get_attribute("aria-selected") == "true"
+    assert (
+        page.get_by_role("tab", name="Authentication").get_attribute("aria-selected")
+        == "true"
+    )
     tab(page, "Headers")
     page.get_by_role("button", name="Add row").click()
     nameless = page.evaluate(
-        "[...document.querySelectorAll('.ok-page input:not([type=hidden]), .ok-page select,"
-        " .ok-page textarea')].filter(e => !e.labels?.length && !e.ariaLabel).map(e => e.name)"
+        "[...document.querySelectorAll('.ok-page input:not([type=hidden]), .ok-page"
+        " select, .ok-page textarea')].filter(e => !e.labels?.length &&"
+        " !e.ariaLabel).map(e => e.name)"
     )
     assert nameless == []
 
@@ -426,7 +452,9 @@ def test_a_sync_line_is_made_changed_and_deleted(page: Page) -> None:
     expect(page.get_by_text("parcels is deleted.")).to_be_visible()
 
 
-def test_the_list_renders_when_a_secret_cannot_be_opened(page: Page, served: Served) -> None:
+def test_the_list_renders_when_a_secret_cannot_be_opened(
+    page: Page, served: Served
+) -> None:
     key = served.home / "config" / "key"
     right = key.read_text()
     key.write_text("damaged")
@@ -447,7 +475,8 @@ def test_a_login_leads_home_and_no_page_breaks_its_own_policy(
     opened = context.new_page()
     complaints: list[str] = []
     opened.on(
-        "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+        "console",
+        lambda said: complaints.append(said.text) if said.type == "error" else None,
     )
     log_in(opened, "admin", served.password)
     assert opened.url == served.url + "/outkey/configuration/home/"
@@ -477,7 +506,9 @@ def test_a_german_browser_gets_german_pages(browser: Browser, served: Served) ->
     opened = context.new_page()
     log_in(opened, "admin", served.password)
     opened.goto(LIST)
-    expect(opened.get_by_role("heading", name="API-Sync-Konfigurationen")).to_be_visible()
+    expect(
+        opened.get_by_role("heading", name="API-Sync-Konfigurationen")
+    ).to_be_visible()
     opened.get_by_role("link", name="error 401 invalid credentials").click()
     opened.get_by_role("tab", name="Authentifizierung").click()
     opened.get_by_role("button", name="Verbindung testen").click()

@@ -11,11 +11,11 @@ from outkey.hosts.server.home import PAGES, prepare
 prepare(PAGES)
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
-from outkey.engine.manage import apply
+from outkey.engine.managing.changes import apply
 from outkey.hosts.django.models import Configuration, SyncLine
-from outkey.hosts.django.pages.installed import desk_for, installation
+from outkey.hosts.django.pages.access import desk_for, installation
 from outkey.spar import Spar
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -425,8 +425,8 @@ assert b"changed the configuration meanwhile" in again
 
 # A pause is explained on the page, told once on the home page, and ended by who may test.
 from django.db.models import F
-from outkey.core.watch import Notice, Sign
-from outkey.hosts.django.watchbook import DjangoWatchbook
+from outkey.core.findings.monitoring import Notice, Condition
+from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
 desk.set_secret("inner", "password", Secret("wrong"))
 for _ in range(5):
     here.registry.note_refused("inner", here.registry.get("inner").revision)
@@ -440,8 +440,8 @@ assert place + "resume/" not in person("passer", "view_configuration").get(place
 stranger = person("stranger", "view_configuration", "change_configuration")
 assert stranger.post(place + "resume/").status_code == 403
 assert admin.get(place + "resume/").status_code == 405
-signs = Sign("S-paused", "inner"), Sign("S-new-origin", "inner", "https://new.example")
-DjangoWatchbook().turn(0, {}, [Notice(sign, 1.0) for sign in signs])
+signs = Condition("S-paused", "inner"), Condition("S-new-origin", "inner", "https://new.example")
+DjangoMonitoringRows().turn(0, {}, [Notice(sign, 1.0) for sign in signs])
 home = admin.get("/outkey/configuration/home/").content.decode()
 assert "again and again" not in home and home.count("Enter the right credentials") == 1
 assert home.count("https://new.example") == 1
@@ -504,7 +504,9 @@ print("everything holds")
 """
 
 
-def test_each_permission_holds_on_its_own_and_nothing_is_half_done(tmp_path: Path) -> None:
+def test_each_permission_holds_on_its_own_and_nothing_is_half_done(
+    tmp_path: Path,
+) -> None:
     environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(tmp_path / "home")}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

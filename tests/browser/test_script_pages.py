@@ -28,7 +28,9 @@ MESSAGE = '[data-field="script"] .ok-message'
 
 
 GERMAN = {
-    "None": 'Lassen Sie jeden Weg durch die Funktion enden mit: return {"X-Name": "text"}',
+    "None": (
+        'Lassen Sie jeden Weg durch die Funktion enden mit: return {"X-Name": "text"}'
+    ),
     "[]": 'Schreiben Sie: return {"X-Name": "text"}',
     "{'X': 'a\\n'}": "einen Header mit einem Zeilenumbruch oder einem NUL-Zeichen",
     "{'host': 'x'}": "den Header Host zurück, der zur Verbindung gehört",
@@ -90,13 +92,24 @@ def test_the_specifications_example_is_written_run_tested_and_saved(
         expect(page.get_by_text("signs is saved.")).to_be_visible()
         assert page.input_value(AREA) == SCRIPT
     page.reload()
-    texts += [page.content(), served.command("export", "signs"), served.command("audit", "list")]
+    texts += [
+        page.content(),
+        served.command("export", "signs"),
+        served.command("audit", "list"),
+    ]
     for text in texts:
         assert find(text.encode(), SECRET) == []
 
 
-def test_a_moment_is_a_unix_time_or_a_date_and_enter_runs(page: Page, spar: Spar) -> None:
-    begin(page, spar, "moments", FUNCTION + "    import time\n    return {'X': str(time.time())}\n")
+def test_a_moment_is_a_unix_time_or_a_date_and_enter_runs(
+    page: Page, spar: Spar
+) -> None:
+    begin(
+        page,
+        spar,
+        "moments",
+        FUNCTION + "    import time\n    return {'X': str(time.time())}\n",
+    )
     run(page, "2023-11-14 22:13:20")
     assert made(page) == [["X", str(len("1700000000.0"))]]
     for nonsense in ("yesterday", "nan", "inf", "-1", "9e99", "0001-01-01"):
@@ -107,7 +120,9 @@ def test_a_moment_is_a_unix_time_or_a_date_and_enter_runs(page: Page, spar: Spar
     assert page.url.endswith("add/#script")
 
 
-def test_a_syntax_error_is_told_with_its_line_and_the_text_stays(page: Page, spar: Spar) -> None:
+def test_a_syntax_error_is_told_with_its_line_and_the_text_stays(
+    page: Page, spar: Spar
+) -> None:
     wrong = "\n\n" + SCRIPT.replace("import hmac", "import import")
     begin(page, spar, "wrong", wrong)
     assert "line 4: this is not Python" in run(page)
@@ -122,7 +137,9 @@ def test_a_syntax_error_is_told_with_its_line_and_the_text_stays(page: Page, spa
     expect(page.locator(MESSAGE)).to_contain_text("no function compute_auth_header")
 
 
-def test_an_import_that_scripts_cannot_have_is_told_when_saving(page: Page, spar: Spar) -> None:
+def test_an_import_that_scripts_cannot_have_is_told_when_saving(
+    page: Page, spar: Spar
+) -> None:
     begin(page, spar, "imports", "import json\nimport requests\n" + SCRIPT)
     save(page)
     expect(page.locator(MESSAGE)).to_contain_text("line 2: requests cannot be imported")
@@ -135,7 +152,10 @@ def test_an_import_that_scripts_cannot_have_is_told_when_saving(page: Page, spar
 
 
 def test_a_script_that_fails_tells_type_and_line_only(page: Page, spar: Spar) -> None:
-    failing = FUNCTION + "    secret = sync_line.api_config_id.get_secret_key()\n    {}[secret]\n"
+    failing = (
+        FUNCTION
+        + "    secret = sync_line.api_config_id.get_secret_key()\n    {}[secret]\n"
+    )
     begin(page, spar, "fails", failing)
     told = run(page)
     assert "The script raised KeyError in line 3." in told
@@ -150,11 +170,15 @@ def test_a_script_that_fails_tells_type_and_line_only(page: Page, spar: Spar) ->
     assert "This configuration has no script" in run(page)
 
 
-def test_an_example_that_gives_something_else_is_not_kept(page: Page, spar: Spar) -> None:
+def test_an_example_that_gives_something_else_is_not_kept(
+    page: Page, spar: Spar
+) -> None:
     golden = 'GOLDEN = [{"secret": "x", "at": 1, "expect": {"X-Timestamp": "2"}}]\n'
     begin(page, spar, "golden", golden + SCRIPT)
     save(page)
-    expect(page.locator(MESSAGE)).to_contain_text("example 1 of GOLDEN gives other headers")
+    expect(page.locator(MESSAGE)).to_contain_text(
+        "example 1 of GOLDEN gives other headers"
+    )
     page.fill(AREA, 'GOLDEN = [{"expect": {}}]\n' + FUNCTION + "    return {}['x']\n")
     save(page)
     expect(page.locator(MESSAGE)).to_contain_text("raised KeyError in line 3")
@@ -163,8 +187,12 @@ def test_an_example_that_gives_something_else_is_not_kept(page: Page, spar: Spar
     assert page.locator(".ok-chip").count() == 0
 
 
-def test_html_in_a_script_is_text_and_numbers_follow_the_lines(page: Page, spar: Spar) -> None:
-    evil = '# </textarea></pre><img src=x onerror="alert(1)"><script>alert(2)</script>\n'
+def test_html_in_a_script_is_text_and_numbers_follow_the_lines(
+    page: Page, spar: Spar
+) -> None:
+    evil = (
+        '# </textarea></pre><img src=x onerror="alert(1)"><script>alert(2)</script>\n'
+    )
     text = "\n" + evil + SCRIPT + f"X = '''{evil}'''\nY = \"<b>{{{{7*7}}}}\"  # <i>\n"
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.accept())[1])
@@ -173,7 +201,10 @@ def test_html_in_a_script_is_text_and_numbers_follow_the_lines(page: Page, spar:
         assert page.input_value(AREA) == text
         layer = page.locator(".ok-layer")
         assert layer.evaluate("node => node.textContent") == text + "\n"
-        assert layer.evaluate("node => [...node.querySelectorAll(':not(span)')].length") == 0
+        assert (
+            layer.evaluate("node => [...node.querySelectorAll(':not(span)')].length")
+            == 0
+        )
         assert page.locator("img[src=x]").count() == 0
         assert numbers(page) == [str(n) for n in range(1, text.count("\n") + 2)]
         save(page)
@@ -181,7 +212,9 @@ def test_html_in_a_script_is_text_and_numbers_follow_the_lines(page: Page, spar:
     assert "alert" not in dialogs
     colours = page.locator(".ok-layer .ok-py-keyword").all_inner_texts()
     assert colours == ["import", "import", "import", "def", "return"]
-    assert page.locator(".ok-layer .ok-py-name").all_inner_texts() == ["compute_auth_header"]
+    assert page.locator(".ok-layer .ok-py-name").all_inner_texts() == [
+        "compute_auth_header"
+    ]
     page.fill(AREA, "one\ntwo")
     expect(page.locator(".ok-numbers span")).to_have_text(["1", "2"])
 
@@ -261,7 +294,9 @@ def test_the_tab_speaks_german(browser: Browser, served: Served) -> None:
         expect(page.get_by_text(told)).to_be_visible()
     page.fill(AREA, "import requests\n" + SCRIPT)
     page.locator("button.ok-primary[type=submit]").click()
-    expect(page.get_by_text("Zeile 1: requests kann nicht importiert werden")).to_be_visible()
+    expect(
+        page.get_by_text("Zeile 1: requests kann nicht importiert werden")
+    ).to_be_visible()
     context.close()
 
 

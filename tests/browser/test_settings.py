@@ -30,7 +30,7 @@ cookie = answer.cookies["outkey_session"]
 print(bool(cookie["secure"]), bool(cookie["httponly"]), cookie["samesite"], cookie["max-age"])
 print(answer["Strict-Transport-Security"])
 client.post("/login/", {"username": "my password by mistake", "password": "x"}, **inside)
-from outkey.hosts.django.pages.installed import installation
+from outkey.hosts.django.pages.access import installation
 for record in installation().audit_rows.newest(2):
     print(record["tag"], record["actor"])
 """
@@ -47,7 +47,11 @@ def test_only_listed_addresses_are_answered_and_behind_tls_cookies_are_for_tls(
         "OUTKEY_PROXIES": "198.51.100.0/24",
     }
     done = subprocess.run(
-        [sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", ASK],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.stdout.splitlines() == [
         "10.1.2.3 200",
@@ -109,7 +113,9 @@ for address in ("203.0.113.9", "198.51.100.1"):
 """
 
 
-def test_forwarding_headers_are_believed_from_listed_proxies_only(tmp_path: Path) -> None:
+def test_forwarding_headers_are_believed_from_listed_proxies_only(
+    tmp_path: Path,
+) -> None:
     environment = {
         "PATH": os.environ["PATH"],
         "OUTKEY_HOME": str(tmp_path / "home"),
@@ -134,7 +140,9 @@ def test_forwarding_headers_are_believed_from_listed_proxies_only(tmp_path: Path
     ], done.stderr
 
 
-@pytest.mark.parametrize("header", ["X-Forwarded-Proto", "X_Forwarded_Proto", "x-forwarded-proto"])
+@pytest.mark.parametrize(
+    "header", ["X-Forwarded-Proto", "X_Forwarded_Proto", "x-forwarded-proto"]
+)
 @pytest.mark.parametrize("proxies", ["", "127.0.0.1"])
 def test_the_running_server_believes_a_listed_proxy_only(
     tmp_path: Path, proxies: str, header: str

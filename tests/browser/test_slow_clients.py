@@ -24,8 +24,8 @@ from outkey.hosts.server.exposure import is_loopback
 
 HEAD = b"GET /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 BODY = (
-    b"POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-    b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 5000\r\n\r\nusername="
+    b"POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type:"
+    b" application/x-www-form-urlencoded\r\nContent-Length: 5000\r\n\r\nusername="
 )
 STARTS = {"nothing": b"", "partial head": HEAD, "partial body": BODY}
 
@@ -34,7 +34,9 @@ STARTS = {"nothing": b"", "partial head": HEAD, "partial body": BODY}
 def slow_clients(url: str, count: int, start: bytes) -> Iterator[list[socket.socket]]:
     """Open connections that send the start of a request and then one byte a second."""
     port = int(url.rpartition(":")[2])
-    connections = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(count)]
+    connections = [
+        socket.create_connection(("127.0.0.1", port), 10) for _ in range(count)
+    ]
     ended = threading.Event()
 
     def dribble() -> None:
@@ -110,7 +112,9 @@ def test_a_body_has_more_time_than_a_head_and_not_for_ever(served: Served) -> No
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(served: Served) -> None:
-    connection = HTTPConnection("127.0.0.1", int(served.url.rpartition(":")[2]), timeout=10)
+    connection = HTTPConnection(
+        "127.0.0.1", int(served.url.rpartition(":")[2]), timeout=10
+    )
     connection.putrequest("POST", "/login/")
     connection.putheader("Content-Length", str(2**32))
     connection.endheaders()
@@ -161,10 +165,20 @@ def test_the_steps_of_a_test_arrive_one_by_one(served: Served) -> None:
 
 
 @contextmanager
-def own_server(home: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def own_server(
+    home: Path, *options: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "outkey.hosts.cli.main", "serve", "--port", str(port), *options],
+        [
+            sys.executable,
+            "-m",
+            "outkey.hosts.cli.main",
+            "serve",
+            "--port",
+            str(port),
+            *options,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -40,17 +40,26 @@ def test_a_line_tells_what_it_does_and_a_sample_of_what_is_on_the_page_writes_no
     before = served.command("line", "show", "contacts")
     open_line(page, "contacts")
     told = page.locator(".ok-page").inner_text()
-    assert "GET /records/contacts of demo bearer brings records into demo.contact." in told
+    assert (
+        "GET /records/contacts of demo bearer brings records into demo.contact." in told
+    )
     assert "Pages of 100 are asked for by their number." in told
     expect(page.locator("summary", has_text="demo.contact")).to_be_visible()
     assert "portal_password" not in page.content()
     press(page, "Sample")
     first = page.locator("#sample tbody tr").first.locator("td")
     assert first.all_inner_texts() == [
-        "new", "c0", "Contact 0", "contact0@example.com", "company", "0.50"
-    ]  # fmt: skip
+        "new",
+        "c0",
+        "Contact 0",
+        "contact0@example.com",
+        "company",
+        "0.50",
+    ]
     text = page.locator("#l-sync").input_value()
-    page.fill("#l-sync", text.replace('api = "full_name"', 'api = "nothing"\nrequired = true'))
+    page.fill(
+        "#l-sync", text.replace('api = "full_name"', 'api = "nothing"\nrequired = true')
+    )
     press(page, "Sample")
     assert "c0" not in page.locator("#sample").inner_text()
     row = page.locator("#sample tbody tr").first
@@ -59,7 +68,9 @@ def test_a_line_tells_what_it_does_and_a_sample_of_what_is_on_the_page_writes_no
     echoed = 'transform = "constant"\noptions = { value = "my spar-token" }'
     page.fill("#l-sync", text.replace('api = "full_name"', echoed))
     press(page, "Sample")
-    expect(page.locator("#sample tbody tr").first).to_contain_text("it repeats a secret")
+    expect(page.locator("#sample tbody tr").first).to_contain_text(
+        "it repeats a secret"
+    )
     assert served.command("line", "show", "contacts") == before
     page.goto(RUNS)
     expect(page.get_by_text("Nothing here yet.")).to_be_visible()
@@ -101,7 +112,9 @@ def test_runs_are_begun_followed_and_told(page: Page) -> None:
     press(page, "Run now")
     ended(page, "done, all left out")
     expect(page.locator("h1 .ok-chip.ok-error")).to_be_visible()
-    expect(page.locator(".ok-note.ok-error")).to_contain_text("Every record was left out.")
+    expect(page.locator(".ok-note.ok-error")).to_contain_text(
+        "Every record was left out."
+    )
     assert (fact(page, "Created"), fact(page, "Left out")) == ("0", "250")
     first = page.locator("section tbody tr").first.locator("td").all_inner_texts()
     assert first == ["1", "contact", "there is no such record here"]
@@ -155,7 +168,9 @@ def test_a_new_line_is_sampled_before_it_is_saved_and_deleted_with_its_runs(
     row = page.get_by_role("row", name="parcels")
     expect(row).to_contain_text(re.compile(r"next 20\d\d-01-01 05:30 UTC"))
     open_line(page, "parcels")
-    expect(page.locator(".ok-note")).to_contain_text(re.compile(r"next 20\d\d-01-01 05:30 UTC"))
+    expect(page.locator(".ok-note")).to_contain_text(
+        re.compile(r"next 20\d\d-01-01 05:30 UTC")
+    )
     press(page, "Dry run")
     ended(page, "done")
     page.goto(LINES)
@@ -183,7 +198,9 @@ def test_a_phone_shows_runs_and_lines_without_scrolling_sideways(page: Page) -> 
     assert set(heights) == {1}
 
 
-def test_a_run_that_fails_names_its_cause_and_one_that_is_cancelled_stops(page: Page) -> None:
+def test_a_run_that_fails_names_its_cause_and_one_that_is_cancelled_stops(
+    page: Page,
+) -> None:
     open_line(page, "contacts")
     kept = page.locator("#l-sync").input_value()
     page.fill("#l-path", "/records/nothing")
@@ -262,12 +279,12 @@ from outkey.hosts.server.home import PAGES, prepare
 prepare(PAGES)
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
-from outkey.engine.manage import apply
+from outkey.engine.managing.changes import apply
 from outkey.hosts.demo_records.models import Contact
 from outkey.hosts.django.models import Run, SyncLine
-from outkey.hosts.django.pages.installed import installation
+from outkey.hosts.django.pages.access import installation
 from outkey.core.sync.remedies import HINTS
 from outkey.spar import Spar
 
@@ -430,7 +447,7 @@ assert len(said) > 9 and all(HINTS[reason] == hint for hint, reason in said), sa
 assert b"Remedy" not in everything.get(f"/outkey/run/{planted(cause='killed').pk}/").content
 waiting = {"state": "waiting", "started_at": now}
 page = everything.get(f"/outkey/run/{planted(until=now, **waiting).pk}/").content
-assert b"Asked for" in page and b"Began" not in page
+assert b"LineRequest for" in page and b"Began" not in page
 for seconds, told in ((120, "at [0-9:]{8} UTC,"), (7200, "at [0-9-]{10} [0-9:]{5} UTC,")):
     run = planted(until=now + seconds, cause="timeout", attempt=2, **waiting)
     page = everything.get(f"/outkey/run/{run.pk}/").content.decode()

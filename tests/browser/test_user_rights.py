@@ -10,7 +10,7 @@ from outkey.hosts.server.home import PAGES, prepare
 prepare(PAGES)
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
-from outkey.hosts.django.pages.installed import installation
+from outkey.hosts.django.pages.access import installation
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 here = installation()
@@ -270,5 +270,7 @@ def test_changes_of_users_groups_and_rights_are_recorded_first(tmp_path: Path) -
     run_program(RECORDS, tmp_path / "home")
 
 
-def test_guesses_of_the_old_password_count_and_lock_like_a_login(tmp_path: Path) -> None:
+def test_guesses_of_the_old_password_count_and_lock_like_a_login(
+    tmp_path: Path,
+) -> None:
     run_program(GUESSES, tmp_path / "home")

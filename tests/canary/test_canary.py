@@ -14,17 +14,29 @@ from outkey.testing.canary import find
 PLANTED = {
     "stdout": "print(secret)",
     "stderr": "import sys; print(secret, file=sys.stderr)",
-    "log at DEBUG": "import logging; logging.getLogger('deep.inside').debug('x %s', secret)",
+    "log at DEBUG": (
+        "import logging; logging.getLogger('deep.inside').debug('x %s', secret)"
+    ),
     "exception": "raise RuntimeError(secret)",
     "assertion": "assert secret == 'other'",
-    "Base64": "import base64; print(base64.b64encode(('x' * 5 + secret + 'y').encode()).decode())",
-    "Basic pair": "import base64; print(base64.b64encode(f'user:{secret}'.encode()).decode())",
+    "Base64": (
+        "import base64; print(base64.b64encode(('x' * 5 + secret +"
+        " 'y').encode()).decode())"
+    ),
+    "Basic pair": (
+        "import base64; print(base64.b64encode(f'user:{secret}'.encode()).decode())"
+    ),
     "hexadecimal": "print(secret.encode().hex())",
-    "percent": "import urllib.parse; print('https://a/?k=' + urllib.parse.quote(secret, safe=''))",
+    "percent": (
+        "import urllib.parse; print('https://a/?k=' + urllib.parse.quote(secret,"
+        " safe=''))"
+    ),
     "JSON": "import json; print(json.dumps({'k': secret}))",
     "HTML": "import html; print('<p>' + html.escape(secret))",
     "file": "(tmp_path / 'backup.bin').write_bytes(b'\\0' * 100 + secret.encode())",
-    "file in a folder": "(tmp_path / 'd').mkdir(); (tmp_path / 'd' / 'wal').write_text(secret)",
+    "file in a folder": (
+        "(tmp_path / 'd').mkdir(); (tmp_path / 'd' / 'wal').write_text(secret)"
+    ),
 }
 
 
@@ -46,7 +58,9 @@ def test_a_planted_leak_fails_the_test_and_is_not_shown_again(
     assert 'password~"' not in result.stdout.str()
 
 
-@pytest.mark.parametrize("leak", ["print(text)", "import logging; logging.debug(text[::-1][::-1])"])
+@pytest.mark.parametrize(
+    "leak", ["print(text)", "import logging; logging.debug(text[::-1][::-1])"]
+)
 def test_a_test_that_asks_for_no_canary_is_guarded_too(
     pytester: pytest.Pytester, leak: str
 ) -> None:
@@ -89,4 +103,7 @@ def test_a_secret_is_found_inside_longer_encoded_texts(
 
 
 def test_another_text_is_no_leak() -> None:
-    assert find(b"nothing of the kind, c2VjcmV0LW90aGVy", "secret-unrelated-0123456789") == []
+    assert (
+        find(b"nothing of the kind, c2VjcmV0LW90aGVy", "secret-unrelated-0123456789")
+        == []
+    )

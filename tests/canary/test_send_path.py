@@ -76,10 +76,14 @@ def gateway(
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("name", ["basic", "bearer", "broken"])
-def test_nothing_shown_of_a_request_holds_a_secret(gateway: Gateway, name: str, path: str) -> None:
+def test_nothing_shown_of_a_request_holds_a_secret(
+    gateway: Gateway, name: str, path: str
+) -> None:
     logger = logging.getLogger("application")
     try:
-        response = gateway.send(name, "POST", path, json={"a": 1}, headers={"X-Trace": "7"})
+        response = gateway.send(
+            name, "POST", path, json={"a": 1}, headers={"X-Trace": "7"}
+        )
         print(response, response.headers, response.cause, response.remedy)
         logger.debug("%r", response)
         response.raise_for_cause()
@@ -91,7 +95,9 @@ def test_nothing_shown_of_a_request_holds_a_secret(gateway: Gateway, name: str, 
 
 
 @pytest.mark.parametrize("name", ["basic", "bearer", "broken"])
-def test_nothing_shown_of_a_configuration_holds_a_secret(gateway: Gateway, name: str) -> None:
+def test_nothing_shown_of_a_configuration_holds_a_secret(
+    gateway: Gateway, name: str
+) -> None:
     print(gateway, vars(gateway), gateway.findings(name))
     try:
         print(gateway.preview(name, "GET", "/x"))

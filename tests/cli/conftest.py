@@ -42,7 +42,10 @@ class Terminal:
     @property
     def environment(self) -> dict[str, str]:
         """What every process of this terminal sees."""
-        return {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(self.home)} | self.settings
+        return {
+            "PATH": os.environ["PATH"],
+            "OUTKEY_HOME": str(self.home),
+        } | self.settings
 
     def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
         seen = {"COLUMNS": "150"} | self.environment | environment
@@ -53,7 +56,9 @@ class Terminal:
             out.seek(0)
             err.seek(0)
             shown = [stream.read() for stream in (out, err)]
-        assert list(self.canary.leaks("what the command printed", b"".join(shown))) == []
+        assert (
+            list(self.canary.leaks("what the command printed", b"".join(shown))) == []
+        )
         return Done(code, *(text.decode() for text in shown))
 
 

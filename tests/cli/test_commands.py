@@ -14,7 +14,9 @@ from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
 
-def test_first_use_makes_a_home_for_its_owner_only(outkey: Terminal, document: str) -> None:
+def test_first_use_makes_a_home_for_its_owner_only(
+    outkey: Terminal, document: str
+) -> None:
     outkey("apply", document)
     outkey("secret", "set", "acme", "token", stdin="x")
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in outkey.home.rglob("*")}
@@ -23,14 +25,22 @@ def test_first_use_makes_a_home_for_its_owner_only(outkey: Terminal, document: s
         assert mode == (0o700 if path.is_dir() else 0o600), path.name
 
 
-def test_apply_says_what_changed_and_what_is_missing(outkey: Terminal, document: str) -> None:
+def test_apply_says_what_changed_and_what_is_missing(
+    outkey: Terminal, document: str
+) -> None:
     first = outkey("apply", document, "--json")
     assert first.code == 0
     assert (first.json["created"], first.json["unchanged"]) == (["acme", "shop"], [])
     missing = {
-        (f["configuration"], f["field"]) for f in first.json["findings"] if f["id"][0] == "E"
+        (f["configuration"], f["field"])
+        for f in first.json["findings"]
+        if f["id"][0] == "E"
     }
-    assert missing == {("acme", "token"), ("acme", "header:X-API-Key"), ("shop", "password")}
+    assert missing == {
+        ("acme", "token"),
+        ("acme", "header:X-API-Key"),
+        ("shop", "password"),
+    }
     again = outkey("apply", document)
     assert again.out == "unchanged: acme\nunchanged: shop\n"
     assert "warning shop.password: the environment variable SHOP_PASSWORD" in again.err
@@ -41,12 +51,18 @@ def test_apply_says_what_changed_and_what_is_missing(outkey: Terminal, document:
     [
         ('base_url = "http://bad.example"', 3, "egress_denied"),
         ('base_url = "https://[::ffff:169.254.169.254]"', 3, "egress_denied"),
-        ('base_url = "https://bad.example"\nauthentication_type = "none"', 3,
-            "authentication_required"),
-        ('base_url = "https://bad.example"\nheaders = [{ key = "Authorization" }]', 2,
-            "header_conflict"),
+        (
+            'base_url = "https://bad.example"\nauthentication_type = "none"',
+            3,
+            "authentication_required",
+        ),
+        (
+            'base_url = "https://bad.example"\nheaders = [{ key = "Authorization" }]',
+            2,
+            "header_conflict",
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("option", ["--json", "--dry-run"])
 def test_apply_saves_nothing_where_something_can_never_be_sent(
     outkey: Terminal, document: str, text: str, exit_code: int, code: str, option: str
@@ -66,7 +82,10 @@ def test_apply_saves_nothing_where_something_can_never_be_sent(
 
 
 def test_an_api_key_in_a_header_needs_no_reason(outkey: Terminal) -> None:
-    text = '[configuration.a]\nbase_url = "https://a.example"\nheaders = [{ key = "X-API-Key" }]'
+    text = (
+        '[configuration.a]\nbase_url = "https://a.example"\nheaders = [{ key ='
+        ' "X-API-Key" }]'
+    )
     applied = outkey("apply", "-", "--json", stdin=text)
     assert (applied.code, applied.json["created"]) == (0, ["a"])
     assert [(f["id"], f["level"]) for f in applied.json["findings"]] == [
@@ -74,7 +93,9 @@ def test_an_api_key_in_a_header_needs_no_reason(outkey: Terminal) -> None:
     ]
 
 
-def test_strict_saves_nothing_where_there_is_a_warning(outkey: Terminal, document: str) -> None:
+def test_strict_saves_nothing_where_there_is_a_warning(
+    outkey: Terminal, document: str
+) -> None:
     refused = outkey("apply", document, "--strict", "--json")
     assert refused.code == 2
     assert refused.json["error"]["code"] == "configuration"
@@ -84,16 +105,27 @@ def test_strict_saves_nothing_where_there_is_a_warning(outkey: Terminal, documen
     assert (shown.code, shown.out) == (2, "")
     assert "warning shop.password: " in shown.err
     assert "error[configuration]: nothing was saved, because of" in shown.err
-    text = '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"'
-    assert outkey("apply", "-", "--strict", "--dry-run", stdin=text).out == "would be created: a\n"
+    text = (
+        '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason ='
+        ' "public_api"'
+    )
+    assert (
+        outkey("apply", "-", "--strict", "--dry-run", stdin=text).out
+        == "would be created: a\n"
+    )
     assert outkey("list", "--json").json == []
     done = outkey("apply", "-", "--strict", stdin=text)
     assert (done.code, done.out) == (0, "created: a\n")
     assert [row["name"] for row in outkey("list", "--json").json] == ["a"]
 
 
-def test_apply_reads_standard_input_and_a_dry_run_changes_nothing(outkey: Terminal) -> None:
-    text = '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"'
+def test_apply_reads_standard_input_and_a_dry_run_changes_nothing(
+    outkey: Terminal,
+) -> None:
+    text = (
+        '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason ='
+        ' "public_api"'
+    )
     assert outkey("apply", "-", "--dry-run", stdin=text).out == "would be created: a\n"
     assert outkey("list", "--json").json == []
     assert outkey("apply", "-", stdin=text).out == "created: a\n"
@@ -148,10 +180,14 @@ def test_preview_shows_sources_and_masks(outkey: Terminal, document: str) -> Non
     outkey("secret", "set", "acme", "header:X-API-Key", stdin="k")
     shown = outkey("preview", "acme", "put", "/orders", "--json").json
     assert (shown["method"], shown["url"][-7:]) == ("PUT", "/orders")
-    assert {"name": "Authorization", "value": "Bearer ***", "source": "authentication"} in shown[
+    assert {
+        "name": "Authorization",
+        "value": "Bearer ***",
+        "source": "authentication",
+    } in shown["headers"]
+    assert {"name": "X-Tenant", "value": "7", "source": "header row"} in shown[
         "headers"
     ]
-    assert {"name": "X-Tenant", "value": "7", "source": "header row"} in shown["headers"]
 
 
 @pytest.mark.parametrize(
@@ -198,20 +234,27 @@ def test_with_json_an_error_is_one_document_on_stdout(outkey: Terminal) -> None:
     assert done.err == ""
 
 
-def test_a_reference_is_set_and_shown_as_a_reference(outkey: Terminal, document: str) -> None:
+def test_a_reference_is_set_and_shown_as_a_reference(
+    outkey: Terminal, document: str
+) -> None:
     outkey("apply", document)
     outkey("secret", "set", "acme", "token", "--from", "env:ACME_TOKEN")
     outkey("secret", "set", "acme", "header:X-API-Key", stdin="k")
     shown = outkey("show", "acme", "--json").json
-    assert shown["token"] == {"set": True, "set_at": None, "reference": "env:ACME_TOKEN"}
+    assert shown["token"] == {
+        "set": True,
+        "set_at": None,
+        "reference": "env:ACME_TOKEN",
+    }
     assert outkey("request", "acme", "/bearer").code == 2
     assert outkey("request", "acme", "/bearer", ACME_TOKEN="spar-token").code == 0
 
 
 def test_extra_parameters_are_shown_whatever_they_are_called(outkey: Terminal) -> None:
     text = (
-        '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"\n'
-        '[configuration.a.oauth2]\nextra = { set = "x", reference = "y" }'
+        '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason ='
+        ' "public_api"\n[configuration.a.oauth2]\nextra = { set = "x", reference ='
+        ' "y" }'
     )
     assert outkey("apply", "-", stdin=text).code == 0
     shown = outkey("show", "a")
@@ -220,7 +263,9 @@ def test_extra_parameters_are_shown_whatever_they_are_called(outkey: Terminal) -
     assert outkey("show", "a", "--json").json["oauth2"]["extra"] == extra
 
 
-def test_deleting_forgets_everything(outkey: Terminal, document: str, canary: Canaries) -> None:
+def test_deleting_forgets_everything(
+    outkey: Terminal, document: str, canary: Canaries
+) -> None:
     outkey("apply", document)
     outkey("secret", "set", "acme", "token", stdin=canary("token"))
     assert outkey("delete", "acme", "--yes").out == "deleted: acme\n"
@@ -271,36 +316,64 @@ def test_a_test_reports_steps_cause_and_remedy(ready: Terminal, spar: Spar) -> N
         "connect",
         "request",
     ]
-    ready("apply", "-", stdin='[configuration.acme]\nverification = { test_path = "/basic" }')
+    ready(
+        "apply",
+        "-",
+        stdin='[configuration.acme]\nverification = { test_path = "/basic" }',
+    )
     wrong = ready("test", "acme")
     assert wrong.code == 1
     assert "cause: header_format" in wrong.out
     missing = ready("test", "shop", "--json")
     assert (missing.code, missing.json["cause"]) == (2, "secret_missing")
-    ready("apply", "-", stdin='[configuration.acme]\nbase_url = "https://elsewhere.example"')
+    ready(
+        "apply",
+        "-",
+        stdin='[configuration.acme]\nbase_url = "https://elsewhere.example"',
+    )
     moved = ready("test", "acme")
-    assert (moved.code, "cause: configuration (secret_rebind_required)" in moved.out) == (2, True)
+    assert (
+        moved.code,
+        "cause: configuration (secret_rebind_required)" in moved.out,
+    ) == (2, True)
     assert "outkey secret set acme token" in moved.err
 
 
-def test_a_fix_is_offered_made_and_told_what_it_leaves_to_enter(ready: Terminal) -> None:
-    ready("apply", "-", stdin='[configuration.acme]\nverification = { test_path = "/basic" }')
+def test_a_fix_is_offered_made_and_told_what_it_leaves_to_enter(
+    ready: Terminal,
+) -> None:
+    ready(
+        "apply",
+        "-",
+        stdin='[configuration.acme]\nverification = { test_path = "/basic" }',
+    )
     first = ready("test", "acme", "--json").json["findings"][0]
     assert set(first) == {"id", "level", "message", "hint", "configuration", "field"}
     assert (first["id"], first["level"]) == ("wrong-scheme", "error")
-    assert first["message"].startswith("The API asks for another scheme: WWW-Authenticate")
-    assert first["hint"].endswith("Switch Authentication Type to Basic: outkey test acme --fix")
+    assert first["message"].startswith(
+        "The API asks for another scheme: WWW-Authenticate"
+    )
+    assert first["hint"].endswith(
+        "Switch Authentication Type to Basic: outkey test acme --fix"
+    )
     fixed = ready("test", "acme", "--fix", "--yes", "--json")
     assert (fixed.code, fixed.json["cause"]) == (2, "secret_missing")
     hints = {finding["id"]: finding["hint"] for finding in fixed.json["findings"]}
     assert hints["E-secret_missing"].endswith("outkey secret set acme password")
     assert "username in [configuration.acme]" in hints["W002"]
     again = ready("test", "acme", "--fix")
-    assert (again.code, again.out.count("nothing here that outkey can put right itself")) == (2, 1)
+    assert (
+        again.code,
+        again.out.count("nothing here that outkey can put right itself"),
+    ) == (2, 1)
 
 
 def test_an_answer_to_everybody_is_no_proof(ready: Terminal) -> None:
-    ready("apply", "-", stdin='[configuration.acme]\nverification = { test_path = "/echo" }')
+    ready(
+        "apply",
+        "-",
+        stdin='[configuration.acme]\nverification = { test_path = "/echo" }',
+    )
     done = ready("test", "acme")
     assert done.code == 0
     assert "acme answers, but proves nothing: " in done.out
@@ -316,7 +389,10 @@ def test_what_is_exported_holds_no_secret_and_can_be_applied_elsewhere(
     assert 'password = "env:SHOP_PASSWORD"' in text
     assert "shop" not in ready("export", "acme").out
     elsewhere = Terminal(tmp_path / "elsewhere", canary)
-    assert elsewhere("apply", "-", "--json", stdin=text).json["created"] == ["acme", "shop"]
+    assert elsewhere("apply", "-", "--json", stdin=text).json["created"] == [
+        "acme",
+        "shop",
+    ]
     assert elsewhere("export", "shop").out == ready("export", "shop").out
     assert ready("export", "nobody").code == 2
 
@@ -362,14 +438,21 @@ def test_a_key_rotation_from_the_terminal(ready: Terminal) -> None:
     assert ready("audit", "verify").code == 0
 
 
-def test_the_audit_is_clean_after_every_process_and_shows_a_change(ready: Terminal) -> None:
+def test_the_audit_is_clean_after_every_process_and_shows_a_change(
+    ready: Terminal,
+) -> None:
     import sqlite3
 
     for _ in range(3):
         ready("request", "acme", "/bearer")
     verdict = ready("audit", "verify", "--json")
     # Two configurations created, two secrets set, three requests with intent and outcome.
-    assert verdict.json == {"ok": True, "rows": 10, "first_bad": None, "unprotected_tail": 0}
+    assert verdict.json == {
+        "ok": True,
+        "rows": 10,
+        "first_bad": None,
+        "unprotected_tail": 0,
+    }
     with sqlite3.connect(ready.home / "data" / "outkey.sqlite3") as database:
         database.execute("DELETE FROM outkey_auditrecord WHERE id = 3")
     database.close()
@@ -378,7 +461,9 @@ def test_the_audit_is_clean_after_every_process_and_shows_a_change(ready: Termin
     assert broken.out.startswith("broken at ")
 
 
-def test_a_database_that_is_no_database_is_storage_unavailable(outkey: Terminal) -> None:
+def test_a_database_that_is_no_database_is_storage_unavailable(
+    outkey: Terminal,
+) -> None:
     outkey("list")
     file = Path(outkey.home / "data" / "outkey.sqlite3")
     for part in file.parent.iterdir():

@@ -24,21 +24,30 @@ def attacker() -> Iterator[Spar]:
 
 
 def execute(terminal: Terminal, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(terminal.home / "data" / "outkey.sqlite3")) as database, database:
+    with (
+        closing(sqlite3.connect(terminal.home / "data" / "outkey.sqlite3")) as database,
+        database,
+    ):
         database.execute(statement, values)
         database.execute("UPDATE outkey_configuration SET revision = revision + 1")
 
 
 def change_settings(terminal: Terminal, name: str, **changes: object) -> None:
-    with closing(sqlite3.connect(terminal.home / "data" / "outkey.sqlite3")) as database:
+    with closing(
+        sqlite3.connect(terminal.home / "data" / "outkey.sqlite3")
+    ) as database:
         query = "SELECT settings FROM outkey_configuration WHERE name = ?"
         settings = json.loads(database.execute(query, [name]).fetchone()[0])
-    written = json.dumps(settings | {path.replace("__", "."): v for path, v in changes.items()})
+    written = json.dumps(
+        settings | {path.replace("__", "."): v for path, v in changes.items()}
+    )
     statement = "UPDATE outkey_configuration SET settings = ? WHERE name = ?"
     execute(terminal, statement, written, name)
 
 
-@pytest.mark.parametrize("reference", ["file:/proc/self/environ", "file:HOME/config/signing-key"])
+@pytest.mark.parametrize(
+    "reference", ["file:/proc/self/environ", "file:HOME/config/signing-key"]
+)
 def test_neither_the_environment_nor_a_key_is_posted_to_another_token_url(
     outkey: Terminal, spar: Spar, attacker: Spar, reference: str
 ) -> None:
@@ -58,7 +67,8 @@ oauth2.client_secret = "env:CLIENT_SECRET"
     change_settings(outkey, "oauth", oauth2__token_url=f"{attacker.url}/oauth/token")
     execute(
         outkey,
-        "UPDATE outkey_secretvalue SET reference = ?, origin = ? WHERE field = 'client_secret'",
+        "UPDATE outkey_secretvalue SET reference = ?, origin = ? WHERE field ="
+        " 'client_secret'",
         reference.replace("HOME", str(outkey.home)),
         f"{attacker.url} {spar.url}",
     )
@@ -72,7 +82,9 @@ def test_a_replaced_secret_does_not_come_back(ready: Terminal, spar: Spar) -> No
     ready("secret", "set", "acme", "token", stdin="another-token")
     assert ready("request", "acme", "/echo").code == 0
     spar.clear()
-    label = "UPDATE outkey_secretvalue SET label = ? WHERE label = ? AND field = 'token'"
+    label = (
+        "UPDATE outkey_secretvalue SET label = ? WHERE label = ? AND field = 'token'"
+    )
     execute(ready, label, "was", "current")
     execute(ready, label, "current", "previous")
     done = ready("request", "acme", "/echo", "--json")
@@ -99,7 +111,10 @@ def test_what_was_changed_in_the_database_is_listed_and_can_be_confirmed(
     ):
         assert shown in confirmed.out
     assert ready("request", "acme", "/bearer").code == 0
-    assert ready("secret", "confirm", "--json").json == {"done": "confirmed", "configurations": []}
+    assert ready("secret", "confirm", "--json").json == {
+        "done": "confirmed",
+        "configurations": [],
+    }
 
 
 @pytest.mark.parametrize("key", ["ca_file", "client_certificate"])
@@ -121,7 +136,9 @@ tls.{key} = "/proc/kmsg"
     assert tested.json["cause"] == "configuration"
 
 
-def prompt(terminal: Terminal, *arguments: str) -> tuple[subprocess.Popen[bytes], int, str]:
+def prompt(
+    terminal: Terminal, *arguments: str
+) -> tuple[subprocess.Popen[bytes], int, str]:
     """Start a command at a terminal of its own, and return what it asks."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -140,7 +157,9 @@ def prompt(terminal: Terminal, *arguments: str) -> tuple[subprocess.Popen[bytes]
     return process, ours, shown.decode()
 
 
-def test_the_prompt_for_a_secret_names_where_it_will_go(ready: Terminal, spar: Spar) -> None:
+def test_the_prompt_for_a_secret_names_where_it_will_go(
+    ready: Terminal, spar: Spar
+) -> None:
     process, keyboard, question = prompt(ready, "secret", "set", "acme", "token")
     assert spar.url in question
     os.write(keyboard, b"typed-token\n")

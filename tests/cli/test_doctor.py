@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Terminal
-from outkey.core.checks import Finding, Level
-from outkey.core.posture import EVERY
+from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.posture import EVERY
 from outkey.hosts.cli import doctor_reports as reports
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
@@ -36,22 +36,33 @@ def change(outkey: Terminal, statement: str, *values: object) -> None:
 def test_a_fresh_home_has_no_findings_and_gets_no_key(outkey: Terminal) -> None:
     done = outkey("doctor")
     assert done.code == 0
-    assert done.out == "nothing found: the installation and 0 configurations are sound\n"
+    assert (
+        done.out == "nothing found: the installation and 0 configurations are sound\n"
+    )
     assert not (outkey.home / "config" / "key").exists()
 
 
-def test_what_an_earlier_version_saved_is_reported_and_can_be_corrected(outkey: Terminal) -> None:
-    text = '[configuration.old]\nbase_url = "https://old.example"\nauthentication_type = "bearer"'
+def test_what_an_earlier_version_saved_is_reported_and_can_be_corrected(
+    outkey: Terminal,
+) -> None:
+    text = (
+        '[configuration.old]\nbase_url = "https://old.example"\nauthentication_type ='
+        ' "bearer"'
+    )
     outkey("apply", "-", stdin=text)
     outkey("secret", "set", "old", "token", stdin="t")
-    change(outkey, "UPDATE outkey_configuration SET base_url = 'https://169.254.169.254'")
+    change(
+        outkey, "UPDATE outkey_configuration SET base_url = 'https://169.254.169.254'"
+    )
     assert ("old", "E-egress_denied") in ids(outkey)
     assert outkey("show", "old", "--json").json["base_url"] == "https://169.254.169.254"
     assert outkey("apply", "-", stdin='[configuration.old]\nnotes = "more"').code == 3
     assert outkey("secret", "set", "old", "token", stdin="t2").code == 0
     assert outkey("apply", "-", stdin=text).code == 0
     assert ("old", "E-egress_denied") not in ids(outkey)
-    change(outkey, "UPDATE outkey_configuration SET base_url = 'https://169.254.169.254'")
+    change(
+        outkey, "UPDATE outkey_configuration SET base_url = 'https://169.254.169.254'"
+    )
     assert outkey("delete", "old", "--yes").code == 0
 
 
@@ -73,7 +84,9 @@ verification = {{ test_path = "/bearer" }}
     assert run("test", "good").code == 0
     assert run("request", "good", "/bearer").code == 0
     change(run, "UPDATE outkey_configuration SET base_url = 'https://api.acme.example'")
-    run("secret", "set", "good", "token", stdin="spar-token")  # bound to the new address
+    run(
+        "secret", "set", "good", "token", stdin="spar-token"
+    )  # bound to the new address
     return run.home
 
 
@@ -101,7 +114,9 @@ def test_weaknesses_that_are_planted_are_found(good: Terminal) -> None:
     }
 
 
-def test_a_key_that_others_may_read_or_that_is_missing_is_an_error(good: Terminal) -> None:
+def test_a_key_that_others_may_read_or_that_is_missing_is_an_error(
+    good: Terminal,
+) -> None:
     key = good.home / "config" / "key"
     key.chmod(0o644)
     assert ids(good) == {(None, "P-key-readable"), (None, "P-sealed")}
@@ -144,7 +159,10 @@ def test_findings_are_grouped_and_nothing_of_a_shared_secret_is_shown(
         f"warning P-shared-secret token: {SHARED}: also used by shop",
         "Get one of its own for each, so that one can be revoked without the others.",
     ]
-    assert lines[-1] == "0 errors, 3 warnings, 6 notices: the installation and 2 configurations"
+    assert (
+        lines[-1]
+        == "0 errors, 3 warnings, 6 notices: the installation and 2 configurations"
+    )
 
 
 def test_a_hint_names_its_configuration_and_what_can_never_send_is_an_error(
@@ -162,10 +180,14 @@ def test_a_hint_names_its_configuration_and_what_can_never_send_is_an_error(
     assert (first["configuration"], first["id"]) == ("my shop", "E-secret_missing")
     assert "Test it: outkey test 'my shop'." in {other["hint"] for other in others}
     assert {"error"} & {o["level"] for o in others} == set()
-    assert [o["configuration"] for o in others] == sorted(o["configuration"] for o in others)
+    assert [o["configuration"] for o in others] == sorted(
+        o["configuration"] for o in others
+    )
 
 
-def test_what_the_policy_blocks_is_not_applied_and_named_at_once(outkey: Terminal) -> None:
+def test_what_the_policy_blocks_is_not_applied_and_named_at_once(
+    outkey: Terminal,
+) -> None:
     policy = outkey.home / "config" / "policy.toml"
     outkey("list")
     policy.write_text('[production]\nblocking = ["P-no-rate-limit", "P-plain-http"]\n')
@@ -177,7 +199,9 @@ def test_what_the_policy_blocks_is_not_applied_and_named_at_once(outkey: Termina
     assert outkey("list", "--json").json == []
 
 
-def test_the_policy_makes_errors_and_what_is_wrong_with_it_is_one(good: Terminal) -> None:
+def test_the_policy_makes_errors_and_what_is_wrong_with_it_is_one(
+    good: Terminal,
+) -> None:
     policy = good.home / "config" / "policy.toml"
     policy.write_text('[production]\nblocking = ["P-never-verified"]\n')
     change(good, "UPDATE outkey_configuration SET verified_at = NULL")
@@ -196,7 +220,9 @@ def test_pruning_keeps_to_the_retention(good: Terminal) -> None:
     assert done.code == 2
 
 
-def test_the_page_needs_nothing_else_and_runs_nothing(outkey: Terminal, tmp_path: Path) -> None:
+def test_the_page_needs_nothing_else_and_runs_nothing(
+    outkey: Terminal, tmp_path: Path
+) -> None:
     file = tmp_path / "report.html"
     done = outkey("doctor", "--format", "html", "--output", str(file))
     assert (done.code, done.out) == (0, "")
@@ -229,7 +255,9 @@ def test_sarif_names_every_rule_and_has_what_the_standard_requires() -> None:
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [check.id for check in EVERY]
     assert run["tool"]["driver"]["name"]
-    assert all(rule["shortDescription"]["text"] and rule["help"]["text"] for rule in rules)
+    assert all(
+        rule["shortDescription"]["text"] and rule["help"]["text"] for rule in rules
+    )
     first, second = run["results"]
     assert (first["ruleId"], first["level"]) == ("P-sealed", "error")
     assert second["message"]["text"] == "m. h"

@@ -9,7 +9,14 @@ import pytest
 from cli.conftest import Terminal
 from outkey.spar import Spar
 
-QUICK = ("--scenario", "works", "--scenario", "flapping", "--scenario", "redirect-elsewhere")
+QUICK = (
+    "--scenario",
+    "works",
+    "--scenario",
+    "flapping",
+    "--scenario",
+    "redirect-elsewhere",
+)
 
 
 def test_a_drill_asks_no_real_address_opens_no_secret_and_leaves_no_trace(
@@ -20,7 +27,9 @@ def test_a_drill_asks_no_real_address_opens_no_secret_and_leaves_no_trace(
     done = ready("spar", "drill", "acme", *QUICK, "--json", OUTKEY_KEY="A" * 43 + "=")
     assert (done.code, done.err) == (0, "")
     assert spar.journal == []
-    assert [ready(*command).out for command in (("show", "acme"), ("audit", "list"))] == before
+    assert [
+        ready(*command).out for command in (("show", "acme"), ("audit", "list"))
+    ] == before
 
 
 def test_the_json_of_a_drill_has_this_shape(ready: Terminal) -> None:
@@ -32,16 +41,27 @@ def test_the_json_of_a_drill_has_this_shape(ready: Terminal) -> None:
         "speed": 20.0,
         "verdicts": {"ok": 2, "warn": 1, "bad": 0},
     }
-    assert [one["id"] for one in scenarios] == ["works", "flapping", "redirect-elsewhere"]
+    assert [one["id"] for one in scenarios] == [
+        "works",
+        "flapping",
+        "redirect-elsewhere",
+    ]
     flapping = scenarios[1]
     assert flapping.pop("seconds") < 10
-    assert flapping.pop("meaning").endswith("set Retries (limits.retries) to 1 or more.")
+    assert flapping.pop("meaning").endswith(
+        "set Retries (limits.retries) to 1 or more."
+    )
     assert flapping == {
         "id": "flapping",
         "played": "503 once, then all is well.",
         "outcomes": ["server_error"],
         "status": 503,
-        "requests": {"authenticated": 1, "without_credentials": 0, "elsewhere": 0, "token": 0},
+        "requests": {
+            "authenticated": 1,
+            "without_credentials": 0,
+            "elsewhere": 0,
+            "token": 0,
+        },
         "verdict": "warn",
     }
 
@@ -58,18 +78,22 @@ def test_a_person_gets_a_table_and_what_it_rests_on(ready: Terminal) -> None:
         assert part in done.out
 
 
-def test_what_is_bad_is_exit_code_1(ready: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    from outkey.core.config import build
+def test_what_is_bad_is_exit_code_1(
+    ready: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from outkey.core.config.configuration import build
     from outkey.hosts.cli import spar as commands
 
     class Here:
         class registry:  # noqa: N801 - stands in for an attribute
             @staticmethod
             def get(name: str) -> object:
-                return build(name, {"base_url": "https://x.example", "limits.retries": 1})
+                return build(
+                    name, {"base_url": "https://x.example", "limits.retries": 1}
+                )
 
     monkeypatch.setattr(commands, "installation", Here)
-    monkeypatch.setattr("outkey.engine.send._RETRIED", frozenset({500}))
+    monkeypatch.setattr("outkey.engine.sending.exchange._RETRIED", frozenset({500}))
     assert commands.drill("acme", scenario=["down"], as_json=True) == 1
     assert commands.drill("acme", scenario=["works"], as_json=True) == 0
 
@@ -107,7 +131,9 @@ def test_spar_without_a_command_serves_until_it_is_stopped(outkey: Terminal) -> 
         command, stdout=subprocess.PIPE, text=True, env=outkey.environment
     ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("sparring provider on http://127.0.0.1:")
+        assert process.stdout.readline().startswith(
+            "sparring provider on http://127.0.0.1:"
+        )
         process.send_signal(signal.SIGINT)
         try:
             process.communicate(timeout=30)

@@ -33,7 +33,9 @@ class EchoHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        secrets = {name: self.headers[name] for name in SECRET_NAMES if name in self.headers}
+        secrets = {
+            name: self.headers[name] for name in SECRET_NAMES if name in self.headers
+        }
         self.server.seen.update(secrets)  # type: ignore[attr-defined]
         path = urlsplit(self.path).path
         if path == "/records":
@@ -156,12 +158,18 @@ def test_a_run_stores_no_record_that_repeats_a_credential(
     assert leaks is False
     (database,) = acme.home.rglob("*.sqlite3")
     with closing(sqlite3.connect(database)) as connection:
-        rows = connection.execute("select external_id, name from demo_contact").fetchall()
+        rows = connection.execute(
+            "select external_id, name from demo_contact"
+        ).fetchall()
         connection.execute("pragma wal_checkpoint(truncate)")
     assert rows == [("harmless", "Ada")]
-    stored = b"".join(file.read_bytes() for file in database.parent.glob("*") if file.is_file())
+    stored = b"".join(
+        file.read_bytes() for file in database.parent.glob("*") if file.is_file()
+    )
     stored_names = [
-        name for name, value in server.seen.items() if value.split()[-1].encode() in stored
+        name
+        for name, value in server.seen.items()
+        if value.split()[-1].encode() in stored
     ]
     assert stored_names == []
 

@@ -43,7 +43,9 @@ def test_kills_at_random_points_lose_nothing(
         kind = chance.choice(["apply", "secret", "request", "rewrap"])
         after = chance.uniform(0.25, 0.9)
         if kind == "apply":
-            text = document_for(spar).replace("limits =", f'notes = "{number}"\nlimits =')
+            text = document_for(spar).replace(
+                "limits =", f'notes = "{number}"\nlimits ='
+            )
             killed(ready, ["apply", "-"], text, after)
         elif kind == "secret":
             values.append(f"value-{number}")

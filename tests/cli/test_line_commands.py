@@ -16,7 +16,9 @@ from outkey.spar import Spar
 
 STYLES = {
     "page": 'kind = "page"\nsize_parameter = "per_page"\nposition_parameter = "page"',
-    "offset": 'kind = "offset"\nsize_parameter = "per_page"\nposition_parameter = "offset"',
+    "offset": (
+        'kind = "offset"\nsize_parameter = "per_page"\nposition_parameter = "offset"'
+    ),
     "cursor": 'kind = "cursor"\nposition_parameter = "after"\ncursor = "next"',
     "link": 'kind = "link"',
 }
@@ -90,7 +92,9 @@ def test_a_line_pulls_every_record_once_however_pages_are_handed_out(
     assert (again["created"], again["updated"], again["unchanged"]) == (0, 0, 250)
 
 
-def test_a_dry_run_shows_what_would_change_and_changes_nothing(shop: Shop, spar: Spar) -> None:
+def test_a_dry_run_shows_what_would_change_and_changes_nothing(
+    shop: Shop, spar: Spar
+) -> None:
     shop.run("apply", "-", stdin=document(spar, count=3), code=0)
     said = shop.run("line", "run", "contacts", "--dry-run", code=0).out
     assert "Contact 2" in said
@@ -119,7 +123,12 @@ def test_lines_and_runs_are_listed_and_shown(shop: Shop, spar: Spar) -> None:
     (run,) = json.loads(shop.run("run", "list", "--json", code=0).out)
     assert run["created"] == 5
     assert "5 created" in shop.run("run", "show", run["run"], code=0).out
-    assert json.loads(shop.run("run", "show", run["run"], "--json", code=0).out)["left_out"] == []
+    assert (
+        json.loads(shop.run("run", "show", run["run"], "--json", code=0).out)[
+            "left_out"
+        ]
+        == []
+    )
 
 
 def test_a_refused_token_ends_the_run_with_its_cause(shop: Shop, spar: Spar) -> None:
@@ -158,9 +167,13 @@ def test_an_unknown_line_or_run_is_a_wrong_call(shop: Shop) -> None:
 
 
 def test_applying_tells_what_is_wrong_with_a_line(shop: Shop, spar: Spar) -> None:
-    text = document(spar).replace('direction = "pull"', 'direction = "pull"\nschedule = "daily"')
+    text = document(spar).replace(
+        'direction = "pull"', 'direction = "pull"\nschedule = "daily"'
+    )
     said = shop.run("apply", "-", stdin=text, code=0).err
-    assert "error shop.line.contacts.schedule: the schedule is no cron expression" in said
+    assert (
+        "error shop.line.contacts.schedule: the schedule is no cron expression" in said
+    )
     closed = document(spar).replace("demo.contact", "demo.unknown")
     applied = json.loads(shop.run("apply", "-", "--json", stdin=closed, code=0).out)
     fields = [(found["id"], found["field"]) for found in applied["findings"]]
@@ -171,15 +184,24 @@ def test_a_failed_run_is_found_and_repeated_by_a_worker(shop: Shop, spar: Spar) 
     shop.run("apply", "-", stdin=document(spar), code=0)
     shop.terminal.settings["SHOP_TOKEN"] = "wrong"
     shop.run("line", "run", "contacts", code=1)
-    (failed,) = json.loads(shop.run("run", "list", "--state", "failed", "--json", code=0).out)
+    (failed,) = json.loads(
+        shop.run("run", "list", "--state", "failed", "--json", code=0).out
+    )
     said = shop.run("run", "repeat", failed["run"], code=0).out
     assert said.startswith("contacts: waiting, run ")
     assert "a worker takes it" in said
-    (waiting,) = json.loads(shop.run("run", "list", "--state", "waiting", "--json", code=0).out)
+    (waiting,) = json.loads(
+        shop.run("run", "list", "--state", "waiting", "--json", code=0).out
+    )
     assert (waiting["attempt"], waiting["due_at"] > 0) == (1, True)
     shop.run("run", "cancel", waiting["run"], code=0)
-    assert json.loads(shop.run("run", "list", "--state", "waiting", "--json", code=0).out) == []
-    assert "waiting|running|done" in shop.run("run", "list", "--state", "lost", code=2).err
+    assert (
+        json.loads(shop.run("run", "list", "--state", "waiting", "--json", code=0).out)
+        == []
+    )
+    assert (
+        "waiting|running|done" in shop.run("run", "list", "--state", "lost", code=2).err
+    )
 
 
 def test_what_an_api_hands_back_of_a_secret_is_neither_told_nor_kept(
@@ -187,20 +209,26 @@ def test_what_an_api_hands_back_of_a_secret_is_neither_told_nor_kept(
 ) -> None:
     shop.terminal.settings["SHOP_TOKEN"] = "sekret-canary"
     text = document(spar).replace("/records/contacts", "/echo/sekret-canary")
-    echo = text.replace('records = "items"', 'records = "[@]"').replace('"page"', '"none"')
+    echo = text.replace('records = "items"', 'records = "[@]"').replace(
+        '"page"', '"none"'
+    )
     dry = echo.replace('"id"', '"method"').replace('"full_name"', '"path"')
     shop.run("apply", "-", stdin=dry.replace('"credit"\nhost', '"body"\nhost'), code=0)
     said = shop.run("line", "run", "contacts", "--dry-run", code=1).out
     assert ("***  : secret_in_record" in said, "canary" in said) == (True, False)
-    wrong = echo.replace('"id"', '"reverse(path)"').replace('"credit"\nhost', '"method"\nhost')
+    wrong = echo.replace('"id"', '"reverse(path)"').replace(
+        '"credit"\nhost', '"method"\nhost'
+    )
     shop.run("apply", "-", stdin=wrong, code=0)
     assert "yranac" not in shop.run("line", "run", "contacts", code=1).out
-    (run, _) = json.loads(shop.run("run", "list", "--json", code=0).out)
+    run, _ = json.loads(shop.run("run", "list", "--json", code=0).out)
     shown = shop.run("run", "show", run["run"], code=0).out
     assert ("***" in shown, "yranac" in shown) == (True, False)
 
 
-def test_applying_says_which_lines_are_new_changed_or_as_they_were(shop: Shop, spar: Spar) -> None:
+def test_applying_says_which_lines_are_new_changed_or_as_they_were(
+    shop: Shop, spar: Spar
+) -> None:
     text = document(spar)
     planned = shop.run("apply", "-", "--dry-run", stdin=text, code=0).out
     assert planned == "would be created: shop\nwould be created: line contacts\n"
@@ -213,13 +241,20 @@ def test_applying_says_which_lines_are_new_changed_or_as_they_were(shop: Shop, s
     said = shop.run("apply", "-", "--dry-run", stdin=changed, code=0).out
     assert said == "would be updated: line contacts\nwould be unchanged: shop\n"
     applied = shop.run("apply", "-", "--json", stdin=changed, code=0).json
-    assert (applied["unchanged"], applied["lines"]["updated"]) == (["shop"], ["contacts"])
+    assert (applied["unchanged"], applied["lines"]["updated"]) == (
+        ["shop"],
+        ["contacts"],
+    )
 
 
-def test_a_dry_run_of_a_document_tells_what_is_wrong_with_its_lines(shop: Shop, spar: Spar) -> None:
+def test_a_dry_run_of_a_document_tells_what_is_wrong_with_its_lines(
+    shop: Shop, spar: Spar
+) -> None:
     text = document(spar).replace("demo.contact", "demo.unknown")
     said = shop.run("apply", "-", "--dry-run", "--json", stdin=text, code=0).json
-    assert ("L014", "line.contacts.target") in [(f["id"], f["field"]) for f in said["findings"]]
+    assert ("L014", "line.contacts.target") in [
+        (f["id"], f["field"]) for f in said["findings"]
+    ]
     assert shop.run("list", "--json", code=0).json == []
 
 
@@ -232,7 +267,10 @@ def test_cancelling_says_what_became_of_the_run(shop: Shop, spar: Spar) -> None:
     assert told == {"done": "unchanged", "run": "1", "state": "done"}
     shop.run("run", "repeat", "1", code=0)
     assert shop.run("run", "cancel", "2", code=0).out == "cancelled: 2\n"
-    assert shop.run("run", "cancel", "2", code=0).out == "it has ended already: cancelled\n"
+    assert (
+        shop.run("run", "cancel", "2", code=0).out
+        == "it has ended already: cancelled\n"
+    )
     change(shop, "UPDATE outkey_run SET state = 'running' WHERE id = 2")
     said = shop.run("run", "cancel", "2", code=0).out
     assert said == "cancelled: 2; it stops at its next page\n"
@@ -250,7 +288,9 @@ def test_an_interrupted_run_lets_the_next_one_go_on_at_once(
     spar.clear()
     command = [sys.executable, "-m", "outkey.hosts.cli.main", "line", "run", "contacts"]
     environment = shop.terminal.environment
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         ends = time.monotonic() + 60
         while len(spar.journal) < 5 and process.poll() is None:
             assert time.monotonic() < ends
@@ -259,7 +299,8 @@ def test_an_interrupted_run_lets_the_next_one_go_on_at_once(
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert re.fullmatch(
-        r"error\[run_stopped\]: contacts was interrupted after (one page|\d+ pages), run 1\n"
+        r"error\[run_stopped\]: contacts was interrupted after (one page|\d+ pages),"
+        r" run 1\n"
         r"hint: To go on from there: outkey line run contacts\n",
         said,
     )
@@ -298,11 +339,19 @@ def test_a_dry_run_without_changes_prints_no_table(shop: Shop, spar: Spar) -> No
     said = shop.run("line", "run", "contacts", "--dry-run", code=0).out
     assert said == "contacts: done, dry run, would be: 3 unchanged, run 2\n"
     shop.run("apply", "-", stdin=document(spar, count=0), code=0)
-    assert ": done, nothing to do, run 3" in shop.run("line", "run", "contacts", code=0).out
+    assert (
+        ": done, nothing to do, run 3"
+        in shop.run("line", "run", "contacts", code=0).out
+    )
 
 
-def test_a_record_that_a_script_fails_on_is_shown_with_its_number(shop: Shop, spar: Spar) -> None:
-    script = "def transform(record): return record if record['id'] != 'c2' else record['none']"
+def test_a_record_that_a_script_fails_on_is_shown_with_its_number(
+    shop: Shop, spar: Spar
+) -> None:
+    script = (
+        "def transform(record): return record if record['id'] != 'c2' else"
+        " record['none']"
+    )
     text = document(spar, count=5).replace('gone = "archive"', f'script = "{script}"')
     shop.run("apply", "-", stdin=text, code=0)
     titles, row, last = shop.run("line", "run", "contacts", code=0).out.splitlines()
@@ -321,9 +370,15 @@ def test_a_run_that_could_take_no_record_fails(
     done = shop.run("line", "run", "contacts", *more, code=1)
     assert "name: missing" in done.out
     assert "3 left out, run 1" in done.out
-    assert done.err.startswith("error[sync_failed]: not one of the records could be taken\nhint: ")
+    assert done.err.startswith(
+        "error[sync_failed]: not one of the records could be taken\nhint: "
+    )
     told = shop.run("line", "run", "contacts", *more, "--json", code=1).json
-    assert (told["state"], told["failed"], told["error"]["code"]) == ("done", 3, "sync_failed")
+    assert (told["state"], told["failed"], told["error"]["code"]) == (
+        "done",
+        3,
+        "sync_failed",
+    )
 
 
 def test_a_number_out_of_range_is_told_the_range(shop: Shop) -> None:
@@ -337,7 +392,9 @@ def change(shop: Shop, statement: str) -> None:
         database.execute(statement)
 
 
-def test_a_failed_run_is_shown_with_who_began_it_and_what_helps(shop: Shop, spar: Spar) -> None:
+def test_a_failed_run_is_shown_with_who_began_it_and_what_helps(
+    shop: Shop, spar: Spar
+) -> None:
     shop.run("apply", "-", stdin=document(spar), code=0)
     shop.terminal.settings["SHOP_TOKEN"] = "wrong"
     shop.run("line", "run", "contacts", code=1)

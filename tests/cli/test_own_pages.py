@@ -53,8 +53,10 @@ def send_to(outkey: Terminal, url: str) -> tuple[int, str]:
     outkey(
         "apply",
         "-",
-        stdin=f'[configuration.own]\nbase_url = "{url}"\nnetwork = "internal"\n'
-        'environment = "test"\n',
+        stdin=(
+            f'[configuration.own]\nbase_url = "{url}"\nnetwork = "internal"\n'
+            'environment = "test"\n'
+        ),
     )
     sent = outkey("request", "own", "/")
     return sent.code, sent.err
@@ -79,4 +81,7 @@ def test_the_pages_are_refused_in_every_spelling(
         # Another port of the same machine is another service.
         code, said = send_to(outkey, spar.url)
         assert (code, said) == (0, "")
-    assert "this outkey installation itself" not in send_to(outkey, f"http://127.0.0.1:{port}")[1]
+    assert (
+        "this outkey installation itself"
+        not in send_to(outkey, f"http://127.0.0.1:{port}")[1]
+    )

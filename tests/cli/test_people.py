@@ -19,12 +19,12 @@ from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils.timezone import now
-from outkey.core.audit import Tag
-from outkey.core.document import parse_document
+from outkey.core.audit.events import Tag
+from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
-from outkey.engine.manage import apply
+from outkey.engine.managing.changes import apply
 from outkey.hosts.django.models import Configuration, SecretValue
-from outkey.hosts.django.pages.installed import desk_for, installation
+from outkey.hosts.django.pages.access import desk_for, installation
 boss = User.objects.create_superuser("boss", password="a long password")
 alice = User.objects.create_superuser("alice", "alice@corp.example", password="a long password")
 LogEntry.objects.create(user=boss, action_flag=CHANGE, object_id=str(alice.pk),
@@ -59,7 +59,9 @@ print(json.dumps([home, broken, protection.status_code, protection.content.decod
 """
 
 
-def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(outkey: Terminal) -> None:
+def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
+    outkey: Terminal,
+) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LIVED],
         env=outkey.environment,
@@ -84,17 +86,25 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(outkey:
     (secret,) = about["secrets"]
     assert (secret["configuration__name"], secret["field"]) == ("a", "token")
     assert {record["actor"] for record in about["audit"]} == {"web:alice", "web:boss"}
-    assert [r["key"] for r in about["audit"] if r["actor"] == "web:boss"] == ["user alice"]
-    assert {"api:secret:set", "people:session:began"} <= {r["tag"] for r in about["audit"]}
+    assert [r["key"] for r in about["audit"] if r["actor"] == "web:boss"] == [
+        "user alice"
+    ]
+    assert {"api:secret:set", "people:session:began"} <= {
+        r["tag"] for r in about["audit"]
+    }
 
     assert outkey("people", "erase", "alice").code == 2  # nobody can be asked
     erased = outkey("people", "erase", "alice", "--yes")
     assert erased.code == 0
     assert "erased:" in erased.out
     assert outkey("people", "export", "alice").code == 2
-    assert outkey("people", "erase", "boss", "--yes").code == 2  # the only administrator
+    assert (
+        outkey("people", "erase", "boss", "--yes").code == 2
+    )  # the only administrator
     assert outkey("people", "prune").out == "removed: 1\n"
-    left = json.loads(subprocess.check_output([sys.executable, "-c", LEFT], env=outkey.environment))
+    left = json.loads(
+        subprocess.check_output([sys.executable, "-c", LEFT], env=outkey.environment)
+    )
     assert left["alice"] == []
     assert left["set_by"][0].startswith("erased:")
     assert left["tested"] == 8  # as often as the revision, so that the test still holds

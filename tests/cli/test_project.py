@@ -81,7 +81,9 @@ class Project:
         """Where a process would have its embedded home."""
         return self.folder.parent / "embedded"
 
-    def run(self, command: Sequence[str | Path], stdin: str = "", **environment: str) -> Done:
+    def run(
+        self, command: Sequence[str | Path], stdin: str = "", **environment: str
+    ) -> Done:
         done = subprocess.run(
             command,
             input=stdin.encode(),
@@ -111,7 +113,9 @@ class Project:
 
     def tables(self) -> set[str]:
         with closing(sqlite3.connect(self.folder / "project.db")) as database:
-            rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            rows = database.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table'"
+            )
             return {name for (name,) in rows}
 
     def change_settings(self, old: str, new: str) -> None:
@@ -152,7 +156,10 @@ def made_once(session_spar: Spar, tmp_path_factory: pytest.TempPathFactory) -> P
     applied = project.manage("outkey", "apply", "-", stdin=document_for(session_spar))
     assert applied.code == 0, applied.err
     for field, secret in (("token", "spar-token"), ("header:X-API-Key", "k")):
-        assert project.manage("outkey", "secret", "set", "acme", field, stdin=secret).code == 0
+        assert (
+            project.manage("outkey", "secret", "set", "acme", field, stdin=secret).code
+            == 0
+        )
     return project.folder
 
 
@@ -172,7 +179,9 @@ with outkey.open() as gateway:  # one of its own: the first is closed
 """
 
 
-def test_the_library_uses_the_installation_of_the_project(ready_project: Project) -> None:
+def test_the_library_uses_the_installation_of_the_project(
+    ready_project: Project,
+) -> None:
     done = ready_project.python(OPEN, DJANGO_SETTINGS_MODULE="shop.settings")
     assert (done.out, done.code) == ("200\n200\n", 0), done.err
     assert not ready_project.embedded.exists()
@@ -194,13 +203,17 @@ settings.configure(**{name: value for name, value in vars(names).items() if name
     ],
     ids=["before Django is set up", "settings made by code"],
 )
-def test_every_way_to_name_the_settings_counts(ready_project: Project, program: str) -> None:
+def test_every_way_to_name_the_settings_counts(
+    ready_project: Project, program: str
+) -> None:
     done = ready_project.python(program, DJANGO_SETTINGS_MODULE="shop.settings")
     assert (done.out, done.code) == ("200\n200\n", 0), done.err
     assert not ready_project.embedded.exists()
 
 
-def test_a_gateway_can_be_opened_while_the_apps_get_ready(ready_project: Project) -> None:
+def test_a_gateway_can_be_opened_while_the_apps_get_ready(
+    ready_project: Project,
+) -> None:
     (ready_project.folder / "shop" / "apps.py").write_text(
         "import outkey\nfrom django.apps import AppConfig\n"
         "class ShopConfig(AppConfig):\n"
@@ -221,7 +234,9 @@ def test_a_plain_script_has_the_embedded_home(project: Project) -> None:
     assert not (project.embedded / "config" / "project").exists()
 
 
-def test_the_command_uses_the_installation_that_the_settings_name(ready_project: Project) -> None:
+def test_the_command_uses_the_installation_that_the_settings_name(
+    ready_project: Project,
+) -> None:
     listed = ready_project.outkey("list", "--json")
     assert [row["name"] for row in listed.json] == ["acme", "shop"]
     assert ready_project.outkey("request", "acme", "/bearer").code == 0
@@ -287,7 +302,9 @@ def test_the_library_names_missing_tables_and_makes_none(project: Project) -> No
 
 
 def test_the_tests_of_a_project_may_switch_migrations_off(project: Project) -> None:
-    project.change_settings("USE_TZ = True", "MIGRATION_MODULES = {'outkey': None}\nUSE_TZ = True")
+    project.change_settings(
+        "USE_TZ = True", "MIGRATION_MODULES = {'outkey': None}\nUSE_TZ = True"
+    )
     assert project.manage("migrate", "--run-syncdb", "--verbosity", "0").code == 0
     assert project.outkey("list", "--json").json == []
 
@@ -313,7 +330,9 @@ def test_settings_that_fail_are_told_without_their_text(project: Project) -> Non
     missing = project.outkey("list", DJANGO_SETTINGS_MODULE="nowhere.settings")
     assert missing.code == 2
     assert "cannot be set up (ModuleNotFoundError)" in missing.err
-    project.change_settings('SECRET_KEY = "of the project"', f'SECRET_KEY = int("{secret}")')
+    project.change_settings(
+        'SECRET_KEY = "of the project"', f'SECRET_KEY = int("{secret}")'
+    )
     done = project.outkey("list")
     assert done.code == 2
     assert "cannot be set up (ValueError)" in done.err
@@ -329,20 +348,27 @@ def test_commands_of_the_embedded_server_say_so_in_a_project(
     ready_project: Project, command: list[str]
 ) -> None:
     before = ready_project.tables()
-    for done in (ready_project.outkey(*command), ready_project.manage("outkey", *command)):
+    for done in (
+        ready_project.outkey(*command),
+        ready_project.manage("outkey", *command),
+    ):
         assert done.code == 2
         assert "part of the embedded server" in done.err
     assert ready_project.tables() == before
     assert not ready_project.embedded.exists()
 
 
-def test_the_worker_command_names_the_one_of_the_project(ready_project: Project) -> None:
+def test_the_worker_command_names_the_one_of_the_project(
+    ready_project: Project,
+) -> None:
     done = ready_project.outkey("worker")
     assert done.code == 2
     assert "python manage.py outkey_worker" in done.err
 
 
-def test_the_worker_of_a_sealed_project_ends_with_the_usual_error(ready_project: Project) -> None:
+def test_the_worker_of_a_sealed_project_ends_with_the_usual_error(
+    ready_project: Project,
+) -> None:
     (ready_project.home / "config" / "key").unlink()
     done = ready_project.manage("outkey_worker")
     assert done.code == 4
@@ -361,7 +387,9 @@ def test_the_home_of_a_project_is_not_taken_for_an_embedded_one(
         assert done.code == 2, command
         assert "belongs to a Django project" in done.err
         assert "python manage.py outkey" in done.err
-    assert {path: path.stat().st_mtime_ns for path in ready_project.home.rglob("*")} == before
+    assert {
+        path: path.stat().st_mtime_ns for path in ready_project.home.rglob("*")
+    } == before
     mark = ready_project.home / "config" / "project"
     assert mark.stat().st_mode & 0o777 == 0o600
     assert ready_project.manage("outkey", "request", "acme", "/bearer").code == 0
@@ -371,7 +399,7 @@ def test_the_pages_of_a_project_mark_its_home_as_well(project: Project) -> None:
     done = project.python(
         "import django\n"
         "django.setup()\n"
-        "from outkey.hosts.django.pages.installed import installation\n"
+        "from outkey.hosts.django.pages.access import installation\n"
         "installation()\n",
         DJANGO_SETTINGS_MODULE="shop.settings",
     )

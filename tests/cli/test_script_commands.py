@@ -116,7 +116,9 @@ def test_a_script_that_goes_wrong_sends_nothing_and_tells_no_secret(
     assert SIGNING_KEY not in outkey("audit", "export").out
 
 
-def test_a_script_without_a_secret_to_give_says_so(outkey: Terminal, spar: Spar) -> None:
+def test_a_script_without_a_secret_to_give_says_so(
+    outkey: Terminal, spar: Spar
+) -> None:
     assert outkey("apply", "-", stdin=document(spar)).code == 0
     done = outkey("request", "signed", "/signed", "--json")
     assert (done.code, done.json["error"]["code"]) == (2, "secret_missing")
@@ -125,8 +127,12 @@ def test_a_script_without_a_secret_to_give_says_so(outkey: Terminal, spar: Spar)
     assert outkey("show", "signed", "--json").json["secret_key"]["set"] is False
 
 
-def test_a_script_beside_basic_may_not_set_its_header(outkey: Terminal, spar: Spar) -> None:
-    script = "def compute_auth_header(sync_line):\n    return {'authorization': 'mine'}\n"
+def test_a_script_beside_basic_may_not_set_its_header(
+    outkey: Terminal, spar: Spar
+) -> None:
+    script = (
+        "def compute_auth_header(sync_line):\n    return {'authorization': 'mine'}\n"
+    )
     text = document(spar, script, authentication_type='"basic"', username='"u"')
     assert outkey("apply", "-", stdin=text).code == 0
     assert outkey("secret", "set", "signed", "password", stdin="p").code == 0
@@ -140,7 +146,10 @@ def test_a_script_beside_basic_may_not_set_its_header(outkey: Terminal, spar: Sp
         ("def compute_auth_header(sync_line)\n    pass\n", "line 1"),
         ("def other(sync_line):\n    pass\n", "compute_auth_header"),
         ("import requests\n" + EXAMPLE, "line 1: requests cannot be imported"),
-        (EXAMPLE + 'GOLDEN = [{"at": 1, "expect": {"X-Timestamp": "2"}}]\n', "example 1"),
+        (
+            EXAMPLE + 'GOLDEN = [{"at": 1, "expect": {"X-Timestamp": "2"}}]\n',
+            "example 1",
+        ),
     ],
 )
 def test_a_script_that_is_not_right_is_not_kept(
@@ -152,10 +161,16 @@ def test_a_script_that_is_not_right_is_not_kept(
     assert outkey("list", "--json").json == []
 
 
-def test_a_change_of_a_script_is_recorded_by_its_fingerprint(signed: Terminal, spar: Spar) -> None:
+def test_a_change_of_a_script_is_recorded_by_its_fingerprint(
+    signed: Terminal, spar: Spar
+) -> None:
     signed("apply", "-", stdin=document(spar, EXAMPLE + "# another version\n"))
     records = signed("audit", "list", "--json").json
-    written = {record["key"] for record in records if str(record.get("key")).startswith("script ")}
+    written = {
+        record["key"]
+        for record in records
+        if str(record.get("key")).startswith("script ")
+    }
     assert len(written) == 2
 
 

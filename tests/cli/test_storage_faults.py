@@ -13,15 +13,25 @@ from contextlib import closing
 import pytest
 
 from cli.conftest import Terminal
-from outkey.core.pace import RateLimit
+from outkey.core.request.rate_limit import RateLimit
 from outkey.spar import Spar
 
 FULL, QUICK = 10_000, 400
 
 
-def test_a_full_disk_refuses_and_the_next_request_works(ready: Terminal, spar: Spar) -> None:
+def test_a_full_disk_refuses_and_the_next_request_works(
+    ready: Terminal, spar: Spar
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "outkey.hosts.cli.main", "request", "acme", "/bearer", "--json"],
+        [
+            sys.executable,
+            "-m",
+            "outkey.hosts.cli.main",
+            "request",
+            "acme",
+            "/bearer",
+            "--json",
+        ],
         env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(ready.home)},
         capture_output=True,
         check=False,
@@ -29,7 +39,10 @@ def test_a_full_disk_refuses_and_the_next_request_works(ready: Terminal, spar: S
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)),
     )
     assert done.returncode == 5
-    assert json.loads(done.stdout)["error"]["code"] in {"audit_unavailable", "storage_unavailable"}
+    assert json.loads(done.stdout)["error"]["code"] in {
+        "audit_unavailable",
+        "storage_unavailable",
+    }
     assert spar.journal == []
     assert ready("request", "acme", "/bearer").code == 0
     assert ready("audit", "verify").code == 0
@@ -51,7 +64,9 @@ def test_a_locked_database_refuses_in_time_and_the_next_request_works(
 
 def test_a_lock_that_is_let_go_in_time_only_delays(ready: Terminal) -> None:
     other = sqlite3.connect(
-        ready.home / "data" / "outkey.sqlite3", isolation_level=None, check_same_thread=False
+        ready.home / "data" / "outkey.sqlite3",
+        isolation_level=None,
+        check_same_thread=False,
     )
     other.execute("BEGIN IMMEDIATE")
     release = threading.Timer(2.0, other.rollback)
@@ -61,7 +76,9 @@ def test_a_lock_that_is_let_go_in_time_only_delays(ready: Terminal) -> None:
     other.close()
 
 
-@pytest.mark.parametrize("command", [("apply", "-"), ("secret", "set", "acme", "token")])
+@pytest.mark.parametrize(
+    "command", [("apply", "-"), ("secret", "set", "acme", "token")]
+)
 def test_a_change_that_cannot_be_kept_changes_nothing(
     ready: Terminal, command: tuple[str, ...]
 ) -> None:
@@ -79,20 +96,32 @@ def test_a_change_that_cannot_be_kept_changes_nothing(
 def test_ciphertexts_that_were_swapped_do_not_open_and_nothing_is_sent(
     ready: Terminal, spar: Spar
 ) -> None:
-    with closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as other, other:
+    with (
+        closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as other,
+        other,
+    ):
         (one, first), (two, second) = other.execute(
             "SELECT id, sealed FROM outkey_secretvalue"
             " WHERE sealed IS NOT NULL AND field != 'voucher'"
         ).fetchall()
-        other.execute("UPDATE outkey_secretvalue SET sealed = ? WHERE id = ?", (second, one))
-        other.execute("UPDATE outkey_secretvalue SET sealed = ? WHERE id = ?", (first, two))
+        other.execute(
+            "UPDATE outkey_secretvalue SET sealed = ? WHERE id = ?", (second, one)
+        )
+        other.execute(
+            "UPDATE outkey_secretvalue SET sealed = ? WHERE id = ?", (first, two)
+        )
     done = ready("request", "acme", "/bearer", "--json")
     assert (done.code, done.json["error"]["code"]) == (5, "secret_unreadable")
     assert spar.journal == []
 
 
-def test_a_base_url_changed_by_sql_makes_the_secret_unusable(ready: Terminal, spar: Spar) -> None:
-    with closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as other, other:
+def test_a_base_url_changed_by_sql_makes_the_secret_unusable(
+    ready: Terminal, spar: Spar
+) -> None:
+    with (
+        closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as other,
+        other,
+    ):
         other.execute("UPDATE outkey_configuration SET base_url = ?", (spar.elsewhere,))
     done = ready("request", "acme", "/bearer", "--json")
     assert (done.code, done.json["error"]["code"]) == (2, "secret_rebind_required")
@@ -120,7 +149,10 @@ def test_thousands_of_configurations_are_applied_and_listed_without_a_key(
 
 
 def test_a_rate_limit_holds_over_all_processes(ready: Terminal, spar: Spar) -> None:
-    text = "[configuration.acme]\nlimits = { requests_per_minute = 120, total_timeout = 2 }"
+    text = (
+        "[configuration.acme]\nlimits = { requests_per_minute = 120, total_timeout"
+        " = 2 }"
+    )
     assert ready("apply", "-", stdin=text).code == 0
     spar.clear()
     program = (
@@ -132,7 +164,10 @@ def test_a_rate_limit_holds_over_all_processes(ready: Terminal, spar: Spar) -> N
     )
     environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(ready.home)}
     started = time.monotonic()
-    running = [subprocess.Popen([sys.executable, "-c", program], env=environment) for _ in range(3)]
+    running = [
+        subprocess.Popen([sys.executable, "-c", program], env=environment)
+        for _ in range(3)
+    ]
     assert [process.wait(timeout=120) for process in running] == [0, 0, 0]
     limit = RateLimit(120)
     allowed = limit.burst + (time.monotonic() - started) / limit.interval + 1

@@ -26,9 +26,10 @@ LEASE_IS_OVER = "UPDATE outkey_run SET until = 0"
 # Runs the line, and ends itself by SIGKILL before or after it writes its third page.
 DOOMED = """
 import os, signal, sys
-from outkey.hosts.cli.home import installation
+from outkey.hosts.cli.session import installation
 here, (when, what), calls = installation(), sys.argv[1:], []
-from outkey.hosts.django import records, runs, wiring
+from outkey.hosts.django import runs, wiring
+from outkey.hosts.django.records import django_records as records
 kind = {"upsert": records.DjangoRecords, "save": runs.DjangoRuns}[what]
 real = getattr(kind, what)
 def doomed(*arguments):
@@ -54,7 +55,15 @@ class Workshop:
 
     def start(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "outkey.hosts.cli.main", "line", "run", "contacts", "--json"],
+            [
+                sys.executable,
+                "-m",
+                "outkey.hosts.cli.main",
+                "line",
+                "run",
+                "contacts",
+                "--json",
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -74,8 +83,13 @@ class Workshop:
             return database.execute(statement).fetchall()
 
     def target(self) -> list[tuple[object, ...]]:
-        found = self.rows("SELECT external_id, name, credit, active FROM demo_contact ORDER BY id")
-        return [(key, name, Decimal(str(credit)), active) for key, name, credit, active in found]
+        found = self.rows(
+            "SELECT external_id, name, credit, active FROM demo_contact ORDER BY id"
+        )
+        return [
+            (key, name, Decimal(str(credit)), active)
+            for key, name, credit, active in found
+        ]
 
     def source(self, count: int) -> list[tuple[object, ...]]:
         theirs = [contact(number) for number in range(count)]
@@ -111,7 +125,12 @@ def test_a_line_that_is_killed_at_random_points_ends_with_every_record_once(
         shop.count // SIZE + 1,
         shop.count,
     )
-    assert (done["updated"], done["unchanged"], done["failed"], done["archived"]) == (0, 0, 0, 0)
+    assert (done["updated"], done["unchanged"], done["failed"], done["archived"]) == (
+        0,
+        0,
+        0,
+        0,
+    )
     assert outkey("audit", "verify", "--json").json["ok"]
 
 
@@ -120,7 +139,10 @@ def test_of_two_processes_one_runs_the_line_and_the_other_is_told_so(
 ) -> None:
     shop = Workshop(outkey, spar, 200 * SIZE)
     with shop.start() as first, shop.start() as second:
-        said = [json.loads(process.communicate(timeout=PATIENCE)[0]) for process in (first, second)]
+        said = [
+            json.loads(process.communicate(timeout=PATIENCE)[0])
+            for process in (first, second)
+        ]
     assert sorted((first.returncode, second.returncode)) == [0, 2]
     refused, done = sorted(said, key=lambda answer: "error" not in answer)
     assert refused["error"]["code"] == "line_busy"
@@ -137,7 +159,9 @@ def test_a_kill_around_the_writing_of_a_page_leaves_all_of_it_or_nothing(
     points = [("before", "upsert"), ("after", "upsert"), ("after", "save")]
     for number, point in enumerate(points, start=1):
         command = [sys.executable, "-c", DOOMED, *point]
-        done = subprocess.run(command, env=outkey.environment, timeout=PATIENCE, check=False)
+        done = subprocess.run(
+            command, env=outkey.environment, timeout=PATIENCE, check=False
+        )
         assert done.returncode == -signal.SIGKILL
         assert shop.target() == shop.source(2 * number * SIZE)
         assert kept(shop) == 2 * number * SIZE

@@ -13,14 +13,18 @@ from outkey.testing.canary import Canaries
 
 RECORDS = "outkey_auditrecord"
 SWAPPED = (
-    "UPDATE {records} SET number = 100 + number WHERE stream_id = {stream} AND number IN (4, 5);"
-    "UPDATE {records} SET number = 109 - number WHERE stream_id = {stream} AND number > 100"
+    "UPDATE {records} SET number = 100 + number WHERE stream_id = {stream} AND number"
+    " IN (4, 5);UPDATE {records} SET number = 109 - number WHERE stream_id = {stream}"
+    " AND number > 100"
 )
 COLUMNS = "stream_id, number, at, configuration, outcome, body, mac"
 
 
 def change(terminal: Terminal, *statements: str) -> None:
-    with closing(sqlite3.connect(terminal.home / "data" / "outkey.sqlite3")) as database, database:
+    with (
+        closing(sqlite3.connect(terminal.home / "data" / "outkey.sqlite3")) as database,
+        database,
+    ):
         for statement in statements:
             database.executescript(statement)
 
@@ -34,7 +38,11 @@ def busy_home(ready_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     for number in range(2):
         run("request", "acme", f"/status/{200 + number}")
     rest = 'base_url = "https://a.example"\nno_auth_reason = "public_api"'
-    run("apply", "-", stdin="\n".join(f"[configuration.c{n}]\n{rest}" for n in range(10)))
+    run(
+        "apply",
+        "-",
+        stdin="\n".join(f"[configuration.c{n}]\n{rest}" for n in range(10)),
+    )
     assert run("audit", "verify").code == 0
     return home
 
@@ -46,7 +54,9 @@ def busy(busy_home: Path, outkey: Terminal) -> Terminal:
 
 
 def longest(terminal: Terminal) -> int:
-    with closing(sqlite3.connect(terminal.home / "data" / "outkey.sqlite3")) as database:
+    with closing(
+        sqlite3.connect(terminal.home / "data" / "outkey.sqlite3")
+    ) as database:
         query = f"SELECT stream_id FROM {RECORDS} GROUP BY 1 ORDER BY count(*) DESC"
         return int(database.execute(query).fetchone()[0])
 
@@ -55,20 +65,38 @@ def longest(terminal: Terminal) -> int:
     "statement",
     [
         "DELETE FROM {records} WHERE stream_id = {stream} AND number = 5",
-        "UPDATE {records} SET body = replace(body, 'c3', 'c4') WHERE stream_id = {stream}",
-        "UPDATE {records} SET configuration = '' WHERE stream_id = {stream} AND number = 4",
+        (
+            "UPDATE {records} SET body = replace(body, 'c3', 'c4') WHERE stream_id ="
+            " {stream}"
+        ),
+        (
+            "UPDATE {records} SET configuration = '' WHERE stream_id = {stream} AND"
+            " number = 4"
+        ),
         "UPDATE {records} SET at = at - 1 WHERE stream_id = {stream} AND number = 4",
         "UPDATE {records} SET outcome = 'ok' WHERE stream_id = {stream} AND number = 4",
-        "UPDATE {records} SET mac = zeroblob(32) WHERE stream_id = {stream} AND number = 4",
-        "INSERT INTO {records} ({columns}) {copied} WHERE stream_id = {stream} AND number = 4",
+        (
+            "UPDATE {records} SET mac = zeroblob(32) WHERE stream_id = {stream} AND"
+            " number = 4"
+        ),
+        (
+            "INSERT INTO {records} ({columns}) {copied} WHERE stream_id = {stream} AND"
+            " number = 4"
+        ),
         SWAPPED,
         "DELETE FROM {records} WHERE stream_id = {stream} AND number > 7",
         "DELETE FROM {records} WHERE stream_id = {stream}",
         "DELETE FROM {records}",
         "UPDATE outkey_stream SET name = 'x.' || name WHERE id = {stream}",
-        "UPDATE {records} SET stream_id = 999 WHERE stream_id = {stream} AND number = 10",
+        (
+            "UPDATE {records} SET stream_id = 999 WHERE stream_id = {stream} AND number"
+            " = 10"
+        ),
         "UPDATE {records} SET number = 'x' WHERE stream_id = {stream} AND number = 4",
-        "UPDATE {records} SET body = 99999999999 WHERE stream_id = {stream} AND number = 4",
+        (
+            "UPDATE {records} SET body = 99999999999 WHERE stream_id = {stream} AND"
+            " number = 4"
+        ),
         "UPDATE {records} SET mac = 1.5 WHERE stream_id = {stream} AND number = 4",
     ],
     ids=[
@@ -93,7 +121,12 @@ def longest(terminal: Terminal) -> int:
 def test_every_kind_of_tampering_is_found(busy: Terminal, statement: str) -> None:
     stream = longest(busy)
     copied = f"SELECT {COLUMNS.replace('number', '11')} FROM {RECORDS}"
-    change(busy, statement.format(records=RECORDS, columns=COLUMNS, copied=copied, stream=stream))
+    change(
+        busy,
+        statement.format(
+            records=RECORDS, columns=COLUMNS, copied=copied, stream=stream
+        ),
+    )
     verdict = busy("audit", "verify", "--json")
     assert verdict.code == 1
     assert verdict.json["ok"] is False
@@ -111,7 +144,9 @@ def test_a_restored_old_copy_is_found(busy: Terminal) -> None:
     assert (verdict.code, "gone" in verdict.out) == (1, True)
 
 
-def test_pruning_removes_under_a_tombstone_and_the_rest_verifies(busy: Terminal) -> None:
+def test_pruning_removes_under_a_tombstone_and_the_rest_verifies(
+    busy: Terminal,
+) -> None:
     refused = busy("audit", "prune", "--days", "0")
     assert (refused.code, "--yes" in refused.err) == (2, True)
     assert busy("audit", "prune", "--yes").out == "removed: 0\n"

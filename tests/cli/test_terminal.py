@@ -31,19 +31,25 @@ CALLS = {
     "say": "output.say(text)",
     "warn": "output.warn(text)",
     "say_json": "output.say_json({text: text})",
-    "say_error": "output.say_error(ConfigError(text, hint=text, field='x' + text), as_json=False)",
+    "say_error": (
+        "output.say_error(ConfigError(text, hint=text, field='x' + text),"
+        " as_json=False)"
+    ),
     "say_lines": "output.say_lines(('bold', text))",
     "say_done": "output.say_done('set', as_json=False, configuration=text)",
     "say_table": "output.say_table(('A', 'B'), [(text, text)])",
-    "say_findings": "output.say_findings([(text, Finding('W1', Level.WARNING, text, text, text))])",
+    "say_findings": (
+        "output.say_findings([(text, Finding('W1', Level.WARNING, text, text, text))])"
+    ),
     "progress_bar": (
-        "with output.progress_bar(text, 3) as advance:\n    advance(1)\n    time.sleep(0.3)"
+        "with output.progress_bar(text, 3) as advance:\n    advance(1)\n   "
+        " time.sleep(0.3)"
     ),
     "ask_first": "output.ask_first(text, yes=False)",
 }
 PROGRAM = """
 import sys, time
-from outkey.core.checks import Finding, Level
+from outkey.core.findings.checks import Finding, Level
 from outkey.core.errors import ConfigError
 from outkey.hosts.cli import output
 text = {text!r}
@@ -96,7 +102,8 @@ def on_terminal(environment: dict[str, str], *command: str) -> bytes:
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        env={"COLUMNS": "300", "TERM": "xterm-256color", "LANG": "C.UTF-8"} | environment,
+        env={"COLUMNS": "300", "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        | environment,
         start_new_session=True,
     )
     os.close(slave)
@@ -112,7 +119,9 @@ def on_terminal(environment: dict[str, str], *command: str) -> bytes:
         sent += part
     process.wait(60)
     os.close(master)
-    return bytes(sent).replace(b"\r\n", b"\n")  # as which a terminal driver sends a line feed
+    return bytes(sent).replace(
+        b"\r\n", b"\n"
+    )  # as which a terminal driver sends a line feed
 
 
 def outkey_on_terminal(home: Terminal, *arguments: str) -> bytes:
@@ -172,7 +181,11 @@ def test_a_body_in_a_pipe_is_as_it_came(home: Terminal) -> None:
 
 
 def test_json_on_a_terminal_is_harmless_and_the_same_document(home: Terminal) -> None:
-    change(home, "UPDATE outkey_configuration SET base_url = ?", "http://127.0.0.1:9/\u202e\x9b")
+    change(
+        home,
+        "UPDATE outkey_configuration SET base_url = ?",
+        "http://127.0.0.1:9/\u202e\x9b",
+    )
     sent = outkey_on_terminal(home, "list", "--json")
     assert_harmless(sent)
     document = json.loads(sent[sent.index(b"[") :])
@@ -180,7 +193,9 @@ def test_json_on_a_terminal_is_harmless_and_the_same_document(home: Terminal) ->
 
 
 @pytest.mark.parametrize("command", [("list",), ("audit", "list"), ("audit", "export")])
-def test_what_is_stored_is_harmless_on_a_terminal(home: Terminal, command: tuple[str, ...]) -> None:
+def test_what_is_stored_is_harmless_on_a_terminal(
+    home: Terminal, command: tuple[str, ...]
+) -> None:
     """Commands refuse such names; what writes into the database may be somebody else."""
     change(home, "UPDATE outkey_configuration SET name = ?", HOSTILE)
     change(
@@ -195,11 +210,18 @@ def test_what_is_stored_is_harmless_on_a_terminal(home: Terminal, command: tuple
 
 
 @pytest.mark.parametrize("command", [("show", "acme"), ("export",)])
-def test_a_script_is_harmless_on_a_terminal(home: Terminal, command: tuple[str, ...]) -> None:
-    script = "# turned \u202earound \x9b31m\ndef compute_auth_header(sync_line):\n    return {}\n"
+def test_a_script_is_harmless_on_a_terminal(
+    home: Terminal, command: tuple[str, ...]
+) -> None:
+    script = (
+        "# turned \u202earound \x9b31m\ndef compute_auth_header(sync_line):\n    return"
+        " {}\n"
+    )
     text = f"[configuration.acme]\nscript = {json.dumps(script)}"
     assert home("apply", "-", stdin=text).code == 0
     sent = outkey_on_terminal(home, *command)
     assert_harmless(sent)
     assert b"around" in sent
-    assert "\u202earound" in home("export").out  # in a pipe as it is, to be applied elsewhere
+    assert (
+        "\u202earound" in home("export").out
+    )  # in a pipe as it is, to be applied elsewhere

@@ -49,7 +49,9 @@ def acme(outkey: Terminal, spar: Spar) -> Terminal:
 
 def prepared(outkey: Terminal, spar: Spar, **changed: str) -> None:
     assert outkey("apply", "-", stdin=document(spar, **changed)).code == 0
-    assert outkey("secret", "set", "acme", "client_secret", stdin=CLIENT_SECRET).code == 0
+    assert (
+        outkey("secret", "set", "acme", "client_secret", stdin=CLIENT_SECRET).code == 0
+    )
 
 
 def test_the_status_has_its_keys_and_never_the_token(acme: Terminal) -> None:
@@ -58,22 +60,32 @@ def test_the_status_has_its_keys_and_never_the_token(acme: Terminal) -> None:
     assert (before.code, before.json["state"]) == (0, "none")
     assert acme("token", "renew", "acme").code == 0
     status = acme("token", "status", "acme", "--json").json
-    assert (status["state"], status["scope"], status["error"]) == ("fresh", "orders:read", None)
+    assert (status["state"], status["scope"], status["error"]) == (
+        "fresh",
+        "orders:read",
+        None,
+    )
     assert 0 < status["expires_in"] <= 3600
     assert status["expires_at"].endswith("Z")
     shown = acme("token", "status", "acme")
     assert "fresh" in shown.out
 
 
-def test_a_token_is_revoked_at_the_provider_and_forgotten_here(acme: Terminal, spar: Spar) -> None:
+def test_a_token_is_revoked_at_the_provider_and_forgotten_here(
+    acme: Terminal, spar: Spar
+) -> None:
     acme("token", "renew", "acme")
     assert spar.authorization.counts().live_access_tokens == 1
-    assert acme("token", "status", "acme", "--introspect", "--json").json["active"] is True
+    assert (
+        acme("token", "status", "acme", "--introspect", "--json").json["active"] is True
+    )
     assert acme("token", "revoke", "acme", "--json").json["state"] == "none"
     assert spar.authorization.counts().live_access_tokens == 0
 
 
-def test_a_token_is_forgotten_without_telling_the_provider(acme: Terminal, spar: Spar) -> None:
+def test_a_token_is_forgotten_without_telling_the_provider(
+    acme: Terminal, spar: Spar
+) -> None:
     acme("token", "renew", "acme")
     assert acme("token", "forget", "acme", "--json").json["state"] == "none"
     assert spar.authorization.counts().live_access_tokens == 1
@@ -111,11 +123,17 @@ def test_a_dead_refresh_token_needs_a_person_until_another_is_entered(
     outkey: Terminal, spar: Spar
 ) -> None:
     prepared(outkey, spar, grant="refresh_token")
-    assert outkey("secret", "set", "acme", "refresh_token", stdin="made-up-refresh").code == 0
+    assert (
+        outkey("secret", "set", "acme", "refresh_token", stdin="made-up-refresh").code
+        == 0
+    )
     for command in (("request", "acme", "/oauth/api"), ("token", "renew", "acme")):
         done = outkey(*command, "--json")
         assert (done.code, done.json["error"]["code"]) == (2, "reauthorization_needed")
-    assert outkey("token", "status", "acme", "--json").json["state"] == "reauthorization_needed"
+    assert (
+        outkey("token", "status", "acme", "--json").json["state"]
+        == "reauthorization_needed"
+    )
     assert outkey("list", "--json").json[0]["status"] == "reauthorization_needed"
     seed = spar.authorization.seed_refresh()
     assert outkey("secret", "set", "acme", "refresh_token", stdin=seed).code == 0
@@ -132,13 +150,20 @@ def test_what_the_api_echoes_of_the_token_is_masked(acme: Terminal, spar: Spar) 
 
 
 def test_a_person_agrees_on_another_device(outkey: Terminal, spar: Spar) -> None:
-    prepared(outkey, spar, grant="device_code", device_url=f"{spar.url}/oauth/device?interval=1")
+    prepared(
+        outkey,
+        spar,
+        grant="device_code",
+        device_url=f"{spar.url}/oauth/device?interval=1",
+    )
     ends = time.monotonic() + 30
 
     def agree() -> None:
         while time.monotonic() < ends:
             for code in list(spar.authorization._user_codes):
-                with urlopen(f"{spar.url}/oauth/device/approve?user_code={code}") as answer:
+                with urlopen(
+                    f"{spar.url}/oauth/device/approve?user_code={code}"
+                ) as answer:
                     answer.read()
                 return
             time.sleep(0.2)
@@ -156,7 +181,10 @@ def test_a_code_that_arrives_in_the_browser_is_not_waited_for_here(
     outkey: Terminal, spar: Spar
 ) -> None:
     prepared(
-        outkey, spar, grant="authorization_code", authorization_url=f"{spar.url}/oauth/authorize"
+        outkey,
+        spar,
+        grant="authorization_code",
+        authorization_url=f"{spar.url}/oauth/authorize",
     )
     done = outkey("token", "authorize", "acme", "--json")
     assert done.code == 2
@@ -167,7 +195,9 @@ def test_discovery_prints_what_can_be_pasted(outkey: Terminal, spar: Spar) -> No
     done = outkey("token", "discover", spar.issuer, "--internal")
     assert done.code == 0
     assert f'token_url = "{spar.url}/oauth/token"' in done.out
-    assert outkey("token", "discover", spar.issuer, "--internal", "--json").json["issuer"]
+    assert outkey("token", "discover", spar.issuer, "--internal", "--json").json[
+        "issuer"
+    ]
     refused = outkey("token", "discover", spar.issuer, "--json")
     assert (refused.code, refused.json["error"]["code"]) == (3, "egress_denied")
 
@@ -207,13 +237,17 @@ def test_a_base_url_changed_by_sql_gets_no_token(acme: Terminal, spar: Spar) -> 
     acme("request", "acme", "/oauth/api")
     spar.clear()
     with sqlite3.connect(acme.home / "data" / "outkey.sqlite3") as database:
-        database.execute("UPDATE outkey_configuration SET base_url = ?", (spar.elsewhere,))
+        database.execute(
+            "UPDATE outkey_configuration SET base_url = ?", (spar.elsewhere,)
+        )
         database.execute("UPDATE outkey_configuration SET revision = revision + 1")
     assert acme("request", "acme", "/oauth/api").code == 2
     assert spar.journal == []
 
 
-def test_tokens_are_rewrapped_with_the_secrets_and_stay_usable(acme: Terminal, spar: Spar) -> None:
+def test_tokens_are_rewrapped_with_the_secrets_and_stay_usable(
+    acme: Terminal, spar: Spar
+) -> None:
     acme("request", "acme", "/oauth/api")
     old = acme("keys", "status", "--json").json["keys"][0]
     assert old["secrets"] == 2

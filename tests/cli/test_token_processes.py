@@ -108,7 +108,9 @@ grant = "{grant}"
 
 def prepare(outkey: Terminal, spar: Spar, grant: str, query: str = "") -> None:
     assert outkey("apply", "-", stdin=document(spar, grant, query)).code == 0
-    assert outkey("secret", "set", "acme", "client_secret", stdin=CLIENT_SECRET).code == 0
+    assert (
+        outkey("secret", "set", "acme", "client_secret", stdin=CLIENT_SECRET).code == 0
+    )
     if grant == "refresh_token":
         seed = spar.authorization.seed_refresh()
         assert outkey("secret", "set", "acme", "refresh_token", stdin=seed).code == 0
@@ -131,16 +133,22 @@ def ended(process: "subprocess.Popen[str]", canary: Canaries) -> str:
     return out.strip()
 
 
-def race(outkey: Terminal, processes: int = PROCESSES, threads: int = THREADS) -> Counter[Any]:
+def race(
+    outkey: Terminal, processes: int = PROCESSES, threads: int = THREADS
+) -> Counter[Any]:
     begins = time.time() + 3
-    running = [started(outkey, SENDER, str(begins), str(threads)) for _ in range(processes)]
+    running = [
+        started(outkey, SENDER, str(begins), str(threads)) for _ in range(processes)
+    ]
     ends: Counter[Any] = Counter()
     for process in running:
         ends.update(json.loads(ended(process, outkey.canary)))
     return ends
 
 
-def test_many_processes_without_a_token_ask_for_exactly_one(outkey: Terminal, spar: Spar) -> None:
+def test_many_processes_without_a_token_ask_for_exactly_one(
+    outkey: Terminal, spar: Spar
+) -> None:
     prepare(outkey, spar, "client_credentials", "?before=0.3")
     assert race(outkey) == {200: PROCESSES * THREADS}
     assert spar.authorization.counts().token_requests == 1
@@ -155,15 +163,21 @@ def test_many_processes_with_an_expired_token_ask_for_exactly_one(
     time.sleep(1.1)
     update = document(spar, "client_credentials", "?lifetime=600&before=0.3")
     assert outkey("apply", "-", stdin=update).code == 0
-    assert outkey("secret", "set", "acme", "client_secret", stdin=CLIENT_SECRET).code == 0
+    assert (
+        outkey("secret", "set", "acme", "client_secret", stdin=CLIENT_SECRET).code == 0
+    )
     spar.clear()
     assert race(outkey) == {200: PROCESSES * THREADS}
     assert spar.authorization.counts().token_requests == 2
-    sent = [arrived for arrived in spar.journal if arrived.path.startswith("/oauth/api")]
+    sent = [
+        arrived for arrived in spar.journal if arrived.path.startswith("/oauth/api")
+    ]
     assert all(arrived.values("Authorization") for arrived in sent)
 
 
-def test_racing_processes_keep_a_rotating_family_alive(outkey: Terminal, spar: Spar) -> None:
+def test_racing_processes_keep_a_rotating_family_alive(
+    outkey: Terminal, spar: Spar
+) -> None:
     prepare(outkey, spar, "refresh_token", "?lifetime=2&before=0.2")
     for _ in range(2):
         assert race(outkey, threads=2) == {200: PROCESSES * 2}
@@ -189,7 +203,10 @@ def test_a_kill_at_any_point_is_recovered_or_a_person_is_asked(
     for _ in range(20 if pytestconfig.getoption("--full") else 1):
         with Spar() as spar:
             prepare(outkey, spar, "refresh_token")
-            assert ended(started(outkey, DOOMED, point, "SIGKILL", "1"), outkey.canary) == ""
+            assert (
+                ended(started(outkey, DOOMED, point, "SIGKILL", "1"), outkey.canary)
+                == ""
+            )
             asked = spar.authorization.counts().token_requests
             last = [ended(started(outkey, DOOMED, "", "SIGKILL", "1"), outkey.canary)]
             last += [ended(started(outkey, DOOMED, "", "SIGKILL", "1"), outkey.canary)]
@@ -201,7 +218,9 @@ def test_a_kill_at_any_point_is_recovered_or_a_person_is_asked(
                 # The provider has replaced the token, and its answer died with the process.
                 assert last[0] == "reauthorization_needed"
                 assert point in {"after asking", "before keep"}
-                assert outkey("token", "status", "acme", "--json").json["state"] == last[0]
+                assert (
+                    outkey("token", "status", "acme", "--json").json["state"] == last[0]
+                )
             assert counts.token_requests <= asked + 1 <= 2 + (point == "after keep")
             assert outkey("audit", "verify").code == 0
             outkey("delete", "acme", "--yes")
@@ -216,7 +235,9 @@ def test_with_a_provider_that_allows_a_repetition_every_kill_is_recovered(
     assert spar.authorization.counts().token_requests == 2
 
 
-def test_two_kills_in_a_row_ask_a_person_and_not_the_provider(outkey: Terminal, spar: Spar) -> None:
+def test_two_kills_in_a_row_ask_a_person_and_not_the_provider(
+    outkey: Terminal, spar: Spar
+) -> None:
     prepare(outkey, spar, "refresh_token")
     for _ in range(2):
         ended(started(outkey, DOOMED, "before asking", "SIGKILL", "0.3"), outkey.canary)
@@ -236,7 +257,9 @@ def test_a_holder_that_is_stopped_past_its_lease_is_taken_over(
     os.waitpid(stopped.pid, os.WUNTRACED)
     try:
         time.sleep(1.1)
-        assert ended(started(outkey, DOOMED, "", "SIGKILL", "1"), outkey.canary) == "200"
+        assert (
+            ended(started(outkey, DOOMED, "", "SIGKILL", "1"), outkey.canary) == "200"
+        )
     finally:
         os.kill(stopped.pid, signal.SIGCONT)
     # It finds that its answer is not wanted any more, and uses the token that is kept.
@@ -245,14 +268,22 @@ def test_a_holder_that_is_stopped_past_its_lease_is_taken_over(
     assert spar.authorization.counts().dead_families == 0
 
 
-def test_different_configurations_renew_at_the_same_time(outkey: Terminal, spar: Spar) -> None:
+def test_different_configurations_renew_at_the_same_time(
+    outkey: Terminal, spar: Spar
+) -> None:
     text = document(spar, "client_credentials", "?before=2")
     other = text.replace("configuration.acme", "configuration.other")
     assert outkey("apply", "-", stdin=text + other).code == 0
     for name in ("acme", "other"):
-        assert outkey("secret", "set", name, "client_secret", stdin=CLIENT_SECRET).code == 0
+        assert (
+            outkey("secret", "set", name, "client_secret", stdin=CLIENT_SECRET).code
+            == 0
+        )
     program = SENDER.replace('"acme"', "sys.argv[3]")
     begins = time.time() + 2
     running = [started(outkey, program, str(begins), "1", n) for n in ("acme", "other")]
-    assert [json.loads(ended(process, outkey.canary)) for process in running] == [[200], [200]]
+    assert [json.loads(ended(process, outkey.canary)) for process in running] == [
+        [200],
+        [200],
+    ]
     assert time.time() - begins < 3.9

@@ -42,9 +42,13 @@ def on_terminal(ready: Terminal, *arguments: str, columns: int = 80) -> list[str
 
 def pause(ready: Terminal) -> None:
     """Let acme be as it is after five refusals."""
-    with closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as database, database:
+    with (
+        closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as database,
+        database,
+    ):
         database.execute(
-            "UPDATE outkey_configuration SET refused = 5, paused_at = 1 WHERE name = 'acme'"
+            "UPDATE outkey_configuration SET refused = 5, paused_at = 1 WHERE name ="
+            " 'acme'"
         )
 
 
@@ -57,7 +61,9 @@ def test_what_is_paused_sends_nothing_until_it_is_resumed(ready: Terminal) -> No
     (row,) = [row for row in ready("list", "--json").json if row["name"] == "acme"]
     assert row["status"] == "paused"
     assert stopped.json["error"]["hint"].count("outkey resume acme ") == 1
-    assert "paused   since 1970-01-01T00:00:01Z, after 5 refusals" in shrunk(ready("show", "acme"))
+    assert "paused   since 1970-01-01T00:00:01Z, after 5 refusals" in shrunk(
+        ready("show", "acme")
+    )
     assert ready("resume", "acme").out == "resumed: acme\n"
     assert "paused" not in ready("show", "acme").out
     assert ready("resume", "acme").out == "unchanged: acme is not paused\n"
@@ -78,13 +84,22 @@ def test_the_refusal_that_pauses_says_so(ready: Terminal) -> None:
 
 def held_until(ready: Terminal) -> list[tuple[float]]:
     with closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as database:
-        return database.execute("SELECT until FROM outkey_duty WHERE name = 'watch'").fetchall()
+        return database.execute(
+            "SELECT until FROM outkey_duty WHERE name = 'watch'"
+        ).fetchall()
 
 
 def notices_after_serving(ready: Terminal) -> None:
     """Serve until the background has gone round once, and end the server."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "outkey.hosts.cli.main", "serve", "--port", str(free_port())],
+        [
+            sys.executable,
+            "-m",
+            "outkey.hosts.cli.main",
+            "serve",
+            "--port",
+            str(free_port()),
+        ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=ready.environment,
@@ -105,27 +120,37 @@ def test_the_background_of_the_server_tells_and_leaves_with_it(ready: Terminal) 
     notices_after_serving(ready)
     (notice,) = ready("notices", "--json").json
     assert (notice["id"], notice["configuration"]) == ("S-paused", "acme")
-    title, row = ready("notices", COLUMNS="40").out.splitlines()  # piped: as wide as it is
+    title, row = ready(
+        "notices", COLUMNS="40"
+    ).out.splitlines()  # piped: as wide as it is
     assert "S-paused" in row
     assert title.index("What to do") == row.index("Enter the right credentials")
     narrow = on_terminal(ready, "notices")
     assert max(map(len, narrow)) <= 80
-    assert re.match(r"[-0-9]{10} [:0-9]{5}  error  S-paused  acme  sending is paused", narrow[0])
+    assert re.match(
+        r"[-0-9]{10} [:0-9]{5}  error  S-paused  acme  sending is paused", narrow[0]
+    )
     assert narrow[-1] == "  Enter the right credentials, or test the configuration."
     assert held_until(ready) == [(0,)]
     ready("resume", "acme")
-    with closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as database, database:
+    with (
+        closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as database,
+        database,
+    ):
         database.execute("UPDATE outkey_notice SET closed_at = 2")
     assert ready("notices").out == "nothing to tell\n"
 
 
-def test_a_narrow_terminal_parts_words_and_never_addresses_or_times(ready: Terminal) -> None:
+def test_a_narrow_terminal_parts_words_and_never_addresses_or_times(
+    ready: Terminal,
+) -> None:
     ready("request", "acme", "/a/path/that/is/rather/long/for/one/line/of/a/terminal")
     listed = on_terminal(ready, "list")
     assert "https://api.shop.example" in [line.split()[-1] for line in listed]
     recorded = on_terminal(ready, "audit", "list")
     assert any(
-        line.endswith("/a/path/that/is/rather/long/for/one/line/of/a/terminal") for line in recorded
+        line.endswith("/a/path/that/is/rather/long/for/one/line/of/a/terminal")
+        for line in recorded
     )
     assert any(
         re.match(r"[-0-9]{10} [:0-9]{8}  send ended  acme  404 not_found", line)
@@ -133,11 +158,21 @@ def test_a_narrow_terminal_parts_words_and_never_addresses_or_times(ready: Termi
     )
     assert max(map(len, [*listed, *recorded])) <= 80
     shown = on_terminal(ready, "list", columns=120)
-    assert shown[0].split() == ["Name", "Status", "Type", "Environment", "Network", "Base", "URL"]
+    assert shown[0].split() == [
+        "Name",
+        "Status",
+        "Type",
+        "Environment",
+        "Network",
+        "Base",
+        "URL",
+    ]
     assert len(shown) == 3
 
 
-def test_an_answer_without_a_line_break_keeps_off_the_error(ready: Terminal, spar: Spar) -> None:
+def test_an_answer_without_a_line_break_keeps_off_the_error(
+    ready: Terminal, spar: Spar
+) -> None:
     ready("secret", "set", "acme", "token", stdin="wrong")
     exact = ready("request", "acme", "/bearer").out
     assert not exact.endswith("\n")
@@ -156,12 +191,19 @@ def test_an_answer_without_a_line_break_keeps_off_the_error(ready: Terminal, spa
 
 def test_commands_that_change_something_say_so_to_programs(ready: Terminal) -> None:
     done = ready("secret", "set", "acme", "token", "--json", stdin="another").json
-    assert (done["done"], done["configuration"], done["field"]) == ("set", "acme", "token")
+    assert (done["done"], done["configuration"], done["field"]) == (
+        "set",
+        "acme",
+        "token",
+    )
     (old,) = ready("keys", "status", "--json").json["keys"]
     added = ready("keys", "add", "--json").json
     key = added["key"]
     assert added == {"done": "added", "key": key}
-    assert ready("keys", "promote", key, "--json").json == {"done": "promoted", "key": key}
+    assert ready("keys", "promote", key, "--json").json == {
+        "done": "promoted",
+        "key": key,
+    }
     assert ready("keys", "rewrap", "--json").json == {"done": "rewrapped", "count": 3}
     retired = ready("keys", "retire", old["id"], "--json").json
     assert retired == {"done": "retired", "key": old["id"]}

@@ -36,7 +36,9 @@ from faults.test_tls_faults import (  # noqa: F401 - run here as well
     test_a_tls_answer_cut_in_the_middle_is_a_broken_answer,
     test_no_time_left_opens_no_connection,
 )
-from faults.test_transport_faults import gateway as blocking_gateway  # noqa: F401 - a fixture
+from faults.test_transport_faults import (  # noqa: F401 - run here as well
+    gateway as blocking_gateway,
+)
 from faults.test_transport_faults import (  # noqa: F401 - run here as well
     send_raw,
     spar,
@@ -70,10 +72,10 @@ from outkey.core.errors import (
     TimedOut,
     TlsFailed,
 )
-from outkey.core.message import Header, Request, Route, Source, TlsSettings
-from outkey.core.origin import Origin
+from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
+from outkey.core.request.origin import Origin
 from outkey.hosts.file import from_text
-from outkey.ports import Resolver
+from outkey.ports.sending import Resolver
 from outkey.spar import Spar
 from outkey.testing.contracts import OnLoop, ResolverContract, ResolverOnLoop
 
@@ -95,7 +97,9 @@ def transport(runner: asyncio.Runner) -> Iterator[OnLoop]:
 def _another_transport(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the tests of the blocking transport make asynchronous ones."""
     for module in (test_tls_faults, test_ports):
-        monkeypatch.setattr(module, "Urllib3Transport", lambda: OnLoop(runner, AiohttpTransport()))
+        monkeypatch.setattr(
+            module, "Urllib3Transport", lambda: OnLoop(runner, AiohttpTransport())
+        )
 
 
 class GatewayOnLoop:
@@ -142,7 +146,9 @@ class TestAsyncSystemResolver(ResolverContract):
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
     ],
 )
-def test_a_connection_that_ends_is_not_used_again(transport: OnLoop, answer: bytes) -> None:
+def test_a_connection_that_ends_is_not_used_again(
+    transport: OnLoop, answer: bytes
+) -> None:
     with raw_peer(answer) as server:
         for _ in range(3):
             assert send_raw(transport, server.port).body == b"ok"
@@ -152,13 +158,21 @@ def test_a_connection_that_ends_is_not_used_again(transport: OnLoop, answer: byt
 @pytest.mark.parametrize(
     "answer",
     [
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and something nobody asked for",
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and something nobody"
+            b" asked for"
+        ),
         b"HTTP/1.1 204 No Content\r\n\r\n" * 2,
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        (
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection:"
+            b" upgrade\r\n\r\n"
+        ),
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
     ],
 )
-def test_an_answer_that_is_out_of_step_is_refused(transport: OnLoop, answer: bytes) -> None:
+def test_an_answer_that_is_out_of_step_is_refused(
+    transport: OnLoop, answer: bytes
+) -> None:
     with raw_peer(answer) as server, pytest.raises(ConnectionFailed):
         send_raw(transport, server.port)
 
@@ -176,7 +190,9 @@ def test_a_kept_connection_that_begins_to_talk_is_closed(transport: OnLoop) -> N
         send_raw(transport, port)
         said.set()
         transport.run(asyncio.sleep(0.05))
-        with pytest.raises(ConnectionFailed):  # there is nobody to answer another connection
+        with pytest.raises(
+            ConnectionFailed
+        ):  # there is nobody to answer another connection
             send_raw(transport, port, read_timeout=0.2)
 
 
@@ -198,7 +214,9 @@ def test_a_client_certificate_that_is_missed_after_the_handshake_is_a_tls_failur
     authority.issue_cert("127.0.0.1").configure_cert(context)
 
     def talk(stream: socket.socket) -> None:
-        wrapped = context.wrap_socket(stream, server_side=True, do_handshake_on_connect=False)
+        wrapped = context.wrap_socket(
+            stream, server_side=True, do_handshake_on_connect=False
+        )
         with suppress(ssl.SSLError):
             wrapped.do_handshake()
         with socket.socket(fileno=wrapped.detach()) as plain:
@@ -211,7 +229,10 @@ def test_a_client_certificate_that_is_missed_after_the_handshake_is_a_tls_failur
 
 def test_a_large_compressed_answer_is_inflated(transport: OnLoop) -> None:
     body = gzip.compress(os.urandom(50_000))
-    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = (
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length:"
+        f" {len(body)}\r\n\r\n"
+    )
     with raw_peer(head.encode() + body) as server:
         answer = send_raw(transport, server.port, response_bytes=100_000)
     assert answer.body == gzip.decompress(body)
@@ -252,21 +273,27 @@ def test_a_large_upload_arrives_whole(transport: OnLoop) -> None:
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
         for _ in range(2):
             assert upload(transport, server.port, 10_000_000).status == 204
-        assert [len(request.partition(b"\r\n\r\n")[2]) for request in server.requests] == [
+        assert [
+            len(request.partition(b"\r\n\r\n")[2]) for request in server.requests
+        ] == [
             10_000_000,
             10_000_000,
         ]
         assert server.connections == 1
 
 
-def test_an_answer_that_comes_before_the_upload_was_read_counts(transport: OnLoop) -> None:
+def test_an_answer_that_comes_before_the_upload_was_read_counts(
+    transport: OnLoop,
+) -> None:
     def talk(stream: socket.socket) -> None:
         stream.recv(100)
         stream.sendall(b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
 
     with serving(talk, talk) as port:
         assert upload(transport, port, 30_000_000).status == 401
-        assert upload(transport, port, 30_000_000).status == 401  # on another connection
+        assert (
+            upload(transport, port, 30_000_000).status == 401
+        )  # on another connection
 
 
 def test_an_upload_that_nobody_reads_ends_at_the_silence(transport: OnLoop) -> None:
@@ -277,7 +304,9 @@ def test_an_upload_that_nobody_reads_ends_at_the_silence(transport: OnLoop) -> N
         finished.set()
 
 
-def test_a_post_on_a_connection_that_dies_under_it_is_not_repeated(transport: OnLoop) -> None:
+def test_a_post_on_a_connection_that_dies_under_it_is_not_repeated(
+    transport: OnLoop,
+) -> None:
     seen = []
 
     def talk(stream: socket.socket) -> None:
@@ -314,7 +343,9 @@ def test_one_transport_serves_several_loops_one_after_the_other() -> None:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_loop_that_is_gone_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", "asyncio")  # its records at DEBUG would keep what they are about
+    caplog.set_level(
+        "INFO", "asyncio"
+    )  # its records at DEBUG would keep what they are about
     shared = AiohttpTransport()
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
         for _ in range(3):
@@ -343,7 +374,10 @@ def test_whoever_is_cancelled_leaves_no_connection_behind(transport: OnLoop) -> 
     async def cancelled(port: int) -> None:
         request = Request("GET", Origin("http", "127.0.0.1", port), "/", ())
         route = Route(("127.0.0.1",), "p", TlsSettings(), 2.0, 2.0, 5.0, 1024)
-        tasks = [asyncio.create_task(transport.transport.send(request, route)) for _ in range(20)]
+        tasks = [
+            asyncio.create_task(transport.transport.send(request, route))
+            for _ in range(20)
+        ]
         await asyncio.sleep(0.1)
         for task in tasks:
             task.cancel()
@@ -416,7 +450,10 @@ def test_an_idempotent_request_after_a_silent_close_is_repeated_and_succeeds(
 
 
 def test_an_unknown_host_is_an_outkey_error(runner: asyncio.Runner) -> None:
-    text = '[configuration.a]\nbase_url = "https://nowhere.invalid"\nno_auth_reason = "public_api"'
+    text = (
+        '[configuration.a]\nbase_url = "https://nowhere.invalid"\nno_auth_reason ='
+        ' "public_api"'
+    )
     with from_text(text) as gateway, pytest.raises(OutkeyError) as caught:
         runner.run(gateway.asend("a", "GET", "/"))
     assert caught.value.code in {"dns", "timeout"}

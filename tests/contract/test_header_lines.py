@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 from contract.raw_peer import RawPeer, raw_peer
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.errors import HeaderFormatError
-from outkey.core.headers import check_name, check_value
-from outkey.core.message import Header, Request, Route, Source, TlsSettings
-from outkey.core.origin import Origin
+from outkey.core.request.headers import check_name, check_value
+from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
+from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
 
 ROUTE = Route(("127.0.0.1",), "p", TlsSettings(), 2.0, 2.0, 5.0, 1024)
 ANY_TEXT = st.text(max_size=60)
 LIKELY = st.text(
-    st.sampled_from("aZ0-_:. \t\r\n\0\x01\x7f\x80\xff\u2028\u00a0\u200b,;\"'=()"), max_size=40
+    st.sampled_from("aZ0-_:. \t\r\n\0\x01\x7f\x80\xff\u2028\u00a0\u200b,;\"'=()"),
+    max_size=40,
 )
 
 

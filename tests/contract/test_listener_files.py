@@ -27,7 +27,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "listening"
 
 
-def test_another_process_of_the_home_knows_it_as_long_as_the_server_runs(folder: Path) -> None:
+def test_another_process_of_the_home_knows_it_as_long_as_the_server_runs(
+    folder: Path,
+) -> None:
     files = ListenerFiles(folder)
     with files.hold("127.0.0.1", 8765):
         assert ListenerFiles(folder).addresses(8765) == {"127.0.0.1"}
@@ -38,7 +40,10 @@ def test_another_process_of_the_home_knows_it_as_long_as_the_server_runs(folder:
 
 
 def test_two_servers_of_one_home_are_both_known(folder: Path) -> None:
-    with ListenerFiles(folder).hold("127.0.0.1", 8765), ListenerFiles(folder).hold("::1", 8765):
+    with (
+        ListenerFiles(folder).hold("127.0.0.1", 8765),
+        ListenerFiles(folder).hold("::1", 8765),
+    ):
         assert ListenerFiles(folder).addresses(8765) == {"127.0.0.1", "::1"}
 
 
@@ -73,7 +78,9 @@ def test_a_name_that_nobody_knows_is_refused(folder: Path) -> None:
     assert not folder.exists()
 
 
-def test_what_a_killed_server_left_behind_counts_for_nothing_and_is_removed(folder: Path) -> None:
+def test_what_a_killed_server_left_behind_counts_for_nothing_and_is_removed(
+    folder: Path,
+) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(folder)], check=False)
     assert done.returncode == -9
     assert len(list(folder.iterdir())) == 1
@@ -119,7 +126,10 @@ def test_a_folder_that_cannot_be_used_is_a_failure_of_the_storage(folder: Path) 
 def test_only_addresses_of_this_machine_are_local(folder: Path) -> None:
     files = ListenerFiles(folder)
     assert files.is_local("127.0.0.1")
-    for elsewhere in ("192.0.2.1", "2001:db8::1"):  # for documentation; perhaps without a route
+    for elsewhere in (
+        "192.0.2.1",
+        "2001:db8::1",
+    ):  # for documentation; perhaps without a route
         assert not files.is_local(elsewhere)
     for _, _, _, _, place in socket.getaddrinfo(socket.gethostname(), None):
         assert files.is_local(str(place[0]).partition("%")[0])

@@ -17,33 +17,30 @@ from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.listeners_file import ListenerFiles
-from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
+from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.config import Configuration, build
+from outkey.core.config.configuration import Configuration, build
+from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConnectionFailed, OutkeyError
-from outkey.core.message import Request, Response, ResponseHeaders, Route
-from outkey.core.origin import Origin
-from outkey.core.reference import parse_reference
+from outkey.core.request.message import Request, Response, ResponseHeaders, Route
+from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
-from outkey.core.voucher import facts_of
-from outkey.ports import (
+from outkey.core.vault.voucher import facts_of
+from outkey.ports.sending import (
     Audit,
-    AuditRows,
-    Checkpoints,
     Clock,
     Listeners,
     Permits,
-    Processes,
-    Registry,
     Resolver,
     Secrets,
     Tokens,
 )
+from outkey.ports.storage import AuditRows, Checkpoints, Processes, Registry
 from outkey.testing import (
     AsyncFake,
     FakeClock,
@@ -91,7 +88,9 @@ class TestFakeTransport(TransportContract):
             )
             received.append((request.method, request.target, headers, request.body))
             return {
-                Scene.ANSWERS: Response(201, ResponseHeaders((("X-Peer", "here"),)), b"hello"),
+                Scene.ANSWERS: Response(
+                    201, ResponseHeaders((("X-Peer", "here"),)), b"hello"
+                ),
                 Scene.REDIRECTS: Response(302, ResponseHeaders((("Location", "/x"),))),
                 Scene.IS_NOT_THERE: ConnectionFailed(),
                 Scene.STAYS_SILENT: Response(200),
@@ -124,15 +123,23 @@ class TestUrllib3Transport(TransportContract):
 
     def make(self, scene: Scene) -> Trial:
         answers = {
-            Scene.ANSWERS: b"HTTP/1.1 201 OK\r\nX-Peer: here\r\nContent-Length: 5\r\n\r\nhello",
-            Scene.REDIRECTS: b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n",
-            Scene.FLOODS: b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(FLOOD) + FLOOD,
+            Scene.ANSWERS: (
+                b"HTTP/1.1 201 OK\r\nX-Peer: here\r\nContent-Length: 5\r\n\r\nhello"
+            ),
+            Scene.REDIRECTS: (
+                b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n"
+            ),
+            Scene.FLOODS: (
+                b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(FLOOD) + FLOOD
+            ),
         }
         transport = Urllib3Transport()
         self.stack.callback(transport.close)
         if scene is Scene.IS_NOT_THERE:
             with socket.create_server(("127.0.0.1", 0)) as closed:
-                return Trial(transport, Origin("http", "127.0.0.1", closed.getsockname()[1]), [])
+                return Trial(
+                    transport, Origin("http", "127.0.0.1", closed.getsockname()[1]), []
+                )
         peer = self.stack.enter_context(raw_peer(answers.get(scene)))
         return _Parsed(transport, Origin("http", "127.0.0.1", peer.port), peer.requests)  # type: ignore[arg-type]
 
@@ -193,7 +200,9 @@ class TestSystemClock(ClockContract):
 
 class TestMemorySecrets(SecretsContract):
     def make(self, value: str) -> tuple[Secrets, Configuration]:
-        return MemorySecrets({"token": value}), build("a", {"base_url": "https://a.example"})
+        return MemorySecrets({"token": value}), build(
+            "a", {"base_url": "https://a.example"}
+        )
 
 
 class TestSecretsFromTheEnvironment(SecretsContract):
@@ -201,7 +210,9 @@ class TestSecretsFromTheEnvironment(SecretsContract):
         name = f"TEST_{uuid4().hex}"
         os.environ[name] = value
         reference = parse_reference(f"env:{name}", field="token")
-        made = build("a", {"base_url": "https://a.example"}, references={"token": reference})
+        made = build(
+            "a", {"base_url": "https://a.example"}, references={"token": reference}
+        )
         return ReferencedSecrets(), made
 
 
@@ -214,7 +225,9 @@ class TestSecretsFromFiles(SecretsContract):
         file = self.folder / "token"
         file.write_text(value, encoding="utf-8")
         reference = parse_reference(f"file:{file}", field="token")
-        made = build("a", {"base_url": "https://a.example"}, references={"token": reference})
+        made = build(
+            "a", {"base_url": "https://a.example"}, references={"token": reference}
+        )
         return ReferencedSecrets(), made
 
 
@@ -231,7 +244,11 @@ class TestLoggingAudit(AuditContract):
 class TestChainedAudit(AuditContract):
     def make(self) -> Audit:
         return ChainedAudit(
-            MemoryAuditRows(), MemoryCheckpoints(), SystemClock(), key_id="k", key=b"k" * 32
+            MemoryAuditRows(),
+            MemoryCheckpoints(),
+            SystemClock(),
+            key_id="k",
+            key=b"k" * 32,
         )
 
 
@@ -262,7 +279,9 @@ class TestMemoryRegistry(RegistryContract):
 class TestStoredSecrets(SecretsContract):
     def make(self, value: str) -> tuple[Secrets, Configuration]:
         registry, ring = MemoryRegistry(), new_keyring()
-        secrets = StoredSecrets(registry, ReferencedSecrets(), FixedRing(ring), FakeClock())
+        secrets = StoredSecrets(
+            registry, ReferencedSecrets(), FixedRing(ring), FakeClock()
+        )
         kept = registry.add(build("a", {"base_url": "https://a.example"}))
         secrets.replace(kept, "token", Secret(value))
         stored = registry.get("a")
@@ -273,7 +292,7 @@ class TestStoredSecrets(SecretsContract):
 class TestLeasedPermits(PermitsContract):
     @pytest.fixture(autouse=True)
     def paces(self) -> None:
-        self._paces = MemoryPaces()
+        self._paces = MemoryRateLimitRows()
 
     def clock(self) -> Clock:
         return FakeClock()

@@ -41,14 +41,28 @@ class Cluster:
     def start(self) -> None:
         # No Unix socket: the path of a temporary folder may be too long for one.
         options = f"-p {self._port} -k '' -c listen_addresses=127.0.0.1 -c fsync=off"
-        self._run("pg_ctl", "-D", "data", "-w", "-t", "30", "-o", options, "-l", "log", "start")
+        self._run(
+            "pg_ctl",
+            "-D",
+            "data",
+            "-w",
+            "-t",
+            "30",
+            "-o",
+            options,
+            "-l",
+            "log",
+            "start",
+        )
 
     def stop(self) -> None:
         self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
 
     def _run(self, tool: str, *arguments: str) -> None:
         command = [POSTGRESQL[-1].parent / tool, *arguments]
-        subprocess.run(command, check=True, capture_output=True, cwd=self._folder, **self._user)  # type: ignore[call-overload]
+        subprocess.run(
+            command, check=True, capture_output=True, cwd=self._folder, **self._user
+        )  # type: ignore[call-overload]
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +70,9 @@ def postgresql() -> Iterator[Cluster]:
     """Start a PostgreSQL for all tests."""
     if not POSTGRESQL:
         reason = "missing program: initdb (Debian package postgresql)"
-        (pytest.fail if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING") else pytest.skip)(reason)
+        (pytest.fail if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING") else pytest.skip)(
+            reason
+        )
     folder = Path(tempfile.mkdtemp(prefix="outkey-postgresql-"))
     cluster = Cluster(folder)
     yield cluster
@@ -92,7 +108,11 @@ def configure(url: str | None, folder: Path) -> None:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Give a test an empty database with all tables, on each of the two."""
-    url = request.getfixturevalue("postgresql_url") if request.param == "postgresql" else None
+    url = (
+        request.getfixturevalue("postgresql_url")
+        if request.param == "postgresql"
+        else None
+    )
     configure(url, tmp_path)
     call_command("migrate", verbosity=0)
     call_command("flush", verbosity=0, interactive=False)

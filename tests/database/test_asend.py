@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from database.test_installation import here, set_both, spar  # noqa: F401 - fixtures
-from outkey.core.message import Response
+from outkey.core.request.message import Response
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
     from outkey.hosts.installation import Installation
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # Django's connections end with threads
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning"
+)  # Django's connections end with threads
 def test_many_sends_are_recorded_and_the_loop_is_not_held_up(
     here: "Installation",  # noqa: F811 - a fixture
     spar: Spar,  # noqa: F811 - a fixture
@@ -31,7 +33,9 @@ def test_many_sends_are_recorded_and_the_loop_is_not_held_up(
 
     async def send_all() -> list[Response]:
         async with here.gateway as gateway:
-            await gateway.asend("acme", "GET", "/echo")  # the first one opens what the others use
+            await gateway.asend(
+                "acme", "GET", "/echo"
+            )  # the first one opens what the others use
             watching = asyncio.create_task(watch())
             found = await asyncio.gather(
                 *(gateway.asend("acme", "GET", "/echo") for _ in range(60))

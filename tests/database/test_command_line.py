@@ -68,12 +68,18 @@ def test_the_pages_hold_on_postgresql(empty: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["postgresql://u:hunter2?x@h/d", "postgresql://u:hun/ter2@h:x/d", "mysql://u:hunter2@h/d"],
+    [
+        "postgresql://u:hunter2?x@h/d",
+        "postgresql://u:hun/ter2@h:x/d",
+        "mysql://u:hunter2@h/d",
+    ],
 )
 def test_an_address_that_is_none_is_refused_and_not_repeated(
     url: str, tmp_path: Path, canary: Canaries
 ) -> None:
-    done = Terminal(tmp_path / "home", canary)("list", "--json", OUTKEY_DATABASE_URL=url)
+    done = Terminal(tmp_path / "home", canary)(
+        "list", "--json", OUTKEY_DATABASE_URL=url
+    )
     assert done.code == 2
     assert done.json["error"]["code"] == "configuration"
     assert "hun" not in done.out + done.err
@@ -83,7 +89,9 @@ def test_a_database_that_does_not_answer_is_storage_unavailable(
     tmp_path: Path, canary: Canaries
 ) -> None:
     url = "postgresql://outkey:hunter2@127.0.0.1:1/outkey"
-    done = Terminal(tmp_path / "home", canary)("list", "--json", OUTKEY_DATABASE_URL=url)
+    done = Terminal(tmp_path / "home", canary)(
+        "list", "--json", OUTKEY_DATABASE_URL=url
+    )
     assert (done.code, done.json["error"]["code"]) == (5, "storage_unavailable")
     assert "hunter2" not in done.out + done.err
 

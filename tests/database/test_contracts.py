@@ -9,9 +9,10 @@ from django.db import connection
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.tokens_stored import StoredTokens
-from outkey.core.config import Configuration
-from outkey.core.pace import Pace
-from outkey.ports import AuditRows, Clock, Permits, Processes, Registry, Tokens
+from outkey.core.config.configuration import Configuration
+from outkey.core.request.rate_limit import Pace
+from outkey.ports.sending import Clock, Permits, Tokens
+from outkey.ports.storage import AuditRows, Processes, Registry
 from outkey.testing import FixedRing, configuration
 from outkey.testing.contracts_storage import (
     AuditRowsContract,
@@ -45,9 +46,9 @@ class TestPermitsLeasedFromDjango(PermitsContract):
         return FakeClock()
 
     def make(self, clock: Clock) -> Permits:
-        from outkey.hosts.django.sharing import DjangoPaces
+        from outkey.hosts.django.shared_state import DjangoRateLimitRows
 
-        class Paces(DjangoPaces):
+        class RateLimitRows(DjangoRateLimitRows):
             """Leaves no connection behind in the threads of the suite."""
 
             def advance(self, configuration: str, step: Callable[[Pace], Pace]) -> None:
@@ -55,7 +56,7 @@ class TestPermitsLeasedFromDjango(PermitsContract):
                 if threading.current_thread() is not threading.main_thread():
                     connection.close()
 
-        return LeasedPermits(Paces(), clock.monotonic)
+        return LeasedPermits(RateLimitRows(), clock.monotonic)
 
 
 @pytest.mark.usefixtures("database")
@@ -74,6 +75,6 @@ class TestTokensSealedInDjango(TokensContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoProcesses(ProcessesContract):
     def make(self) -> Processes:
-        from outkey.hosts.django.sharing import DjangoProcesses
+        from outkey.hosts.django.shared_state import DjangoProcesses
 
         return DjangoProcesses()

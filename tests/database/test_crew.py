@@ -13,13 +13,13 @@ from django.test import override_settings
 
 from database.test_workers import two_lines
 from outkey.adapters.clock_system import SystemClock
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
 from outkey.core.sync.run import RunState
-from outkey.engine.manage import apply
+from outkey.engine.managing.changes import apply
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
-    from outkey.hosts.django.crew import Crew
+    from outkey.hosts.django.local_workers import LocalWorkers
     from outkey.hosts.django.runs import DjangoRuns
     from outkey.hosts.installation import Installation
 
@@ -42,10 +42,10 @@ def here(
 
 
 @pytest.fixture
-def crew(here: "Installation") -> Iterator["Crew"]:
-    from outkey.hosts.django.crew import Crew
+def crew(here: "Installation") -> Iterator["LocalWorkers"]:
+    from outkey.hosts.django.local_workers import LocalWorkers
 
-    made = Crew(here)
+    made = LocalWorkers(here)
     yield made
     made.end(20)
 
@@ -64,7 +64,7 @@ def states(runs: "DjangoRuns") -> dict[str, str]:
     return {run.line: str(run.state) for run in runs.newest(10)}
 
 
-def until(crew: "Crew", runs: "DjangoRuns", state: RunState) -> list[int]:
+def until(crew: "LocalWorkers", runs: "DjangoRuns", state: RunState) -> list[int]:
     """Let the crew look until every run is in a state; return what was running on the way."""
     ends, seen = time.monotonic() + 40, [0]
     while set(states(runs).values()) != {state}:
@@ -76,7 +76,7 @@ def until(crew: "Crew", runs: "DjangoRuns", state: RunState) -> list[int]:
 
 
 def test_runs_that_wait_are_done_as_many_at_a_time_as_their_configuration_allows(
-    crew: "Crew", shop: "DjangoRuns"
+    crew: "LocalWorkers", shop: "DjangoRuns"
 ) -> None:
     for line in ("contacts", "others"):
         shop.request(line, "ada")
@@ -85,9 +85,9 @@ def test_runs_that_wait_are_done_as_many_at_a_time_as_their_configuration_allows
 
 
 def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
-    here: "Installation", crew: "Crew", shop: "DjangoRuns"
+    here: "Installation", crew: "LocalWorkers", shop: "DjangoRuns"
 ) -> None:
-    from outkey.hosts.django.crew import Crew
+    from outkey.hosts.django.local_workers import LocalWorkers
 
     asked = shop.request("contacts", "ada")
     crew.start()
@@ -98,7 +98,7 @@ def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
     crew.end(20)
     let_go = shop.get(asked.id)
     assert (let_go.state, let_go.cause) == (RunState.WAITING, "stopping")
-    after = Crew(here)
+    after = LocalWorkers(here)
     until(after, shop, RunState.DONE)
     after.end(20)
     assert shop.get(asked.id).counts.created == 1500
@@ -124,7 +124,7 @@ class Endless:
 
 
 @pytest.fixture
-def endless(crew: "Crew", monkeypatch: pytest.MonkeyPatch) -> Iterator[Endless]:
+def endless(crew: "LocalWorkers", monkeypatch: pytest.MonkeyPatch) -> Iterator[Endless]:
     made = Endless()
     monkeypatch.setattr(crew, "_planner", made)
     yield made
@@ -132,16 +132,18 @@ def endless(crew: "Crew", monkeypatch: pytest.MonkeyPatch) -> Iterator[Endless]:
 
 
 def test_a_crew_that_has_its_hands_full_does_not_ask_what_is_due(
-    crew: "Crew", endless: Endless
+    crew: "LocalWorkers", endless: Endless
 ) -> None:
-    from outkey.hosts.django.crew import AT_ONCE
+    from outkey.hosts.django.local_workers import AT_ONCE
 
     for _ in range(AT_ONCE + 3):
         crew.round()
     assert endless.asked == AT_ONCE
 
 
-def test_a_crew_that_ends_waits_for_all_its_runs_together(crew: "Crew", endless: Endless) -> None:
+def test_a_crew_that_ends_waits_for_all_its_runs_together(
+    crew: "LocalWorkers", endless: Endless
+) -> None:
     for _ in range(4):
         crew.round()
     begun = time.monotonic()
@@ -150,9 +152,11 @@ def test_a_crew_that_ends_waits_for_all_its_runs_together(crew: "Crew", endless:
 
 
 def test_what_fails_is_logged_by_its_name_and_looked_at_again(
-    crew: "Crew", monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    crew: "LocalWorkers",
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    from outkey.hosts.django import crew as module
+    from outkey.hosts.django import local_workers as module
 
     tried = threading.Event()
 
@@ -160,7 +164,7 @@ def test_what_fails_is_logged_by_its_name_and_looked_at_again(
         tried.set()
         raise ValueError("the-value-of-something")
 
-    monkeypatch.setattr(module.Crew, "round", fail)
+    monkeypatch.setattr(module.LocalWorkers, "round", fail)
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
     crew.start()
     assert tried.wait(10)

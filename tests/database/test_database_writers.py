@@ -12,12 +12,12 @@ from django.db import connection, connections
 from django.db.models import F
 
 from database.test_installation import here, installed, spar  # noqa: F401 - fixtures
-from outkey.core import voucher
-from outkey.core.audit import Change, Tag
-from outkey.core.document import Draft, parse_document
+from outkey.core.audit.events import Change, Tag
+from outkey.core.config.document import Draft, parse_document
 from outkey.core.errors import EditConflict, OutkeyError, SecretUnreadable
 from outkey.core.secret import Secret
-from outkey.engine.manage import ConfigurationChange, apply
+from outkey.core.vault import voucher
+from outkey.engine.managing.changes import ConfigurationChange, apply
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
     wait_for_caches()
     with pytest.raises(SecretUnreadable):
         here.gateway.send("acme", "GET", "/echo")
-    assert SecretValue.objects.filter(field=voucher.FIELD).count() == 1, "and no older voucher"
+    assert SecretValue.objects.filter(field=voucher.FIELD).count() == 1, (
+        "and no older voucher"
+    )
     assert spar.journal == []
 
 
@@ -133,7 +135,12 @@ def test_an_editor_who_saves_in_between_gets_no_secret_of_an_administrator(
             here.audit.note(*changes)
             if any(change.tag is Tag.SECRET_SET for change in changes):
                 text = f'[configuration.acme]\nbase_url = "{attacker.url}"'
-                apply(here.desk("editor"), here.gateway.sender, parse_document(text), dry_run=False)
+                apply(
+                    here.desk("editor"),
+                    here.gateway.sender,
+                    parse_document(text),
+                    dry_run=False,
+                )
 
     desk = replace(here.desk("administrator"), audit=Between())  # type: ignore[arg-type]
     with pytest.raises(EditConflict):
@@ -156,7 +163,9 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
         try:
             while not done.is_set():
                 stored = here.registry.find(["acme"])["acme"]
-                moved = Draft("acme", {"base_url": attacker.url}, None, {}).merged(stored)
+                moved = Draft("acme", {"base_url": attacker.url}, None, {}).merged(
+                    stored
+                )
                 try:
                     here.desk("editor").save(ConfigurationChange(stored, moved))
                 except OutkeyError:
@@ -186,7 +195,9 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
     assert saved
 
 
-@pytest.mark.parametrize("place", ["lock", "replace", "put_secret", "activate_secret", "vouch"])
+@pytest.mark.parametrize(
+    "place", ["lock", "replace", "put_secret", "activate_secret", "vouch"]
+)
 def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
     here: "Installation",  # noqa: F811
     place: str,
@@ -208,5 +219,9 @@ def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
         desk.save(ConfigurationChange(before, made, {"token": Secret("after")}))
     monkeypatch.undo()
     after = installed(here.keys.source.file.parent.parent).registry.get("acme")
-    assert (after.notes, after.secrets, after.version) == ("", before.secrets, before.version)
+    assert (after.notes, after.secrets, after.version) == (
+        "",
+        before.secrets,
+        before.version,
+    )
     assert here.secrets.open(after, "token") == Secret("before")

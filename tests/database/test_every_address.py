@@ -20,13 +20,13 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 from django.urls import URLPattern, get_resolver
-from outkey.core.document import parse_document
-from outkey.core.fields import FIELDS
+from outkey.core.config.document import parse_document
+from outkey.core.config.fields import FIELDS
 from outkey.core.secret import Secret
-from outkey.engine.manage import apply
+from outkey.engine.managing.changes import apply
 from outkey.hosts.demo_records.models import Contact, Order
 from outkey.hosts.django.models import Configuration, Run, SyncLine
-from outkey.hosts.django.pages.installed import desk_for, installation
+from outkey.hosts.django.pages.access import desk_for, installation
 
 logging.disable(logging.CRITICAL)
 settings.AXES_ENABLED = False

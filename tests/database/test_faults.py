@@ -13,13 +13,13 @@ import pytest
 from django.db import OperationalError, connection, connections
 
 from database.test_installation import here, set_both, spar, verdict
-from outkey.core.audit import Tag
-from outkey.core.document import parse_document
+from outkey.core.audit.events import Tag
+from outkey.core.config.document import parse_document
 from outkey.core.errors import AuditUnavailable, HostError, OutkeyError
 from outkey.core.oauth2 import token
 from outkey.core.secret import Secret
-from outkey.engine import tokens
-from outkey.engine.manage import Desk, apply
+from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.tokens import renewal as tokens
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 
@@ -32,7 +32,8 @@ __all__ = ["here", "spar"]  # fixtures
 @contextmanager
 def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[int]]:
     """Let the call of this number to the database fail, and count the calls."""
-    from outkey.hosts.django import audit, registry, statements, tokens
+    from outkey.hosts.django import audit, registry, tokens
+    from outkey.hosts.django import raw_sql as statements
 
     calls = [0]
 
@@ -58,7 +59,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[in
 
 def work(here: "Installation", number: int) -> None:
     """Do one of everything that reads or writes the database on the way to a request."""
-    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    desk = Administration(here.registry, here.secrets, here.audit, "tester")
     limits = "limits = { requests_per_minute = 6000 }"
     text = f'[configuration.acme]\nnotes = "{number}"\n{limits}'
     apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
@@ -106,10 +107,12 @@ token_url = "{provider.url}/oauth/token"
 client_id = "{CLIENT}"
 grant = "refresh_token"
 """
-        desk = Desk(here.registry, here.secrets, here.audit, "tester")
+        desk = Administration(here.registry, here.secrets, here.audit, "tester")
         apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
         desk.set_secret("shop", "client_secret", Secret(CLIENT_SECRET))
-        desk.set_secret("shop", "refresh_token", Secret(provider.authorization.seed_refresh()))
+        desk.set_secret(
+            "shop", "refresh_token", Secret(provider.authorization.seed_refresh())
+        )
         for number in range(1, 100):
             with failing_at(monkeypatch, number) as calls, suppress(HostError):
                 desk.token(here.gateway, "shop", Tag.TOKEN_RENEWED).renew()
@@ -136,7 +139,9 @@ def test_a_locked_audit_refuses_in_time_and_recovers_without_a_restart(
                     cursor.execute("BEGIN IMMEDIATE")
                 else:
                     cursor.execute("BEGIN")
-                    cursor.execute("LOCK TABLE outkey_auditrecord IN ACCESS EXCLUSIVE MODE")
+                    cursor.execute(
+                        "LOCK TABLE outkey_auditrecord IN ACCESS EXCLUSIVE MODE"
+                    )
                 locked.set()
                 release.wait(30)
         finally:
@@ -228,12 +233,16 @@ def test_a_forked_child_makes_a_connection_of_its_own_and_records_what_it_sends(
     if child == 0:
         status = 1
         try:
-            status = 0 if here.gateway.send("acme", "GET", "/bearer").status == 200 else 1
+            status = (
+                0 if here.gateway.send("acme", "GET", "/bearer").status == 200 else 1
+            )
             here.audit.close()
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert here.gateway.send("acme", "GET", "/bearer").status == 200
     here.audit.close()
-    assert sum(b"engine:send:intended" in row.body for row in here.audit_rows.read()) == 3
+    assert (
+        sum(b"engine:send:intended" in row.body for row in here.audit_rows.read()) == 3
+    )
     assert verdict(here).ok

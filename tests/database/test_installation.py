@@ -10,9 +10,9 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from outkey.core import voucher
-from outkey.core.chain import Verdict, verify
-from outkey.core.document import parse_document
+from outkey.core.audit.chain import Verdict, verify
+from outkey.core.config.document import parse_document
+from outkey.core.config.reference import parse_reference
 from outkey.core.errors import (
     AuditUnavailable,
     ConfigError,
@@ -23,9 +23,9 @@ from outkey.core.errors import (
     SecretUnreadable,
     StorageUnavailable,
 )
-from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
-from outkey.engine.manage import Desk, apply
+from outkey.core.vault import voucher
+from outkey.engine.managing.changes import Administration, apply
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
@@ -65,7 +65,7 @@ headers = [{{ key = "X-API-Key" }}]
 [configuration.acme.limits]
 retries = 0
 """
-    desk = Desk(made.registry, made.secrets, made.audit, "tester")
+    desk = Administration(made.registry, made.secrets, made.audit, "tester")
     apply(desk, made.gateway.sender, parse_document(text), dry_run=False)
     yield made
     made.gateway.close()
@@ -101,7 +101,9 @@ def test_a_stored_secret_reaches_the_api_and_stands_nowhere_else(
     here.registry.remove("acme")
 
 
-def test_the_same_secret_saved_twice_gives_different_ciphertexts(here: "Installation") -> None:
+def test_the_same_secret_saved_twice_gives_different_ciphertexts(
+    here: "Installation",
+) -> None:
     seen = set()
     for _ in range(2):
         set_both(here, "same", "same")
@@ -134,12 +136,14 @@ def test_ciphertexts_swapped_by_sql_do_not_open_and_nothing_is_sent(
     assert spar.journal == []
 
 
-def test_a_script_that_was_changed_by_sql_gets_no_secret(here: "Installation", spar: Spar) -> None:
+def test_a_script_that_was_changed_by_sql_gets_no_secret(
+    here: "Installation", spar: Spar
+) -> None:
     from outkey.hosts.django.models import Configuration
 
     set_both(here, "a-token", "a-key")
     text = f"[configuration.acme]\nscript = '''{SCRIPT}'''"
-    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    desk = Administration(here.registry, here.secrets, here.audit, "tester")
     apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
     assert here.gateway.send("acme", "GET", "/echo").status == 200
     spar.clear()
@@ -168,8 +172,11 @@ def test_a_script_that_was_put_there_by_sql_gets_no_secret(
     time.sleep(0.15)
     with pytest.raises(ScriptFailed, match="not as it was saved"):
         here.gateway.send("acme", "GET", "/echo")
-    desk = Desk(here.registry, here.secrets, here.audit, "tester")
-    text = f'[configuration.acme]\nbase_url = "{spar.url}/v2"\nnotes = "changed by a person"'
+    desk = Administration(here.registry, here.secrets, here.audit, "tester")
+    text = (
+        f'[configuration.acme]\nbase_url = "{spar.url}/v2"\nnotes = "changed by a'
+        ' person"'
+    )
     apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
     with pytest.raises(ScriptFailed, match="not as it was saved"):
         here.gateway.send("acme", "GET", "/echo")
@@ -183,7 +190,7 @@ def test_a_voucher_is_never_read_from_elsewhere(
 
     set_both(here, "a-token", "a-key")
     text = f"[configuration.acme]\nscript = '''{SCRIPT}'''"
-    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    desk = Administration(here.registry, here.secrets, here.audit, "tester")
     apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
     forged = replace(here.registry.get("acme"), script=SCRIPT + "#")
     facts = voucher.Voucher(voucher.facts_of(forged))
@@ -192,7 +199,9 @@ def test_a_voucher_is_never_read_from_elsewhere(
     settings = row.settings | {"script": SCRIPT + "#"}
     Configuration.objects.update(settings=settings, revision=F("revision") + 1)
     place = f"file:{tmp_path / 'voucher'}"
-    SecretValue.objects.filter(field=voucher.FIELD).update(reference=place, sealed=None, key_id="")
+    SecretValue.objects.filter(field=voucher.FIELD).update(
+        reference=place, sealed=None, key_id=""
+    )
     time.sleep(0.15)
     with pytest.raises(SecretUnreadable):
         here.gateway.send("acme", "GET", "/echo")
@@ -211,7 +220,9 @@ def test_a_base_url_changed_by_sql_makes_the_secret_unusable(
     # Whoever changes the recorded origin as well still has no ciphertext that opens for it.
     SecretValue.objects.update(origin=here.registry.get("acme").base.origin.bound)
     with pytest.raises(SecretUnreadable):
-        installed(here.keys.source.file.parent.parent).gateway.send("acme", "GET", "/echo")
+        installed(here.keys.source.file.parent.parent).gateway.send(
+            "acme", "GET", "/echo"
+        )
     assert spar.journal == []
 
 
@@ -252,7 +263,7 @@ def test_the_key_file_cannot_be_sent_as_a_secret(
     if link:
         (tmp_path / "link").symlink_to(place)
         place = tmp_path / "link"
-    desk = Desk(here.registry, here.secrets, here.audit, "attacker")
+    desk = Administration(here.registry, here.secrets, here.audit, "attacker")
     desk.set_reference("acme", "token", parse_reference(f"file:{place}", field="token"))
     with pytest.raises(SecretMissing, match="cannot be read"):
         here.gateway.send("acme", "GET", "/echo")

@@ -18,26 +18,44 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.adapters.finder_jmespath import JmespathFinder
-from outkey.core.config import SyncLine
+from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, StorageUnavailable, UnknownConfiguration
-from outkey.core.message import Request, Response, ResponseHeaders
-from outkey.core.sync.line import Direction, FieldMapping, Gone, Pagination, Paging, Sync
-from outkey.core.sync.run import Counts, FieldKind, Outcome, Quarantined, Run, RunState, Written
+from outkey.core.request.message import Request, Response, ResponseHeaders
+from outkey.core.sync.line import (
+    Direction,
+    FieldMapping,
+    Gone,
+    Pagination,
+    Paging,
+    Sync,
+)
+from outkey.core.sync.run import (
+    Counts,
+    FieldKind,
+    Outcome,
+    Quarantined,
+    Run,
+    RunState,
+    Written,
+)
 from outkey.engine.sync import SyncPorts, SyncRunner
-from outkey.ports import Records, Runs
+from outkey.ports.sync import Records, Runs
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.contracts_records import RecordsContract, contact
 from outkey.testing.contracts_runs import RunsContract
 
 if TYPE_CHECKING:
-    from outkey.hosts.django.records import DjangoRecords
+    from outkey.hosts.django.records.django_records import DjangoRecords
     from outkey.hosts.django.runs import DjangoRuns
 
 CONTACT, ORDER = "demo.contact", "demo.order"
 KEYS = ("external_id",)
 SYNC = Sync(
-    Direction.PULL, CONTACT, KEYS, (FieldMapping("id", "external_id"), FieldMapping("n", "name"))
+    Direction.PULL,
+    CONTACT,
+    KEYS,
+    (FieldMapping("id", "external_id"), FieldMapping("n", "name")),
 )
 
 
@@ -51,9 +69,11 @@ def make_lines() -> None:
 
 
 def opened(**people: Any) -> "DjangoRecords":  # noqa: ANN401 - whoever has permissions
-    from outkey.hosts.django.records import DjangoRecords
+    from outkey.hosts.django.records.django_records import DjangoRecords
 
-    return DjangoRecords({"demo.Contact": {"active": False}, "demo.Order": {}}, **people)
+    return DjangoRecords(
+        {"demo.Contact": {"active": False}, "demo.Order": {}}, **people
+    )
 
 
 def begun(line: str = "contacts") -> str:
@@ -127,7 +147,9 @@ def refused(field: str, reason: str) -> Written:
 # ── what may be synchronized ─────────────────────────────────────────────────────────────────
 
 
-def test_only_fields_that_may_be_synchronized_are_described(records: "DjangoRecords") -> None:
+def test_only_fields_that_may_be_synchronized_are_described(
+    records: "DjangoRecords",
+) -> None:
     known = {f.name: f for f in [*records.describe(CONTACT), *records.describe(ORDER)]}
     assert {name: str(field.kind) for name, field in known.items()} == {
         "external_id": "text",
@@ -162,7 +184,7 @@ def test_only_fields_that_may_be_synchronized_are_described(records: "DjangoReco
 
 
 def test_an_allow_list_that_is_wrong_is_refused(database: str) -> None:
-    from outkey.hosts.django.records import DjangoRecords
+    from outkey.hosts.django.records.django_records import DjangoRecords
 
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"demo.Nobody": {}}, "no such model"),
@@ -231,7 +253,9 @@ def test_a_person_needs_the_permissions_of_the_model(records: "DjangoRecords") -
     with pytest.raises(ConfigError):
         viewer.read(ORDER, "", 1)
     editor = opened(person=Person("view_contact", "add_contact", "change_contact"))
-    assert [w.outcome for w in editor.upsert(CONTACT, KEYS, [contact(1)], run)] == ["created"]
+    assert [w.outcome for w in editor.upsert(CONTACT, KEYS, [contact(1)], run)] == [
+        "created"
+    ]
 
 
 # ── values ───────────────────────────────────────────────────────────────────────────────────
@@ -278,7 +302,9 @@ def test_a_bad_value_is_refused_by_field_and_reason_and_takes_no_other_with_it(
     records: "DjangoRecords", target: str
 ) -> None:
     keys, good = (KEYS, contact) if target == CONTACT else (ORDER_KEYS, order)
-    bad = [(field, value, reason) for where, field, value, reason in BAD if where == target]
+    bad = [
+        (field, value, reason) for where, field, value, reason in BAD if where == target
+    ]
     rows = [good(2 * n + 1) | {field: value} for n, (field, value, _) in enumerate(bad)]
     between = [good(2 * n + 2) for n in range(len(bad))]
     mixed = [row for pair in zip(rows, between, strict=True) for row in pair]
@@ -317,7 +343,12 @@ def test_values_are_kept_as_the_fields_hold_them_and_the_same_again_is_unchanged
     assert put(records, ORDER, contact=None, details=None).outcome is Outcome.UPDATED
     (kept,) = records.read(ORDER, "", 1)
     assert (kept.values["contact"], kept.values["details"]) == (None, {})
-    values = {"credit": "12.5", "active": None, "kind": "person", "born_on": date(1980, 1, 2)}
+    values = {
+        "credit": "12.5",
+        "active": None,
+        "kind": "person",
+        "born_on": date(1980, 1, 2),
+    }
     assert put(records, CONTACT, **values).outcome is Outcome.UPDATED
     assert put(records, CONTACT, **values).outcome is Outcome.UNCHANGED
     (kept,) = records.read(CONTACT, "", 1)
@@ -339,10 +370,12 @@ def test_a_project_without_zones_gets_moments_without_them(database: str) -> Non
     from django.test import override_settings
 
     from outkey.hosts.demo_records.models import Order
-    from outkey.hosts.django.record_fields import cleaned
+    from outkey.hosts.django.records.fields import cleaned
 
     with override_settings(USE_TZ=False, TIME_ZONE="UTC"):
-        made = cleaned(Order._meta.get_field("ordered_at"), datetime(2027, 1, 31, tzinfo=UTC))
+        made = cleaned(
+            Order._meta.get_field("ordered_at"), datetime(2027, 1, 31, tzinfo=UTC)
+        )
     assert made == datetime(2027, 1, 31)  # noqa: DTZ001 - that is the point
 
 
@@ -382,7 +415,9 @@ def test_keys_that_two_records_have_are_not_guessed(records: "DjangoRecords") ->
     assert bad == refused("note", "ambiguous")
 
 
-def test_rows_without_their_keys_are_a_mistake_of_the_line(records: "DjangoRecords") -> None:
+def test_rows_without_their_keys_are_a_mistake_of_the_line(
+    records: "DjangoRecords",
+) -> None:
     for keys in ((), ("year", "number", "reference")):
         with pytest.raises(ConfigError, match="keys"):
             records.upsert(ORDER, keys, [order(1)], begun())
@@ -395,12 +430,14 @@ def test_rows_without_their_keys_are_a_mistake_of_the_line(records: "DjangoRecor
 def test_a_record_that_somebody_else_creates_meanwhile_is_found_at_the_second_look(
     records: "DjangoRecords", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from outkey.hosts.django import record_rows as module
+    from outkey.hosts.django.records import upsert as module
 
     run = begun()
     records.upsert(CONTACT, KEYS, [contact(1)], run)
     real, looks = module._found, iter([{}])
-    monkeypatch.setattr(module, "_found", lambda *a, **k: next(looks, None) or real(*a, **k))
+    monkeypatch.setattr(
+        module, "_found", lambda *a, **k: next(looks, None) or real(*a, **k)
+    )
     written = records.upsert(CONTACT, KEYS, [contact(n) for n in range(3)], run)
     assert [w.outcome for w in written] == ["created", "unchanged", "created"]
 
@@ -420,9 +457,37 @@ def test_what_breaks_in_the_host_for_one_row_refuses_that_row(
 
 
 VALUES = (
-    *(None, "", "x", "a b", "x" * 41, "person", "a\x00b", "\ud800", "line\nbreak", "7", "7.5"),
-    *(True, False, 0, 7, -7, 2**70, 1.5, float("nan"), Decimal("1.50"), Decimal("1.505")),
-    *(Decimal("1E+20"), Decimal("NaN"), date(2026, 7, 1), datetime(2026, 7, 1, tzinfo=UTC)),
+    *(
+        None,
+        "",
+        "x",
+        "a b",
+        "x" * 41,
+        "person",
+        "a\x00b",
+        "\ud800",
+        "line\nbreak",
+        "7",
+        "7.5",
+    ),
+    *(
+        True,
+        False,
+        0,
+        7,
+        -7,
+        2**70,
+        1.5,
+        float("nan"),
+        Decimal("1.50"),
+        Decimal("1.505"),
+    ),
+    *(
+        Decimal("1E+20"),
+        Decimal("NaN"),
+        date(2026, 7, 1),
+        datetime(2026, 7, 1, tzinfo=UTC),
+    ),
     *([], {}, ["a"], {"a": 1}),
     *(
         "a@b.example",
@@ -432,7 +497,12 @@ VALUES = (
         "a@-b.example",
         "a@b_c.example",
     ),
-    *(f"{'a' * 40}@{'b' * 63}.example", f"a@{'b' * 64}.example", f"a@{'b.' * 200}example", "@b.cd"),
+    *(
+        f"{'a' * 40}@{'b' * 63}.example",
+        f"a@{'b' * 64}.example",
+        f"a@{'b.' * 200}example",
+        "@b.cd",
+    ),
 )
 
 
@@ -443,7 +513,7 @@ def test_the_quick_way_to_clean_a_value_ends_like_the_long_one() -> None:
     from django.db import models as django
 
     from outkey.hosts.demo_records.models import Contact, Order
-    from outkey.hosts.django.record_fields import cleaned, cleaner, fault, fields_of
+    from outkey.hosts.django.records.fields import cleaned, cleaner, fault, fields_of
 
     class Loud(django.CharField):  # type: ignore[type-arg]  # Django's stubs want two
         def to_python(self, value: Any) -> Any:  # noqa: ANN401 - as Django has it
@@ -463,9 +533,13 @@ def test_the_quick_way_to_clean_a_value_ends_like_the_long_one() -> None:
     fields = [
         *fields_of(Contact).values(),
         *fields_of(Order).values(),
-        django.CharField(max_length=9, validators=[MinLengthValidator(2), MaxLengthValidator(5)]),
+        django.CharField(
+            max_length=9, validators=[MinLengthValidator(2), MaxLengthValidator(5)]
+        ),
         django.CharField(max_length=9, choices=lambda: [("x", "x")]),
-        django.CharField(max_length=9, choices=[("group", [("x", "X"), ("7", "Seven")])]),
+        django.CharField(
+            max_length=9, choices=[("group", [("x", "X"), ("7", "Seven")])]
+        ),
         django.IntegerField(choices=[(7, "seven")], validators=[no_seven]),
         Loud(max_length=9),
     ]
@@ -479,7 +553,7 @@ def test_the_quick_way_to_clean_a_value_ends_like_the_long_one() -> None:
 def test_no_address_is_plain_that_django_refuses(address: str) -> None:
     from django.core.validators import EmailValidator
 
-    from outkey.hosts.django.record_fields import _PLAIN_ADDRESS
+    from outkey.hosts.django.records.fields import _PLAIN_ADDRESS
 
     if _PLAIN_ADDRESS.fullmatch(address):
         EmailValidator()(address)  # raises what it refuses
@@ -495,7 +569,11 @@ def test_new_records_have_their_defaults_and_the_time_whatever_their_rows_name(
     field = Contact._meta.get_field("portal_password")
     for name in ("_get_default", "default"):
         monkeypatch.setattr(field, name, lambda: next(passwords))
-    rows = [contact(1), contact(2, credit=Decimal("2.5"), active=False), contact(3, email=None)]
+    rows = [
+        contact(1),
+        contact(2, credit=Decimal("2.5"), active=False),
+        contact(3, email=None),
+    ]
     rows += [contact(1, credit=1)]
     written = records.upsert(CONTACT, KEYS, rows, begun())
     assert [w.outcome for w in written] == ["created", "created", "created", "updated"]
@@ -504,10 +582,14 @@ def test_new_records_have_their_defaults_and_the_time_whatever_their_rows_name(
     assert [c.active for c in made] == [True, False, True]
     assert [c.email for c in made] == [""] * 3
     assert [c.portal_password for c in made] == ["a", "b", "c"]
-    assert all(abs((datetime.now(UTC) - c.changed_at).total_seconds()) < 60 for c in made)
+    assert all(
+        abs((datetime.now(UTC) - c.changed_at).total_seconds()) < 60 for c in made
+    )
 
 
-def test_a_new_record_that_the_database_refuses_names_its_field(records: "DjangoRecords") -> None:
+def test_a_new_record_that_the_database_refuses_names_its_field(
+    records: "DjangoRecords",
+) -> None:
     rows = [contact(1), contact(1, name="Another"), contact(2, name="Third")]
     written = records.upsert(CONTACT, ("name",), rows, begun())
     assert [w.outcome for w in written] == ["created", "refused", "created"]
@@ -521,7 +603,9 @@ def test_a_new_record_that_has_a_rule_of_its_own_is_written_as_its_rule_leaves_i
 ) -> None:
     from outkey.hosts.demo_records.models import Contact
 
-    monkeypatch.setattr(Contact, "clean", lambda self: setattr(self, "name", self.name.upper()))
+    monkeypatch.setattr(
+        Contact, "clean", lambda self: setattr(self, "name", self.name.upper())
+    )
     put(records, CONTACT)
     assert Contact.objects.get().name == "CONTACT 1"
 
@@ -554,7 +638,9 @@ def test_ten_thousand_rows_need_few_statements_and_the_second_time_no_writing(
         written = records.upsert(CONTACT, KEYS, rows, run)
     assert {w.outcome for w in written} == {Outcome.UNCHANGED}
     assert len(first) < 600
-    assert [sql.split()[0] for sql in second if "POINT" not in sql].count("SELECT") == 40
+    assert [sql.split()[0] for sql in second if "POINT" not in sql].count(
+        "SELECT"
+    ) == 40
     assert not [sql for sql in second if sql.startswith(("INSERT", "UPDATE", "DELETE"))]
     later = begun()
     with watched() as third:
@@ -565,7 +651,7 @@ def test_ten_thousand_rows_need_few_statements_and_the_second_time_no_writing(
 
 
 def test_a_line_whose_last_run_failed_is_known_to_the_watch(runs: "DjangoRuns") -> None:
-    from outkey.hosts.django.watchbook import DjangoWatchbook
+    from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
 
     for dry_run, state, failing in (
         (False, RunState.DONE, []),
@@ -575,14 +661,14 @@ def test_a_line_whose_last_run_failed_is_known_to_the_watch(runs: "DjangoRuns") 
     ):
         run = runs.begin("contacts", "tester", dry_run=dry_run)
         runs.finish(replace(run, state=state))
-        assert DjangoWatchbook().failing_lines() == failing
+        assert DjangoMonitoringRows().failing_lines() == failing
 
 
 def test_a_run_that_nobody_takes_is_missed(runs: "DjangoRuns") -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.watchbook import DjangoWatchbook
+    from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
 
-    book = DjangoWatchbook()
+    book = DjangoMonitoringRows()
     runs.request("contacts", "tester")
     assert not book.is_anybody_missed(300)
     models.Run.objects.update(until=F("until") - 301)
@@ -591,7 +677,9 @@ def test_a_run_that_nobody_takes_is_missed(runs: "DjangoRuns") -> None:
     assert not book.is_anybody_missed(300)
 
 
-def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(runs: "DjangoRuns") -> None:
+def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(
+    runs: "DjangoRuns",
+) -> None:
     ended = []
     for state in (RunState.DONE, RunState.DONE, RunState.FAILED):
         run = runs.begin("contacts", "tester", dry_run=False)
@@ -606,7 +694,9 @@ def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(runs: "Dja
     assert runs.begin("contacts", "tester", dry_run=False).since == "2027"
 
 
-def test_runs_of_a_line_that_never_came_to_its_end_are_forgotten_too(runs: "DjangoRuns") -> None:
+def test_runs_of_a_line_that_never_came_to_its_end_are_forgotten_too(
+    runs: "DjangoRuns",
+) -> None:
     for _ in range(2):
         run = runs.begin("contacts", "tester", dry_run=False)
         runs.finish(replace(run, state=RunState.FAILED, ended_at=1000.0))
@@ -624,7 +714,9 @@ def test_a_schedule_comes_whatever_the_look_before_it_was_close_to(
         assert runs.take_schedules() == (since, now)
 
 
-def test_an_update_moves_the_fields_that_follow_the_time(records: "DjangoRecords") -> None:
+def test_an_update_moves_the_fields_that_follow_the_time(
+    records: "DjangoRecords",
+) -> None:
     from outkey.hosts.demo_records.models import Contact
 
     put(records, CONTACT)
@@ -654,7 +746,9 @@ def test_what_comes_back_is_taken_out_of_the_archive_unless_a_person_put_it_ther
     assert [c.external_id for c in Contact.objects.filter(active=True)] == ["c-1"]
 
 
-def test_an_api_that_says_what_is_active_is_not_overruled(records: "DjangoRecords") -> None:
+def test_an_api_that_says_what_is_active_is_not_overruled(
+    records: "DjangoRecords",
+) -> None:
     rows = [contact(1, active=True)]
     records.upsert(CONTACT, KEYS, rows, begun())
     gone = begun()
@@ -676,7 +770,10 @@ def test_a_page_takes_records_and_checkpoint_back_together(
     records: "DjangoRecords", runs: "DjangoRuns"
 ) -> None:
     run = runs.begin("contacts", "tester", dry_run=False)
-    with pytest.raises(StorageUnavailable), runs.page():  # noqa: PT012 - the last one fails
+    with (  # noqa: PT012 - the last one fails
+        pytest.raises(StorageUnavailable),
+        runs.page(),
+    ):
         records.upsert(CONTACT, KEYS, [contact(1), contact(1, name="\x00")], run.id)
         runs.save(replace(run, pages=1))
         with connection.cursor() as cursor:
@@ -689,7 +786,9 @@ def test_a_page_takes_records_and_checkpoint_back_together(
     assert (len(records.read(CONTACT, "", 5)), runs.get(run.id).pages) == (1, 1)
 
 
-def test_a_page_of_a_ghost_writes_nothing(records: "DjangoRecords", runs: "DjangoRuns") -> None:
+def test_a_page_of_a_ghost_writes_nothing(
+    records: "DjangoRecords", runs: "DjangoRuns"
+) -> None:
     from outkey.core.errors import RunStopped
 
     ghost = runs.begin("contacts", "tester", dry_run=False)
@@ -718,13 +817,18 @@ def test_a_line_that_was_changed_starts_anew_and_one_with_another_schedule_goes_
         models.Run.objects.update(until=0)
         registry.put_line(SyncLine("contacts", "acme", "GET", "/x", sync))
         begun_again = runs.begin("contacts", "tester", dry_run=False)
-        assert (begun_again.id == killed.id, begun_again.since == "2027") == (resumes, resumes)
+        assert (begun_again.id == killed.id, begun_again.since == "2027") == (
+            resumes,
+            resumes,
+        )
     assert runs.get(killed.id).cause == "killed"
     with pytest.raises(UnknownConfiguration):
         runs.begin("nobody", "tester", dry_run=False)
 
 
-def test_a_trial_in_between_does_not_keep_a_killed_run_from_going_on(runs: "DjangoRuns") -> None:
+def test_a_trial_in_between_does_not_keep_a_killed_run_from_going_on(
+    runs: "DjangoRuns",
+) -> None:
     from outkey.hosts.django import models
 
     killed = runs.begin("contacts", "tester", dry_run=False)
@@ -733,7 +837,11 @@ def test_a_trial_in_between_does_not_keep_a_killed_run_from_going_on(runs: "Djan
     trial = runs.begin("contacts", "tester", dry_run=True)
     runs.finish(replace(trial, state=RunState.DONE))
     resumed = runs.begin("contacts", "another", dry_run=False)
-    assert (resumed.id, resumed.position, resumed.actor) == (killed.id, {"page": 2}, "another")
+    assert (resumed.id, resumed.position, resumed.actor) == (
+        killed.id,
+        {"page": 2},
+        "another",
+    )
 
 
 def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
@@ -758,7 +866,9 @@ def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
 
 def test_the_key_of_what_was_left_out_steers_no_terminal(runs: "DjangoRuns") -> None:
     run = runs.begin("contacts", "tester", dry_run=False)
-    runs.quarantine(run, [Quarantined(1, "a\x00\x1b[2J\ud800" + "b" * 999, "name", "missing")])
+    runs.quarantine(
+        run, [Quarantined(1, "a\x00\x1b[2J\ud800" + "b" * 999, "name", "missing")]
+    )
     (kept,) = runs.left_out(run.id, 5)
     assert kept.key.startswith("a\ufffd\ufffd[2J\ufffdbbb")
     assert len(kept.key) == 200
@@ -776,7 +886,9 @@ def test_two_threads_upsert_the_same_rows_and_each_record_is_there_once(
         try:
             for _ in range(5):
                 rows = [contact(n) for n in range(50)]
-                assert not {w.outcome for w in opened().upsert(CONTACT, KEYS, rows, run)} - {
+                assert not {
+                    w.outcome for w in opened().upsert(CONTACT, KEYS, rows, run)
+                } - {
                     Outcome.CREATED,
                     Outcome.UNCHANGED,
                 }
@@ -815,7 +927,11 @@ def test_a_pull_that_is_killed_between_record_and_checkpoint_goes_on_without_dou
 
     pages = Pagination(Paging.PAGE, 2, "size", "page")
     line = SyncLine(
-        "contacts", "acme", "GET", "/x", replace(SYNC, pagination=pages, gone=Gone.ARCHIVE)
+        "contacts",
+        "acme",
+        "GET",
+        "/x",
+        replace(SYNC, pagination=pages, gone=Gone.ARCHIVE),
     )
     world = fake_gateway(
         configuration(authentication_type="bearer"),
@@ -824,9 +940,11 @@ def test_a_pull_that_is_killed_between_record_and_checkpoint_goes_on_without_dou
         lines=[line],
     )
     stored = world.ports.configurations
-    finder = JmespathFinder()
+    finder = JmespathCompiler()
     runner = SyncRunner(
-        SyncPorts(world.gateway, stored, records, runs, finder, world.clock, CronCalendar())
+        SyncPorts(
+            world.gateway, stored, records, runs, finder, world.clock, CronCalendar()
+        )
     )
     save, saved = runs.save, []
 

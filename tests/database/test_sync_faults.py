@@ -19,10 +19,10 @@ from django.test import override_settings
 
 from cli.conftest import Terminal
 from cli.test_line_commands import document
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
 from outkey.core.errors import OutkeyError
 from outkey.core.sync.run import Counts, Quarantined, Run, RunState
-from outkey.engine.manage import Desk, apply
+from outkey.engine.managing.changes import Administration, apply
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.spar.records_api import contact
@@ -54,11 +54,15 @@ class Shop:
         self, style: str = "cursor", oauth2: str = "", script: str = "", **query: object
     ) -> None:
         asked = "".join(f', {name} = "{value}"' for name, value in query.items())
-        text = document(self.spar, style, COUNT).replace(f'"{COUNT}"', f'"{COUNT}"{asked}')
+        text = document(self.spar, style, COUNT).replace(
+            f'"{COUNT}"', f'"{COUNT}"{asked}'
+        )
         if oauth2:
             text = text.replace('token = "env:SHOP_TOKEN"', oauth2)
         text = text.replace("[line.contacts]", f"{script}[line.contacts]", 1)
-        desk = Desk(self.here.registry, self.here.secrets, self.here.audit, "tester")
+        desk = Administration(
+            self.here.registry, self.here.secrets, self.here.audit, "tester"
+        )
         apply(desk, self.here.gateway.sender, parse_document(text), dry_run=False)
         self.spar.clear()
 
@@ -76,7 +80,7 @@ class Shop:
 
         with pytest.raises(OutkeyError) as caught:
             self.run()
-        (kept, *_) = DjangoRuns().newest(1)
+        kept, *_ = DjangoRuns().newest(1)
         assert kept.state is RunState.FAILED
         return str(caught.value.reason or caught.value.code), kept
 
@@ -88,7 +92,11 @@ class Shop:
 
     def pages(self) -> list[str]:
         """Return where each page began that was asked for, in order."""
-        asked = [arrived for arrived in self.spar.journal if arrived.path.startswith("/records")]
+        asked = [
+            arrived
+            for arrived in self.spar.journal
+            if arrived.path.startswith("/records")
+        ]
         return [parse_qs(arrived.query).get("after", ["0"])[0] for arrived in asked]
 
 
@@ -162,7 +170,9 @@ leeway_seconds = {leeway}
 
 
 @ON_ONE
-def test_tokens_that_are_revoked_at_every_page_cost_one_renewal_each(shop: Shop) -> None:
+def test_tokens_that_are_revoked_at_every_page_cost_one_renewal_each(
+    shop: Shop,
+) -> None:
     shop.apply(oauth2=oauth2(shop.spar))
     before = shop.spar.authorization.counts().token_requests
     for run in shop.steps():
@@ -174,7 +184,9 @@ def test_tokens_that_are_revoked_at_every_page_cost_one_renewal_each(shop: Shop)
 
 
 @ON_ONE
-def test_a_token_that_expires_in_the_middle_is_renewed_before_the_next_page(shop: Shop) -> None:
+def test_a_token_that_expires_in_the_middle_is_renewed_before_the_next_page(
+    shop: Shop,
+) -> None:
     shop.apply(oauth2=oauth2(shop.spar, lifetime=1, leeway=0))
     for run in shop.steps():
         if run.pages == 2:
@@ -207,7 +219,12 @@ def test_a_fault_that_remains_stops_the_run_with_its_cause_and_the_next_one_goes
 ) -> None:
     shop.apply(fail=fault, at=3, times=times)
     said, kept = shop.stopped()
-    assert (said, kept.cause, kept.pages, kept.counts) == (cause, cause, 2, Counts(created=200))
+    assert (said, kept.cause, kept.pages, kept.counts) == (
+        cause,
+        cause,
+        2,
+        Counts(created=200),
+    )
     assert shop.target() == source(2 * SIZE)
     done = shop.run()
     assert (done.id, done.counts) == (kept.id, Counts(created=COUNT))
@@ -216,7 +233,9 @@ def test_a_fault_that_remains_stops_the_run_with_its_cause_and_the_next_one_goes
 
 
 @ON_ONE
-def test_a_token_that_cannot_be_renewed_stops_the_run_with_its_cause(shop: Shop) -> None:
+def test_a_token_that_cannot_be_renewed_stops_the_run_with_its_cause(
+    shop: Shop,
+) -> None:
     shop.apply(oauth2=oauth2(shop.spar))
     steps = shop.steps()
     assert [next(steps).pages for _ in range(3)] == [0, 1, 2]
@@ -231,11 +250,17 @@ def test_a_token_that_cannot_be_renewed_stops_the_run_with_its_cause(shop: Shop)
     assert shop.target() == source(COUNT)
 
 
-def test_cursors_that_lead_in_circles_end_every_run_until_the_api_is_mended(shop: Shop) -> None:
+def test_cursors_that_lead_in_circles_end_every_run_until_the_api_is_mended(
+    shop: Shop,
+) -> None:
     shop.apply(fail="loop", at=3, times=1000)
     for _ in range(2):
         said, kept = shop.stopped()
-        assert (said, kept.cause, kept.counts.created) == ("cursor_loop", "cursor_loop", 3 * SIZE)
+        assert (said, kept.cause, kept.counts.created) == (
+            "cursor_loop",
+            "cursor_loop",
+            3 * SIZE,
+        )
         assert shop.target() == source(3 * SIZE)
     shop.apply()
     assert shop.run().counts == Counts(created=COUNT - 3 * SIZE, unchanged=3 * SIZE)
@@ -261,7 +286,9 @@ def test_a_record_of_a_million_fields_is_left_out_and_said_so_while_the_others_c
     shop.apply(fail="wide", at=3)
     run = shop.run()
     assert run.counts == Counts(created=COUNT - 1, failed=1)
-    assert DjangoRuns().left_out(run.id, 5) == [Quarantined(201, "", "", "too_many_fields")]
+    assert DjangoRuns().left_out(run.id, 5) == [
+        Quarantined(201, "", "", "too_many_fields")
+    ]
     assert shop.target() == [row for row in source(COUNT) if row[0] != "c200"]
     assert shop.run().counts == Counts(created=1, unchanged=COUNT - 1)
     assert sorted(shop.target()) == sorted(source(COUNT))
@@ -276,7 +303,7 @@ GROWTH = 5 * 1024  # KiB
 RUN = """
 import json, re, sys
 from pathlib import Path
-from outkey.hosts.cli.home import installation
+from outkey.hosts.cli.session import installation
 here, tenth = installation(), int(sys.argv[1]) // 10
 from outkey.hosts.django.wiring import sync_runner
 from outkey.hosts.demo_records.models import Contact

@@ -13,11 +13,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.test import override_settings
 
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
 from outkey.core.errors import BadAnswer
-from outkey.core.pace import RateLimit
+from outkey.core.request.rate_limit import RateLimit
 from outkey.core.sync.run import Counts
-from outkey.engine.manage import Desk, apply
+from outkey.engine.managing.changes import Administration, apply
 
 if TYPE_CHECKING:
     from outkey.engine.sync import SyncRunner
@@ -113,7 +113,7 @@ target = "demo.contact"
 parallel = 10
 fields = {fields}
 """
-    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    desk = Administration(here.registry, here.secrets, here.audit, "tester")
     apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {"active": False}}}):
         yield sync_runner(here)
@@ -125,7 +125,9 @@ fields = {fields}
 def keep_contacts(count: int) -> list[str]:
     from outkey.hosts.demo_records.models import Contact
 
-    Contact.objects.bulk_create(Contact(external_id=f"c{n}", name="x") for n in range(count))
+    Contact.objects.bulk_create(
+        Contact(external_id=f"c{n}", name="x") for n in range(count)
+    )
     return sorted(Contact.objects.values_list("external_id", flat=True))
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from cli.test_line_commands import document
 from database.test_sync_faults import ON_ONE, Shop, shop, spar  # noqa: F401 - fixtures
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError, ScriptFailed
 from outkey.core.sync.run import Counts, Quarantined
-from outkey.engine.manage import Desk, apply
+from outkey.engine.managing.changes import Administration, apply
 
 COUNT = 250
 SCRIPT = """
@@ -33,8 +33,12 @@ def transform(record):
 
 def with_script(shop: Shop, script: str, count: int = COUNT) -> None:  # noqa: F811 - the fixture's
     text = document(shop.spar, "page", count)
-    text = text.replace("[line.contacts]", f"[line.contacts]\nscript = '''{script}'''", 1)
-    desk = Desk(shop.here.registry, shop.here.secrets, shop.here.audit, "tester")
+    text = text.replace(
+        "[line.contacts]", f"[line.contacts]\nscript = '''{script}'''", 1
+    )
+    desk = Administration(
+        shop.here.registry, shop.here.secrets, shop.here.audit, "tester"
+    )
     apply(desk, shop.here.gateway.sender, parse_document(text), dry_run=False)
     shop.spar.clear()
 
@@ -57,12 +61,16 @@ def test_records_are_kept_as_the_script_made_them(shop: Shop) -> None:  # noqa: 
 def test_what_a_script_leaves_out_is_gone(shop: Shop) -> None:  # noqa: F811
     with_script(shop, "def transform(record):\n    return record\n", 20)
     assert shop.run().counts == Counts(created=20)
-    with_script(shop, "def transform(r):\n    return r if int(r['id'][1:]) < 5 else None\n", 20)
+    with_script(
+        shop, "def transform(r):\n    return r if int(r['id'][1:]) < 5 else None\n", 20
+    )
     assert shop.run().counts == Counts(unchanged=5, archived=15)
 
 
 @ON_ONE
-def test_a_line_s_script_is_given_no_secret_of_its_configuration(shop: Shop) -> None:  # noqa: F811
+def test_a_line_s_script_is_given_no_secret_of_its_configuration(
+    shop: Shop,  # noqa: F811 - a fixture
+) -> None:
     script = """
 import uuid
 def transform(record):
@@ -85,7 +93,7 @@ def test_without_a_lock_a_line_with_a_script_brings_nothing(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    from outkey.adapters.scripts_locked import nursery
+    from outkey.adapters.scripts_locked import spawner as nursery
 
     with_script(shop, SCRIPT)
     monkeypatch.setattr(nursery, "_python", lambda: str(tmp_path / "no python"))

@@ -26,7 +26,7 @@ from outkey.core.errors import StorageUnavailable
 from outkey.core.sync.run import Outcome
 
 if TYPE_CHECKING:
-    from outkey.hosts.django.records import DjangoRecords
+    from outkey.hosts.django.records.django_records import DjangoRecords
 
 
 @pytest.fixture
@@ -39,13 +39,22 @@ def test_a_link_is_read_exactly_or_refused(records: "DjangoRecords") -> None:
     put(records, CONTACT)
     (made,) = records.read(CONTACT, "", 1)
     key = int(made.id)
-    links = [key + Decimal("0.5"), key + 0.5, True, Decimal("1e999990"), float("nan"), f"{key}.0"]
+    links = [
+        key + Decimal("0.5"),
+        key + 0.5,
+        True,
+        Decimal("1e999990"),
+        float("nan"),
+        f"{key}.0",
+    ]
     rows = [order(n, contact=link) for n, link in enumerate(links, 1)]
     started = time.process_time()
     written = records.upsert(ORDER, ORDER_KEYS, rows, begun())
     assert time.process_time() - started < 2
     assert written == [refused("contact", "invalid")] * len(links)
-    good = [order(n, contact=link) for n, link in enumerate([key, made.id, Decimal(key)], 1)]
+    good = [
+        order(n, contact=link) for n, link in enumerate([key, made.id, Decimal(key)], 1)
+    ]
     written = records.upsert(ORDER, ORDER_KEYS, good, begun())
     assert [one.outcome for one in written] == [Outcome.CREATED] * 3
     assert {one.values["contact"] for one in records.read(ORDER, "", 9)} == {key}
@@ -53,7 +62,7 @@ def test_a_link_is_read_exactly_or_refused(records: "DjangoRecords") -> None:
 
 def test_a_link_to_a_text_or_to_a_link_is_read_exactly_too(database: str) -> None:
     from outkey.hosts.demo_records.models import Contact
-    from outkey.hosts.django.record_fields import cleaned
+    from outkey.hosts.django.records.fields import cleaned
 
     def linked(key: "models.Field[object, object]", value: object) -> object:
         link = models.ForeignKey(Contact, models.PROTECT)
@@ -77,9 +86,13 @@ def test_a_link_to_a_text_or_to_a_link_is_read_exactly_too(database: str) -> Non
         linked(deeper, Decimal("1.5"))
 
 
-def test_a_number_that_no_integer_holds_is_refused_at_once(records: "DjangoRecords") -> None:
+def test_a_number_that_no_integer_holds_is_refused_at_once(
+    records: "DjangoRecords",
+) -> None:
     started = time.process_time()
-    assert put(records, ORDER, number=Decimal("1e999990")) == refused("number", "invalid")
+    assert put(records, ORDER, number=Decimal("1e999990")) == refused(
+        "number", "invalid"
+    )
     assert time.process_time() - started < 2
     assert put(records, ORDER, number=Decimal("7.0")).outcome is Outcome.CREATED
 
@@ -106,7 +119,12 @@ def broken(error: Exception) -> Callable[[models.Model], None]:
 
 @pytest.mark.parametrize(
     "error",
-    [TypeError("hunter2"), KeyError("hunter2"), ValidationError([]), ValidationError({})],
+    [
+        TypeError("hunter2"),
+        KeyError("hunter2"),
+        ValidationError([]),
+        ValidationError({}),
+    ],
     ids=repr,
 )
 def test_a_rule_of_the_host_that_breaks_refuses_its_record_alone(
@@ -119,7 +137,9 @@ def test_a_rule_of_the_host_that_breaks_refuses_its_record_alone(
     written = records.upsert(CONTACT, KEYS, rows, begun())
     assert [one.outcome for one in written] == ["created", "refused", "created"]
     assert written[1] == refused("", "invalid")
-    changed = records.upsert(CONTACT, KEYS, [contact(1, name="bad"), contact(3)], begun())
+    changed = records.upsert(
+        CONTACT, KEYS, [contact(1, name="bad"), contact(3)], begun()
+    )
     assert changed == [refused("", "invalid"), changed[1]]
     assert changed[1].outcome is Outcome.UNCHANGED
     assert [one.values["name"] for one in records.read(CONTACT, "", 9)] == [
@@ -143,7 +163,7 @@ def test_a_validator_of_the_host_that_breaks_refuses_its_record_alone(
     records: "DjangoRecords", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from outkey.hosts.demo_records.models import Contact
-    from outkey.hosts.django.record_fields import cleaner
+    from outkey.hosts.django.records.fields import cleaner
 
     def check(value: str) -> None:
         if value == "bad":
@@ -153,7 +173,9 @@ def test_a_validator_of_the_host_that_breaks_refuses_its_record_alone(
     monkeypatch.setitem(field.__dict__, "validators", [check])
     cleaner.cache_clear()
     try:
-        written = records.upsert(CONTACT, KEYS, [contact(1, name="bad"), contact(2)], begun())
+        written = records.upsert(
+            CONTACT, KEYS, [contact(1, name="bad"), contact(2)], begun()
+        )
     finally:
         cleaner.cache_clear()
     assert written[0] == refused("name", "invalid")
@@ -162,7 +184,7 @@ def test_a_validator_of_the_host_that_breaks_refuses_its_record_alone(
 
 def test_fields_say_whether_they_are_unique(records: "DjangoRecords") -> None:
     from outkey.hosts.demo_records.models import Order
-    from outkey.hosts.django.record_fields import described
+    from outkey.hosts.django.records.fields import described
 
     known = {one.name: one.unique for one in records.describe(CONTACT)}
     assert known["external_id"] is True

@@ -12,16 +12,17 @@ from django.core import mail
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext, override_settings
 
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError, Paused, StorageUnavailable
+from outkey.core.findings.monitoring import Condition, Notice
 from outkey.core.secret import Secret
-from outkey.core.watch import Notice, Sign
-from outkey.engine.brake import MOST_REFUSED
-from outkey.engine.manage import Desk, apply
-from outkey.ports import AuditRows, Watchbook
+from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.wire.lockout_guard import MOST_REFUSED
+from outkey.ports.monitoring import MonitoringRows
+from outkey.ports.storage import AuditRows
 from outkey.spar import Spar
 from outkey.testing import FakeClock
-from outkey.testing.contracts_storage import WatchbookContract
+from outkey.testing.contracts_storage import MonitoringRowsContract
 
 if TYPE_CHECKING:
     from outkey.hosts.installation import Installation
@@ -41,12 +42,12 @@ retries = 0
 
 
 @pytest.mark.usefixtures("database")
-class TestDjangoWatchbook(WatchbookContract):
-    def make(self) -> tuple[Watchbook, AuditRows]:
+class TestDjangoMonitoringRows(MonitoringRowsContract):
+    def make(self) -> tuple[MonitoringRows, AuditRows]:
         from outkey.hosts.django.audit import DjangoAuditRows
-        from outkey.hosts.django.watchbook import DjangoWatchbook
+        from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
 
-        return DjangoWatchbook(), DjangoAuditRows()
+        return DjangoMonitoringRows(), DjangoAuditRows()
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
     (tmp_path / "home" / "config").mkdir(parents=True)
     made = install(tmp_path / "home", {})
     spar.clear()
-    desk = Desk(made.registry, made.secrets, made.audit, "tester")
+    desk = Administration(made.registry, made.secrets, made.audit, "tester")
     document = parse_document(DOCUMENT.format(url=spar.url))
     apply(desk, made.gateway.sender, document, dry_run=False)
     desk.set_secret("acme", "token", Secret("wrong"))
@@ -71,7 +72,9 @@ def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
     made.gateway.close()
 
 
-def background(here: "Installation", clock: FakeClock, **environment: str) -> "Background":
+def background(
+    here: "Installation", clock: FakeClock, **environment: str
+) -> "Background":
     from outkey.hosts.server.background import Background
 
     return Background(here, environment, clock)
@@ -84,7 +87,9 @@ def clock_of_now() -> FakeClock:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.message for record in caplog.records if record.name == "outkey.notices"]
+    return [
+        record.message for record in caplog.records if record.name == "outkey.notices"
+    ]
 
 
 def test_fifty_threads_with_a_wrong_token_stop_after_five_and_those_in_flight(
@@ -127,13 +132,13 @@ def test_another_process_knows_of_the_pause_and_a_new_token_ends_it(
         gateway.send("acme", "GET", "/bearer")
     other.audit.close()
     assert len(spar.journal) == MOST_REFUSED
-    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    desk = Administration(here.registry, here.secrets, here.audit, "tester")
     desk.set_secret("acme", "token", Secret("spar-token"))
     assert here.gateway.send("acme", "GET", "/bearer").status == 200
 
 
 def test_an_ordinary_send_writes_nothing_but_its_record(here: "Installation") -> None:
-    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    desk = Administration(here.registry, here.secrets, here.audit, "tester")
     desk.set_secret("acme", "token", Secret("spar-token"))
     here.gateway.send("acme", "GET", "/bearer")
     with CaptureQueriesContext(connection) as queries:
@@ -144,12 +149,14 @@ def test_an_ordinary_send_writes_nothing_but_its_record(here: "Installation") ->
 
 
 def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
-    here: "Installation", caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    here: "Installation",
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from outkey.hosts.server import background as module
 
     monkeypatch.setattr(module, "_BETWEEN_TESTS", 0.0)
-    desk = Desk(here.registry, here.secrets, here.audit, "tester")
+    desk = Administration(here.registry, here.secrets, here.audit, "tester")
     report = desk.test(here.gateway, "acme")
     assert not report.ok
     running = background(here, clock_of_now())
@@ -235,7 +242,7 @@ def test_notices_are_mailed_together_and_a_mail_server_that_fails_is_only_logged
     from outkey.hosts.server.background import messengers
 
     _, way = messengers(here, {"OUTKEY_NOTICE_EMAIL": "a@example.com, b@example.com"})
-    many = [Notice(Sign("S-failing", f"n{n}"), 1.0) for n in range(102)]
+    many = [Notice(Condition("S-failing", f"n{n}"), 1.0) for n in range(102)]
     backend = "django.core.mail.backends.locmem.EmailBackend"
     with override_settings(EMAIL_BACKEND=backend):
         mail.outbox = []
@@ -257,9 +264,12 @@ def test_notices_are_posted_by_our_own_rules(
 ) -> None:
     from outkey.hosts.server.background import messengers
 
-    chosen = {"OUTKEY_NOTICE_WEBHOOK": f"{spar.url}/echo?k=1", "OUTKEY_NOTICE_SECRET": "s"}
+    chosen = {
+        "OUTKEY_NOTICE_WEBHOOK": f"{spar.url}/echo?k=1",
+        "OUTKEY_NOTICE_SECRET": "s",
+    }
     _, way = messengers(here, chosen | {"OUTKEY_NOTICE_NETWORK": "internal"})
-    way.tell([Notice(Sign("S-failing", "acme"), 1.0)])
+    way.tell([Notice(Condition("S-failing", "acme"), 1.0)])
     (arrival,) = spar.journal
     assert arrival.values("Content-Type") == ["application/json"]
     (signature,) = arrival.values("X-Outkey-Signature")
@@ -268,7 +278,7 @@ def test_notices_are_posted_by_our_own_rules(
     _, way = messengers(here, chosen)
     way = type(way)(way.place, way.transport, way.route, FakeClock(), way.key)  # type: ignore[attr-defined, call-arg]
     with caplog.at_level(logging.ERROR):
-        way.tell([Notice(Sign("S-failing", "acme"), 1.0)])
+        way.tell([Notice(Condition("S-failing", "acme"), 1.0)])
     assert told(caplog) == ["notices could not be posted (egress_denied)"]
     assert len(spar.journal) == 1
 
@@ -281,6 +291,8 @@ def test_notices_are_posted_by_our_own_rules(
         {"OUTKEY_NOTICE_WEBHOOK": "https://a.example", "OUTKEY_NOTICE_NETWORK": "moon"},
     ],
 )
-def test_wrong_settings_are_told_at_once(here: "Installation", settings: dict[str, str]) -> None:
+def test_wrong_settings_are_told_at_once(
+    here: "Installation", settings: dict[str, str]
+) -> None:
     with pytest.raises(ConfigError):
         background(here, clock_of_now(), **settings)

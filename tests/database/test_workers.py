@@ -16,7 +16,7 @@ import pytest
 from cli.conftest import Terminal
 from cli.test_line_commands import document
 from database.conftest import Cluster
-from outkey.core.pace import RateLimit
+from outkey.core.request.rate_limit import RateLimit
 from outkey.spar import Spar
 from outkey.spar.records_api import contact
 from outkey.testing.canary import Canaries
@@ -36,7 +36,12 @@ class Site:
     workers: list["subprocess.Popen[bytes]"] = field(default_factory=list)
 
     def start_worker(self, at_once: int = 4) -> "subprocess.Popen[bytes]":
-        command = [Path(sys.executable).with_name("outkey"), "worker", "--runs", str(at_once)]
+        command = [
+            Path(sys.executable).with_name("outkey"),
+            "worker",
+            "--runs",
+            str(at_once),
+        ]
         started = subprocess.Popen(
             command, env=self.terminal.environment, stdout=self.log, stderr=self.log
         )
@@ -57,18 +62,23 @@ class Site:
 
     def apply(self, text: str) -> None:
         """Apply lines whose schedule has just come."""
-        text = text.replace('direction = "pull"', 'direction = "pull"\nschedule = "* * * * *"')
+        text = text.replace(
+            'direction = "pull"', 'direction = "pull"\nschedule = "* * * * *"'
+        )
         assert self.terminal("apply", "-", stdin=text).code == 0
         looked_at = round((time.time() - 61) * 1000)
         with psycopg.connect(self.url) as connection:
             connection.execute(
-                "INSERT INTO outkey_duty (name, holder, until, position) VALUES (%s, '', 0, %s)",
+                "INSERT INTO outkey_duty (name, holder, until, position) VALUES (%s,"
+                " '', 0, %s)",
                 ("schedules", looked_at),
             )
 
     def contacts(self) -> list[str]:
         with psycopg.connect(self.url) as connection:
-            rows = connection.execute("SELECT external_id FROM demo_contact ORDER BY 1").fetchall()
+            rows = connection.execute(
+                "SELECT external_id FROM demo_contact ORDER BY 1"
+            ).fetchall()
         return [external_id for (external_id,) in rows]
 
 
@@ -103,7 +113,9 @@ def two_lines(spar: Spar, count: int, limits: str = "requests_per_minute = 300")
         "[line.contacts]", f"[configuration.shop.limits]\n{limits}\n[line.contacts]", 1
     )
     line = text[text.index("[line.contacts]") :].replace("line.contacts", "line.others")
-    prefixed = 'transform = "template"\noptions = { template = "b{id}" }\nhost = "external_id"'
+    prefixed = (
+        'transform = "template"\noptions = { template = "b{id}" }\nhost = "external_id"'
+    )
     return text + line.replace('host = "external_id"', prefixed)
 
 
@@ -113,7 +125,10 @@ def both_of(count: int) -> list[str]:
 
 
 def are_done(runs: Runs) -> bool:
-    return {run["line"] for run in runs if run["state"] == "done"} == {"contacts", "others"}
+    return {run["line"] for run in runs if run["state"] == "done"} == {
+        "contacts",
+        "others",
+    }
 
 
 def are_under_way(runs: Runs) -> bool:
@@ -129,10 +144,15 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(site: Site) -> 
     site.start_worker()
     with psycopg.connect(site.url) as connection:  # as if a few minutes had passed
         connection.execute("UPDATE outkey_run SET until = 1 WHERE state = 'running'")
-        connection.execute("UPDATE procrastinate_workers SET last_heartbeat = '2020-01-01'")
+        connection.execute(
+            "UPDATE procrastinate_workers SET last_heartbeat = '2020-01-01'"
+        )
     found = site.until(are_done)
     assert site.contacts() == both_of(2000)
-    assert [run["attempt"] for run in found[-2:]] == [2, 2], "both went on where they were"
+    assert [run["attempt"] for run in found[-2:]] == [
+        2,
+        2,
+    ], "both went on where they were"
     assert {run["pages"] for run in found[-2:]} == {20}
 
 
@@ -164,7 +184,9 @@ def test_two_workers_outlive_a_restart_of_the_database_in_the_middle(
     assert site.contacts() == both_of(2000)
 
 
-def test_two_lines_on_two_workers_share_one_rate_limit_as_the_server_counts_it(site: Site) -> None:
+def test_two_lines_on_two_workers_share_one_rate_limit_as_the_server_counts_it(
+    site: Site,
+) -> None:
     limit = RateLimit(600)
     site.apply(two_lines(site.spar, 3000, f"requests_per_minute = {limit.per_minute}"))
     for _ in range(2):
@@ -195,11 +217,21 @@ def test_a_line_that_comes_while_it_runs_is_not_run_twice(site: Site) -> None:
     assert len(asked_for) == len(set(asked_for)) == 20
 
 
-def test_what_failed_is_tried_again_later_and_can_be_repeated_at_once(site: Site) -> None:
-    site.apply(document(site.spar, "cursor", 300).replace('"300"', '"300", fail = "500", at = "2"'))
+def test_what_failed_is_tried_again_later_and_can_be_repeated_at_once(
+    site: Site,
+) -> None:
+    site.apply(
+        document(site.spar, "cursor", 300).replace(
+            '"300"', '"300", fail = "500", at = "2"'
+        )
+    )
     site.start_worker()
     (failed,) = site.until(lambda runs: bool(runs) and runs[0]["cause"] is not None)
-    assert (failed["state"], failed["cause"], failed["attempt"]) == ("waiting", "server_error", 2)
+    assert (failed["state"], failed["cause"], failed["attempt"]) == (
+        "waiting",
+        "server_error",
+        2,
+    )
     assert 5 < failed["due_at"] - time.time() < 16
     shown = site.terminal("run", "list", "--state", "waiting").out
     assert "after server_error, attempt 2" in shown
@@ -208,7 +240,9 @@ def test_what_failed_is_tried_again_later_and_can_be_repeated_at_once(site: Site
     assert len(site.contacts()) == 300
 
 
-def test_a_line_that_cannot_work_fails_visibly_and_is_not_tried_again(site: Site) -> None:
+def test_a_line_that_cannot_work_fails_visibly_and_is_not_tried_again(
+    site: Site,
+) -> None:
     site.apply(
         document(site.spar, "cursor", 300)
         .replace("spar-token", "")
@@ -223,9 +257,12 @@ def test_of_two_machines_that_begin_at_once_one_makes_the_tables(
     site: Site, tmp_path: Path
 ) -> None:
     command = [Path(sys.executable).with_name("outkey"), "list", "--json"]
-    homes = [site.terminal.environment | {"OUTKEY_HOME": str(tmp_path / n)} for n in "abc"]
+    homes = [
+        site.terminal.environment | {"OUTKEY_HOME": str(tmp_path / n)} for n in "abc"
+    ]
     begun = [
-        subprocess.Popen(command, env=home, stdout=site.log, stderr=site.log) for home in homes
+        subprocess.Popen(command, env=home, stdout=site.log, stderr=site.log)
+        for home in homes
     ]
     assert [process.wait(60) for process in begun] == [0, 0, 0]
 
@@ -233,7 +270,9 @@ def test_of_two_machines_that_begin_at_once_one_makes_the_tables(
 def test_a_worker_without_the_key_takes_nothing(site: Site, tmp_path: Path) -> None:
     site.terminal("apply", "-", stdin=document(site.spar, "cursor", 100))
     site.terminal("secret", "set", "shop", "token", stdin="spar-token")
-    elsewhere = Terminal(tmp_path / "elsewhere", site.terminal.canary, site.terminal.settings)
+    elsewhere = Terminal(
+        tmp_path / "elsewhere", site.terminal.canary, site.terminal.settings
+    )
     done = elsewhere("worker")
     assert (done.code, "sealed" in done.err) == (4, True)
 
@@ -261,9 +300,9 @@ settings.configure(
 django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
-from outkey.core.document import parse_document
-from outkey.engine.manage import apply
-from outkey.hosts.django.pages.installed import installation
+from outkey.core.config.document import parse_document
+from outkey.engine.managing.changes import apply
+from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.runs import DjangoRuns
 here = installation()
 apply(here.desk("t"), here.gateway.sender, parse_document(sys.stdin.read()), dry_run=False)
@@ -282,7 +321,9 @@ print(DjangoRuns().get(asked.id).state, DjangoRuns().get(asked.id).counts.create
 """
 
 
-def test_a_project_of_ones_own_has_a_command_for_the_work(tmp_path: Path, site: Site) -> None:
+def test_a_project_of_ones_own_has_a_command_for_the_work(
+    tmp_path: Path, site: Site
+) -> None:
     (tmp_path / "config").mkdir()
     environment = {"PATH": "/usr/bin:/bin", "SHOP_TOKEN": "spar-token"}
     done = subprocess.run(
@@ -296,7 +337,9 @@ def test_a_project_of_ones_own_has_a_command_for_the_work(tmp_path: Path, site: 
     assert done.stdout.decode().strip() == "done 300", done.stderr.decode()
 
 
-def test_on_sqlite_the_command_says_who_does_the_work(tmp_path: Path, canary: Canaries) -> None:
+def test_on_sqlite_the_command_says_who_does_the_work(
+    tmp_path: Path, canary: Canaries
+) -> None:
     done = Terminal(tmp_path / "home", canary)("worker")
     assert done.code == 2
     assert "outkey serve does the work" in done.err

@@ -88,9 +88,9 @@ def test_the_lines_of_a_page_run_as_they_are_shown(
 
 def test_the_whole_lines_of_the_reference_have_one_of_each_transform() -> None:
     lines = tomllib.loads("\n".join(blocks(KEYS_OF_LINES, "toml")))["line"].values()
-    assert {field.get("transform", "as_is") for line in lines for field in line["fields"]} == {
-        *Transform
-    }
+    assert {
+        field.get("transform", "as_is") for line in lines for field in line["fields"]
+    } == {*Transform}
 
 
 def test_the_reference_is_what_the_code_says() -> None:
@@ -132,7 +132,9 @@ def test_every_dependency_has_its_reason() -> None:
 def test_every_change_has_a_fragment_of_a_known_kind() -> None:
     for fragment in (ROOT / "changelog.d").glob("*.md"):
         kinds = {"added", "changed", "fixed", "security"}
-        assert fragment.name == "template.md" or fragment.suffixes[0].lstrip(".") in kinds
+        assert (
+            fragment.name == "template.md" or fragment.suffixes[0].lstrip(".") in kinds
+        )
 
 
 def test_the_tour_visits_every_stop_and_leaks_nothing() -> None:
@@ -144,7 +146,10 @@ def test_the_tour_visits_every_stop_and_leaks_nothing() -> None:
         check=True,
         env={"COLUMNS": "200", "PATH": "/usr/bin:/bin"},
     )
-    assert "27 of 27 went as expected, and 0 requests reached the other origin" in done.stdout
+    assert (
+        "27 of 27 went as expected, and 0 requests reached the other origin"
+        in done.stdout
+    )
     for cause in (
         "works",
         "invalid_credentials",
@@ -155,7 +160,13 @@ def test_the_tour_visits_every_stop_and_leaks_nothing() -> None:
         "X-Signature: ***",
     ):
         assert cause in done.stdout
-    for secret in ("open sesame", "spar-key", "b3BlbiBzZXNhbWU", "spar-token", "spar-signing"):
+    for secret in (
+        "open sesame",
+        "spar-key",
+        "b3BlbiBzZXNhbWU",
+        "spar-token",
+        "spar-signing",
+    ):
         assert secret not in done.stdout + done.stderr
 
 

@@ -20,13 +20,12 @@ from frames import places_showing, product_frames
 from outkey import Gateway
 from outkey.adapters import resolver_system, tls_context
 from outkey.adapters.keyring import new_keyring, parse
-from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
+from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
 from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_envelope import seal, unseal
-from outkey.core.config import HeaderRow, build
-from outkey.core.document import parse_document
-from outkey.core.envelope import Place
+from outkey.core.config.configuration import HeaderRow, build
+from outkey.core.config.document import parse_document
 from outkey.core.errors import (
     ConfigError,
     ConnectionFailed,
@@ -39,6 +38,7 @@ from outkey.core.errors import (
     TimedOut,
 )
 from outkey.core.secret import Secret
+from outkey.core.vault.envelope import Place
 from outkey.hosts.file import from_text
 from outkey.integrations.httpx import OutkeyAuth as HttpxAuth
 from outkey.integrations.httpx2 import OutkeyAuth as Httpx2Auth
@@ -52,13 +52,17 @@ PLACE = Place("secret", "r", "f", 1, "https://a.example:443")
 def gateway_for(url: str, more: str = "", secret: str = "") -> Gateway:
     os.environ["ATTACK_TOKEN"] = "canary-token"
     return from_text(
-        f'[configuration.a]\nbase_url = "{url}"\nnetwork = "internal"\n'
-        f'authentication_type = "bearer"\ntoken = "{secret or "env:ATTACK_TOKEN"}"\n{more}'
+        f'[configuration.a]\nbase_url = "{url}"\nnetwork ='
+        ' "internal"\nauthentication_type = "bearer"\ntoken ='
+        f' "{secret or "env:ATTACK_TOKEN"}"\n{more}'
     )
 
 
 def against(answer: bytes, more: str = "") -> OutkeyError | int:
-    with raw_peer(answer) as peer, gateway_for(f"http://127.0.0.1:{peer.port}", more) as gateway:
+    with (
+        raw_peer(answer) as peer,
+        gateway_for(f"http://127.0.0.1:{peer.port}", more) as gateway,
+    ):
         try:
             return gateway.send("a", "GET", "/").status
         except OutkeyError as error:
@@ -96,8 +100,9 @@ def test_a_hundred_long_challenges_take_no_time() -> None:
 
 def test_a_body_of_empty_gzip_members_takes_no_time() -> None:
     body = gzip.compress(gzip.compress(b"") * 500_000)
-    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n" % len(
-        body
+    head = (
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n"
+        % len(body)
     )
     started = time.monotonic()
     assert isinstance(against(head + body), ResponseTooLarge)
@@ -111,11 +116,16 @@ def test_retry_after_zero_is_no_storm() -> None:
     assert time.monotonic() - started > 0.3
 
 
-def test_connecting_and_shaking_hands_share_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connecting_and_shaking_hands_share_one_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("urllib3.util.connection.create_connection", _slowly(0.4))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"
-        limits = "[configuration.a.limits]\nconnect_timeout = 0.5\ntotal_timeout = 0.5\nretries = 0"
+        limits = (
+            "[configuration.a.limits]\nconnect_timeout = 0.5\ntotal_timeout ="
+            " 0.5\nretries = 0"
+        )
         started = time.monotonic()
         with gateway_for(url, limits) as gateway, pytest.raises(TimedOut):
             gateway.send("a", "GET", "/")
@@ -224,9 +234,15 @@ def test_a_pipe_in_the_place_of_a_ca_file_does_not_block(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "make", [ProcessLock, lambda: LeasedPermits(MemoryPaces(), FakeClock().monotonic)._lock]
+    "make",
+    [
+        ProcessLock,
+        lambda: LeasedPermits(MemoryRateLimitRows(), FakeClock().monotonic)._lock,
+    ],
 )
-def test_a_lock_held_during_a_fork_does_not_block_the_child(make: type[ProcessLock]) -> None:
+def test_a_lock_held_during_a_fork_does_not_block_the_child(
+    make: type[ProcessLock],
+) -> None:
     lock = make()
     with lock:
         child = os.fork()
@@ -248,7 +264,7 @@ def test_a_lock_held_during_a_fork_does_not_block_the_child(make: type[ProcessLo
 def test_one_slow_configuration_does_not_hold_up_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from outkey.core.message import Route, TlsSettings
+    from outkey.core.request.message import Route, TlsSettings
 
     release = threading.Event()
     real = tls_context.make_context
@@ -293,7 +309,9 @@ def spar() -> Iterator[Spar]:
         yield server
 
 
-@pytest.mark.parametrize(("library", "auth"), [(httpx, HttpxAuth), (httpx2, Httpx2Auth)])
+@pytest.mark.parametrize(
+    ("library", "auth"), [(httpx, HttpxAuth), (httpx2, Httpx2Auth)]
+)
 def test_a_request_that_is_sent_again_elsewhere_has_no_credentials(
     spar: Spar, library: type, auth: type
 ) -> None:
@@ -306,7 +324,9 @@ def test_a_request_that_is_sent_again_elsewhere_has_no_credentials(
     assert [bool(a.values("Authorization")) for a in spar.journal] == [True, False]
 
 
-@pytest.mark.parametrize(("library", "auth"), [(httpx, HttpxAuth), (httpx2, Httpx2Auth)])
+@pytest.mark.parametrize(
+    ("library", "auth"), [(httpx, HttpxAuth), (httpx2, Httpx2Auth)]
+)
 def test_a_hook_that_turns_a_request_elsewhere_is_refused(
     spar: Spar, library: type, auth: type
 ) -> None:
@@ -327,7 +347,9 @@ def test_a_hook_that_turns_a_request_elsewhere_is_refused(
 
 def test_the_headers_of_a_prepared_request_are_masked_when_shown(spar: Spar) -> None:
     with gateway_for(spar.url) as gateway:
-        response = requests.get(f"{spar.url}/bearer", auth=RequestsAuth(gateway, "a"), timeout=5)
+        response = requests.get(
+            f"{spar.url}/bearer", auth=RequestsAuth(gateway, "a"), timeout=5
+        )
     assert "canary-token" not in repr(response.request.headers)
     assert spar.journal[-1].values("Authorization") == ["Bearer canary-token"]
 
@@ -339,7 +361,10 @@ def test_nothing_is_lent_for_an_address_that_may_not_be_reached() -> None:
 
 @pytest.mark.parametrize("method", ["CONNECT", "TRACE", "trace"])
 def test_methods_that_tunnel_or_echo_are_refused(method: str) -> None:
-    with gateway_for("http://127.0.0.1:9") as gateway, pytest.raises(ConfigError, match="CONNECT"):
+    with (
+        gateway_for("http://127.0.0.1:9") as gateway,
+        pytest.raises(ConfigError, match="CONNECT"),
+    ):
         gateway.send("a", method, "/")
 
 
@@ -386,17 +411,18 @@ def test_brackets_in_odd_places_are_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["fd00:a9fe:a9fe::1", "fd00:42::42", "fd00:c1::a9fe:a9fe", "fd00:100::100:200"]
+    "address",
+    ["fd00:a9fe:a9fe::1", "fd00:42::42", "fd00:c1::a9fe:a9fe", "fd00:100::100:200"],
 )
 def test_more_metadata_addresses_are_refused(address: str) -> None:
-    from outkey.core.addresses import AddressKind, judge
+    from outkey.core.request.addresses import AddressKind, judge
 
     assert judge(address) is AddressKind.METADATA
 
 
 @pytest.mark.parametrize("address", ["192.0.0.100", "3fff::1"])
 def test_ranges_that_old_pythons_count_as_global_are_private(address: str) -> None:
-    from outkey.core.addresses import AddressKind, judge
+    from outkey.core.request.addresses import AddressKind, judge
 
     assert judge(address) is AddressKind.PRIVATE
 

@@ -11,10 +11,10 @@ import pytest
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.tls_context import make_context
-from outkey.core.config import build
+from outkey.core.config.configuration import build
+from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConfigError, SecretMissing
-from outkey.core.message import TlsSettings
-from outkey.core.reference import parse_reference
+from outkey.core.request.message import TlsSettings
 from outkey.core.secret import Secret
 
 KERNEL = [
@@ -57,7 +57,12 @@ def home(tmp_path: Path) -> Path:
     home = tmp_path / "home"
     for folder in ("config", "data/files"):
         (home / folder).mkdir(parents=True)
-    for name in ("config/key", "config/signing-key", "config/audit-checkpoints", "data/db.sqlite3"):
+    for name in (
+        "config/key",
+        "config/signing-key",
+        "config/audit-checkpoints",
+        "data/db.sqlite3",
+    ):
         (home / name).write_text("precious", encoding="ascii")
     (home / "data/files/orders.csv").write_text("precious", encoding="ascii")
     return home
@@ -99,16 +104,27 @@ def test_other_files_are_read_up_to_a_limit(home: Path, tmp_path: Path) -> None:
     place = tmp_path / "secret"
     place.write_bytes(b"x" * 50)
     assert own_files(home).read(str(place), 100) == b"x" * 50
-    assert own_files(home).read(str(place), 10) == b"x" * 11, "one more, so that it is noticed"
-    assert ConfiguredFiles(own=[tmp_path / "missing"]).read(str(place), 100) == b"x" * 50
+    assert own_files(home).read(str(place), 10) == b"x" * 11, (
+        "one more, so that it is noticed"
+    )
+    assert (
+        ConfiguredFiles(own=[tmp_path / "missing"]).read(str(place), 100) == b"x" * 50
+    )
 
 
-def test_pipes_sockets_devices_and_folders_are_refused_without_waiting(tmp_path: Path) -> None:
+def test_pipes_sockets_devices_and_folders_are_refused_without_waiting(
+    tmp_path: Path,
+) -> None:
     os.mkfifo(tmp_path / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "socket"))
         started = time.monotonic()
-        for place in (tmp_path / "pipe", tmp_path / "socket", tmp_path, Path("/dev/zero")):
+        for place in (
+            tmp_path / "pipe",
+            tmp_path / "socket",
+            tmp_path,
+            Path("/dev/zero"),
+        ):
             with pytest.raises(OSError):  # noqa: PT011 - as above
                 ConfiguredFiles().read(str(place), 100)
     assert time.monotonic() - started < 1
@@ -125,12 +141,18 @@ def test_no_descriptor_stays_open_after_a_refusal(tmp_path: Path) -> None:
 
 def test_a_reference_to_the_environment_of_this_process_is_a_missing_secret() -> None:
     reference = parse_reference("file:/proc/self/environ", field="client_secret")
-    made = build("acme", {"base_url": "https://a.example"}, references={"client_secret": reference})
+    made = build(
+        "acme",
+        {"base_url": "https://a.example"},
+        references={"client_secret": reference},
+    )
     with pytest.raises(SecretMissing, match="cannot be read"):
         ReferencedSecrets().open(made, "client_secret")
 
 
-@pytest.mark.parametrize("path", ["/proc/kmsg", "/proc/self/environ", "/dev/zero", "/dev/tty"])
+@pytest.mark.parametrize(
+    "path", ["/proc/kmsg", "/proc/self/environ", "/dev/zero", "/dev/tty"]
+)
 @pytest.mark.parametrize("field", ["ca_file", "client_certificate"])
 def test_certificates_are_read_without_waiting(path: str, field: str) -> None:
     failures: list[str] = []

@@ -30,8 +30,15 @@ from outkey.core.errors import (
     TlsBelowFloor,
     TlsFailed,
 )
-from outkey.core.message import Header, Request, Response, Route, Source, TlsSettings
-from outkey.core.origin import Origin
+from outkey.core.request.message import (
+    Header,
+    Request,
+    Response,
+    Route,
+    Source,
+    TlsSettings,
+)
+from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
 
 Talk = Callable[[socket.socket], None]
@@ -68,10 +75,14 @@ def listening(talk: Talk) -> Iterator[int]:
         thread.join(5)
 
 
-def send(port: int, tls: TlsSettings, *, time_left: float = 2.0, scheme: str = "https") -> Response:
+def send(
+    port: int, tls: TlsSettings, *, time_left: float = 2.0, scheme: str = "https"
+) -> Response:
     origin = Origin(scheme, "127.0.0.1", port)
     route = Route(("127.0.0.1",), "p", tls, 0.5, 0.5, time_left, 100_000)
-    request = Request("GET", origin, "/", (Header("Host", origin.authority, Source.DEFAULT),))
+    request = Request(
+        "GET", origin, "/", (Header("Host", origin.authority, Source.DEFAULT),)
+    )
     transport = Urllib3Transport()
     try:
         return transport.send(request, route)
@@ -85,7 +96,10 @@ def test_a_server_that_never_shakes_hands_is_a_time_out() -> None:
 
 
 def test_a_server_that_hangs_up_in_the_handshake_is_a_failed_connection() -> None:
-    with listening(lambda stream: stream.close()) as port, pytest.raises(ConnectionFailed):
+    with (
+        listening(lambda stream: stream.close()) as port,
+        pytest.raises(ConnectionFailed),
+    ):
         send(port, TlsSettings())
 
 
@@ -136,7 +150,9 @@ def test_a_client_key_that_cannot_be_used_is_refused_without_repeating_it(
 
 
 @pytest.mark.parametrize("content", [None, "not a certificate"])
-def test_a_ca_file_that_cannot_be_used_is_refused(tmp_path: Path, content: str | None) -> None:
+def test_a_ca_file_that_cannot_be_used_is_refused(
+    tmp_path: Path, content: str | None
+) -> None:
     file = tmp_path / "ca.pem"
     if content:
         file.write_text(content)
@@ -145,7 +161,9 @@ def test_a_ca_file_that_cannot_be_used_is_refused(tmp_path: Path, content: str |
     assert caught.value.field == "tls.ca_file"
 
 
-def test_a_machine_without_authorities_verifies_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_authorities_verifies_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     paths = ssl.get_default_verify_paths()._replace(openssl_cafile="/nowhere/cert.pem")
     monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: paths)
     monkeypatch.setattr(tls_context, "_SYSTEM_BUNDLES", ("/nowhere/bundle.pem",))
@@ -193,7 +211,9 @@ def tls_error(reason: str) -> ssl.SSLError:
         ("SOMETHING_NEW", TlsFailed),
     ],
 )
-def test_a_tls_failure_has_words_of_our_own(reason: str, kind: type[OutkeyError]) -> None:
+def test_a_tls_failure_has_words_of_our_own(
+    reason: str, kind: type[OutkeyError]
+) -> None:
     failure = tls_failure(tls_error(reason))
     assert isinstance(failure, kind)
     assert failure.code == "tls"

@@ -51,7 +51,12 @@ REFUSED = {
     "busy": ("odd/temporarily_unavailable", "temporarily_unavailable"),
     "error with 200": ("odd/error-200", "refused"),
     "escape sequence in a description": (
-        literal(400, json.dumps({"error": "invalid_grant", "error_description": f"\x1b[2J{EVIL}"})),
+        literal(
+            400,
+            json.dumps(
+                {"error": "invalid_grant", "error_description": f"\x1b[2J{EVIL}"}
+            ),
+        ),
         "invalid_grant",
     ),
     "echo": ("odd/echo", "invalid_request"),
@@ -117,7 +122,9 @@ client_secret = "env:TOKEN_FAULTS_SECRET"
 
 
 def gateway(spar: Spar, **token_urls: str) -> Gateway:
-    return from_text("".join(table(name, spar, url) for name, url in token_urls.items()))
+    return from_text(
+        "".join(table(name, spar, url) for name, url in token_urls.items())
+    )
 
 
 def arrivals(spar: Spar) -> list[str]:
@@ -125,7 +132,9 @@ def arrivals(spar: Spar) -> list[str]:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_bad_answer_is_a_typed_error_and_the_api_hears_nothing(name: str, spar: Spar) -> None:
+def test_a_bad_answer_is_a_typed_error_and_the_api_hears_nothing(
+    name: str, spar: Spar
+) -> None:
     path, reason = REFUSED[name]
     with gateway(spar, acme=f"{spar.url}/oauth/{path}") as sending:
         started = time.monotonic()
@@ -160,7 +169,9 @@ def test_a_provider_that_wants_json_is_asked_in_json(spar: Spar) -> None:
     assert caught.value.reason == "invalid_request"
     with from_text(text + 'body_format = "json"\nclient_auth = "body"\n') as sending:
         assert sending.send("acme", "GET", "/oauth/api").status == 200
-    asked = next(arrived for arrived in reversed(spar.journal) if arrived.method == "POST")
+    asked = next(
+        arrived for arrived in reversed(spar.journal) if arrived.method == "POST"
+    )
     assert asked.values("Content-Type") == ["application/json"]
     assert json.loads(asked.body) == {
         "grant_type": "client_credentials",
@@ -178,7 +189,9 @@ def test_a_token_endpoint_that_redirects_gets_nothing_more(
     with gateway(spar, acme=url) as sending, pytest.raises(RedirectBlocked) as caught:
         sending.send("acme", "GET", "/oauth/api")
     assert caught.value.field == "oauth2.token_url"
-    assert [arrived.path.partition("?")[0] for arrived in spar.journal] == [f"/oauth/odd/{place}"]
+    assert [arrived.path.partition("?")[0] for arrived in spar.journal] == [
+        f"/oauth/odd/{place}"
+    ]
     assert strays(spar) == []
 
 
@@ -192,8 +205,13 @@ def test_a_token_endpoint_that_is_not_there_is_said_at_once(spar: Spar) -> None:
     assert arrivals(spar) == []
 
 
-def test_endpoints_that_hang_end_in_time_and_the_others_do_not_notice(spar: Spar) -> None:
-    urls = {f"bad{n}": f"{spar.url}/oauth/odd/{odd}?seconds=60" for n, odd in enumerate(HANGING)}
+def test_endpoints_that_hang_end_in_time_and_the_others_do_not_notice(
+    spar: Spar,
+) -> None:
+    urls = {
+        f"bad{n}": f"{spar.url}/oauth/odd/{odd}?seconds=60"
+        for n, odd in enumerate(HANGING)
+    }
     ends: dict[str, tuple[str, float]] = {}
     with gateway(spar, good=f"{spar.url}/oauth/token", **urls) as sending:
 
@@ -224,9 +242,9 @@ def test_a_skewed_clock_of_the_provider_does_not_cause_a_storm(spar: Spar) -> No
         url = f"{spar.url}/oauth/token?skew={hours * 3600}"
         before = spar.authorization.counts().token_requests
         with gateway(spar, acme=url) as sending:
-            assert [sending.send("acme", "GET", "/oauth/api").status for _ in range(20)] == [
-                200
-            ] * 20
+            assert [
+                sending.send("acme", "GET", "/oauth/api").status for _ in range(20)
+            ] == [200] * 20
         assert spar.authorization.counts().token_requests == before + 1
 
 
@@ -271,7 +289,10 @@ def test_a_borrowing_client_gets_another_token_when_the_first_is_refused(
 
 def test_requests_gets_another_token_with_its_next_request(spar: Spar) -> None:
     url = f"{spar.url}/oauth/api"
-    with gateway(spar, acme=f"{spar.url}/oauth/token") as lending, requests.Session() as session:
+    with (
+        gateway(spar, acme=f"{spar.url}/oauth/token") as lending,
+        requests.Session() as session,
+    ):
         session.trust_env = False
         session.auth = RequestsAuth(lending, "acme")
         assert session.get(url, timeout=5).status_code == 200

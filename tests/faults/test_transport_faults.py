@@ -31,8 +31,8 @@ from outkey.core.errors import (
     ResponseTooLarge,
     TimedOut,
 )
-from outkey.core.message import Header, Request, Route, Source, TlsSettings
-from outkey.core.origin import Origin
+from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
+from outkey.core.request.origin import Origin
 from outkey.hosts.file import from_text
 from outkey.spar import Spar
 
@@ -107,17 +107,23 @@ def test_as_many_headers_and_bytes_as_allowed_are_fine(gateway: Gateway) -> None
         assert len(response.body) == 1048576
 
 
-def test_early_hints_are_passed_over_and_the_connection_stays_in_step(gateway: Gateway) -> None:
+def test_early_hints_are_passed_over_and_the_connection_stays_in_step(
+    gateway: Gateway,
+) -> None:
     assert gateway.send("spar", "GET", "/hints").json() == {"hinted": True}
     assert gateway.send("spar", "GET", "/bearer").json() == {"token": "accepted"}
 
 
-def test_an_answer_to_head_has_no_body_and_the_connection_stays_in_step(gateway: Gateway) -> None:
+def test_an_answer_to_head_has_no_body_and_the_connection_stays_in_step(
+    gateway: Gateway,
+) -> None:
     assert gateway.send("spar", "HEAD", "/echo").body == b""
     assert gateway.send("spar", "GET", "/bearer").status == 200
 
 
-def test_a_request_after_a_silent_close_is_never_sent_twice(gateway: Gateway, spar: Spar) -> None:
+def test_a_request_after_a_silent_close_is_never_sent_twice(
+    gateway: Gateway, spar: Spar
+) -> None:
     for _ in range(50):
         assert gateway.send("spar", "GET", "/impatient").status == 200
         spar.clear()
@@ -129,7 +135,9 @@ def test_a_request_after_a_silent_close_is_never_sent_twice(gateway: Gateway, sp
         assert [arrival.method for arrival in spar.journal] == ["POST"] * arrived
 
 
-def test_an_idempotent_request_after_a_silent_close_is_repeated_and_succeeds(spar: Spar) -> None:
+def test_an_idempotent_request_after_a_silent_close_is_repeated_and_succeeds(
+    spar: Spar,
+) -> None:
     text = f'[configuration.a]\nbase_url = "{spar.url}"\nnetwork = "internal"'
     with from_text(text) as gateway:
         for _ in range(50):
@@ -220,8 +228,12 @@ def test_an_answer_that_comes_before_the_upload_was_read_counts(
     assert closed == [True]
 
 
-@pytest.mark.parametrize("path", ["/slow/silent?seconds=5", "/reset", "/truncated", "/huge"])
-def test_no_frame_of_a_failed_exchange_holds_the_credentials(gateway: Gateway, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["/slow/silent?seconds=5", "/reset", "/truncated", "/huge"]
+)
+def test_no_frame_of_a_failed_exchange_holds_the_credentials(
+    gateway: Gateway, path: str
+) -> None:
     with pytest.raises(OutkeyError) as caught:
         gateway.send("spar", "GET", path)
     assert places_showing("spar-token", caught.value, every_frame(caught.value)) == []
@@ -239,7 +251,10 @@ def test_a_kept_connection_is_used_again(transport: Urllib3Transport) -> None:
     [
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and something nobody asked for",
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and something nobody"
+            b" asked for"
+        ),
     ],
 )
 def test_a_connection_that_ends_or_is_out_of_step_is_not_used_again(
@@ -300,7 +315,9 @@ def test_raw_deflate_is_read_too(transport: Urllib3Transport) -> None:
     assert inflate_over_the_wire(transport, "deflate", body) == b"hello"
 
 
-@pytest.mark.parametrize("body", [b"not gzip at all", gzip.compress(b"hello" * 100)[:-20]])
+@pytest.mark.parametrize(
+    "body", [b"not gzip at all", gzip.compress(b"hello" * 100)[:-20]]
+)
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 def test_damaged_compression_is_a_broken_answer(
     transport: Urllib3Transport, encoding: str, body: bytes
@@ -309,13 +326,20 @@ def test_damaged_compression_is_a_broken_answer(
         inflate_over_the_wire(transport, encoding, body)
 
 
-def inflate_over_the_wire(transport: Urllib3Transport, encoding: str, body: bytes) -> bytes:
-    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n"
+def inflate_over_the_wire(
+    transport: Urllib3Transport, encoding: str, body: bytes
+) -> bytes:
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length:"
+        f" {len(body)}\r\n\r\n"
+    )
     with raw_peer(head.encode() + body) as peer:
         return send_raw(transport, peer.port).body
 
 
-def send_raw(transport: Urllib3Transport, port: int, method: str = "GET", **changes: object):  # noqa: ANN201 - Response
+def send_raw(  # noqa: ANN201 - Response
+    transport: Urllib3Transport, port: int, method: str = "GET", **changes: object
+):
     origin = Origin("http", "127.0.0.1", port)
     values: dict[str, object] = {
         "addresses": ("127.0.0.1",),
@@ -326,7 +350,9 @@ def send_raw(transport: Urllib3Transport, port: int, method: str = "GET", **chan
         "time_left": 2.0,
         "response_bytes": 1024,
     }
-    request = Request(method, origin, "/", (Header("Host", origin.authority, Source.DEFAULT),))
+    request = Request(
+        method, origin, "/", (Header("Host", origin.authority, Source.DEFAULT),)
+    )
     return transport.send(request, Route(**(values | changes)))  # type: ignore[arg-type]
 
 
@@ -334,7 +360,10 @@ def test_the_second_vetted_address_is_tried_when_the_first_refuses(
     transport: Urllib3Transport,
 ) -> None:
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as peer:
-        assert send_raw(transport, peer.port, addresses=("127.0.0.2", "127.0.0.1")).status == 204
+        assert (
+            send_raw(transport, peer.port, addresses=("127.0.0.2", "127.0.0.1")).status
+            == 204
+        )
 
 
 def test_a_kept_connection_to_an_address_no_longer_vetted_is_dropped(
@@ -385,7 +414,9 @@ def test_an_old_idle_connection_is_not_used(
         assert peer.connections == 2
 
 
-def test_a_child_process_leaves_the_parents_connections_alone(transport: Urllib3Transport) -> None:
+def test_a_child_process_leaves_the_parents_connections_alone(
+    transport: Urllib3Transport,
+) -> None:
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as peer:
         send_raw(transport, peer.port)
         child = os.fork()
@@ -417,13 +448,20 @@ def test_a_connection_that_meets_itself_is_refused(transport: Urllib3Transport) 
 
 
 def test_an_unknown_host_is_a_dns_failure() -> None:
-    text = '[configuration.a]\nbase_url = "https://nowhere.invalid"\nno_auth_reason = "public_api"'
+    text = (
+        '[configuration.a]\nbase_url = "https://nowhere.invalid"\nno_auth_reason ='
+        ' "public_api"'
+    )
     with from_text(text) as gateway, pytest.raises((DnsFailed, TimedOut)):
         gateway.send("a", "GET", "/")
 
 
-@pytest.mark.parametrize("path", ["/bomb", "/huge", "/huge/chunked", "/huge/unannounced"])
-def test_bombs_and_floods_end_in_two_seconds_and_150_mebibytes(spar: Spar, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["/bomb", "/huge", "/huge/chunked", "/huge/unannounced"]
+)
+def test_bombs_and_floods_end_in_two_seconds_and_150_mebibytes(
+    spar: Spar, path: str
+) -> None:
     script = f"""
 import time
 from outkey import errors
@@ -442,7 +480,11 @@ with open("/proc/self/status") as status:
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     result, peak = done.stdout.splitlines()
     code, seconds = result.split()
@@ -456,7 +498,13 @@ def test_descriptors_do_not_leak_over_many_failures(gateway: Gateway) -> None:
         return len(list(Path("/proc/self/fd").iterdir()))
 
     def fail() -> None:
-        for path in ("/reset", "/truncated", "/reset/body", "/headers?count=97", "/bomb"):
+        for path in (
+            "/reset",
+            "/truncated",
+            "/reset/body",
+            "/headers?count=97",
+            "/bomb",
+        ):
             with pytest.raises(OutkeyError):
                 gateway.send("spar", "GET", path)
 

@@ -107,7 +107,9 @@ class Asker:
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         handlers = [ProxyHandler({}), HTTPCookieProcessor(CookieJar()), _NoRedirects()]
-        self._opener: OpenerDirector = build_opener(*handlers, HTTPSHandler(context=context))
+        self._opener: OpenerDirector = build_opener(
+            *handlers, HTTPSHandler(context=context)
+        )
 
     def ask(
         self,
@@ -146,7 +148,9 @@ def pkce() -> tuple[str, str]:
     return verifier, _base64url(hashlib.sha256(verifier.encode()).digest())
 
 
-def client_assertion(client: str, audience: str, key: JWK, algorithm: str) -> dict[str, str]:
+def client_assertion(
+    client: str, audience: str, key: JWK, algorithm: str
+) -> dict[str, str]:
     """Return the parameters of private_key_jwt or client_secret_jwt."""
     now = int(time.time())
     claims = {
@@ -159,13 +163,20 @@ def client_assertion(client: str, audience: str, key: JWK, algorithm: str) -> di
     }
     return {
         "client_id": client,
-        "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        "client_assertion_type": (
+            "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+        ),
         "client_assertion": signed({"alg": algorithm}, claims, key),
     }
 
 
 def dpop_header(
-    key: JWK, method: str, url: str, *, nonce: str | None = None, token: str | None = None
+    key: JWK,
+    method: str,
+    url: str,
+    *,
+    nonce: str | None = None,
+    token: str | None = None,
 ) -> dict[str, str]:
     """Return the headers that prove the possession of a key, with the token if there is one."""
     claims: dict[str, object] = {
@@ -236,7 +247,9 @@ def walk_forms(asker: Asker, url: str) -> str | None:
             answer = asker.ask(url)
             continue
         if answer.status != 200:
-            raise AssertionError(f"{answer.status} from {urlsplit(url).path}: {answer.body!r}")
+            raise AssertionError(
+                f"{answer.status} from {urlsplit(url).path}: {answer.body!r}"
+            )
         form = _FirstForm(answer.body.decode())
         if form.action is None:
             return None
@@ -306,7 +319,9 @@ class Oidc:
         """Return a context that trusts the server, with a client certificate if one is named."""
         context = ssl.create_default_context(cafile=self.pki.ca)
         if certificate:
-            context.load_cert_chain(self.pki.certificate(certificate), self.pki.key(certificate))
+            context.load_cert_chain(
+                self.pki.certificate(certificate), self.pki.key(certificate)
+            )
         return context
 
     def _own(self, target: str, data: object = None) -> Any:  # noqa: ANN401 - JSON
@@ -355,7 +370,11 @@ def oidc_running(
         "rotate": rotate,
         "token_delay": token_delay,
         "node_modules": str(modules),
-        "tls": {"key": pki.key("good"), "certificate": pki.certificate("good"), "ca": pki.ca},
+        "tls": {
+            "key": pki.key("good"),
+            "certificate": pki.certificate("good"),
+            "ca": pki.ca,
+        },
     }
     script = str(Path(__file__).with_name("oidc_provider.mjs"))
     with running([str(program), script, json.dumps(settings)], folder) as process:
@@ -364,7 +383,9 @@ def oidc_running(
         yield Oidc(
             url=f"http://127.0.0.1:{ports['http']}",
             tls_url=f"https://127.0.0.1:{ports['https']}",
-            clients={client["client_id"]: client.get("client_secret") for client in clients},
+            clients={
+                client["client_id"]: client.get("client_secret") for client in clients
+            },
             keys=files,
             pki=pki,
         )
@@ -374,11 +395,15 @@ def require_node() -> Path:
     found = shutil.which("node")
     program = require(found, "missing program: node (Debian package nodejs)")
     command = [str(program), "--version"]
-    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=10).stdout
+    said = subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=10
+    ).stdout
     version = tuple(int(part) for part in said.strip().removeprefix("v").split("."))
     # Older ones lack functions that oidc-provider calls when it verifies a proof.
     new_enough = found if version >= (20, 12) else None
-    return require(new_enough, f"missing program: node 20.12 or newer (this is {said.strip()})")
+    return require(
+        new_enough, f"missing program: node 20.12 or newer (this is {said.strip()})"
+    )
 
 
 _KINDS = {
@@ -399,7 +424,9 @@ def _printed_ports(folder: Path) -> dict[str, int]:
     return {}
 
 
-def _oidc_clients(pki: Pki, keys: Mapping[str, JWK], redirects: list[str]) -> list[dict[str, Any]]:
+def _oidc_clients(
+    pki: Pki, keys: Mapping[str, JWK], redirects: list[str]
+) -> list[dict[str, Any]]:
     machine: dict[str, Any] = {
         "grant_types": ["client_credentials"],
         "redirect_uris": [],
@@ -412,20 +439,35 @@ def _oidc_clients(pki: Pki, keys: Mapping[str, JWK], redirects: list[str]) -> li
         "response_types": ["code"],
         "scope": "openid offline_access api:read api:write",
     }
-    basic = {"client_secret": SECRET, "token_endpoint_auth_method": "client_secret_basic"}
+    basic = {
+        "client_secret": SECRET,
+        "token_endpoint_auth_method": "client_secret_basic",
+    }
     post = {"client_secret": SECRET, "token_endpoint_auth_method": "client_secret_post"}
-    by_secret = {"client_secret": SECRET, "token_endpoint_auth_method": "client_secret_jwt"}
+    by_secret = {
+        "client_secret": SECRET,
+        "token_endpoint_auth_method": "client_secret_jwt",
+    }
     bound = {"tls_client_certificate_bound_access_tokens": True}
     return [
         machine | basic | {"client_id": "cc_basic"},
         machine | basic | {"client_id": SPECIAL_ID, "client_secret": SPECIAL_SECRET},
         machine | post | {"client_id": "cc_post"},
-        machine | by_secret | {"client_id": "cc_sjwt", "token_endpoint_auth_signing_alg": "HS256"},
+        machine
+        | by_secret
+        | {
+            "client_id": "cc_sjwt",
+            "token_endpoint_auth_signing_alg": "HS256",
+        },
         *(
             machine
             | {
                 "client_id": _assertion_client(alg),
-                "jwks": {"keys": [key.export_public(as_dict=True) | {"alg": alg, "use": "sig"}]},
+                "jwks": {
+                    "keys": [
+                        key.export_public(as_dict=True) | {"alg": alg, "use": "sig"}
+                    ]
+                },
                 "token_endpoint_auth_method": "private_key_jwt",
                 "token_endpoint_auth_signing_alg": alg,
             }
@@ -534,8 +576,12 @@ def toolkit_running(
         command = [sys.executable, script, json.dumps(settings)]
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with running(command, folder, inherited=[listener.fileno()]) as process:
-            wait_until(partial(_answers, f"{url}/_calls"), "django-oauth-toolkit", process)
-            yield Toolkit(url, {str(each["client_id"]): each["client_secret"] for each in clients})
+            wait_until(
+                partial(_answers, f"{url}/_calls"), "django-oauth-toolkit", process
+            )
+            yield Toolkit(
+                url, {str(each["client_id"]): each["client_secret"] for each in clients}
+            )
 
 
 def _answers(url: str) -> bool:
@@ -562,26 +608,39 @@ class Glewlwyd:
 
     def issued(self, client: str) -> int:
         """Count the access tokens of a client in the server's own log."""
-        return self.log.read_text().count(f"Access token generated for client '{client}'")
+        return self.log.read_text().count(
+            f"Access token generated for client '{client}'"
+        )
 
     def seed_refresh(self, client: str = "web", scope: str = "read") -> str:
         """Return a new refresh token, got with the user's password."""
         answer = Asker().ask(
             self.endpoint("token"),
-            {"grant_type": "password", "username": USER, "password": PASSWORD, "scope": scope},
+            {
+                "grant_type": "password",
+                "username": USER,
+                "password": PASSWORD,
+                "scope": scope,
+            },
             headers=basic_header(client, self.clients[client]),
         )
         return str(answer.json["refresh_token"])
 
-    def approve(self, authorize_url: str, client: str = "web", scope: str = "read") -> str:
+    def approve(
+        self, authorize_url: str, client: str = "web", scope: str = "read"
+    ) -> str:
         """Agree as the user; return the address of the application with the code."""
         answer = self._as_user(client, scope).ask(f"{authorize_url}&g_continue")
         assert answer.status == 302, answer.body
         return str(answer.headers["Location"])
 
-    def approve_device(self, user_code: str, client: str = "web", scope: str = "read") -> None:
+    def approve_device(
+        self, user_code: str, client: str = "web", scope: str = "read"
+    ) -> None:
         """Agree as the user that a device may act for them."""
-        asked = f"{self.url}/api/oidc/device?{urlencode({'code': user_code})}&g_continue"
+        asked = (
+            f"{self.url}/api/oidc/device?{urlencode({'code': user_code})}&g_continue"
+        )
         assert self._as_user(client, scope).ask(asked).status == 302
 
     def _as_user(self, client: str, scope: str) -> Asker:
@@ -615,9 +674,12 @@ def _glewlwyd_command() -> tuple[list[str], Path]:
         return [found], Path("/")
     root = INSTALLED / "debian"
     program = require(
-        root / "usr/bin/glewlwyd", "missing program: glewlwyd (make .venv/.dev unpacks it)"
+        root / "usr/bin/glewlwyd",
+        "missing program: glewlwyd (make .venv/.dev unpacks it)",
     )
-    libraries = ":".join(str(path) for path in sorted((root / "usr/lib").glob("*-linux-*")))
+    libraries = ":".join(
+        str(path) for path in sorted((root / "usr/lib").glob("*-linux-*"))
+    )
     return ["env", f"LD_LIBRARY_PATH={libraries}", str(program)], root
 
 
@@ -638,7 +700,9 @@ def _glewlwyd_conf(root: Path, url: str, port: int, database: Path) -> str:
         "user_auth_scheme_module_path": "scheme",
         "plugin_module_path": "plugin",
     }
-    paths = "\n".join(f'{key}="{root}/usr/lib/glewlwyd/{kind}"' for key, kind in modules.items())
+    paths = "\n".join(
+        f'{key}="{root}/usr/lib/glewlwyd/{kind}"' for key, kind in modules.items()
+    )
     return f"""
 port={port}
 bind_address="127.0.0.1"
@@ -689,7 +753,12 @@ def _configure_glewlwyd(url: str, token_seconds: int) -> dict[str, str]:
         "pkce-allowed": True,
         "pkce-required": True,
     }
-    plugin = {"module": "oidc", "name": "oidc", "display_name": "oidc", "parameters": parameters}
+    plugin = {
+        "module": "oidc",
+        "name": "oidc",
+        "display_name": "oidc",
+        "parameters": parameters,
+    }
     api("POST", "/mod/plugin/", plugin)
     client: dict[str, object] = {
         "confidential": True,
@@ -700,7 +769,13 @@ def _configure_glewlwyd(url: str, token_seconds: int) -> dict[str, str]:
     }
     machine = client | {"authorization_type": ["client_credentials"]}
     # Only a client of client_credentials may introspect and revoke.
-    kinds = ["code", "device_authorization", "password", "refresh_token", "client_credentials"]
+    kinds = [
+        "code",
+        "device_authorization",
+        "password",
+        "refresh_token",
+        "client_credentials",
+    ]
     web = client | {"authorization_type": kinds}
     secrets = {"cc": SECRET, "cc_special": SPECIAL_SECRET, "web": SECRET}
     for name, secret in secrets.items():

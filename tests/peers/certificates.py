@@ -11,7 +11,11 @@ import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
 from cryptography.x509.oid import NameOID
 
 
@@ -60,7 +64,9 @@ def _make_self_signed(pki: Pki) -> None:
     names = [x509.DNSName("localhost"), x509.IPAddress(IPv4Address("127.0.0.1"))]
     now = dt.datetime.now(dt.UTC)
     certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        x509.CertificateBuilder(
+            name, name, key.public_key(), x509.random_serial_number()
+        )
         .not_valid_before(now - dt.timedelta(days=1))
         .not_valid_after(now + dt.timedelta(days=1))
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
@@ -68,7 +74,9 @@ def _make_self_signed(pki: Pki) -> None:
     )
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     Path(pki.key("selfsigned")).write_bytes(pem)
-    Path(pki.certificate("selfsigned")).write_bytes(certificate.public_bytes(Encoding.PEM))
+    Path(pki.certificate("selfsigned")).write_bytes(
+        certificate.public_bytes(Encoding.PEM)
+    )
 
 
 def careless_context() -> ssl.SSLContext:

@@ -69,9 +69,13 @@ def oidc(tmp_path_factory: pytest.TempPathFactory, pki: Pki) -> Iterator[Oidc]:
 
 
 @pytest.fixture(scope="session")
-def oidc_with_nonce(tmp_path_factory: pytest.TempPathFactory, pki: Pki) -> Iterator[Oidc]:
+def oidc_with_nonce(
+    tmp_path_factory: pytest.TempPathFactory, pki: Pki
+) -> Iterator[Oidc]:
     """Run oidc-provider so that every proof of DPoP needs a nonce."""
-    with oidc_running(tmp_path_factory.mktemp("nonce"), pki, dpop_nonce=True) as running:
+    with oidc_running(
+        tmp_path_factory.mktemp("nonce"), pki, dpop_nonce=True
+    ) as running:
         yield running
 
 
@@ -88,7 +92,9 @@ def glewlwyd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Glewlwyd]:
 
 
 @pytest.fixture(scope="session")
-def docker(tmp_path_factory: pytest.TempPathFactory, pki: Pki) -> Iterator[DockerRegistry]:
+def docker(
+    tmp_path_factory: pytest.TempPathFactory, pki: Pki
+) -> Iterator[DockerRegistry]:
     with docker_registry_running(tmp_path_factory.mktemp("docker"), pki) as running:
         yield running
 
@@ -162,7 +168,9 @@ def code_in(callback: str) -> Secret:
     return Secret(parse_qs(urlsplit(callback).query)["code"][0])
 
 
-def revoke_behind_our_back(gateway: Gateway, server: AuthorizationServer, client: str) -> None:
+def revoke_behind_our_back(
+    gateway: Gateway, server: AuthorizationServer, client: str
+) -> None:
     """Revoke the access token that the gateway has, as the provider's administrator could."""
     form = {"token": gateway.token("peer").ready().value.reveal()}
     header = basic_header(client, str(server.clients[client]))
@@ -183,7 +191,11 @@ class Arrived:
     def refused(self) -> int:
         """Count the requests for tokens that were answered with anything but 200."""
         now, before = self._server.calls().statuses, self._before.statuses
-        return sum(now.values()) - sum(before.values()) - (now.get("200", 0) - before.get("200", 0))
+        return (
+            sum(now.values())
+            - sum(before.values())
+            - (now.get("200", 0) - before.get("200", 0))
+        )
 
     @property
     def api_calls(self) -> int:

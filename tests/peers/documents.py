@@ -49,7 +49,11 @@ def _toml(value: object, keep: Callable[[str], str]) -> str:
         case Given():
             return _toml(keep(value.value), keep)
         case dict():
-            return "{" + ", ".join(f"{k} = {_toml(v, keep)}" for k, v in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(f"{k} = {_toml(v, keep)}" for k, v in value.items())
+                + "}"
+            )
         case list():
             return "[" + ", ".join(_toml(each, keep) for each in value) + "]"
     return json.dumps(value, ensure_ascii=False)

@@ -20,7 +20,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from jwcrypto.jwk import JWK
 
-from peers.authorization_servers import INSTALLED, Asker, basic_header, require_node, signed
+from peers.authorization_servers import (
+    INSTALLED,
+    Asker,
+    basic_header,
+    require_node,
+    signed,
+)
 from peers.certificates import Pki
 from peers.servers import listening, require, wait_until, write_users
 
@@ -49,7 +55,9 @@ class DockerRegistry:
             "jti": uuid.uuid4().hex,
             "nbf": now - 3600,
             "exp": now + int(lifetime),
-            "access": [{"type": "repository", "name": "parts", "actions": list(actions)}],
+            "access": [
+                {"type": "repository", "name": "parts", "actions": list(actions)}
+            ],
         }
         certificate = x509.load_pem_x509_certificate(
             Path(self.pki.certificate(signer)).read_bytes()
@@ -78,7 +86,9 @@ def docker_registry_running(folder: Path, pki: Pki) -> Iterator[DockerRegistry]:
     }
     with ExitStack() as closing:
         ports = {
-            way: closing.enter_context(_one_registry(program, folder / way, {way: settings}))
+            way: closing.enter_context(
+                _one_registry(program, folder / way, {way: settings})
+            )
             for way, settings in ways.items()
         }
         urls = {way: f"http://127.0.0.1:{port}" for way, port in ports.items()}
@@ -145,13 +155,21 @@ def verdaccio_running(folder: Path) -> Iterator[Verdaccio]:
             "listen": f"127.0.0.1:{port}",
             "storage": str(folder / "storage"),
             "auth": {"htpasswd": {"file": str(folder / "users")}},
-            "packages": {"private": {"access": "bob"}, "**": {"access": "$authenticated"}},
+            "packages": {
+                "private": {"access": "bob"},
+                "**": {"access": "$authenticated"},
+            },
             "security": {"api": {"jwt": {"sign": {"expiresIn": "1s"}}}},
             "web": {"enable": False},
             "log": {"type": "stdout", "format": "json", "level": "warn"},
         }
         (folder / "conf.yaml").write_text(json.dumps(settings))  # JSON is YAML too
-        return [str(node), str(package / "bin/verdaccio"), "--config", str(folder / "conf.yaml")]
+        return [
+            str(node),
+            str(package / "bin/verdaccio"),
+            "--config",
+            str(folder / "conf.yaml"),
+        ]
 
     with listening(folder, "verdaccio", command, "/-/ping") as port:
         yield Verdaccio(f"http://127.0.0.1:{port}")

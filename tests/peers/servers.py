@@ -46,8 +46,12 @@ _TLS_SERVERS = {
 def require_program(name: str) -> str:
     """Return a program's path, or skip the test with a line that names what is missing."""
     # Debian keeps servers where only root's PATH leads.
-    found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
-    return str(require(found, f"missing program: {name} (Debian package {PACKAGES[name]})"))
+    found = shutil.which(
+        name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    )
+    return str(
+        require(found, f"missing program: {name} (Debian package {PACKAGES[name]})")
+    )
 
 
 def require(path: Path | str | None, missing: str) -> Path:
@@ -103,7 +107,9 @@ class AccessLog:
         """
         target = f"/{next(self._numbers)}"
         start = self.size()
-        connection = http.client.HTTPConnection("127.0.0.1", self._sentinel_port, timeout=5)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self._sentinel_port, timeout=5
+        )
         try:
             connection.request("GET", target)
             connection.getresponse().read()
@@ -129,7 +135,9 @@ class AccessLog:
 
 def _arrival(facts: dict[str, str]) -> Arrival:
     numbers = {"status": int, "connection": int, "at": float}
-    return Arrival(**{key: numbers.get(key, str)(value) for key, value in facts.items()})
+    return Arrival(
+        **{key: numbers.get(key, str)(value) for key, value in facts.items()}
+    )
 
 
 class Wire:
@@ -155,7 +163,9 @@ class Nginx:
     log: AccessLog
     pki: Pki
 
-    def url(self, server: str, host: str = "127.0.0.1", scheme: str | None = None) -> str:
+    def url(
+        self, server: str, host: str = "127.0.0.1", scheme: str | None = None
+    ) -> str:
         """Return the address of a server, in the scheme it speaks unless told otherwise."""
         scheme = scheme or ("https" if server in _TLS_SERVERS else "http")
         return f"{scheme}://{host}:{self.ports[server]}"
@@ -180,7 +190,15 @@ def nginx_running(folder: Path, pki: Pki) -> Iterator[Nginx]:
     program = require_program("nginx")
     (folder / "temp").mkdir()
     write_users(folder / "users")
-    command = [program, "-p", f"{folder}/", "-e", f"{folder}/error.log", "-c", f"{folder}/conf"]
+    command = [
+        program,
+        "-p",
+        f"{folder}/",
+        "-e",
+        f"{folder}/error.log",
+        "-c",
+        f"{folder}/conf",
+    ]
     for attempt in range(_ATTEMPTS):
         ports = _free_ports([*_PLAIN_SERVERS, *_TLS_SERVERS])
         (folder / "conf").write_text(_nginx_conf(folder, pki, ports))
@@ -246,7 +264,9 @@ def _nginx_conf(folder: Path, pki: Pki, ports: Mapping[str, int]) -> str:
     )
 
 
-def _tls_server(name: str, extra: str, pki: Pki, port: int, redirects: Mapping[str, str]) -> str:
+def _tls_server(
+    name: str, extra: str, pki: Pki, port: int, redirects: Mapping[str, str]
+) -> str:
     shown = "good" if name in {"tls11", "tls12", "tls13", "mutual"} else name
     return f"""
     server {{
@@ -292,7 +312,11 @@ def httpbin_running(folder: Path) -> Iterator[str]:
         bind = ["--bind", f"fd://{listener.fileno()}"]
         command = [sys.executable, "-m", "gunicorn", *options, *bind, "httpbin:app"]
         with running(command, folder, inherited=[listener.fileno()]) as process:
-            wait_until(partial(_answers, partial(_get, port, "/status/204")), "httpbin", process)
+            wait_until(
+                partial(_answers, partial(_get, port, "/status/204")),
+                "httpbin",
+                process,
+            )
             yield f"http://127.0.0.1:{port}"
 
 
@@ -354,7 +378,9 @@ def listening(
         port = _free_ports([what])[what]
         with running(command(port), folder) as process:
             try:
-                wait_until(partial(_answers, partial(_get, port, target)), what, process)
+                wait_until(
+                    partial(_answers, partial(_get, port, target)), what, process
+                )
             except ServerEnded:
                 # Somebody took the port in between; another one may do.
                 if attempt + 1 < _ATTEMPTS:
@@ -365,7 +391,9 @@ def listening(
 
 
 def wait_until(
-    condition: Callable[[], bool], what: str, process: subprocess.Popen[bytes] | None = None
+    condition: Callable[[], bool],
+    what: str,
+    process: subprocess.Popen[bytes] | None = None,
 ) -> None:
     """Wait for a condition, as long as the process lives."""
     ends = time.monotonic() + _PATIENCE

@@ -41,14 +41,23 @@ def datasette_running(folder: Path, rows: Sequence[Row]) -> Iterator[str]:
     columns = list(rows[0])
     marks = ", ".join(f":{name}" for name in columns)
     with closing(sqlite3.connect(folder / "crm.db")) as database, database:
-        database.execute(f"CREATE TABLE contacts ({', '.join(columns)}, PRIMARY KEY (id))")
+        database.execute(
+            f"CREATE TABLE contacts ({', '.join(columns)}, PRIMARY KEY (id))"
+        )
         database.executemany(f"INSERT INTO contacts VALUES ({marks})", rows)
     tokens = {"tokens": [{"token": TOKEN, "actor": {"id": "reader"}}]}
     settings = {"allow": {"id": "reader"}, "plugins": {"datasette-auth-tokens": tokens}}
     (folder / "metadata.json").write_text(json.dumps(settings))
 
     def command(port: int) -> list[str]:
-        options = ["--metadata", "metadata.json", "--host", "127.0.0.1", "--port", str(port)]
+        options = [
+            "--metadata",
+            "metadata.json",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
         return [sys.executable, "-m", "datasette", "serve", "crm.db", *options]
 
     with listening(folder, "datasette", command) as port:
@@ -56,7 +65,9 @@ def datasette_running(folder: Path, rows: Sequence[Row]) -> Iterator[str]:
 
 
 @contextmanager
-def catalog_running(folder: Path, pki: Pki, repositories: Sequence[str]) -> Iterator[str]:
+def catalog_running(
+    folder: Path, pki: Pki, repositories: Sequence[str]
+) -> Iterator[str]:
     """Run docker-registry with these repositories until the block ends."""
     with docker_registry_running(folder, pki) as registry:
         kept = folder / "htpasswd/data/docker/registry/v2/repositories"
@@ -66,7 +77,9 @@ def catalog_running(folder: Path, pki: Pki, repositories: Sequence[str]) -> Iter
 
 
 @contextmanager
-def json_server_running(folder: Path, tables: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+def json_server_running(
+    folder: Path, tables: Mapping[str, Sequence[Row]]
+) -> Iterator[str]:
     """Run json-server with these tables until the block ends."""
     node = require_node()
     program = require(
@@ -109,7 +122,15 @@ http {{
     {places}
   }}
 }}""")
-        return [program, "-p", f"{folder}/", "-e", f"{folder}/error.log", "-c", f"{folder}/conf"]
+        return [
+            program,
+            "-p",
+            f"{folder}/",
+            "-e",
+            f"{folder}/error.log",
+            "-c",
+            f"{folder}/conf",
+        ]
 
     with listening(folder, "nginx", command) as port:
         yield f"http://127.0.0.1:{port}"

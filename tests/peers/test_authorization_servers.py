@@ -93,8 +93,14 @@ def test_the_servers_disagree_about_special_characters_in_basic(
 
 
 def test_glewlwyd_asks_a_device_to_slow_down(glewlwyd: Glewlwyd) -> None:
-    given = ask(glewlwyd.endpoint("device"), {"client_id": "web", "scope": "read"}, **WEB).json
-    form = {"grant_type": DEVICE_GRANT, "device_code": given["device_code"], "client_id": "web"}
+    given = ask(
+        glewlwyd.endpoint("device"), {"client_id": "web", "scope": "read"}, **WEB
+    ).json
+    form = {
+        "grant_type": DEVICE_GRANT,
+        "device_code": given["device_code"],
+        "client_id": "web",
+    }
     url = glewlwyd.endpoint("token")
     answers = [ask(url, form, **WEB).json["error"] for _ in range(2)]
     assert answers == ["authorization_pending", "slow_down"]
@@ -103,7 +109,9 @@ def test_glewlwyd_asks_a_device_to_slow_down(glewlwyd: Glewlwyd) -> None:
     assert "access_token" in ask(url, form, **WEB).json
 
 
-def test_oidc_takes_a_bound_token_with_a_fresh_proof_by_its_own_key_only(oidc: Oidc) -> None:
+def test_oidc_takes_a_bound_token_with_a_fresh_proof_by_its_own_key_only(
+    oidc: Oidc,
+) -> None:
     token_url, api = oidc.endpoint("token"), oidc.endpoint("api")
     form = {"grant_type": "client_credentials", "scope": "api:read"}
     client = basic_header("cc_dpop", SECRET)

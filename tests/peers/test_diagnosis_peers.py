@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from outkey.engine.verify import Report
+from outkey.engine.managing.connection_test import Report
 from outkey.testing.canary import find
 from peers.authorization_servers import Oidc, Toolkit
 from peers.conftest import AuthorizationServer, api_path, oauth2
@@ -29,11 +29,15 @@ def at(base_url: str, path: str, credentials: Table) -> Table:
 
 def huge(credentials: Table) -> Table:
     """Add rows that each fit and together do not."""
-    rows = [{"key": f"X-{n}", "value": Given("y" * 7000), "secret": True} for n in range(3)]
+    rows = [
+        {"key": f"X-{n}", "value": Given("y" * 7000), "secret": True} for n in range(3)
+    ]
     return credentials | {"headers": rows}
 
 
-def nginx(path: str, credentials: Table, server: str = "main", scheme: str | None = None) -> Make:
+def nginx(
+    path: str, credentials: Table, server: str = "main", scheme: str | None = None
+) -> Make:
     def make(nginx: Nginx) -> Table:
         return at(nginx.url(server, scheme=scheme), path, credentials)
 
@@ -63,7 +67,9 @@ def docker(credentials: Table) -> Make:
 
 def docker_parts(token: Callable[[DockerRegistry], str]) -> Make:
     """Ask for something that needs a token with a scope."""
-    return lambda registry: at(registry.token_url, "/v2/parts/tags/list", bearer(token(registry)))
+    return lambda registry: at(
+        registry.token_url, "/v2/parts/tags/list", bearer(token(registry))
+    )
 
 
 def verdaccio(path: str, credentials: Table) -> Make:
@@ -93,94 +99,163 @@ def oauth(client: str, scope: str, query: str = "", **settings: object) -> Make:
 
 
 def wrong_token_url(client: str, scope: str) -> Make:
-    return lambda server: oauth2(server, client, scope=scope, token_url=f"{server.url}/nowhere")
+    return lambda server: oauth2(
+        server, client, scope=scope, token_url=f"{server.url}/nowhere"
+    )
 
 
 # What is wrong at which server, and the reason that a test must name first.
-# fmt: off
 ROWS: dict[tuple[str, str], tuple[Make, str]] = {
-    ("nginx", "password"): (nginx("/basic", basic("alice", WRONG)), "wrong-credentials"),
+    ("nginx", "password"): (
+        nginx("/basic", basic("alice", WRONG)),
+        "wrong-credentials",
+    ),
     ("nginx", "user"): (nginx("/basic", basic("nobody", WRONG)), "wrong-credentials"),
     ("nginx", "token"): (nginx("/bearer", bearer(WRONG)), "wrong-credentials"),
-    ("nginx", "Bearer for Basic"): (nginx("/basic", bearer("good-token")), "wrong-scheme"),
+    ("nginx", "Bearer for Basic"): (
+        nginx("/basic", bearer("good-token")),
+        "wrong-scheme",
+    ),
     ("nginx", "Basic for Bearer"): (nginx("/bearer", ALICE), "wrong-scheme"),
     ("nginx", "nothing sent"): (nginx("/bearer", {}), "no-credentials-sent"),
     ("nginx", "expired"): (nginx("/bearer", bearer("expired-token")), "token-expired"),
     ("nginx", "scope"): (nginx("/scope", bearer("good-token")), "missing-scope"),
     ("nginx", "rights"): (nginx("/admin", ALICE), "forbidden"),
-    ("nginx", "huge header"): (nginx("/", bearer("x" * 5000), "small"), "header-too-large"),
-    ("nginx", "no client certificate"): (nginx_tls("mutual"), "client-certificate-missing"),
-    ("nginx", "a stranger's client certificate"):
-        (nginx_tls("mutual", "badclient"), "client-certificate-refused"),
+    ("nginx", "huge header"): (
+        nginx("/", bearer("x" * 5000), "small"),
+        "header-too-large",
+    ),
+    ("nginx", "no client certificate"): (
+        nginx_tls("mutual"),
+        "client-certificate-missing",
+    ),
+    ("nginx", "a stranger's client certificate"): (
+        nginx_tls("mutual", "badclient"),
+        "client-certificate-refused",
+    ),
     ("nginx", "certificate expired"): (nginx_tls("expired"), "certificate-expired"),
-    ("nginx", "certificate of another"): (nginx_tls("wronghost"), "certificate-other-host"),
-    ("nginx", "certificate self-signed"): (nginx_tls("selfsigned"), "certificate-self-signed"),
-    ("nginx", "certificate by a stranger"):
-        (nginx_tls("stranger"), "certificate-unknown-issuer"),
+    ("nginx", "certificate of another"): (
+        nginx_tls("wronghost"),
+        "certificate-other-host",
+    ),
+    ("nginx", "certificate self-signed"): (
+        nginx_tls("selfsigned"),
+        "certificate-self-signed",
+    ),
+    ("nginx", "certificate by a stranger"): (
+        nginx_tls("stranger"),
+        "certificate-unknown-issuer",
+    ),
     ("nginx", "TLS 1.1"): (nginx_tls("tls11"), "tls-too-old"),
-    ("nginx", "http at a TLS port"):
-        (nginx("/", bearer("good-token"), "good", "http"), "plain-http-to-tls-port"),
-    ("nginx", "TLS at an http port"):
-        (nginx("/", bearer("good-token"), "main", "https"), "tls-to-plain-port"),
-
-    ("httpbin", "password"): (httpbin("/basic-auth/user/pass", HTTPBIN_USER), "wrong-credentials"),
-    ("httpbin", "hidden 401"):
-        (httpbin("/hidden-basic-auth/user/pass", HTTPBIN_USER), "hidden-401"),
-    ("httpbin", "Bearer for Basic"):
-        (httpbin("/basic-auth/user/pass", bearer(WRONG)), "wrong-scheme"),
+    ("nginx", "http at a TLS port"): (
+        nginx("/", bearer("good-token"), "good", "http"),
+        "plain-http-to-tls-port",
+    ),
+    ("nginx", "TLS at an http port"): (
+        nginx("/", bearer("good-token"), "main", "https"),
+        "tls-to-plain-port",
+    ),
+    ("httpbin", "password"): (
+        httpbin("/basic-auth/user/pass", HTTPBIN_USER),
+        "wrong-credentials",
+    ),
+    ("httpbin", "hidden 401"): (
+        httpbin("/hidden-basic-auth/user/pass", HTTPBIN_USER),
+        "hidden-401",
+    ),
+    ("httpbin", "Bearer for Basic"): (
+        httpbin("/basic-auth/user/pass", bearer(WRONG)),
+        "wrong-scheme",
+    ),
     ("httpbin", "Basic for Bearer"): (httpbin("/bearer", HTTPBIN_USER), "wrong-scheme"),
     ("httpbin", "nothing sent"): (httpbin("/bearer", {}), "no-credentials-sent"),
     ("httpbin", "rights"): (httpbin("/status/403", HTTPBIN_USER), "forbidden"),
-    ("httpbin", "huge header"): (httpbin("/bearer", bearer("x" * 8192)), "header-too-large"),
-
+    ("httpbin", "huge header"): (
+        httpbin("/bearer", bearer("x" * 8192)),
+        "header-too-large",
+    ),
     ("docker", "password"): (docker(basic("alice", WRONG)), "wrong-credentials"),
     ("docker", "Bearer for Basic"): (docker(bearer(WRONG)), "wrong-scheme"),
-    ("docker", "Basic for Bearer"):
-        (lambda docker: at(docker.token_url, "/v2/", PACKAGER), "wrong-scheme"),
+    ("docker", "Basic for Bearer"): (
+        lambda docker: at(docker.token_url, "/v2/", PACKAGER),
+        "wrong-scheme",
+    ),
     ("docker", "nothing sent"): (docker({}), "no-credentials-sent"),
-    ("docker", "scope, told by a 401"):
-        (docker_parts(lambda docker: docker.token("push")), "missing-scope"),
-    ("docker", "expired"):
-        (docker_parts(lambda docker: docker.token("pull", lifetime=-300)), "token-expired"),
-    ("docker", "token of a stranger"):
-        (docker_parts(lambda docker: docker.token("pull", signer="stranger")), "wrong-credentials"),
-
-    ("verdaccio", "password"): (verdaccio("/parts", basic("alice", WRONG)), "wrong-credentials"),
+    ("docker", "scope, told by a 401"): (
+        docker_parts(lambda docker: docker.token("push")),
+        "missing-scope",
+    ),
+    ("docker", "expired"): (
+        docker_parts(lambda docker: docker.token("pull", lifetime=-300)),
+        "token-expired",
+    ),
+    ("docker", "token of a stranger"): (
+        docker_parts(lambda docker: docker.token("pull", signer="stranger")),
+        "wrong-credentials",
+    ),
+    ("verdaccio", "password"): (
+        verdaccio("/parts", basic("alice", WRONG)),
+        "wrong-credentials",
+    ),
     ("verdaccio", "token"): (verdaccio("/parts", bearer(WRONG)), "wrong-credentials"),
-    ("verdaccio", "key for Basic or Bearer"):
-        (verdaccio("/parts", row("X-API-Key", WRONG)), "wrong-scheme"),
+    ("verdaccio", "key for Basic or Bearer"): (
+        verdaccio("/parts", row("X-API-Key", WRONG)),
+        "wrong-scheme",
+    ),
     ("verdaccio", "nothing sent"): (verdaccio("/parts", {}), "no-credentials-sent"),
     ("verdaccio", "expired, told to nobody"): (verdaccio_expired, "token-expired"),
-    ("verdaccio", "password, told to nobody"):
-        (verdaccio("/-/whoami", basic("alice", WRONG)), "error-in-200"),
+    ("verdaccio", "password, told to nobody"): (
+        verdaccio("/-/whoami", basic("alice", WRONG)),
+        "error-in-200",
+    ),
     ("verdaccio", "rights"): (verdaccio("/private", PACKAGER), "forbidden"),
-    ("verdaccio", "huge headers"): (verdaccio("/parts", huge(PACKAGER)), "header-too-large"),
-
-    ("toolkit", "client secret"):
-        (oauth("cc", "read", client_secret=Given(WRONG)), "client-secret-wrong"),
-    ("toolkit", "scope at the API"):
-        (oauth("cc", "read", "?need=write&challenge"), "missing-scope"),
-    ("toolkit", "scope that there is not"): (oauth("cc", "nonsense"), "scope-not-allowed"),
-    ("toolkit", "expired"): (toolkit_expired({"test_path": "/_api?challenge"}), "token-expired"),
-    ("toolkit", "expired, told by a bare 403"):
-        (toolkit_expired({"forbidden_means_expired": True}), "expired-as-403"),
+    ("verdaccio", "huge headers"): (
+        verdaccio("/parts", huge(PACKAGER)),
+        "header-too-large",
+    ),
+    ("toolkit", "client secret"): (
+        oauth("cc", "read", client_secret=Given(WRONG)),
+        "client-secret-wrong",
+    ),
+    ("toolkit", "scope at the API"): (
+        oauth("cc", "read", "?need=write&challenge"),
+        "missing-scope",
+    ),
+    ("toolkit", "scope that there is not"): (
+        oauth("cc", "nonsense"),
+        "scope-not-allowed",
+    ),
+    ("toolkit", "expired"): (
+        toolkit_expired({"test_path": "/_api?challenge"}),
+        "token-expired",
+    ),
+    ("toolkit", "expired, told by a bare 403"): (
+        toolkit_expired({"forbidden_means_expired": True}),
+        "expired-as-403",
+    ),
     ("toolkit", "Token URL"): (wrong_token_url("cc", "read"), "token-url-wrong"),
-
-    ("oidc", "client secret"):
-        (oauth("cc_basic", "api:read", client_secret=Given(WRONG)), "client-secret-wrong"),
-    ("oidc", "scope at the API"):
-        (oauth("cc_basic", "api:read", "?need=api:write"), "missing-scope"),
+    ("oidc", "client secret"): (
+        oauth("cc_basic", "api:read", client_secret=Given(WRONG)),
+        "client-secret-wrong",
+    ),
+    ("oidc", "scope at the API"): (
+        oauth("cc_basic", "api:read", "?need=api:write"),
+        "missing-scope",
+    ),
     ("oidc", "scope of others"): (oauth("cc_basic", "openid"), "scope-not-allowed"),
     ("oidc", "Token URL"): (wrong_token_url("cc_basic", "api:read"), "token-url-wrong"),
-    ("oidc", "huge headers"):
-        (lambda server: huge(oauth("cc_basic", "api:read")(server)), "header-too-large"),
+    ("oidc", "huge headers"): (
+        lambda server: huge(oauth("cc_basic", "api:read")(server)),
+        "header-too-large",
+    ),
 }
-# fmt: on
 # The same servers with nothing wrong: a refusal above is for the reason that the table says.
 RIGHT: dict[str, Make] = {
     "nginx": nginx_tls("mutual", "client"),
     "httpbin": httpbin("/basic-auth/user/pass", basic("user", "pass")),
-    "docker": lambda registry: at(registry.token_url, "/v2/", bearer(registry.token("pull"))),
+    "docker": lambda registry: at(
+        registry.token_url, "/v2/", bearer(registry.token("pull"))
+    ),
     "verdaccio": verdaccio("/-/npm/v1/user", PACKAGER),
     "toolkit": oauth("cc", "read", "?need=read"),
     "oidc": oauth("cc_basic", "api:read", "?need=api:read"),
@@ -247,14 +322,21 @@ def test_a_path_that_answers_to_everybody_proves_nothing(
 ) -> None:
     table = at(verdaccio.url, "/-/ping", basic("alice", WRONG))
     report = gateway_for(peer=table).test("peer")
-    assert (report.ok, "W008" in {finding.id for finding in report.findings}) == (True, True)
+    assert (report.ok, "W008" in {finding.id for finding in report.findings}) == (
+        True,
+        True,
+    )
     assert leaks(report, table) == []
 
 
-def test_a_bare_403_may_be_an_expired_token(toolkit: Toolkit, gateway_for: GatewayFor) -> None:
+def test_a_bare_403_may_be_an_expired_token(
+    toolkit: Toolkit, gateway_for: GatewayFor
+) -> None:
     # An opaque token and an answer without a word: nothing here tells the two apart.
     table = toolkit_expired({})(toolkit)
-    assert {"forbidden", "expired-as-403"} <= set(reasons(gateway_for(peer=table).test("peer")))
+    assert {"forbidden", "expired-as-403"} <= set(
+        reasons(gateway_for(peer=table).test("peer"))
+    )
 
 
 # ── a clock that is ten minutes off ──────────────────────────────────────────────────────────

@@ -59,7 +59,9 @@ def api(nginx: Nginx, table: Table, host: str = "127.0.0.1") -> Table:
 # ── who we are ───────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_netrc_works_on_a_client_that_reads_it(netrc: None, nginx: Nginx, wire: Wire) -> None:
+def test_the_netrc_works_on_a_client_that_reads_it(
+    netrc: None, nginx: Nginx, wire: Wire
+) -> None:
     requests.get(f"{nginx.url('main')}/open", timeout=5)
     [arrival] = wire.arrivals()
     assert arrival.user == "netrc-user"
@@ -106,8 +108,12 @@ def test_a_bearer_stays_a_bearer(
 
 
 @pytest.mark.usefixtures("netrc", "dead_proxies")
-def test_a_basic_user_stays_who_he_is(gateway_for: GatewayFor, nginx: Nginx, wire: Wire) -> None:
-    response = gateway_for(api=api(nginx, basic("alice", "s3cret"))).send("api", "GET", "/basic")
+def test_a_basic_user_stays_who_he_is(
+    gateway_for: GatewayFor, nginx: Nginx, wire: Wire
+) -> None:
+    response = gateway_for(api=api(nginx, basic("alice", "s3cret"))).send(
+        "api", "GET", "/basic"
+    )
     assert response.json() == {"user": "alice"}
     assert [arrival.user for arrival in wire.arrivals()] == ["alice"]
 
@@ -129,7 +135,9 @@ def test_the_variables_work_on_clients_that_read_them(nginx: Nginx, wire: Wire) 
     assert requests.get(nginx.url("good"), timeout=5).status_code == 200
     context = ssl.create_default_context()
     with (
-        socket.create_connection(("127.0.0.1", nginx.ports["good"]), timeout=5) as plain,
+        socket.create_connection(
+            ("127.0.0.1", nginx.ports["good"]), timeout=5
+        ) as plain,
         context.wrap_socket(plain, server_hostname="localhost") as wrapped,
     ):
         assert wrapped.version() == "TLSv1.3"

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from outkey import errors
-from outkey.core.message import Response
+from outkey.core.request.message import Response
 from peers.documents import GatewayFor, Table, basic, bearer, row
 from peers.servers import Nginx, Wire
 
@@ -35,7 +35,9 @@ def test_hidden_basic_is_accepted(gateway_for: GatewayFor, httpbin: str) -> None
     assert (answer["authenticated"], answer["user"]) == (True, "user")
 
 
-def test_bearer_is_accepted_as_it_was_entered(gateway_for: GatewayFor, httpbin: str) -> None:
+def test_bearer_is_accepted_as_it_was_entered(
+    gateway_for: GatewayFor, httpbin: str
+) -> None:
     # Characters outside RFC 6750's b64token, which real tokens have.
     gateway = gateway_for(api=api(httpbin, bearer("a^b#c!d:e.f~g+h/i==")))
     answer = content(gateway.send("api", "GET", "/bearer"))
@@ -60,7 +62,13 @@ def test_a_pasted_bearer_prefix_does_not_arrive_twice(
     ],
 )
 def test_a_refusal_has_its_cause(
-    *, table: Table, path: str, status: int, cause: str, gateway_for: GatewayFor, httpbin: str
+    *,
+    table: Table,
+    path: str,
+    status: int,
+    cause: str,
+    gateway_for: GatewayFor,
+    httpbin: str,
 ) -> None:
     response = gateway_for(api=api(httpbin, table)).send("api", "GET", path)
     assert (response.status, response.cause) == (status, cause)
@@ -93,7 +101,12 @@ def test_a_refusal_has_its_cause(
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_status_has_its_cause(
-    *, method: str, status: int, cause: str | None, gateway_for: GatewayFor, httpbin: str
+    *,
+    method: str,
+    status: int,
+    cause: str | None,
+    gateway_for: GatewayFor,
+    httpbin: str,
 ) -> None:
     gateway = gateway_for(api=api(httpbin, basic("user", "pass")))
     response = gateway.send("api", method, f"/status/{status}")
@@ -104,7 +117,9 @@ def test_a_token_too_large_for_gunicorn_is_a_header_format_error(
     gateway_for: GatewayFor, httpbin: str
 ) -> None:
     # gunicorn's limit is 8190 bytes for the whole line; ours is 8192 for the token.
-    response = gateway_for(api=api(httpbin, bearer("x" * 8192))).send("api", "GET", "/bearer")
+    response = gateway_for(api=api(httpbin, bearer("x" * 8192))).send(
+        "api", "GET", "/bearer"
+    )
     assert (response.status, response.cause) == (431, "header_format")
 
 
@@ -134,7 +149,9 @@ def test_a_redirect_within_the_origin_is_followed_with_credentials(
     gateway_for: GatewayFor, httpbin: str
 ) -> None:
     gateway = gateway_for(api=api(httpbin, bearer("abc") | row("X-API-Key", "k-123")))
-    answer = content(gateway.send("api", "GET", "/redirect-to", params={"url": "/headers"}))
+    answer = content(
+        gateway.send("api", "GET", "/redirect-to", params={"url": "/headers"})
+    )
     assert answer["headers"]["Authorization"] == "Bearer abc"
     assert answer["headers"]["X-Api-Key"] == "k-123"
 
@@ -142,7 +159,9 @@ def test_a_redirect_within_the_origin_is_followed_with_credentials(
 # ── bodies and time ──────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(("path", "flag"), [("/gzip", "gzipped"), ("/deflate", "deflated")])
+@pytest.mark.parametrize(
+    ("path", "flag"), [("/gzip", "gzipped"), ("/deflate", "deflated")]
+)
 def test_a_compressed_body_arrives_inflated(
     path: str, flag: str, gateway_for: GatewayFor, httpbin: str
 ) -> None:
@@ -153,7 +172,9 @@ def test_a_compressed_body_arrives_inflated(
     assert answer["headers"]["Authorization"] == "Bearer abc"
 
 
-def test_a_slow_answer_ends_with_the_read_time_out(gateway_for: GatewayFor, httpbin: str) -> None:
+def test_a_slow_answer_ends_with_the_read_time_out(
+    gateway_for: GatewayFor, httpbin: str
+) -> None:
     gateway = gateway_for(api=api(httpbin, bearer("abc"), read_timeout=0.3))
     with pytest.raises(errors.TimedOut) as caught:
         gateway.send("api", "GET", "/delay/1")
@@ -168,9 +189,13 @@ def test_a_slow_answer_within_the_time_outs_is_waited_for(
     assert answer["headers"]["Authorization"] == "Bearer abc"
 
 
-def test_a_json_body_arrives_as_it_was_given(gateway_for: GatewayFor, httpbin: str) -> None:
+def test_a_json_body_arrives_as_it_was_given(
+    gateway_for: GatewayFor, httpbin: str
+) -> None:
     gateway = gateway_for(api=api(httpbin, bearer("abc")))
-    answer = content(gateway.send("api", "POST", "/anything", json={"größe": [1, None]}))
+    answer = content(
+        gateway.send("api", "POST", "/anything", json={"größe": [1, None]})
+    )
     assert answer["json"] == {"größe": [1, None]}
     assert answer["headers"]["Content-Type"] == "application/json"
 
@@ -186,18 +211,33 @@ def test_a_json_body_arrives_as_it_was_given(gateway_for: GatewayFor, httpbin: s
         (bearer("abc"), {"authorization": ("Bearer ***", "Bearer abc")}),
         (row("X-API-Key", "k-123"), {"x-api-key": ("***", "k-123")}),
         (
-            {"headers": [{"key": "X-Tenant", "value": "7", "secret": False}]} | bearer("abc"),
+            {"headers": [{"key": "X-Tenant", "value": "7", "secret": False}]}
+            | bearer("abc"),
             {"authorization": ("Bearer ***", "Bearer abc")},
         ),
-        ({"headers": [{"key": "Accept", "value": "application/json", "secret": False}]}, {}),
+        (
+            {
+                "headers": [
+                    {"key": "Accept", "value": "application/json", "secret": False}
+                ]
+            },
+            {},
+        ),
     ],
     ids=["none", "basic", "bearer", "key", "plain row", "replaced default"],
 )
 def test_the_headers_that_arrive_are_the_headers_that_preview_shows(
-    *, table: Table, secrets: dict[str, tuple[str, str]], gateway_for: GatewayFor, httpbin: str
+    *,
+    table: Table,
+    secrets: dict[str, tuple[str, str]],
+    gateway_for: GatewayFor,
+    httpbin: str,
 ) -> None:
     gateway = gateway_for(api=api(httpbin, table))
-    shown = {h.name.lower(): h.value for h in gateway.preview("api", "GET", "/headers").headers}
+    shown = {
+        h.name.lower(): h.value
+        for h in gateway.preview("api", "GET", "/headers").headers
+    }
     answer = content(gateway.send("api", "GET", "/headers"))
     arrived = {name.lower(): value for name, value in answer["headers"].items()}
     assert list(shown) == list(dict.fromkeys(shown))

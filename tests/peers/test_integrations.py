@@ -23,7 +23,15 @@ from outkey.integrations.httpx import OutkeyAuth as HttpxAuth
 from outkey.integrations.httpx2 import OutkeyAuth as Httpx2Auth
 from outkey.integrations.requests import OutkeyAuth as RequestsAuth
 from peers.certificates import Pki
-from peers.documents import CREDENTIALS, Credential, GatewayFor, Table, basic, bearer, row
+from peers.documents import (
+    CREDENTIALS,
+    Credential,
+    GatewayFor,
+    Table,
+    basic,
+    bearer,
+    row,
+)
 from peers.servers import STATUSES, USERS, Nginx, Wire
 
 # Sends with the configuration `api` and follows redirects: (gateway, url, CA) to (status, JSON).
@@ -58,10 +66,14 @@ def send_requests(gateway: Gateway, url: str, ca: str) -> tuple[int, Any]:
 
 
 every_client = pytest.mark.parametrize(
-    "send", [send_httpx, send_httpx2, send_requests], ids=["httpx", "httpx2", "requests"]
+    "send",
+    [send_httpx, send_httpx2, send_requests],
+    ids=["httpx", "httpx2", "requests"],
 )
 both_httpx = pytest.mark.parametrize(
-    ("module", "auth"), [(httpx, HttpxAuth), (httpx2, Httpx2Auth)], ids=["httpx", "httpx2"]
+    ("module", "auth"),
+    [(httpx, HttpxAuth), (httpx2, Httpx2Auth)],
+    ids=["httpx", "httpx2"],
 )
 
 
@@ -85,13 +97,17 @@ def test_nginx_accepts_basic(
     wire: Wire,
 ) -> None:
     gateway = gateway_for(api=api(nginx, basic(username, password)))
-    assert send(gateway, f"{nginx.url('main')}/basic", pki.ca) == (200, {"user": username})
+    assert send(gateway, f"{nginx.url('main')}/basic", pki.ca) == (
+        200,
+        {"user": username},
+    )
     assert [arrival.user for arrival in wire.arrivals()] == [username]
 
 
 @every_client
 @pytest.mark.parametrize(
-    ("table", "path"), [(bearer("good-token"), "/bearer"), (row("X-API-Key", "k-123"), "/key")]
+    ("table", "path"),
+    [(bearer("good-token"), "/bearer"), (row("X-API-Key", "k-123"), "/key")],
 )
 def test_nginx_accepts_token_and_key(
     *,
@@ -103,7 +119,9 @@ def test_nginx_accepts_token_and_key(
     pki: Pki,
     wire: Wire,
 ) -> None:
-    status, _ = send(gateway_for(api=api(nginx, table)), nginx.url("main") + path, pki.ca)
+    status, _ = send(
+        gateway_for(api=api(nginx, table)), nginx.url("main") + path, pki.ca
+    )
     assert status == 200
     [arrival] = wire.arrivals()
     assert len([value for value in arrival.credentials if value]) == 1
@@ -121,7 +139,9 @@ def test_nginx_accepts_over_tls(
 
 
 @every_client
-def test_httpbin_accepts_basic(send: Send, gateway_for: GatewayFor, httpbin: str, pki: Pki) -> None:
+def test_httpbin_accepts_basic(
+    send: Send, gateway_for: GatewayFor, httpbin: str, pki: Pki
+) -> None:
     gateway = gateway_for(api={"base_url": httpbin} | basic("user", "pass"))
     status, answer = send(gateway, f"{httpbin}/basic-auth/user/pass", pki.ca)
     assert (status, answer["user"]) == (200, "user")
@@ -164,7 +184,9 @@ def test_an_asynchronous_client_is_accepted_too(
 
 
 @every_client
-@pytest.mark.parametrize("credential", CREDENTIALS, ids=lambda credential: credential.name)
+@pytest.mark.parametrize(
+    "credential", CREDENTIALS, ids=lambda credential: credential.name
+)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("status", STATUSES)
 def test_no_credential_follows_a_redirect_to_another_origin(
@@ -198,7 +220,9 @@ def test_no_credential_follows_a_redirect_from_httpbin(
     pki: Pki,
     wire: Wire,
 ) -> None:
-    gateway = gateway_for(api={"base_url": httpbin} | bearer("abc") | row("X-API-Key", "k-123"))
+    gateway = gateway_for(
+        api={"base_url": httpbin} | bearer("abc") | row("X-API-Key", "k-123")
+    )
     target = quote(f"{nginx.url('elsewhere')}/landed", safe="")
     with pytest.raises(errors.RedirectBlocked):
         send(gateway, f"{httpbin}/redirect-to?url={target}", pki.ca)
@@ -214,7 +238,9 @@ def test_an_asynchronous_client_loses_the_credentials_at_a_redirect_too(
     nginx: Nginx,
     wire: Wire,
 ) -> None:
-    gateway = gateway_for(api=api(nginx, bearer("good-token") | row("X-API-Key", "k-123")))
+    gateway = gateway_for(
+        api=api(nginx, bearer("good-token") | row("X-API-Key", "k-123"))
+    )
 
     async def send() -> None:
         async with module.AsyncClient(
@@ -234,7 +260,11 @@ def test_a_request_to_another_origin_is_refused_before_it_is_sent(
     send: Send, gateway_for: GatewayFor, nginx: Nginx, pki: Pki, wire: Wire
 ) -> None:
     gateway = gateway_for(api=api(nginx, bearer("good-token")))
-    for url in (nginx.url("elsewhere"), nginx.url("main", "localhost"), nginx.url("good")):
+    for url in (
+        nginx.url("elsewhere"),
+        nginx.url("main", "localhost"),
+        nginx.url("good"),
+    ):
         with pytest.raises(errors.EgressDenied):
             send(gateway, f"{url}/", pki.ca)
     assert wire.arrivals() == []
@@ -275,10 +305,17 @@ def netrc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETRC", str(file))
 
 
-@pytest.mark.parametrize("credential", CREDENTIALS, ids=lambda credential: credential.name)
+@pytest.mark.parametrize(
+    "credential", CREDENTIALS, ids=lambda credential: credential.name
+)
 @pytest.mark.usefixtures("netrc")
 def test_requests_sends_our_credentials_and_not_those_of_a_netrc(
-    *, credential: Credential, gateway_for: GatewayFor, nginx: Nginx, pki: Pki, wire: Wire
+    *,
+    credential: Credential,
+    gateway_for: GatewayFor,
+    nginx: Nginx,
+    pki: Pki,
+    wire: Wire,
 ) -> None:
     gateway = gateway_for(api=api(nginx, credential.table))
     assert send_requests(gateway, f"{nginx.url('main')}/open", pki.ca)[0] == 200
@@ -286,13 +323,22 @@ def test_requests_sends_our_credentials_and_not_those_of_a_netrc(
     assert [value for value in arrival.credentials if value] == [credential.logged]
 
 
-@pytest.mark.parametrize("credential", CREDENTIALS, ids=lambda credential: credential.name)
+@pytest.mark.parametrize(
+    "credential", CREDENTIALS, ids=lambda credential: credential.name
+)
 @pytest.mark.usefixtures("netrc")
 def test_requests_does_not_turn_to_a_netrc_when_it_follows_a_redirect(
-    *, credential: Credential, gateway_for: GatewayFor, nginx: Nginx, pki: Pki, wire: Wire
+    *,
+    credential: Credential,
+    gateway_for: GatewayFor,
+    nginx: Nginx,
+    pki: Pki,
+    wire: Wire,
 ) -> None:
     gateway = gateway_for(api=api(nginx, credential.table))
-    with contextlib.suppress(errors.RedirectBlocked):  # not to follow would be safe as well
+    with contextlib.suppress(
+        errors.RedirectBlocked
+    ):  # not to follow would be safe as well
         send_requests(gateway, f"{nginx.url('main')}/to/same/open/302", pki.ca)
     arrivals = wire.arrivals()
     assert arrivals

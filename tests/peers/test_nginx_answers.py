@@ -25,7 +25,9 @@ def alice(gateway_for: GatewayFor, nginx: Nginx) -> Gateway:
 
 
 @pytest.mark.parametrize(
-    ("username", "password"), USERS.items(), ids=["ASCII", "UTF-8", "empty password", "colon"]
+    ("username", "password"),
+    USERS.items(),
+    ids=["ASCII", "UTF-8", "empty password", "colon"],
 )
 def test_nginx_knows_the_user_by_name_and_password(
     username: str, password: str, gateway_for: GatewayFor, nginx: Nginx, wire: Wire
@@ -39,15 +41,21 @@ def test_nginx_knows_the_user_by_name_and_password(
     assert arrival.host == f"127.0.0.1:{nginx.ports['main']}"
 
 
-def test_a_decomposed_password_arrives_composed(gateway_for: GatewayFor, nginx: Nginx) -> None:
+def test_a_decomposed_password_arrives_composed(
+    gateway_for: GatewayFor, nginx: Nginx
+) -> None:
     # The same letters as a Mac's keyboard or a file system may give them: u and a diaeresis.
     decomposed = basic("ju\u0308rgen", "pa\u0308sswo\u0308rd€")
     response = gateway_for(api=api(nginx, decomposed)).send("api", "GET", "/basic")
     assert response.json() == {"user": "jürgen"}
 
 
-def test_a_bearer_token_is_accepted(gateway_for: GatewayFor, nginx: Nginx, wire: Wire) -> None:
-    response = gateway_for(api=api(nginx, bearer("good-token"))).send("api", "GET", "/bearer")
+def test_a_bearer_token_is_accepted(
+    gateway_for: GatewayFor, nginx: Nginx, wire: Wire
+) -> None:
+    response = gateway_for(api=api(nginx, bearer("good-token"))).send(
+        "api", "GET", "/bearer"
+    )
     assert (response.status, response.json()) == (200, {"token": "good"})
     [arrival] = wire.arrivals()
     assert arrival.credentials == ("Bearer good-token", "", "")
@@ -56,7 +64,9 @@ def test_a_bearer_token_is_accepted(gateway_for: GatewayFor, nginx: Nginx, wire:
 def test_an_api_key_row_is_accepted_and_comes_alone(
     gateway_for: GatewayFor, nginx: Nginx, wire: Wire
 ) -> None:
-    response = gateway_for(api=api(nginx, row("X-API-Key", "k-123"))).send("api", "GET", "/key")
+    response = gateway_for(api=api(nginx, row("X-API-Key", "k-123"))).send(
+        "api", "GET", "/key"
+    )
     assert (response.status, response.json()) == (200, {"key": "good"})
     [arrival] = wire.arrivals()
     assert arrival.credentials == ("", "k-123", "")
@@ -77,22 +87,60 @@ def test_a_row_travels_beside_the_authentication_type(
 @pytest.mark.parametrize(
     ("table", "path", "status", "cause", "remedy"),
     [
-        (basic("alice", "wrong"), "/basic", 401, "invalid_credentials", CHECK_CREDENTIALS),
-        (basic("nobody", "s3cret"), "/basic", 401, "invalid_credentials", CHECK_CREDENTIALS),
+        (
+            basic("alice", "wrong"),
+            "/basic",
+            401,
+            "invalid_credentials",
+            CHECK_CREDENTIALS,
+        ),
+        (
+            basic("nobody", "s3cret"),
+            "/basic",
+            401,
+            "invalid_credentials",
+            CHECK_CREDENTIALS,
+        ),
         (basic("colon", "a"), "/basic", 401, "invalid_credentials", CHECK_CREDENTIALS),
         (bearer("expired-token"), "/bearer", 401, "token_expired", REFRESH),
-        (bearer("no-such-token"), "/bearer", 401, "invalid_credentials", CHECK_CREDENTIALS),
+        (
+            bearer("no-such-token"),
+            "/bearer",
+            401,
+            "invalid_credentials",
+            CHECK_CREDENTIALS,
+        ),
         ({}, "/bearer", 401, "invalid_credentials", CHECK_CREDENTIALS),
         (basic("alice", "s3cret"), "/bearer", 401, "header_format", CHECK_HEADER),
         (bearer("good-token"), "/basic", 401, "header_format", CHECK_HEADER),
-        (basic("alice", "s3cret"), "/admin", 403, "insufficient_permissions", CHECK_PERMISSIONS),
-        (bearer("good-token"), "/scope", 403, "insufficient_permissions", CHECK_PERMISSIONS),
-        (row("X-API-Key", "old"), "/key", 403, "insufficient_permissions", CHECK_PERMISSIONS),
+        (
+            basic("alice", "s3cret"),
+            "/admin",
+            403,
+            "insufficient_permissions",
+            CHECK_PERMISSIONS,
+        ),
+        (
+            bearer("good-token"),
+            "/scope",
+            403,
+            "insufficient_permissions",
+            CHECK_PERMISSIONS,
+        ),
+        (
+            row("X-API-Key", "old"),
+            "/key",
+            403,
+            "insufficient_permissions",
+            CHECK_PERMISSIONS,
+        ),
         (bearer("good-token"), "/nothing", 404, "not_found", "Check Base URL and path"),
         (bearer("good-token"), "/limited/hour", 429, "rate_limited", "Send less often"),
         (bearer("good-token"), "/down", 503, "server_error", "Try again later"),
     ],
-    ids=lambda value: value if isinstance(value, str) and value.startswith("/") else None,
+    ids=lambda value: (
+        value if isinstance(value, str) and value.startswith("/") else None
+    ),
 )
 def test_a_refusal_has_a_cause_and_a_remedy(
     *,
@@ -117,8 +165,13 @@ def test_the_specification_has_the_last_word_on_401_and_403(
     path: str, gateway_for: GatewayFor, nginx: Nginx
 ) -> None:
     password = "wrong" if path == "/basic" else USERS["alice"]
-    response = gateway_for(api=api(nginx, basic("alice", password))).send("api", "GET", path)
-    assert response.remedy == {"/basic": CHECK_CREDENTIALS, "/admin": CHECK_PERMISSIONS}[path]
+    response = gateway_for(api=api(nginx, basic("alice", password))).send(
+        "api", "GET", path
+    )
+    assert (
+        response.remedy
+        == {"/basic": CHECK_CREDENTIALS, "/admin": CHECK_PERMISSIONS}[path]
+    )
 
 
 def test_the_wrong_kind_of_credential_is_told_what_the_api_wants(
@@ -141,7 +194,9 @@ def test_a_token_too_large_for_the_server_is_a_header_format_error(
     gateway_for: GatewayFor, nginx: Nginx, wire: Wire
 ) -> None:
     small = {"base_url": nginx.url("small"), "limits": {"retries": 0}}
-    gateway = gateway_for(fits=small | bearer("x" * 3000), too_large=small | bearer("x" * 5000))
+    gateway = gateway_for(
+        fits=small | bearer("x" * 3000), too_large=small | bearer("x" * 5000)
+    )
     assert gateway.send("fits", "GET", "/").status == 200
     response = gateway.send("too_large", "GET", "/")
     assert (response.status, response.cause) == (400, "header_format")
@@ -176,7 +231,9 @@ def test_a_retry_waits_as_long_as_the_server_asked(
 def test_a_wait_beyond_the_total_time_is_not_begun(
     gateway_for: GatewayFor, nginx: Nginx, wire: Wire
 ) -> None:
-    gateway = gateway_for(api=api(nginx, bearer("good-token"), retries=5, total_timeout=5))
+    gateway = gateway_for(
+        api=api(nginx, bearer("good-token"), retries=5, total_timeout=5)
+    )
     assert gateway.send("api", "GET", "/limited/hour").cause == "rate_limited"
     assert len(wire.arrivals()) == 1
 
@@ -206,8 +263,12 @@ def test_a_method_that_is_not_idempotent_is_sent_once(
 # ── the shape of requests ────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])
-def test_every_method_arrives_authenticated(method: str, alice: Gateway, wire: Wire) -> None:
+@pytest.mark.parametrize(
+    "method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
+)
+def test_every_method_arrives_authenticated(
+    method: str, alice: Gateway, wire: Wire
+) -> None:
     response = alice.send("api", method, "/basic")
     assert response.status == 200
     [arrival] = wire.arrivals()

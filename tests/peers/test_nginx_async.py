@@ -65,7 +65,9 @@ def runner() -> Iterator[asyncio.Runner]:
 
 
 @pytest.fixture
-def gateway_for(runner: asyncio.Runner, gateway_for: GatewayFor) -> Iterator[GatewayFor]:
+def gateway_for(
+    runner: asyncio.Runner, gateway_for: GatewayFor
+) -> Iterator[GatewayFor]:
     made: list[Gateway] = []
 
     def make(**configurations: Table) -> Asynchronous:
@@ -90,12 +92,16 @@ def test_200_at_once_keep_two_configurations_apart(
     runner: asyncio.Runner, gateway_for: GatewayFor, nginx: Nginx, wire: Wire
 ) -> None:
     base = {"base_url": nginx.url("main"), "limits": {"retries": 0}}
-    asynchronous = gateway_for(good=base | bearer("good-token"), bad=base | bearer("no-token"))
+    asynchronous = gateway_for(
+        good=base | bearer("good-token"), bad=base | bearer("no-token")
+    )
     gateway = asynchronous.gateway
 
     async def send_all() -> list[Response]:
         names = ["good", "bad"] * 100
-        return await asyncio.gather(*(gateway.asend(name, "GET", "/bearer") for name in names))
+        return await asyncio.gather(
+            *(gateway.asend(name, "GET", "/bearer") for name in names)
+        )
 
     statuses = [response.status for response in runner.run(send_all())]
     assert statuses[::2] == [200] * 100

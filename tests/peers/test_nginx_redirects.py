@@ -17,13 +17,18 @@ def first_server(target: str) -> str:
 
 
 def api(nginx: Nginx, pki: Pki, target: str, table: Table) -> Table:
-    return {"base_url": nginx.url(first_server(target)), "tls": {"ca_file": pki.ca}} | table
+    return {
+        "base_url": nginx.url(first_server(target)),
+        "tls": {"ca_file": pki.ca},
+    } | table
 
 
 # ── to another origin ────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("credential", CREDENTIALS, ids=lambda credential: credential.name)
+@pytest.mark.parametrize(
+    "credential", CREDENTIALS, ids=lambda credential: credential.name
+)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("status", STATUSES)
 def test_no_credential_reaches_another_origin(
@@ -49,7 +54,13 @@ def test_no_credential_reaches_another_origin(
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("status", [302, 307])
 def test_no_method_and_no_body_reaches_another_origin(
-    *, method: str, status: int, gateway_for: GatewayFor, nginx: Nginx, pki: Pki, wire: Wire
+    *,
+    method: str,
+    status: int,
+    gateway_for: GatewayFor,
+    nginx: Nginx,
+    pki: Pki,
+    wire: Wire,
 ) -> None:
     gateway = gateway_for(api=api(nginx, pki, "port", bearer("good-token")))
     data = None if method == "HEAD" else b"a body"
@@ -67,7 +78,10 @@ def test_a_client_without_this_rule_would_have_carried_the_key_there(
     response = requests.get(url, headers=key, verify=pki.ca, timeout=5)
     assert response.status_code == 200
     _, landed = wire.arrivals()
-    assert (landed.server, landed.api_key) == (LANDINGS.get(target, "elsewhere"), "k-123")
+    assert (landed.server, landed.api_key) == (
+        LANDINGS.get(target, "elsewhere"),
+        "k-123",
+    )
 
 
 def test_the_message_does_not_name_an_origin_that_the_server_chose(
@@ -86,7 +100,13 @@ def test_the_message_does_not_name_an_origin_that_the_server_chose(
 @pytest.mark.parametrize("spelling", ["relative", "absolute", "shouted"])
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_redirect_within_the_origin_is_followed_and_authenticated(
-    *, status: int, spelling: str, gateway_for: GatewayFor, nginx: Nginx, pki: Pki, wire: Wire
+    *,
+    status: int,
+    spelling: str,
+    gateway_for: GatewayFor,
+    nginx: Nginx,
+    pki: Pki,
+    wire: Wire,
 ) -> None:
     gateway = gateway_for(api=api(nginx, pki, "port", basic("alice", USERS["alice"])))
     response = gateway.send("api", "GET", f"/to/same/{spelling}/{status}")
@@ -107,7 +127,9 @@ def test_a_redirected_post_keeps_its_body_only_where_the_rfc_says_so(
     first, second = wire.arrivals("main")
     assert (first.method, first.content_length) == ("POST", "5")
     kept = status in {307, 308}
-    assert (second.method, second.content_length) == (("POST", "5") if kept else ("GET", ""))
+    assert (second.method, second.content_length) == (
+        ("POST", "5") if kept else ("GET", "")
+    )
 
 
 def test_three_hops_are_followed(
@@ -115,7 +137,12 @@ def test_three_hops_are_followed(
 ) -> None:
     gateway = gateway_for(api=api(nginx, pki, "port", basic("alice", USERS["alice"])))
     assert gateway.send("api", "GET", "/hops/3").json() == {"user": "alice"}
-    assert [a.target for a in wire.arrivals()] == ["/hops/3", "/hops/2", "/hops/1", "/basic"]
+    assert [a.target for a in wire.arrivals()] == [
+        "/hops/3",
+        "/hops/2",
+        "/hops/1",
+        "/basic",
+    ]
 
 
 def test_a_fourth_hop_is_refused(
@@ -124,4 +151,9 @@ def test_a_fourth_hop_is_refused(
     gateway = gateway_for(api=api(nginx, pki, "port", basic("alice", USERS["alice"])))
     with pytest.raises(errors.RedirectBlocked, match="more than 3 times"):
         gateway.send("api", "GET", "/hops/4")
-    assert [a.target for a in wire.arrivals()] == ["/hops/4", "/hops/3", "/hops/2", "/hops/1"]
+    assert [a.target for a in wire.arrivals()] == [
+        "/hops/4",
+        "/hops/3",
+        "/hops/2",
+        "/hops/1",
+    ]

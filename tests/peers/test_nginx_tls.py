@@ -13,7 +13,9 @@ from peers.documents import GatewayFor, Table, bearer
 from peers.servers import Nginx, Wire
 
 
-def secure(nginx: Nginx, pki: Pki, server: str, host: str = "localhost", **tls: object) -> Table:
+def secure(
+    nginx: Nginx, pki: Pki, server: str, host: str = "localhost", **tls: object
+) -> Table:
     settings = {"ca_file": pki.ca} | tls
     return {"base_url": nginx.url(server, host), "tls": settings} | bearer("good-token")
 
@@ -86,7 +88,11 @@ def test_a_client_certificate_identifies_us(
         ("wronghost", "localhost", "the server's certificate is for another host"),
         ("wronghost", "127.0.0.1", "the server's certificate is for another address"),
         ("selfsigned", "localhost", "the server's certificate is self-signed"),
-        ("stranger", "localhost", "the server's certificate is from an unknown authority"),
+        (
+            "stranger",
+            "localhost",
+            "the server's certificate is from an unknown authority",
+        ),
     ],
 )
 def test_a_bad_certificate_is_refused_and_named(
@@ -133,7 +139,11 @@ def test_a_private_authority_is_unknown_until_it_is_added(
 
 @pytest.mark.parametrize("server", ["expired", "tls11"])
 def test_a_refused_handshake_is_not_retried(
-    server: str, gateway_for: GatewayFor, nginx: Nginx, pki: Pki, caplog: pytest.LogCaptureFixture
+    server: str,
+    gateway_for: GatewayFor,
+    nginx: Nginx,
+    pki: Pki,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", "outkey.audit")
     refusal(gateway_for, secure(nginx, pki, server) | {"limits": {"retries": 5}})

@@ -3,7 +3,7 @@
 import pytest
 
 from outkey import errors
-from outkey.core.choices import Network
+from outkey.core.config.choices import Network
 from outkey.core.oauth2.token import State
 from peers.authorization_servers import Glewlwyd
 from peers.conftest import call, oauth2
@@ -19,7 +19,9 @@ def for_a_device(glewlwyd: Glewlwyd) -> Table:
 def test_a_secret_with_special_characters_arrives_as_it_is(
     way: str, gateway_for: GatewayFor, glewlwyd: Glewlwyd
 ) -> None:
-    gateway = gateway_for(peer=oauth2(glewlwyd, "cc_special", client_auth=way, scope="read"))
+    gateway = gateway_for(
+        peer=oauth2(glewlwyd, "cc_special", client_auth=way, scope="read")
+    )
     before = glewlwyd.issued("cc_special")
     assert gateway.token("peer").renew().state is State.FRESH
     assert gateway.token("peer").introspect() is True
@@ -36,11 +38,15 @@ def test_a_secret_that_is_encoded_by_the_standard_is_refused(
     assert glewlwyd.issued("cc_special") == before
 
 
-def test_one_token_serves_many_calls(gateway_for: GatewayFor, glewlwyd: Glewlwyd) -> None:
+def test_one_token_serves_many_calls(
+    gateway_for: GatewayFor, glewlwyd: Glewlwyd
+) -> None:
     seed = Given(glewlwyd.seed_refresh())
     before = glewlwyd.issued("web")
     gateway = gateway_for(
-        peer=oauth2(glewlwyd, "web", grant="refresh_token", refresh_token=seed, scope="read")
+        peer=oauth2(
+            glewlwyd, "web", grant="refresh_token", refresh_token=seed, scope="read"
+        )
     )
     assert gateway.test("peer").ok
     assert {call(gateway, glewlwyd).status for _ in range(20)} == {200}

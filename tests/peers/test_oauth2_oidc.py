@@ -7,7 +7,7 @@ import pytest
 from jwcrypto.jwk import JWK
 
 from outkey import Gateway, errors
-from outkey.core.choices import Network
+from outkey.core.config.choices import Network
 from outkey.core.oauth2.grants import DeviceCode, consent_for
 from outkey.core.oauth2.token import State
 from outkey.core.secret import Secret
@@ -78,7 +78,13 @@ def test_special_characters_that_are_not_encoded_are_refused_by_name(
 @pytest.mark.parametrize("audience", ["issuer", "token_url"])
 @pytest.mark.parametrize(
     ("algorithm", "form"),
-    [("es256", "pem"), ("es256", "jwk"), ("rs256", "pem"), ("rs256", "jwk"), ("ps256", "jwk")],
+    [
+        ("es256", "pem"),
+        ("es256", "jwk"),
+        ("rs256", "pem"),
+        ("rs256", "jwk"),
+        ("ps256", "jwk"),
+    ],
 )
 def test_a_client_with_a_private_key_signs_a_new_assertion_for_each_token(
     algorithm: str, form: str, audience: str, gateway_for: GatewayFor, oidc: Oidc
@@ -111,8 +117,12 @@ def private_key(oidc: Oidc, client: str, form: str) -> str:
     return json.dumps(key | ({"alg": "PS256"} if client.endswith("ps256") else {}))
 
 
-def test_a_key_with_a_name_is_found_among_others(gateway_for: GatewayFor, oidc: Oidc) -> None:
-    keys = [JWK.generate(kty="EC", crv="P-256", kid=f"key-{n}", use="sig") for n in range(3)]
+def test_a_key_with_a_name_is_found_among_others(
+    gateway_for: GatewayFor, oidc: Oidc
+) -> None:
+    keys = [
+        JWK.generate(kty="EC", crv="P-256", kid=f"key-{n}", use="sig") for n in range(3)
+    ]
     oidc.register(
         "cc_named",
         grant_types=["client_credentials"],
@@ -169,7 +179,11 @@ def test_a_strangers_certificate_gets_no_token(
 
 
 def by_certificate(oidc: Oidc, pki: Pki, client: str, certificate: str) -> Table:
-    names = {"token_url": "token", "revocation_url": "revoke", "introspection_url": "introspect"}
+    names = {
+        "token_url": "token",
+        "revocation_url": "revoke",
+        "introspection_url": "introspect",
+    }
     addresses = {field: oidc.endpoint(name, tls=True) for field, name in names.items()}
     tls = {
         "ca_file": pki.ca,
@@ -196,22 +210,33 @@ def test_scope_resource_audience_and_extra_parameters_reach_the_server(
     )
     gateway = gateway_for(peer=table)
     answer = call(gateway, oidc, "?need=api:write").json()
-    assert (answer["audience"], answer["scope"]) == (oidc.resource, "api:read api:write")
+    assert (answer["audience"], answer["scope"]) == (
+        oidc.resource,
+        "api:read api:write",
+    )
     assert gateway.token("peer").status().scope == "api:read api:write"
 
 
 def test_a_resource_that_the_server_does_not_know_is_named(
     gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
-    gateway = gateway_for(peer=oauth2(oidc, "cc_basic", resource="https://other.example/"))
+    gateway = gateway_for(
+        peer=oauth2(oidc, "cc_basic", resource="https://other.example/")
+    )
     arrived = Arrived(oidc)
     report = gateway.test("peer")
-    assert (report.ok, report.cause, report.steps[-1].step) == (False, "token_endpoint", "token")
+    assert (report.ok, report.cause, report.steps[-1].step) == (
+        False,
+        "token_endpoint",
+        "token",
+    )
     assert report.remedy == "Check Resource and Audience."
     assert arrived.api_calls == 0
 
 
-def test_a_lacking_scope_is_no_reason_to_renew(gateway_for: GatewayFor, oidc: Oidc) -> None:
+def test_a_lacking_scope_is_no_reason_to_renew(
+    gateway_for: GatewayFor, oidc: Oidc
+) -> None:
     gateway = gateway_for(peer=oauth2(oidc, "cc_basic", scope="api:read"))
     arrived = Arrived(oidc)
     response = call(gateway, oidc, "?need=api:write")
@@ -258,7 +283,9 @@ def quick(device: DeviceCode) -> DeviceCode:
 def test_a_device_gets_its_tokens_as_soon_as_the_person_agrees(
     client: str, way: str, gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
-    gateway = gateway_for(peer=for_a_person(oidc, client, client_auth=way, grant="device_code"))
+    gateway = gateway_for(
+        peer=for_a_person(oidc, client, client_auth=way, grant="device_code")
+    )
     desk, arrived = gateway.token("peer"), Arrived(oidc)
     with pytest.raises(errors.ReauthorizationNeeded):
         call(gateway, oidc)
@@ -345,7 +372,11 @@ def test_a_persons_tokens_stay_bound_to_one_key_over_renewals(
 ) -> None:
     oidc = oidc_with_nonce
     table = for_a_person(
-        oidc, "web_dpop", dpop=True, grant="authorization_code", extra={"prompt": "consent"}
+        oidc,
+        "web_dpop",
+        dpop=True,
+        grant="authorization_code",
+        extra={"prompt": "consent"},
     )
     gateway = gateway_for(peer=table)
     desk = gateway.token("peer")
@@ -370,7 +401,9 @@ def test_a_client_that_must_prove_a_key_and_does_not_gets_no_token(
 # ── discovery ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_issuer_names_the_addresses_that_work(gateway_for: GatewayFor, oidc: Oidc) -> None:
+def test_the_issuer_names_the_addresses_that_work(
+    gateway_for: GatewayFor, oidc: Oidc
+) -> None:
     finder = gateway_for()
     found = finder.discover(oidc.url, Network.INTERNAL)
     assert found == {
@@ -382,7 +415,9 @@ def test_the_issuer_names_the_addresses_that_work(gateway_for: GatewayFor, oidc:
         "introspection_url": oidc.endpoint("introspect"),
     }
     assert finder.discover(f"{oidc.url}/", Network.INTERNAL) == found
-    gateway = gateway_for(peer=oauth2(oidc, "cc_sjwt", client_auth="client_secret_jwt", **found))
+    gateway = gateway_for(
+        peer=oauth2(oidc, "cc_sjwt", client_auth="client_secret_jwt", **found)
+    )
     assert gateway.test("peer").ok
 
 
@@ -418,7 +453,9 @@ def test_a_consent_that_ended_with_its_token_needs_a_person(
 ) -> None:
     """With an access token this server revokes the refresh token beside it."""
     seed = Given(oidc.seed_refresh())
-    gateway = gateway_for(peer=for_a_person(oidc, grant="refresh_token", refresh_token=seed))
+    gateway = gateway_for(
+        peer=for_a_person(oidc, grant="refresh_token", refresh_token=seed)
+    )
     assert call(gateway, oidc).status == 200
     revoke_behind_our_back(gateway, oidc, "web")
     arrived = Arrived(oidc)
@@ -429,7 +466,9 @@ def test_a_consent_that_ended_with_its_token_needs_a_person(
     assert gateway.token("peer").status().state is State.REAUTHORIZATION_NEEDED
 
 
-def test_a_status_says_nothing_that_is_secret(gateway_for: GatewayFor, oidc: Oidc) -> None:
+def test_a_status_says_nothing_that_is_secret(
+    gateway_for: GatewayFor, oidc: Oidc
+) -> None:
     gateway = gateway_for(peer=oauth2(oidc, "cc_basic", scope="api:read"))
     desk = gateway.token("peer")
     token: Secret = desk.ready().value

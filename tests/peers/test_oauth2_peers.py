@@ -46,7 +46,11 @@ RENEWALS = 12
 SECONDS = 10.0  # of sending with tokens that live for two or three
 MACHINE = {"oidc": "cc_basic", "toolkit": "cc", "glewlwyd": "cc"}
 MACHINE_SCOPE = {"oidc": "api:read", "toolkit": "read", "glewlwyd": "read"}
-USER_SCOPE = {"oidc": "openid offline_access api:read", "toolkit": "read", "glewlwyd": "read"}
+USER_SCOPE = {
+    "oidc": "openid offline_access api:read",
+    "toolkit": "read",
+    "glewlwyd": "read",
+}
 NOT_GRANTED = {"oidc": "openid", "toolkit": "nonsense", "glewlwyd": "nonsense"}
 
 
@@ -73,7 +77,9 @@ def for_a_person(server: AuthorizationServer, name: str, **settings: object) -> 
 def accepting_403(server: AuthorizationServer) -> Table:
     """Say that 403 means expired, where the toolkit's API answers so to a token it knows not."""
     bare = isinstance(server, Toolkit)
-    return {"verification": {"test_path": api_path(server), "forbidden_means_expired": bare}}
+    return {
+        "verification": {"test_path": api_path(server), "forbidden_means_expired": bare}
+    }
 
 
 def by_seed(server: AuthorizationServer, name: str) -> Table:
@@ -83,13 +89,21 @@ def by_seed(server: AuthorizationServer, name: str) -> Table:
 
 
 def arrived_at(server: AuthorizationServer) -> Arrived | None:
-    return None if isinstance(server, Glewlwyd) else Arrived(server)  # it does not count
+    return (
+        None if isinstance(server, Glewlwyd) else Arrived(server)
+    )  # it does not count
 
 
-def asked_for_tokens(caplog: pytest.LogCaptureFixture, server: AuthorizationServer) -> int:
+def asked_for_tokens(
+    caplog: pytest.LogCaptureFixture, server: AuthorizationServer
+) -> int:
     """Count the requests to the Token URL that outkey recorded; one server does not count."""
     target = f'"path": "{urlsplit(server.endpoint("token")).path}"'
-    said = [record.getMessage() for record in caplog.records if record.name == "outkey.audit"]
+    said = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "outkey.audit"
+    ]
     return sum(target in line and "token:intended" in line for line in said)
 
 
@@ -112,13 +126,17 @@ def test_a_client_gets_a_token_that_the_server_calls_active(
 def test_a_wrong_secret_is_named_with_its_remedy_and_the_api_sees_nothing(
     way: str, server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
-    table = for_a_client(server, name, client_auth=way, client_secret=Given("wrong-secret-1234"))
+    table = for_a_client(
+        server, name, client_auth=way, client_secret=Given("wrong-secret-1234")
+    )
     gateway = gateway_for(peer=table)
     arrived = arrived_at(server)
     with pytest.raises(errors.TokenEndpointFailed) as caught:
         call(gateway, server)
     assert caught.value.reason == "invalid_client"
-    assert caught.value.hint == "Check Client ID, Client Secret and Client Authentication."
+    assert (
+        caught.value.hint == "Check Client ID, Client Secret and Client Authentication."
+    )
     if arrived:
         assert (arrived.token_calls, arrived.api_calls) == (1, 0)
     report = gateway.test("peer")
@@ -152,10 +170,17 @@ def test_a_scope_that_is_not_granted_is_named(
 ) -> None:
     gateway = gateway_for(peer=for_a_client(server, name, scope=NOT_GRANTED[name]))
     report = gateway.test("peer")
-    assert (report.ok, report.cause, report.steps[-1].step) == (False, "token_endpoint", "token")
+    assert (report.ok, report.cause, report.steps[-1].step) == (
+        False,
+        "token_endpoint",
+        "token",
+    )
     assert isinstance(report.error, errors.TokenEndpointFailed)
     assert report.error.reason == "invalid_scope"
-    assert report.remedy == "Check Scope, and what the application may ask for at the provider."
+    assert (
+        report.remedy
+        == "Check Scope, and what the application may ask for at the provider."
+    )
 
 
 # ── a person agrees ──────────────────────────────────────────────────────────────────────────
@@ -191,7 +216,10 @@ def test_a_code_is_worth_nothing_with_another_verifier_or_twice(
     server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
     table = for_a_person(
-        server, name, grant="authorization_code", authorization_url=server.endpoint("authorize")
+        server,
+        name,
+        grant="authorization_code",
+        authorization_url=server.endpoint("authorize"),
     )
     desk = gateway_for(peer=table).token("peer")
     consent, other = (consent_for("s", pkce()[0], REDIRECT) for _ in range(2))
@@ -296,7 +324,11 @@ def test_a_token_revoked_behind_our_back_is_renewed_and_the_call_succeeds(
         assert call(gateway, server, query).status == 200
         assert call(gateway, server, query).status == 200
         if arrived:
-            assert (arrived.token_calls, arrived.refused, arrived.api_calls) == (1, 0, 3)
+            assert (arrived.token_calls, arrived.refused, arrived.api_calls) == (
+                1,
+                0,
+                3,
+            )
 
 
 # ── short lives ──────────────────────────────────────────────────────────────────────────────
@@ -351,15 +383,23 @@ def test_threads_send_for_ten_seconds_with_short_lived_tokens_and_no_call_fails(
 
     oidc, toolkit = Arrived(short.oidc), Arrived(short.toolkit)
     issued = short.glewlwyd.issued("web")
-    threads = [threading.Thread(target=send, args=(line,)) for line in lines for _ in range(3)]
+    threads = [
+        threading.Thread(target=send, args=(line,)) for line in lines for _ in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     # On a busy machine the toolkit itself fails now and then; no token is to blame for that.
-    own = sum(found.pop(500, 0) for line, found in outcomes.items() if line.startswith("toolkit"))
+    own = sum(
+        found.pop(500, 0)
+        for line, found in outcomes.items()
+        if line.startswith("toolkit")
+    )
     assert own <= 3
-    assert {line: set(found) for line, found in outcomes.items()} == {line: {200} for line in lines}
+    assert {line: set(found) for line, found in outcomes.items()} == {
+        line: {200} for line in lines
+    }
     assert min(found.total() for found in outcomes.values()) > 100
     assert (oidc.refused, toolkit.refused) == (0, 0)
     assert 7 <= oidc.token_calls <= 16
@@ -418,7 +458,10 @@ def test_the_command_line_looks_after_a_token_over_many_processes(
     assert outkey("request", "person", "/_api").code == 2
     assert arrived.token_calls == 5
     status = outkey("token", "status", "person", "--json").json
-    assert (status["state"], status["error"]) == ("reauthorization_needed", "invalid_grant")
+    assert (status["state"], status["error"]) == (
+        "reauthorization_needed",
+        "invalid_grant",
+    )
     outkey("secret", "set", "person", "refresh_token", stdin=second)
     assert outkey("request", "person", "/_api").json["user"] == USER
 
@@ -446,7 +489,11 @@ def test_the_command_line_says_that_the_token_is_what_fails(
     outkey("secret", "set", "machine", "client_secret", stdin=canary("wrong"))
     arrived = Arrived(oidc)
     done = outkey("test", "machine", "--json")
-    assert (done.code, done.json["ok"], done.json["cause"]) == (1, False, "token_endpoint")
+    assert (done.code, done.json["ok"], done.json["cause"]) == (
+        1,
+        False,
+        "token_endpoint",
+    )
     failed = done.json["steps"][-1]
     assert (failed["step"], failed["ok"]) == ("token", False)
     assert done.json["remedy"].startswith("Check Client ID, Client Secret")

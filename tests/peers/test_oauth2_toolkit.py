@@ -3,7 +3,7 @@
 import pytest
 
 from outkey import Gateway, errors
-from outkey.core.choices import Network
+from outkey.core.config.choices import Network
 from outkey.core.oauth2.token import State
 from peers.authorization_servers import SPECIAL_ID, USER, Toolkit, toolkit_running
 from peers.conftest import Arrived, call, oauth2, revoke_behind_our_back
@@ -41,7 +41,9 @@ def test_special_characters_that_are_not_encoded_are_refused_by_name(
     assert (arrived.token_calls, arrived.api_calls) == (1, 0)
 
 
-def test_scopes_are_asked_for_and_shown(gateway_for: GatewayFor, toolkit: Toolkit) -> None:
+def test_scopes_are_asked_for_and_shown(
+    gateway_for: GatewayFor, toolkit: Toolkit
+) -> None:
     gateway = gateway_for(peer=oauth2(toolkit, "cc", scope="read write"))
     assert call(gateway, toolkit, "?need=write").json()["scope"] == "read write"
     assert gateway.token("peer").status().scope == "read write"
@@ -138,7 +140,9 @@ def test_a_device_is_announced_with_the_client_id_in_the_body(
 
     Without a setting that we do not make, it then answers 500 with a page.
     """
-    table = oauth2(toolkit, "web", grant="device_code", device_url=toolkit.endpoint("device"))
+    table = oauth2(
+        toolkit, "web", grant="device_code", device_url=toolkit.endpoint("device")
+    )
     with pytest.raises(errors.TokenEndpointFailed) as caught:
         gateway_for(peer=table).token("peer").device_code()
     assert caught.value.reason == "server_error"

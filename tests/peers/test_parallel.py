@@ -33,7 +33,11 @@ def send_in_parallel(gateway: Gateway) -> list[tuple[str, object]]:
         return answers
 
     with ThreadPoolExecutor(THREADS) as threads:
-        return [answer for answers in threads.map(send, range(THREADS)) for answer in answers]
+        return [
+            answer
+            for answers in threads.map(send, range(THREADS))
+            for answer in answers
+        ]
 
 
 @pytest.mark.parametrize("server", ["main", "good"], ids=["plain", "TLS"])
@@ -41,7 +45,9 @@ def test_200_parallel_sends_keep_two_configurations_apart(
     server: str, gateway_for: GatewayFor, nginx: Nginx, pki: Pki, wire: Wire
 ) -> None:
     place = {"base_url": nginx.url(server), "tls": {"ca_file": pki.ca}}
-    gateway = gateway_for(**{name: place | basic(user, USERS[user]) for name, user in WHO.items()})
+    gateway = gateway_for(
+        **{name: place | basic(user, USERS[user]) for name, user in WHO.items()}
+    )
     answers = send_in_parallel(gateway)
     assert len(answers) == THREADS * ROUNDS
     assert [answer for answer in answers if answer[1] != {"user": WHO[answer[0]]}] == []

@@ -11,10 +11,18 @@ import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.clock_system import SystemClock
-from outkey.adapters.finder_jmespath import JmespathFinder
-from outkey.core.config import SyncLine
+from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, SyncFailed
-from outkey.core.sync.line import Direction, FieldMapping, Gone, Pagination, Paging, Sync, Transform
+from outkey.core.sync.line import (
+    Direction,
+    FieldMapping,
+    Gone,
+    Pagination,
+    Paging,
+    Sync,
+    Transform,
+)
 from outkey.core.sync.run import Counts, FieldKind, HostField, Run, RunState
 from outkey.engine.sync import SyncPorts, SyncRunner
 from outkey.testing.canary import find
@@ -203,7 +211,9 @@ class Host:
         self.runs = MemoryRuns(SystemClock())
         self.records = MemoryRecords(FIELDS, self.runs)
 
-    def steps(self, configuration: Table, method: str, path: str, sync: Sync) -> Iterator[Run]:
+    def steps(
+        self, configuration: Table, method: str, path: str, sync: Sync
+    ) -> Iterator[Run]:
         """Run a line page by page; it has the name of its path."""
         gateway = self._gateway_for(peer=configuration)
         registry = gateway._configurations
@@ -213,7 +223,7 @@ class Host:
             registry,
             self.records,
             self.runs,
-            JmespathFinder(),
+            JmespathCompiler(),
             SystemClock(),
             CronCalendar(),
         )
@@ -249,8 +259,12 @@ def of_datasette(pages: Sync) -> tuple[str, str, Sync]:
 
 # How a server hands out its records: which one, where, and in what pages.
 WAYS: dict[str, tuple[str, str, Sync]] = {
-    "datasette, cursor": of_datasette(paged(Paging.CURSOR, 50, "_size", "_next", cursor="next")),
-    "datasette, address": of_datasette(paged(Paging.CURSOR, 100, "_size", cursor="next_url")),
+    "datasette, cursor": of_datasette(
+        paged(Paging.CURSOR, 50, "_size", "_next", cursor="next")
+    ),
+    "datasette, address": of_datasette(
+        paged(Paging.CURSOR, 100, "_size", cursor="next_url")
+    ),
     "docker-registry, Link": (
         "catalog",
         "/v2/_catalog",
@@ -263,8 +277,16 @@ WAYS: dict[str, tuple[str, str, Sync]] = {
             gone=Gone.ARCHIVE,
         ),
     ),
-    "json-server, page": ("keyed", "/contacts", paged(Paging.PAGE, 50, "_limit", "_page")),
-    "json-server, offset": ("tokened", "/contacts", paged(Paging.OFFSET, 40, "_limit", "_start")),
+    "json-server, page": (
+        "keyed",
+        "/contacts",
+        paged(Paging.PAGE, 50, "_limit", "_page"),
+    ),
+    "json-server, offset": (
+        "tokened",
+        "/contacts",
+        paged(Paging.OFFSET, 40, "_limit", "_start"),
+    ),
     "json-server, Link": (
         "signed",
         "/contacts",
@@ -313,7 +335,9 @@ def test_wrong_credentials_end_a_pull_before_anything_is_written(
 def test_what_changes_at_the_source_is_what_the_next_pull_changes(
     host: Host, keyed: Peer, json_server: str
 ) -> None:
-    pull = partial(host.sync, keyed.table(), "GET", "/changing", WAYS["json-server, page"][2])
+    pull = partial(
+        host.sync, keyed.table(), "GET", "/changing", WAYS["json-server, page"][2]
+    )
     pull()
     table = f"{json_server}/changing"
     changed, new = CONTACTS[10] | {"credit": 0.3}, contact(1000)
@@ -386,7 +410,9 @@ def test_records_that_are_there_already_are_not_pushed_a_second_time(
     host: Host, keyed: Peer, json_server: str
 ) -> None:
     host.sync(keyed.table(), "GET", "/contacts", WAYS["json-server, page"][2])
-    with pytest.raises(BadAnswer) as caught:  # json-server's word for an id that is taken
+    with pytest.raises(
+        BadAnswer
+    ) as caught:  # json-server's word for an id that is taken
         host.sync(keyed.table(), "POST", "/contacts", PUSH)
     assert caught.value.status == 500
     assert Asker().ask(f"{json_server}/contacts").json == CONTACTS

@@ -20,9 +20,15 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 GIVEN = json.loads(sys.argv[1])
-CALLS: dict[str, Counter[str]] = {"grants": Counter(), "statuses": Counter(), "paths": Counter()}
+CALLS: dict[str, Counter[str]] = {
+    "grants": Counter(),
+    "statuses": Counter(),
+    "paths": Counter(),
+}
 LOCK = threading.Lock()
-LOGIN_PAGE = '<form method="post">{% csrf_token %}{{ form.as_p }}<input type="submit"></form>'
+LOGIN_PAGE = (
+    '<form method="post">{% csrf_token %}{{ form.as_p }}<input type="submit"></form>'
+)
 
 settings.configure(
     ALLOWED_HOSTS=["127.0.0.1"],
@@ -50,7 +56,9 @@ settings.configure(
         "django.contrib.auth.middleware.AuthenticationMiddleware",
     ],
     # The tables are made from the models: a new database for each run needs no history.
-    MIGRATION_MODULES=dict.fromkeys(["auth", "contenttypes", "sessions", "oauth2_provider"]),
+    MIGRATION_MODULES=dict.fromkeys(
+        ["auth", "contenttypes", "sessions", "oauth2_provider"]
+    ),
     OAUTH2_PROVIDER={
         "ACCESS_TOKEN_EXPIRE_SECONDS": GIVEN["token_seconds"],
         "ALLOWED_SCHEMES": ["http", "https"],
@@ -71,7 +79,10 @@ settings.configure(
             "OPTIONS": {
                 "context_processors": ["django.template.context_processors.request"],
                 "loaders": [
-                    ("django.template.loaders.locmem.Loader", {"login.html": LOGIN_PAGE}),
+                    (
+                        "django.template.loaders.locmem.Loader",
+                        {"login.html": LOGIN_PAGE},
+                    ),
                     "django.template.loaders.app_directories.Loader",
                 ],
             },
@@ -95,7 +106,9 @@ from oauth2_provider.urls import metadata_urlpatterns  # noqa: E402
 from oauthlib.common import generate_token  # noqa: E402
 
 
-def counted(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[..., HttpResponse]:
+def counted(
+    answer: Callable[[HttpRequest], HttpResponse],
+) -> Callable[..., HttpResponse]:
     """Count what arrives, as a middleware."""
 
     def count(request: HttpRequest) -> HttpResponse:
@@ -128,7 +141,9 @@ def api(request: HttpRequest) -> HttpResponse:
     """
 
     def show(request: HttpRequest) -> HttpResponse:
-        token = AccessToken.objects.get(token=request.headers["Authorization"].split()[1])
+        token = AccessToken.objects.get(
+            token=request.headers["Authorization"].split()[1]
+        )
         return JsonResponse(
             {
                 "client": token.application.client_id,
@@ -139,7 +154,9 @@ def api(request: HttpRequest) -> HttpResponse:
         )
 
     needed = [request.GET["need"]] if "need" in request.GET else []
-    guard = protected_resource(scopes=needed, advertise_metadata="challenge" in request.GET)
+    guard = protected_resource(
+        scopes=needed, advertise_metadata="challenge" in request.GET
+    )
     return guard(show)(request)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from outkey.adapters.scripts_locked import LockedScripts
-from outkey.core.script import ScriptCall
+from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 
 EXAMPLE = """
@@ -32,7 +32,9 @@ def python_of(version: str) -> str:
     if sys.version.startswith(f"{version}."):
         return sys.executable
     beside = Path(sys.base_prefix).parent.glob(f"{version}.*/bin/python")
-    found = next((str(path) for path in sorted(beside)), shutil.which(f"python{version}"))
+    found = next(
+        (str(path) for path in sorted(beside)), shutil.which(f"python{version}")
+    )
     if found is None:
         pytest.skip(f"no Python {version} here")
     return found
@@ -60,7 +62,9 @@ def call_of(
 
 def body_of(*lines: str) -> str:
     """Return a script whose function has these lines."""
-    return "def compute_auth_header(sync_line):\n" + "".join(f"    {line}\n" for line in lines)
+    return "def compute_auth_header(sync_line):\n" + "".join(
+        f"    {line}\n" for line in lines
+    )
 
 
 def worker_of(scripts: LockedScripts, place: str = "acme") -> Any:  # noqa: ANN401
@@ -70,7 +74,9 @@ def worker_of(scripts: LockedScripts, place: str = "acme") -> Any:  # noqa: ANN4
 def pid_of(scripts: LockedScripts, place: str = "acme") -> int:
     """Return the process number of a worker, from what the kernel says about its pidfd."""
     info = Path(f"/proc/self/fdinfo/{worker_of(scripts, place)._pidfd}").read_text()
-    return int(next(row for row in info.splitlines() if row.startswith("Pid:")).split()[1])
+    return int(
+        next(row for row in info.splitlines() if row.startswith("Pid:")).split()[1]
+    )
 
 
 def zygote_of(scripts: LockedScripts) -> int:

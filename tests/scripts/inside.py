@@ -64,7 +64,9 @@ def allowing(name: str) -> Any:  # noqa: ANN401
 
 
 def layer(program: bytes) -> Any:  # noqa: ANN401
-    return lockdown.Layer("seccomp", lambda _: lockdown.install(program), lambda _: True)
+    return lockdown.Layer(
+        "seccomp", lambda _: lockdown.install(program), lambda _: True
+    )
 
 
 def child(work: Any) -> tuple[list[bytes], int]:  # noqa: ANN401

@@ -8,25 +8,35 @@ from scripts.conftest import body_of, call_of, pid_of
 
 ECHO = body_of(
     "request = sync_line.request",
-    "return {'X-Name': sync_line.name, 'X-Body': request.body.decode(), 'X-Path': request.path}",
+    "return {'X-Name': sync_line.name, 'X-Body': request.body.decode(), 'X-Path':"
+    " request.path}",
 )
 
 
 @pytest.mark.parametrize("count", [1, 2, 64, 65, 200])
-def test_each_call_gets_its_own_answer_in_order(scripts: LockedScripts, count: int) -> None:
-    calls = [call_of(ECHO, name=f"line{at}", path=f"/{at}", body=b"b" * at) for at in range(count)]
+def test_each_call_gets_its_own_answer_in_order(
+    scripts: LockedScripts, count: int
+) -> None:
+    calls = [
+        call_of(ECHO, name=f"line{at}", path=f"/{at}", body=b"b" * at)
+        for at in range(count)
+    ]
     for at, given in enumerate(scripts.run_all(calls)):
         assert not isinstance(given, OutkeyError)
         texts = {name: value.reveal() for name, value in given}
         assert texts == {"X-Name": f"line{at}", "X-Body": "b" * at, "X-Path": f"/{at}"}
 
 
-def test_answers_that_do_not_fit_into_one_message_come_in_more(scripts: LockedScripts) -> None:
+def test_answers_that_do_not_fit_into_one_message_come_in_more(
+    scripts: LockedScripts,
+) -> None:
     long = body_of("return {'A': sync_line.name * 30_000}")
     found = scripts.run_all([call_of(long, name=letter) for letter in "abcdefgh"])
-    assert [given[0][1].reveal()[:1] for given in found if not isinstance(given, OutkeyError)] == [
-        *"abcdefgh"
-    ]
+    assert [
+        given[0][1].reveal()[:1]
+        for given in found
+        if not isinstance(given, OutkeyError)
+    ] == [*"abcdefgh"]
 
 
 def test_an_error_of_one_call_is_its_own(scripts: LockedScripts) -> None:
@@ -50,7 +60,9 @@ def test_a_call_that_never_answers_takes_no_other_with_it(end: str) -> None:
     )
     names = ["a", "b", "bad", "c", "d"]
     given = scripts.run_all([call_of(source, name=name) for name in names])
-    assert [isinstance(found, ScriptFailed) for found in given] == [name == "bad" for name in names]
+    assert [isinstance(found, ScriptFailed) for found in given] == [
+        name == "bad" for name in names
+    ]
     scripts.close()
 
 
@@ -69,12 +81,14 @@ def test_a_batch_is_one_round_trip_to_the_warm_worker(scripts: LockedScripts) ->
     before = pid_of(scripts)
     given = scripts.run_all([call_of(count)] * 10)
     assert pid_of(scripts) == before
-    assert [found[0][1].reveal() for found in given if not isinstance(found, OutkeyError)] == [
-        str(at) for at in range(2, 12)
-    ]
+    assert [
+        found[0][1].reveal() for found in given if not isinstance(found, OutkeyError)
+    ] == [str(at) for at in range(2, 12)]
 
 
-@pytest.mark.parametrize("other", [{"place": "b"}, {"secret": "b"}, {"source": ECHO + "\n"}])
+@pytest.mark.parametrize(
+    "other", [{"place": "b"}, {"secret": "b"}, {"source": ECHO + "\n"}]
+)
 def test_calls_of_two_scripts_or_secrets_are_no_batch(
     scripts: LockedScripts, other: dict[str, str]
 ) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.scripts_locked import LockedScripts, nursery
+from outkey.adapters.scripts_locked import LockedScripts
+from outkey.adapters.scripts_locked import spawner as nursery
 from outkey.core.errors import OutkeyError
-from outkey.core.script import FUNCTION, TRANSFORM
+from outkey.core.request.script import FUNCTION, TRANSFORM
 from scripts.attacks import ATTACKS, script_of
 from scripts.conftest import VERSIONS, body_of, call_of, pid_of, python_of, zygote_of
 
@@ -64,7 +65,9 @@ class Assets:
             for made in self.scripts.transform(name, source, [{"id": 1}, {"id": 2}]):
                 told += repr(made)
                 if isinstance(made, dict):
-                    told += base64.b64decode(str(made.get("Found", ""))).decode(errors="replace")
+                    told += base64.b64decode(str(made.get("Found", ""))).decode(
+                        errors="replace"
+                    )
             return told
         call = call_of(source, secret=f"own-{name}", place=place or name)
         for _ in range(2):
@@ -73,7 +76,9 @@ class Assets:
             except OutkeyError as error:
                 said = f"{error.message} {error.hint} "
                 assert call.secret is not None
-                assert not call.secret.occurs_in(said)  # in its own headers it may stand
+                assert not call.secret.occurs_in(
+                    said
+                )  # in its own headers it may stand
                 told += said
                 continue
             for header, value in pairs:
@@ -113,7 +118,9 @@ def assets(
 
 
 def test_scripts_run_by_the_version_that_was_asked_for(assets: Assets) -> None:
-    source = "import uuid\n" + body_of("return {'V': uuid.sys.version.rpartition('.')[0][:4]}")
+    source = "import uuid\n" + body_of(
+        "return {'V': uuid.sys.version.rpartition('.')[0][:4]}"
+    )
     ((_, version),) = assets.scripts.run(call_of(source, place="version"))
     assert version.reveal() == assets.version
 
@@ -140,7 +147,12 @@ def test_whoever_forges_an_answer_cheats_only_himself(assets: Assets) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in ATTACKS if name.startswith(("system: ctypes by the", "system: cffi"))]
+    "name",
+    [
+        name
+        for name in ATTACKS
+        if name.startswith(("system: ctypes by the", "system: cffi"))
+    ],
 )
 def test_whoever_uses_ctypes_dies_of_it(assets: Assets, name: str) -> None:
     """The classes can still be found; the code behind them is unmapped."""
@@ -184,8 +196,14 @@ def test_no_asset_is_reached_without_privileges(tmp_path: Path) -> None:
 
 
 def _as_nobody(command: list[str], timeout: float) -> subprocess.CompletedProcess[str]:
-    paths = [Path(__file__).parents[1], Path(__file__).parents[2] / "src", *map(Path, sys.path)]
-    environment = {"PYTHONPATH": os.pathsep.join(str(path) for path in paths if path.exists())}
+    paths = [
+        Path(__file__).parents[1],
+        Path(__file__).parents[2] / "src",
+        *map(Path, sys.path),
+    ]
+    environment = {
+        "PYTHONPATH": os.pathsep.join(str(path) for path in paths if path.exists())
+    }
     return subprocess.run(
         command,
         capture_output=True,
@@ -202,9 +220,18 @@ def _as_nobody(command: list[str], timeout: float) -> subprocess.CompletedProces
 
 def _python_for_nobody() -> str | None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    for python in (sys.executable, f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"):
+    for python in (
+        sys.executable,
+        f"/usr/bin/python{version}",
+        f"/usr/local/bin/python{version}",
+    ):
         try:
-            if _as_nobody([python, "-c", "import outkey.core.script, pytest"], 30).returncode == 0:
+            if (
+                _as_nobody(
+                    [python, "-c", "import outkey.core.request.script, pytest"], 30
+                ).returncode
+                == 0
+            ):
                 return python
         except OSError:
             continue

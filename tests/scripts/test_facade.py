@@ -8,7 +8,7 @@ import pytest
 
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.core.errors import HeaderFormatError, ScriptFailed, SecretMissing
-from outkey.core.script import OFFERED
+from outkey.core.request.script import OFFERED
 from scripts.conftest import EXAMPLE, body_of, call_of
 
 AT = 1_700_000_000.0
@@ -16,12 +16,16 @@ AT = 1_700_000_000.0
 # -sha256 -hmac SECRET
 VECTORS = {
     "topsecret": "a21fd4816ec741b58b2f890f9fff62579b0c122d02c78096b0a92bc4825c506b",
-    "schlüssel-🔑-ключ": "f37429d3d61d528d29f04113f1c89c683f96aa22dfda534c6ae1c1a2acbd9175",
+    "schlüssel-🔑-ключ": (
+        "f37429d3d61d528d29f04113f1c89c683f96aa22dfda534c6ae1c1a2acbd9175"
+    ),
 }
 
 
 def shown(scripts: LockedScripts, source: str, **more: object) -> dict[str, str]:
-    return {name: value.reveal() for name, value in scripts.run(call_of(source, **more))}  # type: ignore[arg-type]
+    return {
+        name: value.reveal() for name, value in scripts.run(call_of(source, **more))
+    }  # type: ignore[arg-type]
 
 
 def test_the_example_of_the_specification_runs_unchanged(shared: LockedScripts) -> None:
@@ -43,12 +47,15 @@ def test_known_vectors_come_out(shared: LockedScripts, secret: str) -> None:
 def test_a_script_sees_line_configuration_and_request(shared: LockedScripts) -> None:
     source = body_of(
         "c, r = sync_line.api_config_id, sync_line.request",
-        "return {'A': '|'.join((sync_line.name, c.name, c.base_url, c.username, r.method, r.url,",
+        "return {'A': '|'.join((sync_line.name, c.name, c.base_url, c.username,"
+        " r.method, r.url,",
         "        r.path, r.query, repr(r.body)))}",
     )
     assert shown(shared, source, body=b"\x00\n\xff") == {
-        "A": "orders|acme|https://api.acme.example|erp|GET"
-        "|https://api.acme.example/v1/orders?page=2|/v1/orders|page=2|b'\\x00\\n\\xff'"
+        "A": (
+            "orders|acme|https://api.acme.example|erp|GET"
+            "|https://api.acme.example/v1/orders?page=2|/v1/orders|page=2|b'\\x00\\n\\xff'"
+        )
     }
 
 
@@ -88,7 +95,9 @@ IMPORTS = {
     "base64": "base64.b64encode(b'ab').decode()",
     "binascii": "str(binascii.crc32(b'a'))",
     "datetime": "datetime.datetime.strptime('2026-01-02', '%Y-%m-%d').isoformat()",
-    "zoneinfo": "zoneinfo.ZoneInfo('Europe/Berlin').key + str(zoneinfo.ZoneInfo('UTC'))",
+    "zoneinfo": (
+        "zoneinfo.ZoneInfo('Europe/Berlin').key + str(zoneinfo.ZoneInfo('UTC'))"
+    ),
     "json": "json.dumps({'a': [1]}, indent=1)[2:5]",
     "urllib.parse": "urllib.parse.urlencode({'a': 'ü ö'})",
     "uuid": "str(uuid.uuid4()) + str(uuid.uuid5(uuid.NAMESPACE_URL, 'a'))",
@@ -111,7 +120,9 @@ IMPORTS = {
 
 @pytest.mark.parametrize("name", IMPORTS)
 def test_imports_inside_the_function_work(shared: LockedScripts, name: str) -> None:
-    assert shown(shared, body_of(f"import {name}", f"return {{'A': {IMPORTS[name]}}}"))["A"]
+    assert shown(shared, body_of(f"import {name}", f"return {{'A': {IMPORTS[name]}}}"))[
+        "A"
+    ]
 
 
 @pytest.mark.parametrize("name", OFFERED)
@@ -157,15 +168,21 @@ def compute_auth_header(sync_line):
     return {"Signature": made.hex()}
 """
     big = rsa.generate_private_key(65537, 2048)
-    curve, edwards = ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey.generate()
+    curve, edwards = (
+        ec.generate_private_key(ec.SECP256R1()),
+        ed25519.Ed25519PrivateKey.generate(),
+    )
 
     def made(
-        name: str, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
+        name: str,
+        key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey,
     ) -> bytes:
         pem = key.private_bytes(*encoding).decode()
         return bytes.fromhex(shown(shared, source, secret=pem, name=name)["Signature"])
 
-    big.public_key().verify(made("rsa", big), b"text", padding.PKCS1v15(), hashes.SHA256())
+    big.public_key().verify(
+        made("rsa", big), b"text", padding.PKCS1v15(), hashes.SHA256()
+    )
     curve.public_key().verify(made("ec", curve), b"text", ec.ECDSA(hashes.SHA256()))
     edwards.public_key().verify(made("ed25519", edwards), b"text")
     with pytest.raises(InvalidSignature):  # so that the three above could have failed
@@ -252,7 +269,9 @@ def test_any_mapping_and_any_text_will_do(shared: LockedScripts) -> None:
         ("{'A': 'ü' * 40000}", "64 KiB"),
     ],
 )
-def test_what_are_no_headers_is_said(shared: LockedScripts, expression: str, message: str) -> None:
+def test_what_are_no_headers_is_said(
+    shared: LockedScripts, expression: str, message: str
+) -> None:
     with pytest.raises(HeaderFormatError, match=message):
         shared.run(call_of(body_of(f"return {expression}")))
 
@@ -279,7 +298,9 @@ RETURN = 'return {"X-Name": "text"}'
         ("{'A\\rB': 'x'}", "not encodebytes"),
     ],
 )
-def test_what_to_return_instead_is_said(shared: LockedScripts, expression: str, hint: str) -> None:
+def test_what_to_return_instead_is_said(
+    shared: LockedScripts, expression: str, hint: str
+) -> None:
     with pytest.raises(HeaderFormatError) as caught:
         shared.run(call_of(body_of(f"return {expression}")))
     assert hint in caught.value.hint
@@ -293,12 +314,17 @@ def test_what_to_return_instead_is_said(shared: LockedScripts, expression: str, 
         ("def broken(:\n", "the script raised SyntaxError in line 1"),
         ("y = 1", "the script has no function compute_auth_header"),
         (body_of("raise SystemExit"), "the script raised SystemExit in line 2"),
-        (body_of("import zoneinfo", "zoneinfo.ZoneInfo('No/Where')"), "raised KeyError in line 3"),
+        (
+            body_of("import zoneinfo", "zoneinfo.ZoneInfo('No/Where')"),
+            "raised KeyError in line 3",
+        ),
         (body_of("open('/etc/passwd')"), "raised PermissionError in line 2"),
         ("import json\n" + body_of("json.loads('')"), "raised ValueError in line 3"),
     ],
 )
-def test_errors_name_type_and_line(shared: LockedScripts, source: str, message: str) -> None:
+def test_errors_name_type_and_line(
+    shared: LockedScripts, source: str, message: str
+) -> None:
     with pytest.raises(ScriptFailed, match=message):
         shared.run(call_of(source))
 
@@ -309,7 +335,9 @@ def test_a_secret_that_nobody_entered_is_missing(shared: LockedScripts) -> None:
     assert caught.value.field == "secret_key"
     assert shared.run(call_of(body_of("return {}"), secret=None)) == ()
     assert shown(
-        shared, body_of("return {'A': sync_line.api_config_id.get_secret_key()}"), secret=""
+        shared,
+        body_of("return {'A': sync_line.api_config_id.get_secret_key()}"),
+        secret="",
     ) == {"A": ""}
 
 

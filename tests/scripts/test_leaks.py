@@ -15,15 +15,21 @@ FORGE = "import uuid\nos, sys = uuid.os, uuid.sys\n"
 LEAKS = {
     "exception text": body_of(f"raise ValueError({SECRET})"),
     "class name": body_of(f"raise type({SECRET}, (KeyError,), {{}})"),
-    "class module": body_of(f"raise type('A', (KeyError,), {{'__module__': {SECRET}}})"),
-    "exception group": body_of(f"raise ExceptionGroup({SECRET}, [ValueError({SECRET})])"),
+    "class module": body_of(
+        f"raise type('A', (KeyError,), {{'__module__': {SECRET}}})"
+    ),
+    "exception group": body_of(
+        f"raise ExceptionGroup({SECRET}, [ValueError({SECRET})])"
+    ),
     "exception note": body_of("e = ValueError()", f"e.add_note({SECRET})", "raise e"),
     "exit text": body_of(f"raise SystemExit({SECRET})"),
     "key that is missing": body_of(f"return {{}}[{SECRET}]"),
     "import of a name": body_of(f"__import__({SECRET})"),
     "file of a name": body_of(f"open('/' + {SECRET})"),
     "evaluated text": body_of(f"eval({SECRET})"),
-    "compiled with the secret as its file": body_of(f"exec(compile('1/0', {SECRET}, 'exec'))"),
+    "compiled with the secret as its file": body_of(
+        f"exec(compile('1/0', {SECRET}, 'exec'))"
+    ),
     "line of the secret": body_of(
         f"n = int.from_bytes({SECRET}.encode()[:4])",
         "exec(compile('\\n' * 999 + '1/0', '<script>', 'exec'))",
@@ -36,12 +42,23 @@ LEAKS = {
     "too many headers": body_of(f"return {{'A': {SECRET} * 9000}}"),
     "half a character": body_of(f"return {{'A': {SECRET} + chr(0xd800)}}"),
     "printed": body_of(f"print({SECRET})", "1/0"),
-    "forged report": FORGE
-    + body_of(f"os.write(3, sys._getframe(2).f_locals['tag'] + b'E' + {SECRET}.encode() + b' 1')"),
-    "forged type": FORGE
-    + body_of(f"os.write(3, sys._getframe(2).f_locals['tag'] + b'Hm' + {SECRET}.encode())"),
-    "forged line": FORGE
-    + body_of("os.write(3, sys._getframe(2).f_locals['tag'] + b'EKeyError 123456')"),
+    "forged report": (
+        FORGE
+        + body_of(
+            f"os.write(3, sys._getframe(2).f_locals['tag'] + b'E' + {SECRET}.encode() +"
+            " b' 1')"
+        )
+    ),
+    "forged type": (
+        FORGE
+        + body_of(
+            f"os.write(3, sys._getframe(2).f_locals['tag'] + b'Hm' + {SECRET}.encode())"
+        )
+    ),
+    "forged line": (
+        FORGE
+        + body_of("os.write(3, sys._getframe(2).f_locals['tag'] + b'EKeyError 123456')")
+    ),
     "forged failure": FORGE + body_of(f"os.write(3, b'F' + {SECRET}.encode())"),
     "out of time": body_of(f"x = {SECRET}", "while True: pass"),
     "dead": FORGE + body_of(f"x = {SECRET}", "os._exit(0)"),
@@ -50,7 +67,10 @@ LEAKS = {
 
 @pytest.mark.parametrize("name", LEAKS)
 def test_no_error_repeats_the_secret(
-    shared: LockedScripts, canary: Canaries, name: str, capsys: pytest.CaptureFixture[str]
+    shared: LockedScripts,
+    canary: Canaries,
+    name: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     secret = canary("key")
     with pytest.raises(OutkeyError) as caught:

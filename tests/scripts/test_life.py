@@ -35,18 +35,29 @@ BAD = {
     "endless loop at load": ("while True: pass\n" + EXAMPLE, SLOW),
     "sleep": ("import time\n" + body_of("time.sleep(60)"), SLOW),
     "swallowing exceptions": (
-        body_of("while True:", "    try:", "        1/0", "    except BaseException: pass"),
+        body_of(
+            "while True:", "    try:", "        1/0", "    except BaseException: pass"
+        ),
         SLOW,
     ),
-    "regular expression": ("import re\n" + body_of("re.match('(a+)+$', 'a' * 60 + 'b')"), SLOW),
+    "regular expression": (
+        "import re\n" + body_of("re.match('(a+)+$', 'a' * 60 + 'b')"),
+        SLOW,
+    ),
     "big numbers": (body_of("return {'A': str(7 ** (10 ** 9))}"), f"{SLOW}|{MEMORY}"),
-    "endless C loop": ("import itertools\n" + body_of("sum(itertools.repeat(1))"), SLOW),
+    "endless C loop": (
+        "import itertools\n" + body_of("sum(itertools.repeat(1))"),
+        SLOW,
+    ),
     "destructor": (
         "class A:\n    def __del__(self):\n        while True: pass\n"
         + body_of("A()", "return {}"),
         SLOW,
     ),
-    "10 GB in one piece": (body_of("return {'A': str(len(bytearray(10 ** 10)))}"), MEMORY),
+    "10 GB in one piece": (
+        body_of("return {'A': str(len(bytearray(10 ** 10)))}"),
+        MEMORY,
+    ),
     "memory in many pieces": (
         body_of("a = []", "while True: a.append(bytearray(10 ** 6))"),
         f"{MEMORY}|{SLOW}",
@@ -70,7 +81,10 @@ BAD = {
     "leaving at load": (OS + "os._exit(0)\n", ENDED),
     "abort": (OS + body_of("os.abort()"), ENDED),
     "system exit": (body_of("raise SystemExit"), "raised SystemExit in line 2"),
-    "keyboard interrupt": (body_of("raise KeyboardInterrupt"), "raised KeyboardInterrupt"),
+    "keyboard interrupt": (
+        body_of("raise KeyboardInterrupt"),
+        "raised KeyboardInterrupt",
+    ),
     "segmentation fault": (
         body_of(
             "import types",
@@ -89,7 +103,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_script_is_a_typed_error_in_time(shared: LockedScripts, name: str) -> None:
+def test_a_bad_script_is_a_typed_error_in_time(
+    shared: LockedScripts, name: str
+) -> None:
     source, message = BAD[name]
     started = time.monotonic()
     with pytest.raises((ScriptFailed, HeaderFormatError), match=message):
@@ -124,7 +140,9 @@ def test_a_signal_does_not_prolong_the_limit(scripts: LockedScripts) -> None:
         signal.signal(signal.SIGALRM, former)
 
 
-def test_many_kills_leave_no_zombie_and_no_descriptor(request: pytest.FixtureRequest) -> None:
+def test_many_kills_leave_no_zombie_and_no_descriptor(
+    request: pytest.FixtureRequest,
+) -> None:
     scripts = LockedScripts(most=2000)
     leave = OS + body_of("os._exit(1)")
     scripts.run(call_of(place="warm"))
@@ -158,7 +176,9 @@ def test_three_failures_in_a_row_set_a_script_aside(
     assert len(scripts.run(call_of())) == 2, "a new script starts afresh"
 
 
-def test_time_outs_set_a_script_aside_and_an_answer_starts_over(scripts: LockedScripts) -> None:
+def test_time_outs_set_a_script_aside_and_an_answer_starts_over(
+    scripts: LockedScripts,
+) -> None:
     fast = LockedScripts(limit=0.05)
     source = body_of("while sync_line.name == 'loop': pass", "return {}")
     for names in (("loop", "loop", "fine"), ("loop", "loop", "loop")):
@@ -187,7 +207,8 @@ def test_a_warm_worker_is_kept(scripts: LockedScripts) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"secret": "another secret"}, {"source": EXAMPLE + "\n"}, {"secret": None}]
+    "change",
+    [{"secret": "another secret"}, {"source": EXAMPLE + "\n"}, {"secret": None}],
 )
 def test_another_secret_or_script_gets_another_process(
     scripts: LockedScripts, change: dict[str, str]
@@ -202,7 +223,9 @@ def test_another_secret_or_script_gets_another_process(
     _until(lambda: before not in children_of(zygote_of(scripts)))
 
 
-def test_a_worker_is_recycled(scripts: LockedScripts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_is_recycled(
+    scripts: LockedScripts, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(link, "_MOST_CALLS", 3)
     numbers = []
     for _ in range(6):
@@ -233,7 +256,9 @@ def test_the_pool_is_bounded_and_the_oldest_goes() -> None:
     scripts.close()
 
 
-def test_idle_workers_are_evicted(scripts: LockedScripts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_workers_are_evicted(
+    scripts: LockedScripts, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scripts.run(call_of(place="old"))
     later = time.monotonic() + 601
     monkeypatch.setattr(pool.time, "monotonic", lambda: later)
@@ -245,7 +270,9 @@ def test_a_worker_in_a_call_is_not_evicted() -> None:
     scripts = LockedScripts(limit=1.0, most=1)
     slow = "import time\n" + body_of("time.sleep(0.4)", "return {'A': 'slow'}")
     found: list[int] = []
-    thread = threading.Thread(target=lambda: found.append(len(scripts.run(call_of(slow)))))
+    thread = threading.Thread(
+        target=lambda: found.append(len(scripts.run(call_of(slow))))
+    )
     thread.start()
     time.sleep(0.2)
     scripts.run(call_of(place="other"))
@@ -256,12 +283,16 @@ def test_a_worker_in_a_call_is_not_evicted() -> None:
 
 def test_many_threads_share_workers() -> None:
     scripts, failures = LockedScripts(most=3, limit=5.0), []
-    source = body_of("return {'A': sync_line.name + sync_line.api_config_id.get_secret_key()}")
+    source = body_of(
+        "return {'A': sync_line.name + sync_line.api_config_id.get_secret_key()}"
+    )
 
     def work(number: int) -> None:
         for turn in range(30):
             place = str((number + turn) % 5)
-            found = scripts.run(call_of(source, place, place=place, name=f"{number}-{turn}-"))
+            found = scripts.run(
+                call_of(source, place, place=place, name=f"{number}-{turn}-")
+            )
             if found[0][1].reveal() != f"{number}-{turn}-{place}":
                 failures.append(place)
 
@@ -275,7 +306,9 @@ def test_many_threads_share_workers() -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_a_worker_killed_from_outside_is_replaced(scripts: LockedScripts, how: int) -> None:
+def test_a_worker_killed_from_outside_is_replaced(
+    scripts: LockedScripts, how: int
+) -> None:
     scripts.run(call_of())
     before = pid_of(scripts)
     os.kill(before, how)
@@ -370,7 +403,11 @@ def test_the_end_of_an_application_leaves_no_process(end: str) -> None:
     else:
         ran.wait(20)
     for number in numbers:
-        _until(lambda number=number: not Path(f"/proc/{number}").exists() or _is_zombie(number))
+        _until(
+            lambda number=number: (
+                not Path(f"/proc/{number}").exists() or _is_zombie(number)
+            )
+        )
     ran.stdout.close()
     ran.stderr.close()
 
@@ -386,7 +423,12 @@ def test_processes_have_nothing_of_the_application(scripts: LockedScripts) -> No
     del os.environ["PLANTED_HERE"]
     assert sorted(os.listdir(f"/proc/{pid_of(scripts)}/fd")) == ["3"]  # noqa: PTH208
     status = Path(f"/proc/{pid_of(scripts)}/status").read_text()
-    for fact in ("NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "Threads:\t1"):
+    for fact in (
+        "NoNewPrivs:\t1",
+        "Seccomp:\t2",
+        "CapEff:\t0000000000000000",
+        "Threads:\t1",
+    ):
         assert fact in status
 
 

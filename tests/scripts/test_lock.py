@@ -12,18 +12,24 @@ import pytest
 
 from outkey.adapters.scripts_locked import lockdown
 from outkey.adapters.scripts_locked.link import Worker
-from outkey.adapters.scripts_locked.nursery import Born
+from outkey.adapters.scripts_locked.spawner import Spawned
 from outkey.core.errors import ScriptFailed
 from scripts.conftest import VERSIONS, call_of, python_of
 
 INSIDE = Path(__file__).with_name("inside.py")
-LANDLOCK, PIDFD_OPEN, PRCTL = 444, 434, {"x86_64": 157, "aarch64": 167}[platform.machine()]
+LANDLOCK, PIDFD_OPEN, PRCTL = (
+    444,
+    434,
+    {"x86_64": 157, "aarch64": 167}[platform.machine()],
+)
 
 
 def inside(code: str, python: str = sys.executable) -> str:
     """Run code beside inside.py's names in a clean process, and return what it prints."""
     command = [python, "-I", "-S", "-B", str(INSIDE), code]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False
+    )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()
 
@@ -34,7 +40,10 @@ def outcome(work: str, before: str = "p = plan()") -> str:
 
 def test_the_whole_lock_holds() -> None:
     assert outcome("lockdown.lock(p)") == "locked"
-    assert outcome("lockdown.lock(p)", "p = plan(native=lockdown.native_code())") == "locked"
+    assert (
+        outcome("lockdown.lock(p)", "p = plan(native=lockdown.native_code())")
+        == "locked"
+    )
 
 
 @pytest.mark.parametrize("name", [layer.name for layer in lockdown.LAYERS])
@@ -49,7 +58,9 @@ def test_each_layer_that_is_missing_is_noticed(name: str) -> None:
 
 
 def test_a_missing_filter_is_noticed() -> None:
-    found = outcome("lockdown.lock(p, last=lockdown.Layer('', lambda _: None, lambda _: True))")
+    found = outcome(
+        "lockdown.lock(p, last=lockdown.Layer('', lambda _: None, lambda _: True))"
+    )
     assert found.startswith("seccomp: it can still open a file")
 
 
@@ -71,16 +82,30 @@ def test_a_missing_filter_is_noticed() -> None:
     ],
 )
 def test_each_hole_in_the_filter_is_noticed(name: str) -> None:
-    assert outcome(f"lockdown.lock(p, last=allowing({name!r}))").startswith("seccomp: it can still")
+    assert outcome(f"lockdown.lock(p, last=allowing({name!r}))").startswith(
+        "seccomp: it can still"
+    )
 
 
 @pytest.mark.parametrize(
     ("hole", "what"),
     [
-        ("_by_argument(checked['read'], 16, 0x15, 2, good=True)", "read another descriptor"),
-        ("_by_argument(checked['write'], 16, 0x15, 9, good=False)", "write to another descriptor"),
-        ("_by_argument(checked['mmap'], 32, 0x45, 0, good=False)", "map executable memory"),
-        ("_by_argument(checked['madvise'], 32, 0x35, 99, good=False)", "share memory pages"),
+        (
+            "_by_argument(checked['read'], 16, 0x15, 2, good=True)",
+            "read another descriptor",
+        ),
+        (
+            "_by_argument(checked['write'], 16, 0x15, 9, good=False)",
+            "write to another descriptor",
+        ),
+        (
+            "_by_argument(checked['mmap'], 32, 0x45, 0, good=False)",
+            "map executable memory",
+        ),
+        (
+            "_by_argument(checked['madvise'], 32, 0x35, 99, good=False)",
+            "share memory pages",
+        ),
     ],
 )
 def test_each_hole_in_the_arguments_is_noticed(hole: str, what: str) -> None:
@@ -93,7 +118,10 @@ _by_argument = lockdown._by_argument
 head, hole = whole[:48], {hole}
 weak = layer(head + hole + whole[48:])
 """
-    assert outcome("lockdown.lock(p, last=weak)", before) == f"seccomp: it can still {what}"
+    assert (
+        outcome("lockdown.lock(p, last=weak)", before)
+        == f"seccomp: it can still {what}"
+    )
 
 
 def test_code_of_ctypes_that_stays_is_noticed() -> None:
@@ -101,7 +129,9 @@ def test_code_of_ctypes_that_stays_is_noticed() -> None:
         "import mmap\np = plan(native=lockdown.native_code())\n"
         "lockdown._eraser = lambda *a: mmap.mmap(-1, 4096)"
     )
-    assert outcome("lockdown.lock(p)", before).endswith("ctypes: its code is still there")
+    assert outcome("lockdown.lock(p)", before).endswith(
+        "ctypes: its code is still there"
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +141,10 @@ def test_code_of_ctypes_that_stays_is_noticed() -> None:
         (f"deny({LANDLOCK}, errno.EOPNOTSUPP)", "Landlock: Operation not supported"),
         (f"deny({PRCTL}, errno.EINVAL, 22)", "seccomp: Invalid argument"),
         (f"deny({PRCTL}, errno.EPERM, 4)", "not dumpable: Operation not permitted"),
-        (f"deny({PRCTL}, errno.EPERM, 1)", "parent death signal: Operation not permitted"),
+        (
+            f"deny({PRCTL}, errno.EPERM, 1)",
+            "parent death signal: Operation not permitted",
+        ),
     ],
 )
 def test_a_kernel_without_a_feature_is_refused(feature: str, message: str) -> None:
@@ -152,7 +185,9 @@ scripts.close()
         (f"deny({PIDFD_OPEN}, errno.ENOSYS)", "pidfd or /proc is missing"),
     ],
 )
-def test_an_application_on_such_a_kernel_runs_no_script(feature: str, layer: str) -> None:
+def test_an_application_on_such_a_kernel_runs_no_script(
+    feature: str, layer: str
+) -> None:
     path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]
     said = inside(APPLICATION.format(path=path, before=feature)).splitlines()
     assert said == [f"script_error scripts cannot run on this machine: {layer}"] * 2
@@ -168,7 +203,7 @@ def test_a_worker_that_is_not_locked_is_told_nothing(said: bytes | None) -> None
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     theirs.settimeout(5)
     with subprocess.Popen(["sleep", "60"]) as stand_in:
-        worker = Worker(Born(ours, os.pidfd_open(stand_in.pid)), call_of(), 0.25)
+        worker = Worker(Spawned(ours, os.pidfd_open(stand_in.pid)), call_of(), 0.25)
         if said is None:
             theirs.shutdown(socket.SHUT_WR)
         else:
@@ -182,5 +217,8 @@ def test_a_worker_that_is_not_locked_is_told_nothing(said: bytes | None) -> None
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_supported_python_locks(version: str) -> None:
-    code = "p = plan(native=lockdown.native_code())\nprint(child(lambda: lockdown.lock(p)))"
+    code = (
+        "p = plan(native=lockdown.native_code())\nprint(child(lambda:"
+        " lockdown.lock(p)))"
+    )
     assert inside(code, python_of(version)) == "([b'locked'], 0)"

@@ -18,7 +18,10 @@ CLOCKS = (
     "int(email.utils.parsedate_to_datetime(email.utils.formatdate()).timestamp())",
     "int(time.mktime(time.strptime(time.ctime())))",
     "int(time.mktime(time.strptime(time.asctime())))",
-    "int(time.mktime(time.strptime(time.strftime('%d.%m.%Y %H:%M:%S'), '%d.%m.%Y %H:%M:%S')))",
+    (
+        "int(time.mktime(time.strptime(time.strftime('%d.%m.%Y %H:%M:%S'), '%d.%m.%Y"
+        " %H:%M:%S')))"
+    ),
 )
 IMPORTS = "import time, datetime, calendar, email.utils\n"
 
@@ -35,7 +38,9 @@ def test_every_clock_shows_the_apis_time(scripts: LockedScripts, shift: int) -> 
 
 def test_the_clock_goes_on(scripts: LockedScripts) -> None:
     source = "import time\n" + body_of("return {'T': repr(time.time())}")
-    first, second = (float(scripts.run(call_of(source, shift=60))[0][1].reveal()) for _ in range(2))
+    first, second = (
+        float(scripts.run(call_of(source, shift=60))[0][1].reveal()) for _ in range(2)
+    )
     assert first < second
 
 

@@ -29,7 +29,8 @@ def sweep(
     first: int, last: int, arguments: tuple[int, ...], python: str = sys.executable
 ) -> dict[int, str]:
     said = inside(
-        f"import json; print(json.dumps(sweep(range({first}, {last}), {arguments!r})))", python
+        f"import json; print(json.dumps(sweep(range({first}, {last}), {arguments!r})))",
+        python,
     )
     return {int(number): outcome for number, outcome in json.loads(said).items()}
 
@@ -83,7 +84,12 @@ def test_the_second_numbering_is_killed() -> None:
 def test_the_sweep_with_other_arguments(request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--full"):
         pytest.skip("only in the full run")
-    for arguments in ((0,) * 6, (3, 0, 0, 0, 0, 0), (1, 1, 1, 1, 1, 1), (2**31 - 1,) * 6):
+    for arguments in (
+        (0,) * 6,
+        (3, 0, 0, 0, 0, 0),
+        (1, 1, 1, 1, 1, 1),
+        (2**31 - 1,) * 6,
+    ):
         numbers = [n for n in range(1200) if n not in CALLS.allowed.values()]
         found = sweep(0, 1200, arguments)
         assert {n: found[n] for n in numbers if found[n] not in expected(n)} == {}

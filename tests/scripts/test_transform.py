@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.scripts_locked import LockedScripts, nursery, pool
+from outkey.adapters.scripts_locked import LockedScripts, pool
+from outkey.adapters.scripts_locked import spawner as nursery
 from outkey.core.errors import ScriptFailed
-from outkey.core.script import MAX_RECORD
+from outkey.core.request.script import MAX_RECORD
 from outkey.core.sync.mapping import Unmapped
 from scripts.conftest import body_of, call_of, pid_of
 
@@ -36,7 +37,9 @@ def refused(field: str, reason: str) -> Unmapped:
     return Unmapped(field, reason)
 
 
-def test_records_are_changed_left_out_or_refused_each_for_itself(shared: LockedScripts) -> None:
+def test_records_are_changed_left_out_or_refused_each_for_itself(
+    shared: LockedScripts,
+) -> None:
     source = transform_of(
         "if record['id'] == 2: return None",
         "record['name'] = record['first'] + ' ' + record.pop('last')",
@@ -72,13 +75,17 @@ def test_every_value_of_json_comes_back_as_it_went(shared: LockedScripts) -> Non
     (back,) = made(shared, ECHO, EXACT)
     assert back == EXACT
     assert str(back["price"]) == "0.10"
-    assert [type(value) for value in back.values()] == [type(value) for value in EXACT.values()]
+    assert [type(value) for value in back.values()] == [
+        type(value) for value in EXACT.values()
+    ]
 
 
 def test_fractions_are_decimals_in_the_script_and_its_floats_are_as_python_shows_them(
     shared: LockedScripts,
 ) -> None:
-    source = transform_of("return {'kind': type(record['a']).__name__, 'b': 0.1, 'c': 1e300}")
+    source = transform_of(
+        "return {'kind': type(record['a']).__name__, 'b': 0.1, 'c': 1e300}"
+    )
     (back,) = made(shared, source, {"a": Decimal("1.5")})
     assert back == {"kind": "Decimal", "b": Decimal("0.1"), "c": Decimal("1e+300")}
 
@@ -124,7 +131,9 @@ def test_what_is_raised_is_told_by_type_and_line(
 
 
 @pytest.mark.parametrize("size", [10, 65_520, 65_530, 65_540, 131_050, MAX_RECORD - 8])
-def test_large_records_come_back_whole_and_in_order(shared: LockedScripts, size: int) -> None:
+def test_large_records_come_back_whole_and_in_order(
+    shared: LockedScripts, size: int
+) -> None:
     records = [{"a": letter * size} for letter in "abcdefgh"]
     assert made(shared, ECHO, *records) == records
 
@@ -133,7 +142,12 @@ def test_a_record_that_is_too_large_is_not_even_sent(shared: LockedScripts) -> N
     deep: dict[str, Any] = {}
     for _ in range(500):
         deep = {"a": deep}
-    records = {"a": "x" * MAX_RECORD}, deep, {str(n): n for n in range(20_000)}, {"a": 1}
+    records = (
+        {"a": "x" * MAX_RECORD},
+        deep,
+        {str(n): n for n in range(20_000)},
+        {"a": 1},
+    )
     assert made(shared, ECHO, *records) == [
         refused("", "too_large_for_script"),
         refused("", "too_deep"),
@@ -145,7 +159,9 @@ def test_a_record_that_is_too_large_is_not_even_sent(shared: LockedScripts) -> N
 @pytest.mark.parametrize(
     ("end", "reason"), [("pass", "script_timeout"), ("os._exit(3)", "script_error")]
 )
-def test_a_record_without_an_answer_takes_no_other_with_it(end: str, reason: str) -> None:
+def test_a_record_without_an_answer_takes_no_other_with_it(
+    end: str, reason: str
+) -> None:
     scripts = LockedScripts(limit=0.05)
     source = REACH + transform_of(f"while record['id'] == 3: {end}", "return record")
     given = made(scripts, source, *({"id": number} for number in range(6)))
@@ -154,12 +170,16 @@ def test_a_record_without_an_answer_takes_no_other_with_it(end: str, reason: str
     scripts.close()
 
 
-def test_a_script_that_never_answers_is_set_aside_and_the_run_comes_to_its_end() -> None:
+def test_a_script_that_never_answers_is_set_aside_and_the_run_comes_to_its_end() -> (
+    None
+):
     scripts = LockedScripts(limit=0.02)
     started = time.monotonic()
     given = made(scripts, transform_of("while True: pass"), *[{}] * 200)
     assert time.monotonic() - started < 10
-    assert [one.reason for one in given].count("script_timeout") == 19  # and all together once
+    assert [one.reason for one in given].count(
+        "script_timeout"
+    ) == 19  # and all together once
     assert given[-1] == refused("script", "script_set_aside")
     # Another version of it is another chance.
     assert made(scripts, ECHO, {"id": 1}) == [{"id": 1}]
@@ -188,7 +208,7 @@ def test_without_a_lock_no_record_is_given_to_anybody(
     def bear(_nursery: object) -> None:
         raise nursery.unavailable("Landlock")
 
-    monkeypatch.setattr(pool.Nursery, "bear", bear)
+    monkeypatch.setattr(pool.WorkerSpawner, "bear", bear)
     with pytest.raises(ScriptFailed, match="cannot run on this machine: Landlock"):
         made(scripts, ECHO, {"id": 1}, {"id": 2})
 
@@ -196,8 +216,12 @@ def test_without_a_lock_no_record_is_given_to_anybody(
 # ── whose process ────────────────────────────────────────────────────────────────────────────
 
 
-def test_two_lines_and_a_signing_script_never_share_a_process(scripts: LockedScripts) -> None:
-    keep = "seen = []\n" + transform_of("seen.append(record)", "return {'seen': list(seen)}")
+def test_two_lines_and_a_signing_script_never_share_a_process(
+    scripts: LockedScripts,
+) -> None:
+    keep = "seen = []\n" + transform_of(
+        "seen.append(record)", "return {'seen': list(seen)}"
+    )
     patch = "import json\njson.loads = json.dumps = None\n" + ECHO
     scripts.run(call_of(secret="a-secret-of-tests", place="contacts"))
     assert made(scripts, keep, {"id": 1}) == [{"seen": [{"id": 1}]}]
@@ -221,20 +245,23 @@ def test_there_is_no_secret_to_be_had(shared: LockedScripts) -> None:
         "while frame:",
         "    found += [v for n, v in frame.f_locals.items() if n == 'secret']",
         "    frame = frame.f_back",
-        "return {'found': found, 'kind': str(type(record)), 'asked': hasattr(record, 'name')}",
+        "return {'found': found, 'kind': str(type(record)), 'asked': hasattr(record,"
+        " 'name')}",
     )
     shared.run(call_of(secret="a-secret-of-tests", place="contacts"))
     assert made(shared, source, {"id": 1}) == [
         {"found": [None], "kind": "<class 'dict'>", "asked": False}
     ]
-    (lacking,) = made(shared, transform_of("return record.api_config_id.get_secret_key()"), {})
+    (lacking,) = made(
+        shared, transform_of("return record.api_config_id.get_secret_key()"), {}
+    )
     assert lacking == refused("script:2 AttributeError", "script_error")
 
 
 # ── an answer is read as if an attacker had written it ───────────────────────────────────────
 
-FORGE = REACH + (
-    "def forge(answer):\n"
+FORGE = (
+    REACH + "def forge(answer):\n"
     "    frame = sys._getframe()\n"
     "    while 'tag' not in frame.f_locals: frame = frame.f_back\n"
     "    os.write(3, frame.f_locals['tag'] + answer)\n"
@@ -273,5 +300,8 @@ def test_an_answer_that_goes_on_for_ever_ends(part: bytes) -> None:
     started = time.monotonic()
     (given,) = made(scripts, source, {"id": 1})
     assert time.monotonic() - started < 3
-    assert given in (refused("script", "script_timeout"), refused("script", "script_error"))
+    assert given in (
+        refused("script", "script_timeout"),
+        refused("script", "script_error"),
+    )
     scripts.close()

@@ -19,7 +19,9 @@ def strays(spar: Spar) -> list[str]:
     return [
         f"{arrival.method} {arrival.server} {arrival.path}"
         for arrival in spar.journal
-        if any(CREDENTIAL.search(form) for part in _parts(arrival) for form in _forms(part))
+        if any(
+            CREDENTIAL.search(form) for part in _parts(arrival) for form in _forms(part)
+        )
     ]
 
 

@@ -18,12 +18,14 @@ import pytest
 
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT_SECRET, DEVICE_GRANT
-from outkey.spar.odd import names
+from outkey.spar.malformed_responses import names
 from spar.strays import strays
 
 BODY_AUTH = {"client_id": "spar-client", "client_secret": CLIENT_SECRET}
 VERIFIER = "v" * 43
-CHALLENGE = urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
+CHALLENGE = (
+    urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
+)
 CALLBACK = "http://127.0.0.1:1/callback"
 METADATA = "/.well-known/oauth-authorization-server/oauth"
 
@@ -56,7 +58,9 @@ def shared() -> Iterator[Spar]:
         yield server
 
 
-def ask(url: str, path: str, form: dict[str, str] | str | None = None, **headers: str) -> Answer:
+def ask(
+    url: str, path: str, form: dict[str, str] | str | None = None, **headers: str
+) -> Answer:
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
     try:
         if form is None:
@@ -77,7 +81,9 @@ def token(spar: Spar, query: str = "", **form: str) -> Answer:
 
 
 def refresh(spar: Spar, refresh_token: str, query: str = "", **form: str) -> Answer:
-    return token(spar, query, grant_type="refresh_token", refresh_token=refresh_token, **form)
+    return token(
+        spar, query, grant_type="refresh_token", refresh_token=refresh_token, **form
+    )
 
 
 def api(spar: Spar, access_token: str) -> Answer:
@@ -103,7 +109,9 @@ def approval(**more: str) -> str:
 def code(spar: Spar, **more: str) -> dict[str, str]:
     location = ask(spar.url, approval(auto="1", **more)).headers["Location"]
     assert location.startswith(CALLBACK + "?")
-    return {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
+    return {
+        name: values[0] for name, values in parse_qs(urlsplit(location).query).items()
+    }
 
 
 def exchange(spar: Spar, code: str, **more: str) -> Answer:
@@ -121,7 +129,10 @@ def test_client_credentials_get_a_token_that_the_api_takes(spar: Spar) -> None:
     assert answer.fields["token_type"] == "Bearer"
     assert answer.fields["expires_in"] == 3600
     assert "refresh_token" not in answer.fields
-    assert api(spar, answer.fields["access_token"]).fields["scope"] == "orders:read orders:write"
+    assert (
+        api(spar, answer.fields["access_token"]).fields["scope"]
+        == "orders:read orders:write"
+    )
 
 
 @pytest.mark.parametrize("encoded", ["spar%20client%3A2", "spar+client%3A2"])
@@ -133,7 +144,9 @@ def test_basic_authentication_is_percent_encoded(spar: Spar, encoded: str) -> No
     assert ask(spar.url, "/oauth/token", form, Authorization=header).status == 200
 
 
-@pytest.mark.parametrize("header", ["Basic eDp5", "Basic !", "Basic /w==", "Bearer eDp5", "x"])
+@pytest.mark.parametrize(
+    "header", ["Basic eDp5", "Basic !", "Basic /w==", "Bearer eDp5", "x"]
+)
 def test_a_wrong_client_is_refused_with_a_challenge(shared: Spar, header: str) -> None:
     form = {"grant_type": "client_credentials"}
     answer = ask(shared.url, "/oauth/token", form, Authorization=header)
@@ -152,14 +165,19 @@ def test_a_wrong_client_is_refused_with_a_challenge(shared: Spar, header: str) -
         ({"grant_type": DEVICE_GRANT, "device_code": "unknown"}, "invalid_grant"),
     ],
 )
-def test_errors_are_those_of_the_rfc(shared: Spar, form: dict[str, str], error: str) -> None:
+def test_errors_are_those_of_the_rfc(
+    shared: Spar, form: dict[str, str], error: str
+) -> None:
     assert token(shared, **form).verdict == (400, error)
 
 
 def test_a_request_must_be_a_proper_form(spar: Spar) -> None:
     form = BODY_AUTH | {"grant_type": "client_credentials"}
     as_json = {"Content-Type": "application/json"}
-    assert ask(spar.url, "/oauth/token", form, **as_json).verdict == (400, "invalid_request")
+    assert ask(spar.url, "/oauth/token", form, **as_json).verdict == (
+        400,
+        "invalid_request",
+    )
     twice = ask(spar.url, "/oauth/token", "grant_type=a&grant_type=a")
     assert twice.verdict == (400, "invalid_request")
     assert ask(spar.url, "/oauth/token").status == 405
@@ -200,7 +218,10 @@ def test_a_short_lifetime_ends(spar: Spar) -> None:
 def test_an_answer_can_be_bent_and_holds_a_live_token_nevertheless(spar: Spar) -> None:
     bend = quote('{"expires_in": "soon", "scope": null}')
     answer = token(spar, f"?bend={bend}&omit=token_type&status=201")
-    assert (answer.status, set(answer.fields)) == (201, {"access_token", "expires_in", "scope"})
+    assert (answer.status, set(answer.fields)) == (
+        201,
+        {"access_token", "expires_in", "scope"},
+    )
     assert (answer.fields["expires_in"], answer.fields["scope"]) == ("soon", None)
     assert api(spar, answer.fields["access_token"]).status == 200
 
@@ -221,7 +242,11 @@ def test_a_wait_comes_before_the_grant(spar: Spar) -> None:
 
 @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/odd/invalid_grant"])
 def test_the_date_of_an_answer_can_be_skewed(shared: Spar, path: str) -> None:
-    answer = ask(shared.url, f"{path}?skew=-7200", BODY_AUTH | {"grant_type": "client_credentials"})
+    answer = ask(
+        shared.url,
+        f"{path}?skew=-7200",
+        BODY_AUTH | {"grant_type": "client_credentials"},
+    )
     skew = parsedate_to_datetime(answer.headers["Date"]).timestamp() - time.time()
     assert -7210 < skew < -7190
 
@@ -241,7 +266,10 @@ def test_a_refresh_token_used_twice_kills_the_whole_family(spar: Spar) -> None:
     answer = refresh(spar, first)
     assert answer.fields["refresh_token"] != first
     assert refresh(spar, first).verdict == (400, "invalid_grant")
-    assert refresh(spar, answer.fields["refresh_token"]).verdict == (400, "invalid_grant")
+    assert refresh(spar, answer.fields["refresh_token"]).verdict == (
+        400,
+        "invalid_grant",
+    )
     assert api(spar, answer.fields["access_token"]).status == 401
     assert api(spar, bystander.fields["access_token"]).status == 200
     counts = spar.authorization.counts()
@@ -278,25 +306,38 @@ def test_of_fifty_threads_with_one_refresh_token_one_succeeds_and_the_family_is_
     assert api(spar, winner.fields["access_token"]).status == 401
     assert refresh(spar, winner.fields["refresh_token"]).status == 400
     counts = spar.authorization.counts()
-    assert (counts.live_families, counts.reuses, counts.by_grant) == (0, 1, {"refresh_token": 51})
+    assert (counts.live_families, counts.reuses, counts.by_grant) == (
+        0,
+        1,
+        {"refresh_token": 51},
+    )
 
 
 # ── codes ────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_code_is_exchanged_once_and_its_reuse_kills_what_came_of_it(spar: Spar) -> None:
+def test_a_code_is_exchanged_once_and_its_reuse_kills_what_came_of_it(
+    spar: Spar,
+) -> None:
     answer = code(spar)
     assert (answer["state"], answer["iss"]) == ("state&1", spar.issuer)
     tokens = exchange(spar, answer["code"])
     assert api(spar, tokens.fields["access_token"]).status == 200
     assert exchange(spar, answer["code"]).verdict == (400, "invalid_grant")
-    assert refresh(spar, tokens.fields["refresh_token"]).verdict == (400, "invalid_grant")
+    assert refresh(spar, tokens.fields["refresh_token"]).verdict == (
+        400,
+        "invalid_grant",
+    )
     assert api(spar, tokens.fields["access_token"]).status == 401
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"code_verifier": "w" * 43}, {"code_verifier": "short"}, {"redirect_uri": f"{CALLBACK}/x"}],
+    [
+        {"code_verifier": "w" * 43},
+        {"code_verifier": "short"},
+        {"redirect_uri": f"{CALLBACK}/x"},
+    ],
 )
 def test_a_code_with_another_verifier_or_address_is_refused(
     shared: Spar, wrong: dict[str, str]
@@ -326,7 +367,11 @@ def test_the_redirect_carries_errors_with_the_state(
     shared: Spar, more: dict[str, str], error: str
 ) -> None:
     answer = code(shared, **more)
-    assert (answer["error"], answer["state"], answer["iss"]) == (error, "state&1", shared.issuer)
+    assert (answer["error"], answer["state"], answer["iss"]) == (
+        error,
+        "state&1",
+        shared.issuer,
+    )
 
 
 @pytest.mark.parametrize(
@@ -348,7 +393,9 @@ def test_nobody_is_redirected_to_an_address_that_cannot_be_trusted(
     assert "Location" not in answer.headers
 
 
-def test_the_page_has_buttons_to_approve_and_deny_and_escapes_what_it_repeats(spar: Spar) -> None:
+def test_the_page_has_buttons_to_approve_and_deny_and_escapes_what_it_repeats(
+    spar: Spar,
+) -> None:
     page = ask(spar.url, approval(state='"><script>'))
     assert page.status == 200
     assert b'value="approve">Approve' in page.body
@@ -416,7 +463,10 @@ def test_codes_expire(spar: Spar) -> None:
 
 
 def test_a_device_needs_a_known_client(spar: Spar) -> None:
-    assert ask(spar.url, "/oauth/device", {"client_id": "x"}).verdict == (401, "invalid_client")
+    assert ask(spar.url, "/oauth/device", {"client_id": "x"}).verdict == (
+        401,
+        "invalid_client",
+    )
 
 
 # ── revocation, introspection, metadata, the API ─────────────────────────────────────────────
@@ -426,20 +476,32 @@ def test_revoking_an_access_token_leaves_the_family_and_a_refresh_token_does_not
     spar: Spar,
 ) -> None:
     answer = refresh(spar, spar.authorization.seed_refresh()).fields
-    assert ask(spar.url, "/oauth/revoke", BODY_AUTH | {"token": answer["access_token"]})[::2] == (
+    assert ask(
+        spar.url, "/oauth/revoke", BODY_AUTH | {"token": answer["access_token"]}
+    )[::2] == (
         200,
         b"",
     )
     assert api(spar, answer["access_token"]).status == 401
     answer = refresh(spar, answer["refresh_token"]).fields
-    assert ask(spar.url, "/oauth/revoke", BODY_AUTH | {"token": answer["refresh_token"]})[0] == 200
+    assert (
+        ask(spar.url, "/oauth/revoke", BODY_AUTH | {"token": answer["refresh_token"]})[
+            0
+        ]
+        == 200
+    )
     assert api(spar, answer["access_token"]).status == 401
     assert refresh(spar, answer["refresh_token"]).verdict == (400, "invalid_grant")
 
 
 def test_revoking_wants_a_client_and_a_token_of_its_own(spar: Spar) -> None:
-    assert ask(spar.url, "/oauth/revoke", BODY_AUTH | {"token": "unknown"}).status == 200
-    assert ask(spar.url, "/oauth/revoke", {"token": "x"}).verdict == (401, "invalid_client")
+    assert (
+        ask(spar.url, "/oauth/revoke", BODY_AUTH | {"token": "unknown"}).status == 200
+    )
+    assert ask(spar.url, "/oauth/revoke", {"token": "x"}).verdict == (
+        401,
+        "invalid_client",
+    )
     assert ask(spar.url, "/oauth/revoke", BODY_AUTH).verdict == (400, "invalid_request")
     form = BODY_AUTH | {"token": spar.authorization.seed_refresh("spar-public")}
     assert ask(spar.url, "/oauth/revoke", form).verdict == (400, "unauthorized_client")
@@ -462,13 +524,22 @@ def test_introspection_tells_of_live_tokens_only(spar: Spar) -> None:
     spar.authorization.revoke_family()
     for value in (first, *tokens.values(), "unknown"):
         assert look(str(value)) == {"active": False}
-    assert ask(spar.url, "/oauth/introspect", {"token": "x"}).verdict == (401, "invalid_client")
+    assert ask(spar.url, "/oauth/introspect", {"token": "x"}).verdict == (
+        401,
+        "invalid_client",
+    )
 
 
 def test_metadata_are_where_an_issuer_with_a_path_has_them(spar: Spar) -> None:
     found = ask(spar.url, METADATA).fields
     assert found["issuer"] == spar.issuer == f"{spar.url}/oauth"
-    for name in ("authorization", "token", "revocation", "introspection", "device_authorization"):
+    for name in (
+        "authorization",
+        "token",
+        "revocation",
+        "introspection",
+        "device_authorization",
+    ):
         path = found[f"{name}_endpoint"].removeprefix(spar.url)
         assert ask(spar.url, path, {}).status != 404
     assert ask(spar.url, METADATA.removesuffix("/oauth")).status == 404
@@ -489,7 +560,10 @@ def test_the_other_origin_claims_to_be_the_issuer(spar: Spar) -> None:
 
 def test_the_api_says_why_it_refuses(spar: Spar) -> None:
     nothing = ask(spar.url, "/oauth/api")
-    assert (nothing.status, nothing.headers["WWW-Authenticate"]) == (401, 'Bearer realm="spar"')
+    assert (nothing.status, nothing.headers["WWW-Authenticate"]) == (
+        401,
+        'Bearer realm="spar"',
+    )
     known = token(spar).fields["access_token"]
     spar.authorization.expire_all()
     for dead in (known, "unknown"):
@@ -499,12 +573,21 @@ def test_the_api_says_why_it_refuses(spar: Spar) -> None:
 
 # ── odd answers ──────────────────────────────────────────────────────────────────────────────
 
-WIRE = {"silent", "slow-headers", "slow-body", "reset-before", "reset-after", "reset-body"}
+WIRE = {
+    "silent",
+    "slow-headers",
+    "slow-body",
+    "reset-before",
+    "reset-after",
+    "reset-body",
+}
 
 
 def odd(spar: Spar, name: str, **form: str) -> Answer:
     return ask(
-        spar.url, f"/oauth/odd/{name}", BODY_AUTH | {"grant_type": "client_credentials"} | form
+        spar.url,
+        f"/oauth/odd/{name}",
+        BODY_AUTH | {"grant_type": "client_credentials"} | form,
     )
 
 
@@ -514,7 +597,9 @@ def test_each_odd_answer_is_given_whole_and_counted(spar: Spar, name: str) -> No
     assert spar.authorization.counts().by_grant == {"client_credentials": 1}
 
 
-@pytest.mark.parametrize(("name", "encoding"), [("bom", "utf-8-sig"), ("utf-16", "utf-16")])
+@pytest.mark.parametrize(
+    ("name", "encoding"), [("bom", "utf-8-sig"), ("utf-16", "utf-16")]
+)
 def test_an_odd_answer_holds_a_live_token(spar: Spar, name: str, encoding: str) -> None:
     fields = json.loads(odd(spar, name).body.decode(encoding))
     assert api(spar, fields["access_token"]).status == 200
@@ -523,7 +608,9 @@ def test_an_odd_answer_holds_a_live_token(spar: Spar, name: str, encoding: str) 
 
 
 def test_an_answer_can_be_given_literally(spar: Spar) -> None:
-    said = urlencode({"status": 418, "type": "text/plain\r\nX-Evil: 1", "body": "short\nstout"})
+    said = urlencode(
+        {"status": 418, "type": "text/plain\r\nX-Evil: 1", "body": "short\nstout"}
+    )
     answer = odd(spar, f"literal?{said}")
     assert (answer.status, answer.body) == (418, b"short\nstout")
     assert answer.headers["Content-Type"] == "text/plain X-Evil: 1"
@@ -536,8 +623,14 @@ def test_an_odd_error_leaves_the_refresh_token_alone(spar: Spar) -> None:
     assert refresh(spar, first).status == 200
 
 
-def test_a_reset_after_the_grant_has_used_the_token_and_one_before_has_not(spar: Spar) -> None:
-    for name, then in (("reset-before", 200), ("reset-after", 400), ("reset-body", 400)):
+def test_a_reset_after_the_grant_has_used_the_token_and_one_before_has_not(
+    spar: Spar,
+) -> None:
+    for name, then in (
+        ("reset-before", 200),
+        ("reset-after", 400),
+        ("reset-body", 400),
+    ):
         first = spar.authorization.seed_refresh()
         spar.authorization.next_answers(name)
         with pytest.raises((ConnectionError, http.client.HTTPException)):
@@ -564,7 +657,10 @@ def test_limits_and_redirects_have_their_headers(spar: Spar) -> None:
     for name in ("rate-limited", "unavailable"):
         assert odd(spar, name).headers["Retry-After"] == "1"
     away = odd(spar, "redirect-elsewhere")
-    assert (away.status, away.headers["Location"]) == (307, f"{spar.elsewhere}/oauth/token")
+    assert (away.status, away.headers["Location"]) == (
+        307,
+        f"{spar.elsewhere}/oauth/token",
+    )
     near = odd(spar, "redirect-same?status=302")
     assert (near.status, near.headers["Location"]) == (302, "/oauth/token")
 
@@ -610,7 +706,9 @@ def test_the_journal_counts_by_grant_and_shows_no_values(spar: Spar) -> None:
 
 
 def test_a_person_can_steer_by_http(spar: Spar) -> None:
-    tokens = refresh(spar, ask(spar.url, "/oauth/seed?scope=a").fields["refresh_token"]).fields
+    tokens = refresh(
+        spar, ask(spar.url, "/oauth/seed?scope=a").fields["refresh_token"]
+    ).fields
     assert tokens["scope"] == "a"
     ask(spar.url, "/oauth/expire")
     assert api(spar, tokens["access_token"]).status == 401
@@ -637,9 +735,15 @@ def test_credentials_where_they_belong_are_no_strays(spar: Spar) -> None:
         ("main", "/nowhere/{}", ""),
     ],
 )
-def test_credentials_elsewhere_are_strays(spar: Spar, where: str, path: str, header: str) -> None:
+def test_credentials_elsewhere_are_strays(
+    spar: Spar, where: str, path: str, header: str
+) -> None:
     refresh_token = spar.authorization.seed_refresh()
     values = {"basic": basic("x", quote(CLIENT_SECRET)), "refresh_token": refresh_token}
     url = spar.url if where == "main" else spar.elsewhere
-    ask(url, path.format(urlencode({"a": refresh_token})), Authorization=values.get(header, ""))
+    ask(
+        url,
+        path.format(urlencode({"a": refresh_token})),
+        Authorization=values.get(header, ""),
+    )
     assert len(strays(spar)) == 1

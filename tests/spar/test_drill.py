@@ -9,13 +9,18 @@ from pathlib import Path
 import pytest
 from joserfc import jwk, jwt
 
-from outkey.core.assembly import redirected
-from outkey.core.config import Configuration, HeaderRow, SecretState, build
+from outkey.core.config.configuration import (
+    Configuration,
+    HeaderRow,
+    SecretState,
+    build,
+)
 from outkey.core.errors import ConfigError, RedirectBlocked
-from outkey.core.message import Request, Response, Route
-from outkey.core.origin import parse_url
-from outkey.hosts.drill import Played, Verdict, drill, speed_of
-from outkey.hosts.drill_scenarios import SCENARIOS, concerning
+from outkey.core.request.assembly import redirected
+from outkey.core.request.message import Request, Response, Route
+from outkey.core.request.origin import parse_url
+from outkey.hosts.drill.drill import Played, Verdict, drill, speed_of
+from outkey.hosts.drill.scenarios import SCENARIOS, concerning
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.spar.records import Refused
@@ -69,7 +74,11 @@ VARIANTS = {
     "dpop": build("dpop", OAUTH2 | {"oauth2.dpop": True}),
     "mtls": build(
         "mtls",
-        OAUTH2 | {"oauth2.client_auth": "mtls", "tls.client_certificate": "/etc/ssl/acme.pem"},
+        OAUTH2
+        | {
+            "oauth2.client_auth": "mtls",
+            "tls.client_certificate": "/etc/ssl/acme.pem",
+        },
         secrets=stored("client_key"),
     ),
 }
@@ -189,14 +198,17 @@ def test_without_retries_it_says_what_a_second_try_would_do() -> None:
 
 def test_403_is_known_for_an_expired_token_where_the_configuration_says_so() -> None:
     played = only(
-        build("acme", OAUTH2 | {"verification.forbidden_means_expired": True}), "expired-403"
+        build("acme", OAUTH2 | {"verification.forbidden_means_expired": True}),
+        "expired-403",
     )
     assert (played.verdict, played.outcomes) == (Verdict.OK, ("answered",))
     assert tuple(played.requests) == (2, 0, 0, 2)
 
 
 def test_what_cannot_be_built_is_said_as_an_error() -> None:
-    twice = build("acme", BEARER, headers=(HeaderRow("Authorization", "", secret=True),))
+    twice = build(
+        "acme", BEARER, headers=(HeaderRow("Authorization", "", secret=True),)
+    )
     with pytest.raises(ConfigError) as caught:
         only(twice, "works")
     assert caught.value.code == "header_conflict"
@@ -205,7 +217,9 @@ def test_what_cannot_be_built_is_said_as_an_error() -> None:
 # ── what is bad is noticed ───────────────────────────────────────────────────────────────────
 
 
-def test_a_credential_at_another_origin_is_a_leak(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_credential_at_another_origin_is_a_leak(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def careless(
         request: Request, response: Response, configuration: Configuration
     ) -> Request | None:
@@ -215,15 +229,19 @@ def test_a_credential_at_another_origin_is_a_leak(monkeypatch: pytest.MonkeyPatc
             there = parse_url(response.headers["Location"])
             return Request("GET", there.origin, there.target, request.headers)
 
-    monkeypatch.setattr("outkey.engine.send.redirected", careless)
+    monkeypatch.setattr("outkey.engine.sending.exchange.redirected", careless)
     for method in ("basic", "bearer", "key", "script", "client credentials"):
         played = only(METHODS[method], "redirect-elsewhere")
         assert (played.verdict, played.requests.elsewhere) == (Verdict.BAD, 1)
         assert "LEAK: a credential came to elsewhere /echo" in played.meaning
 
 
-def test_more_requests_than_allowed_are_a_storm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outkey.engine.send._RETRIED", frozenset({401, 500}))
+def test_more_requests_than_allowed_are_a_storm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "outkey.engine.sending.exchange._RETRIED", frozenset({401, 500})
+    )
     for scenario, sent in (("down", 3), ("wrong-credentials", 9)):
         played = only(METHODS["basic"], scenario)
         assert played.verdict is Verdict.BAD
@@ -280,7 +298,9 @@ def test_an_assertion_is_taken_once_and_from_its_own_client_only() -> None:
         good = assertion(shared, "HS256")
         authority.check_assertion(CLIENT, good, "http://spar")
         key = jwk.ECKey.import_key(json.loads(authority.enrol("signs")))
-        authority.check_assertion("signs", assertion(key, "ES256", sub="signs", jti="2"), "http:")
+        authority.check_assertion(
+            "signs", assertion(key, "ES256", sub="signs", jti="2"), "http:"
+        )
         unsigned = urlsafe_b64encode(b'{"alg":"none"}').decode().rstrip("=") + ".e30."
         for client, text in (
             (CLIENT, good),

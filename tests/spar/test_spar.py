@@ -21,7 +21,9 @@ def spar() -> Iterator[Spar]:
 
 
 def get(spar: Spar, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection(spar.url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(
+        spar.url.removeprefix("http://"), timeout=10
+    )
     try:
         connection.request(
             "GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()}
@@ -37,7 +39,11 @@ def get(spar: Spar, path: str, **headers: str) -> tuple[int, dict[str, str], byt
     [
         ("/", {}, 200),
         ("/nothing-like-it", {}, 404),
-        ("/basic", {"Authorization": "Basic " + b64encode(b"sparring:open sesame").decode()}, 200),
+        (
+            "/basic",
+            {"Authorization": "Basic " + b64encode(b"sparring:open sesame").decode()},
+            200,
+        ),
         ("/basic", {"Authorization": "Basic eDp5"}, 401),
         ("/basic", {}, 401),
         ("/bearer", {"Authorization": "Bearer spar-token"}, 200),
@@ -84,7 +90,10 @@ def test_the_journal_lists_names_and_the_library_keeps_values(spar: Spar) -> Non
 
 
 def test_redirects_lead_where_their_name_says(spar: Spar) -> None:
-    places = {name: get(spar, f"/redirect/{name}")[1]["Location"] for name in ("same", "elsewhere")}
+    places = {
+        name: get(spar, f"/redirect/{name}")[1]["Location"]
+        for name in ("same", "elsewhere")
+    }
     assert places == {"same": "/echo", "elsewhere": f"{spar.elsewhere}/echo"}
 
 
@@ -96,7 +105,9 @@ def test_tls_is_served_with_an_authority_of_its_own() -> None:
         with urllib.request.urlopen(f"{spar.secure}/echo", context=context) as response:
             assert response.status == 200
         with pytest.raises(urllib.error.URLError):
-            urllib.request.urlopen(f"{spar.secure}/echo", context=ssl.create_default_context())
+            urllib.request.urlopen(
+                f"{spar.secure}/echo", context=ssl.create_default_context()
+            )
 
 
 def test_a_port_that_is_taken_is_said_in_one_line(spar: Spar) -> None:
@@ -131,7 +142,9 @@ def test_a_body_in_chunks_is_read_and_the_connection_kept(spar: Spar) -> None:
     client = http.client.HTTPConnection(spar.url.removeprefix("http://"), timeout=5)
     try:
         headers = {"Transfer-Encoding": "chunked"}
-        client.request("POST", "/echo", iter([b"half", b"half"]), headers, encode_chunked=True)
+        client.request(
+            "POST", "/echo", iter([b"half", b"half"]), headers, encode_chunked=True
+        )
         assert json.loads(client.getresponse().read())["body"] == 8
         client.request("GET", "/echo")
         assert client.getresponse().read()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from email.utils import formatdate
 
-from outkey.core.config import HeaderRow
+from outkey.core.config.configuration import HeaderRow
 
 NOW = 1_800_000_000.0  # 2027-01-15 08:00 UTC
 
@@ -28,12 +28,16 @@ class Exchange:
     kind: str = "bearer"
     values: dict[str, object] = field(default_factory=dict)
     rows: tuple[str, ...] = ()
-    secrets: dict[str, str] = field(default_factory=dict)  # given in tests of a configuration
+    secrets: dict[str, str] = field(
+        default_factory=dict
+    )  # given in tests of a configuration
     fix: str = ""  # "path=value", or the name of the secret to tidy
 
     @property
     def raw(self) -> bytes:
-        return (self.body if isinstance(self.body, str) else json.dumps(self.body)).encode()
+        return (
+            self.body if isinstance(self.body, str) else json.dumps(self.body)
+        ).encode()
 
     @property
     def header_rows(self) -> tuple[HeaderRow, ...]:
@@ -78,13 +82,18 @@ def entered(first: str, token: str, status: int = 401, **more: object) -> Exchan
 
 ANSWERS = [
     # ── the plain ones ──
-    Exchange("nginx Basic", "wrong-credentials", 401, challenge('Basic realm="api"'), **BASIC),
+    Exchange(
+        "nginx Basic", "wrong-credentials", 401, challenge('Basic realm="api"'), **BASIC
+    ),
     Exchange(
         "GitHub, wrong token",
         "wrong-credentials",
         401,
         {"X-GitHub-Media-Type": "github.v3"},
-        {"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest"},
+        {
+            "message": "Bad credentials",
+            "documentation_url": "https://docs.github.com/rest",
+        },
     ),
     Exchange(
         "Shopify, wrong token",
@@ -98,7 +107,9 @@ ANSWERS = [
         "Google Maps, wrong key",
         "wrong-credentials",
         400,
-        body={"error": {"code": 400, "message": "API key not valid.", "status": "INVALID"}},
+        body={
+            "error": {"code": 400, "message": "API key not valid.", "status": "INVALID"}
+        },
         **KEYED,
     ),
     Exchange(
@@ -124,7 +135,10 @@ ANSWERS = [
         "AWS, wrong secret key",
         "wrong-credentials",
         403,
-        body="<Error><Code>SignatureDoesNotMatch</Code><Message>The request</Message></Error>",
+        body=(
+            "<Error><Code>SignatureDoesNotMatch</Code><Message>The"
+            " request</Message></Error>"
+        ),
         kind="none",
         values={"script": "def compute_auth_header(sync_line):\n    return {}\n"},
     ),
@@ -132,17 +146,32 @@ ANSWERS = [
         "docker-registry, a stranger's token",
         "wrong-credentials",
         401,
-        challenge('Bearer realm="https://r/t",service="reg",scope="r:p",error="invalid_token"'),
+        challenge(
+            'Bearer realm="https://r/t",service="reg",scope="r:p",error="invalid_token"'
+        ),
         secrets={"token": jwt(exp=NOW + 300)},
     ),
-    Exchange("Mailchimp, other data center", "wrong-environment", 401, body={
-        "title": "API Key Invalid",
-        "detail": "Your API key may be invalid, or you've attempted to access the wrong "
-        "datacenter.",
-    }, **BASIC),
+    Exchange(
+        "Mailchimp, other data center",
+        "wrong-environment",
+        401,
+        body={
+            "title": "API Key Invalid",
+            "detail": (
+                "Your API key may be invalid, or you've attempted to access the wrong "
+                "datacenter."
+            ),
+        },
+        **BASIC,
+    ),
     Exchange("nginx, rights", "forbidden", 403, body=page("403 Forbidden"), **BASIC),
-    Exchange("verdaccio, rights", "forbidden", 403, body={"error": "user alice is not allowed"},
-        **BASIC),
+    Exchange(
+        "verdaccio, rights",
+        "forbidden",
+        403,
+        body={"error": "user alice is not allowed"},
+        **BASIC,
+    ),
     Exchange("django-oauth-toolkit, bare 403", "forbidden", 403, **OAUTH),
     Exchange("a teapot", "unexpected", 418),
     Exchange("a bad request", "unexpected", 400, body={"message": "name is required"}),
@@ -150,249 +179,860 @@ ANSWERS = [
     Exchange("request time-out", "time-out", 408),
     Exchange("proxy", "proxy-credentials", 407, {"Proxy-Authenticate": "Basic"}),
     # ── nothing arrived, or elsewhere ──
-    Exchange("nothing sent", "no-credentials-sent", 401, challenge("Basic, Bearer"), kind="none"),
-    Exchange("Stripe, nothing", "no-credentials-sent", 401, body={
-        "error": {"message": "You did not provide an API key. Use Basic or Bearer."},
-    }, kind="none"),
-    Exchange("AWS API Gateway", "no-credentials-sent", 403,
-        body={"message": "Missing Authentication Token"}, kind="none"),
-    Exchange("Slack, not_authed as 401", "no-credentials-sent", 401, body={"error": "not_authed"}),
-    Exchange("Azure API Management", "key-in-another-header", 401,
-        body={"message": "Access denied due to missing subscription key. "
-        "Make sure to include the header Ocp-Apim-Subscription-Key."}, **KEYED,
-        fix="headers[0].key=Ocp-Apim-Subscription-Key"),
-    Exchange("SP-API, token in Authorization", "key-in-another-header", 403,
-        body={"errors": [{"message": "Access to requested resource is denied.",
-        "details": "The x-amz-access-token is missing."}]}),
-    Exchange("an API key challenge", "key-in-another-header", 401, challenge('ApiKey realm="x"')),
-    Exchange("a key with an underscore", "header-underscore", 401, kind="none",
-        rows=("X_API_KEY",), fix="headers[0].key=X-API-KEY"),
+    Exchange(
+        "nothing sent",
+        "no-credentials-sent",
+        401,
+        challenge("Basic, Bearer"),
+        kind="none",
+    ),
+    Exchange(
+        "Stripe, nothing",
+        "no-credentials-sent",
+        401,
+        body={
+            "error": {
+                "message": "You did not provide an API key. Use Basic or Bearer."
+            },
+        },
+        kind="none",
+    ),
+    Exchange(
+        "AWS API Gateway",
+        "no-credentials-sent",
+        403,
+        body={"message": "Missing Authentication Token"},
+        kind="none",
+    ),
+    Exchange(
+        "Slack, not_authed as 401",
+        "no-credentials-sent",
+        401,
+        body={"error": "not_authed"},
+    ),
+    Exchange(
+        "Azure API Management",
+        "key-in-another-header",
+        401,
+        body={
+            "message": (
+                "Access denied due to missing subscription key. "
+                "Make sure to include the header Ocp-Apim-Subscription-Key."
+            )
+        },
+        **KEYED,
+        fix="headers[0].key=Ocp-Apim-Subscription-Key",
+    ),
+    Exchange(
+        "SP-API, token in Authorization",
+        "key-in-another-header",
+        403,
+        body={
+            "errors": [
+                {
+                    "message": "Access to requested resource is denied.",
+                    "details": "The x-amz-access-token is missing.",
+                }
+            ]
+        },
+    ),
+    Exchange(
+        "an API key challenge",
+        "key-in-another-header",
+        401,
+        challenge('ApiKey realm="x"'),
+    ),
+    Exchange(
+        "a key with an underscore",
+        "header-underscore",
+        401,
+        kind="none",
+        rows=("X_API_KEY",),
+        fix="headers[0].key=X-API-KEY",
+    ),
     # ── schemes ──
-    Exchange("Bearer for Basic", "wrong-scheme", 401, challenge('Basic realm="x"'),
-        fix="authentication_type=basic"),
-    Exchange("Twilio, Bearer for Basic", "wrong-scheme", 401,
-        challenge('Basic realm="Twilio API"'), {"code": 20003, "message": "Authenticate"},
-        fix="authentication_type=basic"),
-    Exchange("Django REST, Bearer for Token", "wrong-scheme", 401, challenge("Token"),
-        {"detail": "Authentication credentials were not provided."}),
-    Exchange("Basic for Bearer", "wrong-scheme", 401, challenge('Bearer realm="x"'), **BASIC,
-        fix="authentication_type=bearer"),
-    Exchange("verdaccio, a key", "wrong-scheme", 401, challenge("Basic, Bearer"), **KEYED,
-        fix="authentication_type=bearer"),
-    Exchange("DPoP alone", "dpop-required", 401, challenge('DPoP algs="ES256"'), **OAUTH,
-        fix="oauth2.dpop=true"),
-    Exchange("RFC 6750 malformed", "malformed-header", 400,
-        challenge('Bearer error="invalid_request"')),
-    Exchange("AWS, malformed", "malformed-header", 400,
-        body="<Error><Code>AuthorizationHeaderMalformed</Code></Error>"),
-    Exchange("Microsoft Graph, not a JWT", "malformed-header", 401, body={"error": {
-        "code": "InvalidAuthenticationToken", "message": "CompactToken parsing failed"}}),
-    Exchange("nginx, large header", "header-too-large", 400,
-        body=page("400 Request Header Or Cookie Too Large")),
-    Exchange("gunicorn, large header", "header-too-large", 400,
-        body=page("Bad Request", "Error parsing headers: 'limit request headers fields size'")),
+    Exchange(
+        "Bearer for Basic",
+        "wrong-scheme",
+        401,
+        challenge('Basic realm="x"'),
+        fix="authentication_type=basic",
+    ),
+    Exchange(
+        "Twilio, Bearer for Basic",
+        "wrong-scheme",
+        401,
+        challenge('Basic realm="Twilio API"'),
+        {"code": 20003, "message": "Authenticate"},
+        fix="authentication_type=basic",
+    ),
+    Exchange(
+        "Django REST, Bearer for Token",
+        "wrong-scheme",
+        401,
+        challenge("Token"),
+        {"detail": "Authentication credentials were not provided."},
+    ),
+    Exchange(
+        "Basic for Bearer",
+        "wrong-scheme",
+        401,
+        challenge('Bearer realm="x"'),
+        **BASIC,
+        fix="authentication_type=bearer",
+    ),
+    Exchange(
+        "verdaccio, a key",
+        "wrong-scheme",
+        401,
+        challenge("Basic, Bearer"),
+        **KEYED,
+        fix="authentication_type=bearer",
+    ),
+    Exchange(
+        "DPoP alone",
+        "dpop-required",
+        401,
+        challenge('DPoP algs="ES256"'),
+        **OAUTH,
+        fix="oauth2.dpop=true",
+    ),
+    Exchange(
+        "RFC 6750 malformed",
+        "malformed-header",
+        400,
+        challenge('Bearer error="invalid_request"'),
+    ),
+    Exchange(
+        "AWS, malformed",
+        "malformed-header",
+        400,
+        body="<Error><Code>AuthorizationHeaderMalformed</Code></Error>",
+    ),
+    Exchange(
+        "Microsoft Graph, not a JWT",
+        "malformed-header",
+        401,
+        body={
+            "error": {
+                "code": "InvalidAuthenticationToken",
+                "message": "CompactToken parsing failed",
+            }
+        },
+    ),
+    Exchange(
+        "nginx, large header",
+        "header-too-large",
+        400,
+        body=page("400 Request Header Or Cookie Too Large"),
+    ),
+    Exchange(
+        "gunicorn, large header",
+        "header-too-large",
+        400,
+        body=page(
+            "Bad Request", "Error parsing headers: 'limit request headers fields size'"
+        ),
+    ),
     Exchange("Node, large header", "header-too-large", 431),
     # ── tokens ──
     Exchange("RFC 6750 expired", "token-expired", 401, challenge(INVALID)),
-    Exchange("HubSpot", "token-expired", 401, body={"category": "EXPIRED_AUTHENTICATION"}),
-    Exchange("Salesforce", "token-expired", 401, challenge("Token"), [
-        {"message": "Session expired or invalid", "errorCode": "INVALID_SESSION_ID"}]),
-    Exchange("Xero", "token-expired", 401, challenge('OAuth Realm="api.xero.com"'),
-        {"Title": "Unauthorized", "Detail": "TokenExpired: token expired at 01/14/2027"}),
-    Exchange("QuickBooks", "token-expired", 401, challenge(INVALID), {"fault": {"error": [
-        {"message": "message=AuthenticationFailed; errorCode=003200; Token expired"}]}}),
-    Exchange("PayPal", "token-expired", 401, challenge(
-        'Bearer error="invalid_token", error_description="Token signature expired"'
-        ), {"error": "invalid_token"}),
-    Exchange("Microsoft Graph", "token-expired", 401, body={"error": {
-        "code": "InvalidAuthenticationToken",
-        "message": "Lifetime validation failed, the token is expired."}}),
-    Exchange("eBay", "token-expired", 401, body={"errors": [
-        {"errorId": 1001, "message": "Invalid access token", "longMessage": "Expired token."}]}),
-    Exchange("Facebook", "token-expired", 400, body={"error": {
-        "message": "Error validating access token: Session has expired", "code": 190}}),
-    Exchange("known date", "token-expired", 401, values={"token_expires_on": date(2027, 1, 14)}),
+    Exchange(
+        "HubSpot", "token-expired", 401, body={"category": "EXPIRED_AUTHENTICATION"}
+    ),
+    Exchange(
+        "Salesforce",
+        "token-expired",
+        401,
+        challenge("Token"),
+        [{"message": "Session expired or invalid", "errorCode": "INVALID_SESSION_ID"}],
+    ),
+    Exchange(
+        "Xero",
+        "token-expired",
+        401,
+        challenge('OAuth Realm="api.xero.com"'),
+        {
+            "Title": "Unauthorized",
+            "Detail": "TokenExpired: token expired at 01/14/2027",
+        },
+    ),
+    Exchange(
+        "QuickBooks",
+        "token-expired",
+        401,
+        challenge(INVALID),
+        {
+            "fault": {
+                "error": [
+                    {
+                        "message": (
+                            "message=AuthenticationFailed; errorCode=003200; Token"
+                            " expired"
+                        )
+                    }
+                ]
+            }
+        },
+    ),
+    Exchange(
+        "PayPal",
+        "token-expired",
+        401,
+        challenge(
+            'Bearer error="invalid_token", error_description="Token signature expired"'
+        ),
+        {"error": "invalid_token"},
+    ),
+    Exchange(
+        "Microsoft Graph",
+        "token-expired",
+        401,
+        body={
+            "error": {
+                "code": "InvalidAuthenticationToken",
+                "message": "Lifetime validation failed, the token is expired.",
+            }
+        },
+    ),
+    Exchange(
+        "eBay",
+        "token-expired",
+        401,
+        body={
+            "errors": [
+                {
+                    "errorId": 1001,
+                    "message": "Invalid access token",
+                    "longMessage": "Expired token.",
+                }
+            ]
+        },
+    ),
+    Exchange(
+        "Facebook",
+        "token-expired",
+        400,
+        body={
+            "error": {
+                "message": "Error validating access token: Session has expired",
+                "code": 190,
+            }
+        },
+    ),
+    Exchange(
+        "known date",
+        "token-expired",
+        401,
+        values={"token_expires_on": date(2027, 1, 14)},
+    ),
     entered("token-expired", jwt(exp=NOW - 60)),
-    Exchange("SP-API, expired", "expired-as-403", 403, body={"errors": [{
-        "message": "Access to requested resource is denied.", "code": "Unauthorized",
-        "details": "The access token you provided has expired."}]}, kind="none",
-        rows=("x-amz-access-token",)),
-    Exchange("the switch", "expired-as-403", 403,
-        values={"verification.forbidden_means_expired": True}),
-    Exchange("the marker", "expired-as-403", 403, body="oops: code 190",
-        values={"verification.expired_marker": "code 190"}),
-    Exchange("django-oauth-toolkit with a challenge", "expired-as-403", 403, challenge(INVALID)),
+    Exchange(
+        "SP-API, expired",
+        "expired-as-403",
+        403,
+        body={
+            "errors": [
+                {
+                    "message": "Access to requested resource is denied.",
+                    "code": "Unauthorized",
+                    "details": "The access token you provided has expired.",
+                }
+            ]
+        },
+        kind="none",
+        rows=("x-amz-access-token",),
+    ),
+    Exchange(
+        "the switch",
+        "expired-as-403",
+        403,
+        values={"verification.forbidden_means_expired": True},
+    ),
+    Exchange(
+        "the marker",
+        "expired-as-403",
+        403,
+        body="oops: code 190",
+        values={"verification.expired_marker": "code 190"},
+    ),
+    Exchange(
+        "django-oauth-toolkit with a challenge",
+        "expired-as-403",
+        403,
+        challenge(INVALID),
+    ),
     entered("expired-as-403", jwt(exp=NOW - 60), 403),
-    Exchange("a known date as 403", "expired-as-403", 403,
-        values={"token_expires_on": date(2027, 1, 14)}),
-    Exchange("Auth0, revoked", "token-revoked", 401, body={"message": "Token has been revoked."}),
-    Exchange("Keycloak, revoked", "token-revoked", 401, challenge(
-        'Bearer error="invalid_token", error_description="Token revoked"')),
-    Exchange("Keycloak, too early", "token-not-yet-valid", 401, challenge(
-        'Bearer error="invalid_token", error_description="Token is not yet valid"')),
+    Exchange(
+        "a known date as 403",
+        "expired-as-403",
+        403,
+        values={"token_expires_on": date(2027, 1, 14)},
+    ),
+    Exchange(
+        "Auth0, revoked",
+        "token-revoked",
+        401,
+        body={"message": "Token has been revoked."},
+    ),
+    Exchange(
+        "Keycloak, revoked",
+        "token-revoked",
+        401,
+        challenge('Bearer error="invalid_token", error_description="Token revoked"'),
+    ),
+    Exchange(
+        "Keycloak, too early",
+        "token-not-yet-valid",
+        401,
+        challenge(
+            'Bearer error="invalid_token", error_description="Token is not yet valid"'
+        ),
+    ),
     entered("token-not-yet-valid", jwt(nbf=NOW + 600)),
-    Exchange("Graph, audience", "token-other-audience", 401, body={"error": {
-        "code": "InvalidAuthenticationToken", "message": "Access token validation failure. "
-        "Invalid audience."}}),
-    entered("token-other-audience", jwt(aud=["https://graph.example.net", 7], exp=NOW + 9)),
-    Exchange("Auth0, issuer", "token-other-issuer", 401, challenge(
-        'Bearer error="invalid_token", error_description="unexpected issuer"')),
-    entered("token-other-issuer", jwt(iss="https://b.example"),
-        values={"oauth2.issuer": "https://a.example/"}),
+    Exchange(
+        "Graph, audience",
+        "token-other-audience",
+        401,
+        body={
+            "error": {
+                "code": "InvalidAuthenticationToken",
+                "message": "Access token validation failure. Invalid audience.",
+            }
+        },
+    ),
+    entered(
+        "token-other-audience", jwt(aud=["https://graph.example.net", 7], exp=NOW + 9)
+    ),
+    Exchange(
+        "Auth0, issuer",
+        "token-other-issuer",
+        401,
+        challenge(
+            'Bearer error="invalid_token", error_description="unexpected issuer"'
+        ),
+    ),
+    entered(
+        "token-other-issuer",
+        jwt(iss="https://b.example"),
+        values={"oauth2.issuer": "https://a.example/"},
+    ),
     # ── permissions ──
-    Exchange("RFC 6750 scope", "missing-scope", 403,
-        challenge('Bearer error="insufficient_scope", scope="orders"')),
-    Exchange("docker-registry, scope", "missing-scope", 401, challenge(
-        'Bearer realm="https://r/t",service="reg",scope="r:p",error="insufficient_scope"')),
-    Exchange("GitHub, scopes", "missing-scope", 404,
+    Exchange(
+        "RFC 6750 scope",
+        "missing-scope",
+        403,
+        challenge('Bearer error="insufficient_scope", scope="orders"'),
+    ),
+    Exchange(
+        "docker-registry, scope",
+        "missing-scope",
+        401,
+        challenge(
+            "Bearer"
+            ' realm="https://r/t",service="reg",scope="r:p",error="insufficient_scope"'
+        ),
+    ),
+    Exchange(
+        "GitHub, scopes",
+        "missing-scope",
+        404,
         {"X-OAuth-Scopes": "gist", "X-Accepted-OAuth-Scopes": "repo, admin:org"},
-        {"message": "Not Found", "documentation_url": "https://docs.github.com/rest"}),
-    Exchange("GitHub, fine-grained", "missing-scope", 403,
-        body={"message": "Resource not accessible by personal access token"}),
-    Exchange("Google, scope", "missing-scope", 403, body={"error": {"status": "PERMISSION_DENIED",
-        "message": "Request had insufficient authentication scopes."}}),
-    Exchange("Graph, application rights", "missing-scope", 403, body={"error": {
-        "code": "Authorization_RequestDenied",
-        "message": "Insufficient privileges to complete the operation."}}),
-    Exchange("HubSpot, scope", "missing-scope", 403, body={"category": "MISSING_SCOPES"}),
-    Exchange("Zoho, scope", "missing-scope", 401, body={"code": "OAUTH_SCOPE_MISMATCH"}),
-    Exchange("Shopify, scope", "missing-scope", 403, body={
-        "errors": "[API] This action requires merchant approval for read_orders scope."}),
-    Exchange("SAP, CSRF", "csrf-required", 403, {"x-csrf-token": "Required"},
-        "CSRF token validation failed", **BASIC),
-    Exchange("Django REST, CSRF", "csrf-required", 403,
-        body={"detail": "CSRF Failed: CSRF cookie not set."}),
-    Exchange("GitHub, allow list", "ip-not-allowed", 403, body={"message": "Although you appear to "
-        "have the correct authorization credentials, the `acme` organization has an IP allow list "
-        "enabled, and your IP address is not permitted to access this resource."}),
-    Exchange("Google, referer", "ip-not-allowed", 403,
-        body={"error": {"errors": [{"reason": "ipRefererBlocked"}]}}, **KEYED),
-    Exchange("Cloudflare", "blocked-by-firewall", 403, {"Server": "cloudflare"},
-        "<!DOCTYPE html>" + page("Attention Required! | Cloudflare")),
-    Exchange("Cloudflare, a challenge", "blocked-by-firewall", 503, {"CF-Mitigated": "challenge"},
-        page("Just a moment...")),
-    Exchange("Akamai", "blocked-by-firewall", 403, {"Server": "AkamaiGHost"},
-        page("Access Denied", "Reference #18.2f")),
-    Exchange("an API behind Cloudflare", "forbidden", 403, {"Server": "cloudflare"},
-        {"error": "forbidden"}),
-    Exchange("Slack, inactive as 403", "account-locked", 403, body={"error": "account_inactive"}),
-    Exchange("Magento, locked", "account-locked", 401, body={"message":
-        "The account sign-in was incorrect or your account is disabled temporarily."}),
-    Exchange("Shopify, unpaid", "account-locked", 402, body={"errors": "Unavailable Shop"}),
+        {"message": "Not Found", "documentation_url": "https://docs.github.com/rest"},
+    ),
+    Exchange(
+        "GitHub, fine-grained",
+        "missing-scope",
+        403,
+        body={"message": "Resource not accessible by personal access token"},
+    ),
+    Exchange(
+        "Google, scope",
+        "missing-scope",
+        403,
+        body={
+            "error": {
+                "status": "PERMISSION_DENIED",
+                "message": "Request had insufficient authentication scopes.",
+            }
+        },
+    ),
+    Exchange(
+        "Graph, application rights",
+        "missing-scope",
+        403,
+        body={
+            "error": {
+                "code": "Authorization_RequestDenied",
+                "message": "Insufficient privileges to complete the operation.",
+            }
+        },
+    ),
+    Exchange(
+        "HubSpot, scope", "missing-scope", 403, body={"category": "MISSING_SCOPES"}
+    ),
+    Exchange(
+        "Zoho, scope", "missing-scope", 401, body={"code": "OAUTH_SCOPE_MISMATCH"}
+    ),
+    Exchange(
+        "Shopify, scope",
+        "missing-scope",
+        403,
+        body={
+            "errors": (
+                "[API] This action requires merchant approval for read_orders scope."
+            )
+        },
+    ),
+    Exchange(
+        "SAP, CSRF",
+        "csrf-required",
+        403,
+        {"x-csrf-token": "Required"},
+        "CSRF token validation failed",
+        **BASIC,
+    ),
+    Exchange(
+        "Django REST, CSRF",
+        "csrf-required",
+        403,
+        body={"detail": "CSRF Failed: CSRF cookie not set."},
+    ),
+    Exchange(
+        "GitHub, allow list",
+        "ip-not-allowed",
+        403,
+        body={
+            "message": (
+                "Although you appear to have the correct authorization credentials, the"
+                " `acme` organization has an IP allow list enabled, and your IP address"
+                " is not permitted to access this resource."
+            )
+        },
+    ),
+    Exchange(
+        "Google, referer",
+        "ip-not-allowed",
+        403,
+        body={"error": {"errors": [{"reason": "ipRefererBlocked"}]}},
+        **KEYED,
+    ),
+    Exchange(
+        "Cloudflare",
+        "blocked-by-firewall",
+        403,
+        {"Server": "cloudflare"},
+        "<!DOCTYPE html>" + page("Attention Required! | Cloudflare"),
+    ),
+    Exchange(
+        "Cloudflare, a challenge",
+        "blocked-by-firewall",
+        503,
+        {"CF-Mitigated": "challenge"},
+        page("Just a moment..."),
+    ),
+    Exchange(
+        "Akamai",
+        "blocked-by-firewall",
+        403,
+        {"Server": "AkamaiGHost"},
+        page("Access Denied", "Reference #18.2f"),
+    ),
+    Exchange(
+        "an API behind Cloudflare",
+        "forbidden",
+        403,
+        {"Server": "cloudflare"},
+        {"error": "forbidden"},
+    ),
+    Exchange(
+        "Slack, inactive as 403",
+        "account-locked",
+        403,
+        body={"error": "account_inactive"},
+    ),
+    Exchange(
+        "Magento, locked",
+        "account-locked",
+        401,
+        body={
+            "message": (
+                "The account sign-in was incorrect or your account is disabled"
+                " temporarily."
+            )
+        },
+    ),
+    Exchange(
+        "Shopify, unpaid", "account-locked", 402, body={"errors": "Unavailable Shop"}
+    ),
     # ── limits ──
-    Exchange("Django REST, throttled", "rate-limited", 429, {"Retry-After": "30"},
-        {"detail": "Request was throttled."}),
-    Exchange("GitHub, no requests left", "rate-limited", 403, {"X-RateLimit-Remaining": "0"},
-        {"message": "API rate limit exceeded for user ID 1."}),
-    Exchange("GitHub, secondary", "rate-limited", 403, {"Retry-After": "60"},
-        {"message": "You have exceeded a secondary rate limit."}),
-    Exchange("Google, quota", "quota-exhausted", 403,
-        body={"error": {"errors": [{"reason": "rateLimitExceeded"}]}}),
-    Exchange("HubSpot, daily", "quota-exhausted", 429,
-        body={"message": "You have reached your daily limit."}),
-    Exchange("Salesforce, quota", "quota-exhausted", 403,
-        body=[{"errorCode": "REQUEST_LIMIT_EXCEEDED"}]),
+    Exchange(
+        "Django REST, throttled",
+        "rate-limited",
+        429,
+        {"Retry-After": "30"},
+        {"detail": "Request was throttled."},
+    ),
+    Exchange(
+        "GitHub, no requests left",
+        "rate-limited",
+        403,
+        {"X-RateLimit-Remaining": "0"},
+        {"message": "API rate limit exceeded for user ID 1."},
+    ),
+    Exchange(
+        "GitHub, secondary",
+        "rate-limited",
+        403,
+        {"Retry-After": "60"},
+        {"message": "You have exceeded a secondary rate limit."},
+    ),
+    Exchange(
+        "Google, quota",
+        "quota-exhausted",
+        403,
+        body={"error": {"errors": [{"reason": "rateLimitExceeded"}]}},
+    ),
+    Exchange(
+        "HubSpot, daily",
+        "quota-exhausted",
+        429,
+        body={"message": "You have reached your daily limit."},
+    ),
+    Exchange(
+        "Salesforce, quota",
+        "quota-exhausted",
+        403,
+        body=[{"errorCode": "REQUEST_LIMIT_EXCEEDED"}],
+    ),
     # ── time ──
-    Exchange("AWS SigV4, skew", "clock-off", 403, LATE,
-        "<Error><Code>RequestTimeTooSkewed</Code></Error>", kind="none",
-        values={"script": "def compute_auth_header(sync_line):\n    return {}\n"}),
-    Exchange("a script that signs the time", "clock-off", 401, LATE, {"error": "unauthorized"},
-        kind="none", values={"script": "def compute_auth_header(sync_line):\n    return {}\n"}),
+    Exchange(
+        "AWS SigV4, skew",
+        "clock-off",
+        403,
+        LATE,
+        "<Error><Code>RequestTimeTooSkewed</Code></Error>",
+        kind="none",
+        values={"script": "def compute_auth_header(sync_line):\n    return {}\n"},
+    ),
+    Exchange(
+        "a script that signs the time",
+        "clock-off",
+        401,
+        LATE,
+        {"error": "unauthorized"},
+        kind="none",
+        values={"script": "def compute_auth_header(sync_line):\n    return {}\n"},
+    ),
     # ── TLS ──
-    Exchange("nginx, no client certificate", "client-certificate-missing", 400,
-        body=page("400 No required SSL certificate was sent")),
-    Exchange("nginx, other client certificate", "client-certificate-refused", 400,
-        body=page("400 The SSL certificate error")),
-    Exchange("nginx, http at a TLS port", "plain-http-to-tls-port", 400,
+    Exchange(
+        "nginx, no client certificate",
+        "client-certificate-missing",
+        400,
+        body=page("400 No required SSL certificate was sent"),
+    ),
+    Exchange(
+        "nginx, other client certificate",
+        "client-certificate-refused",
+        400,
+        body=page("400 The SSL certificate error"),
+    ),
+    Exchange(
+        "nginx, http at a TLS port",
+        "plain-http-to-tls-port",
+        400,
         body=page("400 The plain HTTP request was sent to HTTPS port"),
         values={"base_url": "http://127.0.0.1:8443/v1", "network": "internal"},
-        fix="base_url=https://127.0.0.1:8443/v1"),
-    Exchange("Go, http at a TLS port", "plain-http-to-tls-port", 400,
-        body="Client sent an HTTP request to an HTTPS server."),
+        fix="base_url=https://127.0.0.1:8443/v1",
+    ),
+    Exchange(
+        "Go, http at a TLS port",
+        "plain-http-to-tls-port",
+        400,
+        body="Client sent an HTTP request to an HTTPS server.",
+    ),
     # ── places ──
     Exchange("a wrong path", "not-found", 404, body={"error": "no such thing"}),
-    Exchange("a wrong path in a test", "not-found", 404, body={"error": "no such thing"},
-        values={"verification.test_path": "/nowhere"}, secrets={"token": "abc"}),
-    Exchange("a 404 that asks who asks", "hidden-401", 404, challenge("Bearer"),
-        {"error": "no such thing"}),
-    Exchange("GitLab, hidden", "hidden-401", 404, body={"message": "404 Project Not Found"},
-        values=at("gitlab.com/api/v4")),
-    Exchange("Binance, time", "clock-off", 403, body={"code": -1021,
-        "msg": "Timestamp for this request is outside of the recvWindow."}, **KEYED),
-    Exchange("AWS, time without a date", "clock-off", 403,
-        body="<Error><Code>RequestTimeTooSkewed</Code></Error>"),
+    Exchange(
+        "a wrong path in a test",
+        "not-found",
+        404,
+        body={"error": "no such thing"},
+        values={"verification.test_path": "/nowhere"},
+        secrets={"token": "abc"},
+    ),
+    Exchange(
+        "a 404 that asks who asks",
+        "hidden-401",
+        404,
+        challenge("Bearer"),
+        {"error": "no such thing"},
+    ),
+    Exchange(
+        "GitLab, hidden",
+        "hidden-401",
+        404,
+        body={"message": "404 Project Not Found"},
+        values=at("gitlab.com/api/v4"),
+    ),
+    Exchange(
+        "Binance, time",
+        "clock-off",
+        403,
+        body={
+            "code": -1021,
+            "msg": "Timestamp for this request is outside of the recvWindow.",
+        },
+        **KEYED,
+    ),
+    Exchange(
+        "AWS, time without a date",
+        "clock-off",
+        403,
+        body="<Error><Code>RequestTimeTooSkewed</Code></Error>",
+    ),
     Exchange("gone", "not-found", 410, kind="none"),
-    Exchange("GitHub, hidden", "hidden-401", 404,
-        body={"message": "Not Found", "documentation_url": "https://docs.github.com/rest"}),
-    Exchange("Jira, hidden", "hidden-401", 404, body={"errorMessages": [
-        "Issue does not exist or you do not have permission to see it."]}, **BASIC),
-    Exchange("httpbin hidden-basic", "hidden-401", 404, kind="basic", values={"username": "user",
-        "verification.test_path": "/hidden-basic-auth/user/pass"}, secrets={"password": "wrong"}),
-    Exchange("a doubled path", "wrong-path", 404, values=at("api.acme.example/v2") | {
-        "verification.test_path": "/v2/me"}, secrets={"token": "abc"},
-        fix="verification.test_path=/me"),
+    Exchange(
+        "GitHub, hidden",
+        "hidden-401",
+        404,
+        body={
+            "message": "Not Found",
+            "documentation_url": "https://docs.github.com/rest",
+        },
+    ),
+    Exchange(
+        "Jira, hidden",
+        "hidden-401",
+        404,
+        body={
+            "errorMessages": [
+                "Issue does not exist or you do not have permission to see it."
+            ]
+        },
+        **BASIC,
+    ),
+    Exchange(
+        "httpbin hidden-basic",
+        "hidden-401",
+        404,
+        kind="basic",
+        values={
+            "username": "user",
+            "verification.test_path": "/hidden-basic-auth/user/pass",
+        },
+        secrets={"password": "wrong"},
+    ),
+    Exchange(
+        "a doubled path",
+        "wrong-path",
+        404,
+        values=at("api.acme.example/v2") | {"verification.test_path": "/v2/me"},
+        secrets={"token": "abc"},
+        fix="verification.test_path=/me",
+    ),
     Exchange("a wrong method", "wrong-path", 405, {"Allow": "POST"}),
-    Exchange("the Test Path of a new configuration", "not-found", 404, secrets={"token": "abc"}),
-    Exchange("Stripe, test mode", "wrong-environment", 404, body={"error": {"message": "No such "
-        "customer; a similar object exists in live mode, but a test mode key was used."}}),
-    Exchange("a sandbox in production", "wrong-environment", 401,
-        values=at("api-m.sandbox.paypal.example")),
-    Exchange("a test key in production", "wrong-environment", 401,
-        secrets={"token": "sk_test_0815"}),
-    Exchange("a live key in tests", "wrong-environment", 401, values={"environment": "test"},
-        secrets={"token": "sk_live_0815"}),
-    Exchange("Google, http", "https-required", 403,
-        body={"error": {"errors": [{"reason": "sslRequired", "message": "SSL is required"}]}},
+    Exchange(
+        "the Test Path of a new configuration",
+        "not-found",
+        404,
+        secrets={"token": "abc"},
+    ),
+    Exchange(
+        "Stripe, test mode",
+        "wrong-environment",
+        404,
+        body={
+            "error": {
+                "message": (
+                    "No such customer; a similar object exists in live mode, but a test"
+                    " mode key was used."
+                )
+            }
+        },
+    ),
+    Exchange(
+        "a sandbox in production",
+        "wrong-environment",
+        401,
+        values=at("api-m.sandbox.paypal.example"),
+    ),
+    Exchange(
+        "a test key in production",
+        "wrong-environment",
+        401,
+        secrets={"token": "sk_test_0815"},
+    ),
+    Exchange(
+        "a live key in tests",
+        "wrong-environment",
+        401,
+        values={"environment": "test"},
+        secrets={"token": "sk_live_0815"},
+    ),
+    Exchange(
+        "Google, http",
+        "https-required",
+        403,
+        body={
+            "error": {
+                "errors": [{"reason": "sslRequired", "message": "SSL is required"}]
+            }
+        },
         values={"base_url": "http://intra.example/v1", "network": "internal"},
-        fix="base_url=https://intra.example/v1"),
-    Exchange("a log-in page as 401", "login-page", 401, body="<!DOCTYPE html>" + page(
-        "Welcome", '<form><input name="p" type="password"></form>')),
+        fix="base_url=https://intra.example/v1",
+    ),
+    Exchange(
+        "a log-in page as 401",
+        "login-page",
+        401,
+        body="<!DOCTYPE html>"
+        + page("Welcome", '<form><input name="p" type="password"></form>'),
+    ),
     # ── users ──
-    Exchange("Zendesk, e-mail alone", "basic-user-shape", 401, body={"error":
-        "Couldn't authenticate you"}, kind="basic",
+    Exchange(
+        "Zendesk, e-mail alone",
+        "basic-user-shape",
+        401,
+        body={"error": "Couldn't authenticate you"},
+        kind="basic",
         values=at("acme.zendesk.com", username="alice@acme.example"),
-        fix="username=alice@acme.example/token"),
-    Exchange("Zendesk, no e-mail", "basic-user-shape", 401, kind="basic",
-        values=at("acme.zendesk.com", username="alice")),
-    Exchange("Jira, no e-mail", "basic-user-shape", 401, kind="basic",
-        values=at("acme.atlassian.net", username="alice")),
-    Exchange("Twilio, no SID", "basic-user-shape", 401, challenge('Basic realm="Twilio API"'),
-        kind="basic", values=at("api.twilio.com", username="alice")),
-    Exchange("Stripe, the key as password", "basic-user-shape", 401, kind="basic",
-        values=at("api.stripe.com", username="alice")),
+        fix="username=alice@acme.example/token",
+    ),
+    Exchange(
+        "Zendesk, no e-mail",
+        "basic-user-shape",
+        401,
+        kind="basic",
+        values=at("acme.zendesk.com", username="alice"),
+    ),
+    Exchange(
+        "Jira, no e-mail",
+        "basic-user-shape",
+        401,
+        kind="basic",
+        values=at("acme.atlassian.net", username="alice"),
+    ),
+    Exchange(
+        "Twilio, no SID",
+        "basic-user-shape",
+        401,
+        challenge('Basic realm="Twilio API"'),
+        kind="basic",
+        values=at("api.twilio.com", username="alice"),
+    ),
+    Exchange(
+        "Stripe, the key as password",
+        "basic-user-shape",
+        401,
+        kind="basic",
+        values=at("api.stripe.com", username="alice"),
+    ),
     # ── what was entered ──
     entered("doubled-prefix", "Bearer:abc", fix="token"),
-    Exchange("a pasted header", "doubled-prefix", 401, kind="none", rows=("Authorization",),
-        secrets={"header:Authorization": "Bearer Bearer abc"}, fix="header:Authorization"),
-    Exchange("a scheme in a key", "doubled-prefix", 401, **KEYED,
-        secrets={"header:X-API-Key": "Bearer abc"}, fix="header:X-API-Key"),
+    Exchange(
+        "a pasted header",
+        "doubled-prefix",
+        401,
+        kind="none",
+        rows=("Authorization",),
+        secrets={"header:Authorization": "Bearer Bearer abc"},
+        fix="header:Authorization",
+    ),
+    Exchange(
+        "a scheme in a key",
+        "doubled-prefix",
+        401,
+        **KEYED,
+        secrets={"header:X-API-Key": "Bearer abc"},
+        fix="header:X-API-Key",
+    ),
     entered("secret-in-quotes", '"abc"', fix="token"),
-    Exchange("a blank behind", "invisible-characters", 401, **BASIC,
-        secrets={"password": "open sesame "}, fix="password"),
-    Exchange("a zero-width space", "invisible-characters", 401, **BASIC,
-        secrets={"password": "open\u200bsesame"}, fix="password"),
-    Exchange("JSON", "pasted-json", 401, **BASIC, secrets={"password": '{"access_token": "a"}'}),
-]  # fmt: skip
+    Exchange(
+        "a blank behind",
+        "invisible-characters",
+        401,
+        **BASIC,
+        secrets={"password": "open sesame "},
+        fix="password",
+    ),
+    Exchange(
+        "a zero-width space",
+        "invisible-characters",
+        401,
+        **BASIC,
+        secrets={"password": "open\u200bsesame"},
+        fix="password",
+    ),
+    Exchange(
+        "JSON",
+        "pasted-json",
+        401,
+        **BASIC,
+        secrets={"password": '{"access_token": "a"}'},
+    ),
+]
 
 # Answers that say success, or lead to a log-in page.
 SUCCESSES = [
-    Exchange("Slack", "error-in-200", 200, body={"ok": False, "error": "channel_not_found"}),
-    Exchange("Slack, expired", "token-expired", 200, body={"ok": False, "error": "token_expired"}),
-    Exchange("Slack, invalid", "wrong-credentials", 200,
-        body={"ok": False, "error": "invalid_auth"}),
-    Exchange("Slack, scope", "missing-scope", 200, body={"ok": False, "error": "missing_scope"}),
-    Exchange("success: false", "error-in-200", 200, body={"success": False, "data": []}),
+    Exchange(
+        "Slack", "error-in-200", 200, body={"ok": False, "error": "channel_not_found"}
+    ),
+    Exchange(
+        "Slack, expired",
+        "token-expired",
+        200,
+        body={"ok": False, "error": "token_expired"},
+    ),
+    Exchange(
+        "Slack, invalid",
+        "wrong-credentials",
+        200,
+        body={"ok": False, "error": "invalid_auth"},
+    ),
+    Exchange(
+        "Slack, scope",
+        "missing-scope",
+        200,
+        body={"ok": False, "error": "missing_scope"},
+    ),
+    Exchange(
+        "success: false", "error-in-200", 200, body={"success": False, "data": []}
+    ),
     Exchange("nothing but an error", "error-in-200", 200, body={"error": {"code": 7}}),
-    Exchange("GraphQL, nothing but errors", "error-in-200", 200, body={"errors": [{"code": 7}]}),
-    Exchange("SOAP", "error-in-200", 200, body="<s:Envelope><s:Fault><x/></s:Fault></s:Envelope>"),
-    Exchange("verdaccio", "error-in-200", 200, body={},
-        values={"verification.test_path": "/-/whoami"}),
+    Exchange(
+        "GraphQL, nothing but errors",
+        "error-in-200",
+        200,
+        body={"errors": [{"code": 7}]},
+    ),
+    Exchange(
+        "SOAP",
+        "error-in-200",
+        200,
+        body="<s:Envelope><s:Fault><x/></s:Fault></s:Envelope>",
+    ),
+    Exchange(
+        "verdaccio",
+        "error-in-200",
+        200,
+        body={},
+        values={"verification.test_path": "/-/whoami"},
+    ),
     Exchange("a log-in page", "login-page", 200, body=page("Acme | Log in")),
-    Exchange("a page with a password", "login-page", 200,
-        body="<!doctype html>" + page("Acme", "<input type='password'>")),
-    Exchange("a redirect to log in", "login-page", 302,
-        {"Location": "https://acme.example/login?next=/api"}),
-]  # fmt: skip
+    Exchange(
+        "a page with a password",
+        "login-page",
+        200,
+        body="<!doctype html>" + page("Acme", "<input type='password'>"),
+    ),
+    Exchange(
+        "a redirect to log in",
+        "login-page",
+        302,
+        {"Location": "https://acme.example/login?next=/api"},
+    ),
+]
 
 GOOD = [
     Exchange("a document", "", 200, body={"id": 7, "error": None}),

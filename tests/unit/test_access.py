@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.access import (
+from outkey.core.access.permissions import (
     MESSAGES,
     RULES,
     Permission,
@@ -21,11 +21,17 @@ from outkey.core.access import (
     refuse_other_tls,
     requirements,
 )
-from outkey.core.config import Configuration, HeaderRow, SecretState, build, kept_secrets
+from outkey.core.config.configuration import (
+    Configuration,
+    HeaderRow,
+    SecretState,
+    build,
+    kept_secrets,
+)
+from outkey.core.config.field_kinds import Kind
+from outkey.core.config.fields import FIELDS
 from outkey.core.errors import ConfigError, OutkeyError, SecretMissing
-from outkey.core.field_kinds import Kind
-from outkey.core.fields import FIELDS
-from outkey.core.message import Request, Response
+from outkey.core.request.message import Request, Response
 from outkey.core.secret import Secret
 from outkey.testing import configuration, fake_gateway
 
@@ -66,18 +72,22 @@ def edited(
 def needs(
     stored: Configuration | None, made: Configuration, *secrets: str
 ) -> set[tuple[Permission, str]]:
-    return {(need.permission, need.field) for need in requirements(stored, made, secrets)}
+    return {
+        (need.permission, need.field) for need in requirements(stored, made, secrets)
+    }
 
 
 def test_every_field_has_a_rule_or_is_compared_by_a_function_of_its_own() -> None:
-    fields = {field.path for field in FIELDS if field.kind not in {Kind.SECRET, Kind.ROWS}}
+    fields = {
+        field.path for field in FIELDS if field.kind not in {Kind.SECRET, Kind.ROWS}
+    }
     assert set(RULES) == fields
 
 
 def test_a_field_without_a_rule_needs_the_permission_for_secrets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.core.access.RULES", {})
+    monkeypatch.setattr("outkey.core.access.permissions.RULES", {})
     stored = stored_by_administrator()
     made = edited(stored, {"notes": "changed"}, stored.headers)
     assert (Permission.SET_SECRET, "notes") in needs(stored, made)
@@ -155,13 +165,18 @@ def test_a_change_needs_what_the_rule_says_whether_or_not_the_field_is_in_use(
     [
         {"token_source": "entered", "oauth2.token_url": "https://evil.example/token"},
         {"token_source": "entered", "oauth2.client_auth": "basic"},
-        {"authentication_type": "none", "oauth2.token_url": "https://evil.example/token"},
+        {
+            "authentication_type": "none",
+            "oauth2.token_url": "https://evil.example/token",
+        },
         {"authentication_type": "none", "oauth2.client_auth": "basic"},
         {"authentication_type": "basic"},
     ],
 )
 def test_leaving_oauth2_does_not_open_its_fields(first: dict[str, object]) -> None:
-    stored = stored_by_administrator(authentication_type="bearer", token_source="oauth2")
+    stored = stored_by_administrator(
+        authentication_type="bearer", token_source="oauth2"
+    )
     found = needs(stored, edited(stored, first, stored.headers))
     assert {(Permission.SET_SECRET, path) for path in first} <= found
 
@@ -218,9 +233,13 @@ def test_a_plain_row_is_free() -> None:
 def test_a_secret_that_is_dropped_or_bound_anew_counts_though_nobody_names_it() -> None:
     stored = stored_by_administrator()
     dropped = {name: state for name, state in stored.secrets.items() if name != "token"}
-    assert (Permission.SET_SECRET, "token") in needs(stored, replace(stored, secrets=dropped))
+    assert (Permission.SET_SECRET, "token") in needs(
+        stored, replace(stored, secrets=dropped)
+    )
     bound = {**stored.secrets, "token": SecretState("https://evil.example:443")}
-    assert (Permission.SET_SECRET, "token") in needs(stored, replace(stored, secrets=bound))
+    assert (Permission.SET_SECRET, "token") in needs(
+        stored, replace(stored, secrets=bound)
+    )
 
 
 def test_an_internal_configuration_does_not_move_to_another_internal_address() -> None:
@@ -234,7 +253,9 @@ def test_an_internal_configuration_does_not_move_to_another_internal_address() -
 
 def test_every_message_is_listed_for_translation() -> None:
     stored = stored_by_administrator()
-    needed: list[Requirement] = requirements(stored, edited(stored, OTHER, ()), ["token"])
+    needed: list[Requirement] = requirements(
+        stored, edited(stored, OTHER, ()), ["token"]
+    )
     needed += requirements(None, stored)
     assert {need.message for need in needed} <= set(MESSAGES)
     assert {need.permission for need in needed} == {
@@ -248,7 +269,9 @@ def test_every_message_is_listed_for_translation() -> None:
 
 def test_a_draft_uses_stored_secrets_only_with_the_stored_tls_settings() -> None:
     stored = stored_by_administrator()
-    refuse_other_tls(stored, edited(stored, {"notes": "changed"}, stored.headers), "token")
+    refuse_other_tls(
+        stored, edited(stored, {"notes": "changed"}, stored.headers), "token"
+    )
     for path in ("tls.minimum_version", "tls.ca_file", "tls.client_certificate"):
         draft = edited(stored, {path: OTHER[path]}, stored.headers)
         with pytest.raises(SecretMissing, match="TLS settings") as refused:
@@ -292,7 +315,10 @@ POOLS: dict[str, list[object]] = {
     "token_source": ["entered", "oauth2"],
     "username": ["api-user", "another"],
     "oauth2.grant": ["client_credentials", "refresh_token"],
-    "oauth2.token_url": ["https://auth.acme.example/token", "https://evil.example/token"],
+    "oauth2.token_url": [
+        "https://auth.acme.example/token",
+        "https://evil.example/token",
+    ],
     "oauth2.client_id": ["acme-client", "another"],
     "oauth2.client_auth": ["body", "basic", "basic_raw", "client_secret_jwt"],
     "oauth2.issuer": ["", "https://evil.example"],
@@ -312,18 +338,24 @@ ROWS = (
     (HeaderRow("X-Logged", "", secret=True),),
     (ROW, HeaderRow("Accept-Language", "de", secret=False)),
 )
-CHANGES = st.sampled_from([(path, value) for path, pool in POOLS.items() for value in pool])
+CHANGES = st.sampled_from(
+    [(path, value) for path, pool in POOLS.items() for value in pool]
+)
 EDITS = st.tuples(st.lists(CHANGES, max_size=3).map(dict), st.sampled_from(ROWS))
 
 
-def saved(stored: Configuration, changes: Mapping[str, object], rows: object) -> Configuration:
+def saved(
+    stored: Configuration, changes: Mapping[str, object], rows: object
+) -> Configuration:
     """Return what is stored after an editor pressed Save."""
     assert isinstance(rows, tuple)
     try:
         made = edited(stored, changes, rows)
     except ConfigError:
         return stored
-    lacking = {need.permission for need in requirements(stored, made)} - {Permission.CHANGE}
+    lacking = {need.permission for need in requirements(stored, made)} - {
+        Permission.CHANGE
+    }
     return stored if lacking else made
 
 
@@ -331,7 +363,11 @@ def uses(made: Configuration) -> set[tuple[object, ...]]:
     """Return where secrets go: URL or origin, TLS settings, and the exact header or body."""
 
     def respond(request: Request) -> Response:
-        granted = {"access_token": "fetched-canary", "token_type": "Bearer", "expires_in": 900}
+        granted = {
+            "access_token": "fetched-canary",
+            "token_type": "Bearer",
+            "expires_in": 900,
+        }
         return Response(200, body=json.dumps(granted).encode())
 
     world = fake_gateway(made, answers=respond, secrets=SECRETS, names=NAMES)
@@ -375,7 +411,9 @@ def test_no_sequence_of_saves_by_an_editor_leads_a_secret_elsewhere(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("away", [{}, {"token_source": "entered"}, {"authentication_type": "none"}])
+@pytest.mark.parametrize(
+    "away", [{}, {"token_source": "entered"}, {"authentication_type": "none"}]
+)
 def test_a_change_that_is_saved_while_it_is_not_in_use_has_no_effect_later(
     kind: dict[str, object], away: dict[str, object]
 ) -> None:
@@ -389,7 +427,9 @@ def test_a_change_that_is_saved_while_it_is_not_in_use_has_no_effect_later(
 
 
 def test_the_uses_of_every_kind_are_seen() -> None:
-    seen = {text for kind in KINDS for *_, text in uses(stored_by_administrator(**kind))}
+    seen = {
+        text for kind in KINDS for *_, text in uses(stored_by_administrator(**kind))
+    }
     for name in ("token", "client_secret", "refresh_token", "header:X-API-Key"):
         assert any(SECRETS[name] in str(text) for text in seen), name
     assert any("Basic " in str(text) for text in seen)

@@ -11,10 +11,10 @@ import pytest
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.core.audit import Intent, Outcome
-from outkey.core.config import Configuration, build
+from outkey.core.audit.events import Intent, Outcome
+from outkey.core.config.configuration import Configuration, build
+from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConfigError, DnsFailed, SecretMissing, TimedOut
-from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
 from outkey.hosts.file import load
 
@@ -56,7 +56,11 @@ def test_a_file_is_read_anew_at_each_use(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "cannot be read"), (b"\xff\xfe", "not UTF-8"), (b"x" * 65537, "larger than 64 KiB")],
+    [
+        (None, "cannot be read"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"x" * 65537, "larger than 64 KiB"),
+    ],
 )
 def test_a_file_that_holds_no_secret_is_missing(
     tmp_path: Path, content: bytes | None, reason: str
@@ -73,12 +77,16 @@ def test_an_unset_variable_is_named() -> None:
         ReferencedSecrets().open(referring("env:NOT_SET_ANYWHERE"), "token")
 
 
-def test_a_variable_that_is_not_utf_8_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_is_not_utf_8_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("BROKEN", "pass\udcffword")
     with pytest.raises(SecretMissing, match="not UTF-8"):
         ReferencedSecrets().open(referring("env:BROKEN"), "token")
     monkeypatch.setenv("BROKEN", "pässword")
-    assert ReferencedSecrets().open(referring("env:BROKEN"), "token") == Secret("pässword")
+    assert ReferencedSecrets().open(referring("env:BROKEN"), "token") == Secret(
+        "pässword"
+    )
 
 
 def test_the_log_holds_one_json_line_per_event_with_the_attempt(
@@ -91,7 +99,10 @@ def test_the_log_holds_one_json_line_per_event_with_the_attempt(
         )
         audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
     lines = [json.loads(record.message) for record in caplog.records]
-    assert [line["tag"] for line in lines] == ["engine:send:intended", "engine:send:ended"]
+    assert [line["tag"] for line in lines] == [
+        "engine:send:intended",
+        "engine:send:ended",
+    ]
     assert {line["attempt"] for line in lines} == {attempt}
 
 
@@ -130,20 +141,28 @@ def test_a_failed_look_up_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> 
     resolver = SystemResolver()
     with pytest.raises(DnsFailed):
         resolver.resolve("a.example", 80, 1.0)
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", ("::1", 80))])
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", ("::1", 80))]
+    )
     assert resolver.resolve("a.example", 80, 1.0) == ("::1",)
 
 
 def test_a_gateway_is_loaded_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
-    file.write_text('[configuration.a]\nbase_url = "https://a.example"', encoding="utf-8")
+    file.write_text(
+        '[configuration.a]\nbase_url = "https://a.example"', encoding="utf-8"
+    )
     with load(file) as gateway:
         assert gateway.preview("a").url == "https://a.example/"
     with load(os.fspath(file)) as gateway:
-        assert [finding.id for finding in gateway.findings("a")] == ["E-authentication_required"]
+        assert [finding.id for finding in gateway.findings("a")] == [
+            "E-authentication_required"
+        ]
 
 
-@pytest.mark.parametrize(("content", "reason"), [(None, "cannot be read"), (b"\xff", "not UTF-8")])
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "cannot be read"), (b"\xff", "not UTF-8")]
+)
 def test_a_file_that_cannot_be_read_is_an_error(
     tmp_path: Path, content: bytes | None, reason: str
 ) -> None:
@@ -157,6 +176,8 @@ def test_a_file_that_cannot_be_read_is_an_error(
 def test_integrations_are_found_by_attribute_and_others_are_not() -> None:
     import outkey
 
-    assert outkey.integrations.httpx2.OutkeyAuth.__module__ == "outkey.integrations.httpx2"
+    assert (
+        outkey.integrations.httpx2.OutkeyAuth.__module__ == "outkey.integrations.httpx2"
+    )
     with pytest.raises(AttributeError):
         _ = outkey.integrations.urllib

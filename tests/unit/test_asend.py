@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from outkey import Gateway
-from outkey.core.audit import Intent, Outcome, Refusal, Tag
-from outkey.core.config import Configuration, SyncLine
+from outkey.core.audit.events import Intent, Outcome, Refusal, Tag
+from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
-from outkey.core.message import Request, Response, Route
 from outkey.core.oauth2.token import TokenState
-from outkey.core.script import ScriptCall
-from outkey.engine.drive import AsyncWorld, Steps, Wait, adrive
+from outkey.core.request.message import Request, Response, Route
+from outkey.core.request.script import ScriptCall
 from outkey.engine.gateway import Asynchronous
+from outkey.engine.wire.drive import AsyncRuntime, Steps, Wait, adrive
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider
@@ -53,7 +53,9 @@ class Stage(AsyncFake):
 
 
 def staged(fake: FakeWorld, *closed: str, waits: bool) -> tuple[Gateway, Stage]:
-    stage = Stage(fake.transport, fake.resolver, {place: asyncio.Event() for place in closed})
+    stage = Stage(
+        fake.transport, fake.resolver, {place: asyncio.Event() for place in closed}
+    )
     loop = Asynchronous(stage, stage, waits=waits)
     return Gateway(replace(fake.ports, asynchronous=loop)), stage
 
@@ -100,7 +102,10 @@ async def test_it_takes_what_send_takes(*, waits: bool) -> None:
         )
     assert response.status == 200
     [(request, _)] = fake.transport.sent
-    assert (request.url, request.body) == ("https://api.acme.example/orders?page=2", b'{"a": 1}')
+    assert (request.url, request.body) == (
+        "https://api.acme.example/orders?page=2",
+        b'{"a": 1}',
+    )
     assert "X-Mine" in [header.name for header in request.headers]
     intent = fake.audit.events[0]
     assert isinstance(intent, Intent)
@@ -139,7 +144,9 @@ def test_only_what_may_wait_runs_in_a_thread_and_knows_who_asks(*, waits: bool) 
     intend = fake.audit.intend
 
     def observed(intent: Intent) -> str:
-        seen.append((threading.current_thread() is threading.main_thread(), actor.get()))
+        seen.append(
+            (threading.current_thread() is threading.main_thread(), actor.get())
+        )
         return intend(intent)
 
     fake.audit.intend = observed  # type: ignore[method-assign]
@@ -226,7 +233,9 @@ async def test_a_cancelled_request_ends_at_once_and_is_recorded(*, waits: bool) 
 
 
 @on_loop
-async def test_who_is_cancelled_before_anything_left_sends_nothing(*, waits: bool) -> None:
+async def test_who_is_cancelled_before_anything_left_sends_nothing(
+    *, waits: bool
+) -> None:
     fake = fake_gateway(configuration(**BEARER), secrets={"token": "t"})
     place = f"name {API}"
     gateway, stage = staged(fake, place, waits=waits)
@@ -238,7 +247,9 @@ async def test_who_is_cancelled_before_anything_left_sends_nothing(*, waits: boo
 
 
 @on_loop
-async def test_a_token_on_its_way_is_kept_although_nobody_wants_it_any_more(*, waits: bool) -> None:
+async def test_a_token_on_its_way_is_kept_although_nobody_wants_it_any_more(
+    *, waits: bool
+) -> None:
     provider = Provider(refresh_token="next-refresh-token")
     fake = oauth(provider, oauth2__grant="refresh_token")
     gateway, stage = staged(fake, AUTH, waits=waits)
@@ -252,7 +263,9 @@ async def test_a_token_on_its_way_is_kept_although_nobody_wants_it_any_more(*, w
 
 
 @on_loop
-async def test_who_is_cancelled_between_claim_and_token_lets_nobody_wait(*, waits: bool) -> None:
+async def test_who_is_cancelled_between_claim_and_token_lets_nobody_wait(
+    *, waits: bool
+) -> None:
     provider = Provider()
     fake = oauth(provider)
     place = f"name {AUTH}"
@@ -280,7 +293,9 @@ async def test_a_token_that_fails_for_who_is_cancelled_is_still_a_cancellation(
 
 
 @on_loop
-async def test_who_is_cancelled_is_waited_for_until_the_token_is_stored(*, waits: bool) -> None:
+async def test_who_is_cancelled_is_waited_for_until_the_token_is_stored(
+    *, waits: bool
+) -> None:
     class Slow:
         """Storage that fails once, after the provider has answered."""
 
@@ -359,7 +374,9 @@ def test_the_flow_of_who_is_cancelled_is_closed() -> None:
     async def drive_and_cancel() -> None:
         fake = fake_gateway()
         both = AsyncFake(fake.transport, fake.resolver)
-        world = AsyncWorld(both, both, asyncio.sleep, fake.clock, fake.audit, waits=False)
+        world = AsyncRuntime(
+            both, both, asyncio.sleep, fake.clock, fake.audit, waits=False
+        )
         task = asyncio.create_task(adrive(flow(), world))
         await asyncio.sleep(0.01)
         task.cancel()

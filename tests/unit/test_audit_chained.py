@@ -11,8 +11,8 @@ import pytest
 from outkey.adapters import audit_chained
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
-from outkey.core.audit import Intent, Outcome, Refusal
-from outkey.core.chain import ChainRow, Verdict, sign_checkpoint, verify
+from outkey.core.audit.chain import ChainRow, Verdict, sign_checkpoint, verify
+from outkey.core.audit.events import Intent, Outcome, Refusal
 from outkey.core.errors import AuditUnavailable
 from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints
 
@@ -20,7 +20,7 @@ KEY = b"k" * 32
 INTENT = Intent("acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0)
 
 
-class Desk:
+class Administration:
     """An audit with its fakes."""
 
     def __init__(self) -> None:
@@ -29,11 +29,16 @@ class Desk:
             MemoryCheckpoints(),
             FakeClock(),
         )
-        self.audit = ChainedAudit(self.rows, self.checkpoints, self.clock, key_id="k1", key=KEY)
+        self.audit = ChainedAudit(
+            self.rows, self.checkpoints, self.clock, key_id="k1", key=KEY
+        )
 
     def verdict(self) -> Verdict:
         return verify(
-            self.rows.read(), lambda _: KEY, checkpoints=self.checkpoints.read(), tombstones=()
+            self.rows.read(),
+            lambda _: KEY,
+            checkpoints=self.checkpoints.read(),
+            tombstones=(),
         )
 
     def facts(self) -> list[dict[str, object]]:
@@ -41,7 +46,7 @@ class Desk:
 
 
 def test_an_intent_is_written_at_once_and_an_outcome_with_the_next() -> None:
-    desk = Desk()
+    desk = Administration()
     attempt = desk.audit.intend(INTENT)
     desk.audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
     assert [f["tag"] for f in desk.facts()] == ["engine:send:intended"]
@@ -57,16 +62,18 @@ def test_an_intent_is_written_at_once_and_an_outcome_with_the_next() -> None:
 
 
 def test_closing_writes_what_is_queued_and_leaves_no_unprotected_tail() -> None:
-    desk = Desk()
+    desk = Administration()
     desk.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
     desk.audit.close()
     desk.audit.close()
-    assert desk.verdict() == Verdict(ok=True, rows=1, first_bad=None, unprotected_tail=0)
+    assert desk.verdict() == Verdict(
+        ok=True, rows=1, first_bad=None, unprotected_tail=0
+    )
     assert len(desk.checkpoints.marks) == 1
 
 
 def test_concurrent_intents_share_commits_and_each_has_its_row() -> None:
-    desk = Desk()
+    desk = Administration()
     slow = threading.Event()
     append = desk.rows.append
 
@@ -90,7 +97,7 @@ def test_concurrent_intents_share_commits_and_each_has_its_row() -> None:
 
 
 def test_a_table_that_cannot_be_written_refuses_intents_and_recovers() -> None:
-    desk = Desk()
+    desk = Administration()
     first = desk.audit.intend(INTENT)
     desk.audit.conclude(Outcome(first, "acme", 200, "ok", 5))
     desk.rows.broken = True
@@ -101,14 +108,21 @@ def test_a_table_that_cannot_be_written_refuses_intents_and_recovers() -> None:
     desk.audit.intend(INTENT)
     tags = [f["tag"] for f in desk.facts()]
     ended, refused = "engine:send:ended", "engine:send:refused"
-    assert sorted(tags) == [ended, "engine:send:intended", "engine:send:intended", refused]
+    assert sorted(tags) == [
+        ended,
+        "engine:send:intended",
+        "engine:send:intended",
+        refused,
+    ]
     assert len({row.stream for row in desk.rows.rows}) == 2
     assert desk.verdict().ok
 
 
-def test_a_writer_that_hangs_refuses_others_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_hangs_refuses_others_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(audit_chained, "PATIENCE_SECONDS", 0.05)
-    desk = Desk()
+    desk = Administration()
     with desk.audit._writer, pytest.raises(AuditUnavailable, match="in time"):
         desk.audit.intend(INTENT)
     desk.audit.intend(INTENT)
@@ -119,7 +133,7 @@ def test_a_writer_that_hangs_refuses_others_in_time(monkeypatch: pytest.MonkeyPa
 def test_a_checkpoint_is_signed_every_thousand_rows_and_every_minute(
     by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = Desk()
+    desk = Administration()
     if by == "rows":
         monkeypatch.setattr(audit_chained, "CHECKPOINT_ROWS", 3)
         for _ in range(7):
@@ -133,18 +147,20 @@ def test_a_checkpoint_is_signed_every_thousand_rows_and_every_minute(
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_audit() -> None:
-    desk = Desk()
+    desk = Administration()
     desk.checkpoints.broken = True
     desk.audit.intend(INTENT)
     desk.audit.close()
-    assert desk.verdict() == Verdict(ok=True, rows=1, first_bad=None, unprotected_tail=1)
+    assert desk.verdict() == Verdict(
+        ok=True, rows=1, first_bad=None, unprotected_tail=1
+    )
 
 
 def test_outcomes_that_nobody_writes_do_not_pile_up_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(audit_chained, "_MAX_QUEUED", 5)
-    desk = Desk()
+    desk = Administration()
     for number in range(20):
         desk.audit.conclude(Outcome(str(number), "acme", 200, "ok", 5))
     desk.audit.close()
@@ -152,7 +168,7 @@ def test_outcomes_that_nobody_writes_do_not_pile_up_for_ever(
 
 
 def test_a_forked_child_writes_a_stream_of_its_own() -> None:
-    desk = Desk()
+    desk = Administration()
     desk.audit.intend(INTENT)
     desk.audit.conclude(Outcome("parent", "acme", 200, "ok", 5))
     read_end, write_end = os.pipe()
@@ -172,7 +188,7 @@ def test_a_forked_child_writes_a_stream_of_its_own() -> None:
 def test_a_checkpoint_file_is_private_and_survives_a_cut_line(tmp_path: Path) -> None:
     file = tmp_path / "checkpoints"
     place = CheckpointFile(file)
-    desk = Desk()
+    desk = Administration()
     desk.audit.intend(INTENT)
     mark = sign_checkpoint(KEY, desk.rows.rows[0])
     place.append(mark)
@@ -187,7 +203,12 @@ def test_a_checkpoint_file_is_private_and_survives_a_cut_line(tmp_path: Path) ->
 
 
 def test_a_write_that_fails_refuses_everybody_whose_record_was_in_it() -> None:
-    desk, release, calls, ends = Desk(), threading.Event(), list[int](), list[bool]()
+    desk, release, calls, ends = (
+        Administration(),
+        threading.Event(),
+        list[int](),
+        list[bool](),
+    )
     original = desk.rows.append
 
     def append(rows: Sequence[ChainRow]) -> None:
@@ -220,8 +241,10 @@ def test_a_write_that_fails_refuses_everybody_whose_record_was_in_it() -> None:
     assert sorted(ends) == [False] * 5 + [True]
 
 
-def test_a_forked_child_leaves_what_its_parent_has_queued(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Desk()
+def test_a_forked_child_leaves_what_its_parent_has_queued(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Administration()
     desk.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
     with monkeypatch.context() as child:
         child.setattr("os.getpid", lambda: -1)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.chain import (
+from outkey.core.audit.chain import (
     ChainRow,
     Label,
     Mark,
@@ -36,7 +36,9 @@ def check(
     rows: list[ChainRow], checkpoints: list[Mark] = (), tombstones: list[Mark] = ()
 ) -> Verdict:  # type: ignore[assignment]
     ordered = sorted(rows, key=lambda row: (row.stream, row.number))
-    return verify(ordered, KEYS.__getitem__, checkpoints=checkpoints, tombstones=tombstones)
+    return verify(
+        ordered, KEYS.__getitem__, checkpoints=checkpoints, tombstones=tombstones
+    )
 
 
 def end_of(rows: list[ChainRow]) -> Mark:
@@ -118,7 +120,10 @@ def test_pruned_rows_are_vouched_for_by_a_tombstone() -> None:
 @pytest.mark.parametrize("kind", ["checkpoints", "tombstones"])
 def test_a_forged_statement_is_noticed(kind: str) -> None:
     rows = rows_of("a", 10)
-    honest = {"checkpoints": end_of(rows), "tombstones": sign_tombstone(KEYS["k1"], rows[3])}
+    honest = {
+        "checkpoints": end_of(rows),
+        "tombstones": sign_tombstone(KEYS["k1"], rows[3]),
+    }
     marks = {name: [mark] for name, mark in honest.items()}
     marks[kind] = [dataclasses.replace(honest[kind], signature=b"x" * 32)]
     assert "forged" in (check(rows[4:], **marks).first_bad or "")
@@ -126,7 +131,9 @@ def test_a_forged_statement_is_noticed(kind: str) -> None:
 
 def test_a_checkpoint_cannot_pass_for_a_tombstone() -> None:
     rows = rows_of("a", 10)
-    assert "forged" in (check(rows[4:], [end_of(rows)], [end_of(rows[:4])]).first_bad or "")
+    assert "forged" in (
+        check(rows[4:], [end_of(rows)], [end_of(rows[:4])]).first_bad or ""
+    )
 
 
 @given(st.integers(2, 30), st.randoms(use_true_random=False))
@@ -141,7 +148,11 @@ def test_any_single_change_is_noticed(count: int, chance: random.Random) -> None
     elif change == "double":
         rows.append(row)
     else:
-        changed = {"body": row.body + b" ", "mac": b"x" * 32, "number": row.number + count + 1}
+        changed = {
+            "body": row.body + b" ",
+            "mac": b"x" * 32,
+            "number": row.number + count + 1,
+        }
         rows[index] = dataclasses.replace(row, **{change: changed[change]})
     assert not check(rows, [last]).ok
 
@@ -173,7 +184,9 @@ def test_a_checkpoint_of_what_was_pruned_is_met() -> None:
     assert (verdict.ok, verdict.unprotected_tail) == (True, 2)
 
 
-@pytest.mark.parametrize("label", [Label(9, "acme", "ok"), Label(2, "x", "ok"), Label(2, "acme")])
+@pytest.mark.parametrize(
+    "label", [Label(9, "acme", "ok"), Label(2, "x", "ok"), Label(2, "acme")]
+)
 def test_a_label_that_does_not_agree_with_its_record_is_found(label: Label) -> None:
     rows = rows_of("a", 5)
     rows[2] = dataclasses.replace(rows[2], label=label)

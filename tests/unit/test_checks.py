@@ -4,8 +4,7 @@ from datetime import date
 
 import pytest
 
-from outkey.core.checks import Level, refuse_unsavable
-from outkey.core.config import HeaderRow
+from outkey.core.config.configuration import HeaderRow
 from outkey.core.errors import (
     AuthenticationRequired,
     EgressDenied,
@@ -13,18 +12,27 @@ from outkey.core.errors import (
     InactiveConfiguration,
     OutkeyError,
 )
+from outkey.core.findings.checks import Level, refuse_unsavable
 from outkey.testing import configuration, fake_gateway
 
 
 def ids(
-    *, secrets: dict[str, str] | None = None, headers: tuple[HeaderRow, ...] = (), **values: object
+    *,
+    secrets: dict[str, str] | None = None,
+    headers: tuple[HeaderRow, ...] = (),
+    **values: object,
 ) -> list[str]:
     made = configuration(headers=headers, **values)
-    return [finding.id for finding in fake_gateway(made, secrets=secrets).gateway.findings("acme")]
+    return [
+        finding.id
+        for finding in fake_gateway(made, secrets=secrets).gateway.findings("acme")
+    ]
 
 
 def test_a_sound_configuration_has_no_findings() -> None:
-    assert ids(authentication_type="basic", username="u", secrets={"password": "p"}) == []
+    assert (
+        ids(authentication_type="basic", username="u", secrets={"password": "p"}) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,7 +41,10 @@ def test_a_sound_configuration_has_no_findings() -> None:
         ({"active": False, "no_auth_reason": "public_api"}, InactiveConfiguration),
         ({}, AuthenticationRequired),
         ({"no_auth_reason": "internal"}, AuthenticationRequired),
-        ({"base_url": "http://api.acme.example", "no_auth_reason": "public_api"}, EgressDenied),
+        (
+            {"base_url": "http://api.acme.example", "no_auth_reason": "public_api"},
+            EgressDenied,
+        ),
     ],
 )
 def test_what_forbids_sending_is_an_error_and_a_finding(
@@ -61,7 +72,10 @@ def test_what_forbids_sending_is_an_error_and_a_finding(
 def test_none_is_allowed_outside_production_or_inside_or_with_its_reason(
     values: dict[str, object],
 ) -> None:
-    assert fake_gateway(configuration(**values)).gateway.send("acme", "GET", "/").status == 200
+    assert (
+        fake_gateway(configuration(**values)).gateway.send("acme", "GET", "/").status
+        == 200
+    )
 
 
 SECRET_ROW = HeaderRow("X-API-Key", "", secret=True)
@@ -89,7 +103,11 @@ OAUTH2 = {
             EgressDenied,
             "base_url",
         ),
-        ({**OAUTH2, "oauth2__token_url": "http://a.example"}, EgressDenied, "oauth2.token_url"),
+        (
+            {**OAUTH2, "oauth2__token_url": "http://a.example"},
+            EgressDenied,
+            "oauth2.token_url",
+        ),
     ],
 )
 def test_what_can_never_be_sent_is_not_saved_either(
@@ -133,7 +151,9 @@ def test_an_address_that_is_never_sent_to_is_not_saved(host: str, network: str) 
     assert caught.value.field == "base_url"
     assert host.strip("[]") not in caught.value.message + caught.value.hint
     found = fake_gateway(made, secrets={"token": "t"}).gateway.findings("acme")
-    assert [(finding.id, finding.field) for finding in found] == [("E-egress_denied", "base_url")]
+    assert [(finding.id, finding.field) for finding in found] == [
+        ("E-egress_denied", "base_url")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +180,11 @@ def test_the_token_url_is_vetted_only_where_it_is_used() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [{"authentication_type": "basic", "username": "u"}, {"authentication_type": "bearer"}]
+    "values",
+    [
+        {"authentication_type": "basic", "username": "u"},
+        {"authentication_type": "bearer"},
+    ],
 )
 def test_a_second_source_for_a_header_is_not_saved(values: dict[str, object]) -> None:
     row = HeaderRow("authorization", "Token x", secret=False)
@@ -175,7 +199,9 @@ def test_two_rows_of_one_name_and_a_row_for_the_token_header_are_not_saved() -> 
         refuse_unsavable(configuration(headers=rows, no_auth_reason="public_api"))
     row = HeaderRow("X-Token", "", secret=True)
     with pytest.raises(HeaderConflict, match="two sources"):
-        refuse_unsavable(configuration(headers=(row,), **OAUTH2, oauth2__token_header="X-Token"))
+        refuse_unsavable(
+            configuration(headers=(row,), **OAUTH2, oauth2__token_header="X-Token")
+        )
 
 
 def test_a_row_for_the_proof_of_dpop_is_not_saved() -> None:
@@ -187,7 +213,9 @@ def test_a_row_for_the_proof_of_dpop_is_not_saved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "values"), [((SECRET_ROW,), {}), ((), {"script": SCRIPT})], ids=["row", "script"]
+    ("headers", "values"),
+    [((SECRET_ROW,), {}), ((), {"script": SCRIPT})],
+    ids=["row", "script"],
 )
 def test_a_secret_row_or_a_script_is_a_credential_and_needs_no_reason(
     headers: tuple[HeaderRow, ...], values: dict[str, object]
@@ -214,7 +242,10 @@ def test_a_missing_secret_is_an_error_finding_of_its_field() -> None:
 
 
 def test_every_missing_secret_is_a_finding() -> None:
-    rows = (HeaderRow("X-API-Key", "", secret=True), HeaderRow("X-Other-Key", "", secret=True))
+    rows = (
+        HeaderRow("X-API-Key", "", secret=True),
+        HeaderRow("X-Other-Key", "", secret=True),
+    )
     made = configuration(headers=rows, authentication_type="basic", username="u")
     fields = [f.field for f in fake_gateway(made).gateway.findings("acme")]
     assert fields == ["password", "header:X-API-Key", "header:X-Other-Key"]
@@ -238,7 +269,9 @@ def test_a_client_certificate_is_not_a_credential_without_tls() -> None:
     made = configuration(tls__client_certificate="/some/file.pem", **inside)
     assert not made.sends_credentials
     secrets = {"client_key": "k"}
-    assert ids(secrets=secrets, tls__client_certificate="/some/file.pem", **inside) == []
+    assert (
+        ids(secrets=secrets, tls__client_certificate="/some/file.pem", **inside) == []
+    )
 
 
 def test_as_many_rows_as_allowed_can_be_sent() -> None:
@@ -248,9 +281,9 @@ def test_as_many_rows_as_allowed_can_be_sent() -> None:
 
 def test_an_authorization_row_beside_a_type_is_a_conflict() -> None:
     row = HeaderRow("authorization", "Token x", secret=False)
-    assert ids(authentication_type="bearer", secrets={"token": "t"}, headers=(row,)) == [
-        "E-header_conflict"
-    ]
+    assert ids(
+        authentication_type="bearer", secrets={"token": "t"}, headers=(row,)
+    ) == ["E-header_conflict"]
     assert ids(no_auth_reason="public_api", headers=(row,)) == []
 
 
@@ -333,7 +366,9 @@ def test_a_token_that_is_no_jwt_names_no_end(token: str) -> None:
 def test_the_date_that_a_person_entered_counts_before_the_token_s_own() -> None:
     token = jwt({"exp": 1_800_000_000})
     found = ids(
-        authentication_type="bearer", token_expires_on=date(2030, 1, 1), secrets={"token": token}
+        authentication_type="bearer",
+        token_expires_on=date(2030, 1, 1),
+        secrets={"token": token},
     )
     assert found == []
 

@@ -3,20 +3,26 @@ from email.utils import formatdate
 
 import pytest
 
-from outkey.core.challenge import Challenge, parse_challenges
 from outkey.core.diagnosis import REMEDIES, diagnose
 from outkey.core.errors import BadAnswer, Cause
-from outkey.core.message import Response, ResponseHeaders
+from outkey.core.request.challenge import Challenge, parse_challenges
+from outkey.core.request.message import Response, ResponseHeaders
 from outkey.testing import configuration
 
 NOW = 1_800_000_000.0  # 2027-01-15
 
 
 def cause(
-    status: int, body: str = "", *headers: tuple[str, str], kind: str = "bearer", **values: object
+    status: int,
+    body: str = "",
+    *headers: tuple[str, str],
+    kind: str = "bearer",
+    **values: object,
 ) -> str | None:
     response = Response(status, ResponseHeaders(headers), body.encode())
-    found = diagnose(response, configuration(authentication_type=kind, **values), now=NOW)
+    found = diagnose(
+        response, configuration(authentication_type=kind, **values), now=NOW
+    )
     return found.cause if found else None
 
 
@@ -55,7 +61,15 @@ def test_each_status_has_its_cause(status: int, expected: str) -> None:
     ("body", "headers"),
     [
         ("", [challenge('Bearer error="invalid_token"')]),
-        ("", [challenge('Bearer error="invalid_token", error_description="The token expired"')]),
+        (
+            "",
+            [
+                challenge(
+                    'Bearer error="invalid_token", error_description="The token'
+                    ' expired"'
+                )
+            ],
+        ),
         ("", [challenge('Bearer error="invalid_token", error_description="expired"')]),
         ("", [challenge('Basic realm="a", Bearer error=invalid_token')]),
         ('{"category":"EXPIRED_AUTHENTICATION"}', []),
@@ -81,8 +95,12 @@ def test_a_scheme_nobody_knows_is_not_repeated() -> None:
     assert found.remedy.endswith("The API asks for another scheme.")
 
 
-@pytest.mark.parametrize("why", ["malformed token", "bad signature", "wrong audience", "revoked"])
-def test_an_invalid_token_that_is_not_expired_is_an_invalid_credential(why: str) -> None:
+@pytest.mark.parametrize(
+    "why", ["malformed token", "bad signature", "wrong audience", "revoked"]
+)
+def test_an_invalid_token_that_is_not_expired_is_an_invalid_credential(
+    why: str,
+) -> None:
     text = f'Bearer error="invalid_token", error_description="{why}"'
     assert cause(401, "", challenge(text)) == "invalid_credentials"
 
@@ -102,11 +120,13 @@ def test_the_configurations_own_marker_means_expired() -> None:
 def test_a_403_is_an_expired_token_only_where_something_says_so() -> None:
     assert cause(403, verification__forbidden_means_expired=True) == "token_expired"
     assert cause(403, "", challenge('Bearer error="invalid_token"')) == "token_expired"
-    assert cause(403, "", challenge('Bearer error="insufficient_scope"')) == (
-        "insufficient_permissions"
+    assert (
+        cause(403, "", challenge('Bearer error="insufficient_scope"'))
+        == "insufficient_permissions"
     )
-    assert cause(403, kind="basic", verification__forbidden_means_expired=True) == (
-        "insufficient_permissions"
+    assert (
+        cause(403, kind="basic", verification__forbidden_means_expired=True)
+        == "insufficient_permissions"
     )
 
 
@@ -119,7 +139,9 @@ def test_a_client_certificate_alone_is_named_where_another_scheme_is_wanted() ->
     assert "sends a client certificate alone." in found.suspicions[0].evidence
 
 
-def test_a_challenge_for_another_scheme_is_a_header_format_error_that_names_it() -> None:
+def test_a_challenge_for_another_scheme_is_a_header_format_error_that_names_it() -> (
+    None
+):
     response = Response(401, ResponseHeaders((challenge('Basic realm="x"'),)))
     found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
     assert found is not None
@@ -134,7 +156,12 @@ def test_a_challenge_for_another_scheme_is_a_header_format_error_that_names_it()
     [
         (400, "", [challenge('Bearer error="invalid_request"')], "header_format"),
         (401, "", [challenge('Bearer error="invalid_request"')], "header_format"),
-        (400, "<title>400 Request Header Or Cookie Too Large</title>", [], "header_format"),
+        (
+            400,
+            "<title>400 Request Header Or Cookie Too Large</title>",
+            [],
+            "header_format",
+        ),
         (400, "No required SSL certificate was sent", [], "tls"),
         (400, "The plain HTTP request was sent to HTTPS port", [], "tls"),
     ],
@@ -146,11 +173,15 @@ def test_a_400_may_be_about_the_header_or_about_tls(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_words_about_the_time_explain_a_refusal_whatever_the_date_says(status: int) -> None:
+def test_words_about_the_time_explain_a_refusal_whatever_the_date_says(
+    status: int,
+) -> None:
     body = "<Code>RequestTimeTooSkewed</Code>"
     ahead = ("Date", formatdate(NOW + 600, usegmt=True))
     assert cause(status, body, ahead) == "clock_skew"
-    assert cause(status, body, ("Date", formatdate(NOW + 5, usegmt=True))) == "clock_skew"
+    assert (
+        cause(status, body, ("Date", formatdate(NOW + 5, usegmt=True))) == "clock_skew"
+    )
     assert cause(status, body, ("Date", "nonsense")) == "clock_skew"
     assert cause(status, body) == "clock_skew"
 
@@ -164,7 +195,9 @@ def test_words_about_the_time_explain_a_refusal_whatever_the_date_says(status: i
         (Cause.HEADER_FORMAT, "Review the authentication header format."),
     ],
 )
-def test_the_four_errors_have_the_remedies_of_the_specification(of: Cause, words: str) -> None:
+def test_the_four_errors_have_the_remedies_of_the_specification(
+    of: Cause, words: str
+) -> None:
     assert REMEDIES[of].startswith(words)
 
 
@@ -196,7 +229,12 @@ def test_raising_for_a_cause_carries_code_status_and_remedy() -> None:
             ],
         ),
         (
-            ['Bearer realm="https://r.example/token",service="reg",scope="repository:foo:pull"'],
+            [
+                (
+                    'Bearer realm="https://r.example/token",service="reg",'
+                    'scope="repository:foo:pull"'
+                )
+            ],
             [
                 Challenge(
                     "bearer",
@@ -208,9 +246,15 @@ def test_raising_for_a_cause_carries_code_status_and_remedy() -> None:
                 )
             ],
         ),
-        (["Negotiate abc==, Basic"], [Challenge("negotiate", token68="abc=="), Challenge("basic")]),
+        (
+            ["Negotiate abc==, Basic"],
+            [Challenge("negotiate", token68="abc=="), Challenge("basic")],
+        ),
         (['Basic realm="quo\\"te"'], [Challenge("basic", {"realm": 'quo"te'})]),
-        (["Digest a=1", "BASIC"], [Challenge("digest", {"a": "1"}), Challenge("basic")]),
+        (
+            ["Digest a=1", "BASIC"],
+            [Challenge("digest", {"a": "1"}), Challenge("basic")],
+        ),
         (['error="no scheme"'], []),
         (['Basic realm="never closed'], [Challenge("basic")]),
         (["@@@"], []),

@@ -3,7 +3,7 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config import (
+from outkey.core.config.configuration import (
     Configuration,
     HeaderRow,
     Limits,
@@ -11,11 +11,11 @@ from outkey.core.config import (
     Verification,
     build,
 )
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
+from outkey.core.config.field_kinds import Kind
+from outkey.core.config.fields import BY_PATH, FIELDS, described
 from outkey.core.errors import ConfigError, OutkeyError, SecretRebindRequired
-from outkey.core.field_kinds import Kind
-from outkey.core.fields import BY_PATH, FIELDS, described
-from outkey.core.message import TlsSettings
+from outkey.core.request.message import TlsSettings
 from outkey.hosts.file import from_text
 
 WHOLE = """
@@ -106,7 +106,11 @@ def test_every_key_of_the_document_reaches_its_attribute() -> None:
 def test_what_is_left_out_has_the_defaults_of_the_table() -> None:
     document = parse_document('[configuration.acme]\nbase_url="https://a.example"')
     acme = document.drafts[0].configuration()
-    assert (acme.environment, acme.network, acme.active) == ("production", "public", True)
+    assert (acme.environment, acme.network, acme.active) == (
+        "production",
+        "public",
+        True,
+    )
     assert acme.authentication_type == "none"
     assert acme.limits.requests_per_minute is None
     assert (acme.limits.connect_timeout, acme.limits.read_timeout) == (5, 15)
@@ -131,13 +135,25 @@ def row(content: str) -> str:
         ("[configurations.acme]", "configurations", "unknown key"),
         ("[configuration.acme]", "base_url", "must not be empty"),
         ('[configuration.acme]\nbase_url = ""', "base_url", "must not be empty"),
-        ('[configuration.acme]\nbase_url = "https://u:hunter2@a.example"', "base_url", "user name"),
-        ('[configuration."a\\u0001"]\nbase_url = "https://a.example"', "name", "control character"),
+        (
+            '[configuration.acme]\nbase_url = "https://u:hunter2@a.example"',
+            "base_url",
+            "user name",
+        ),
+        (
+            '[configuration."a\\u0001"]\nbase_url = "https://a.example"',
+            "name",
+            "control character",
+        ),
         ('[configuration.""]\nbase_url = "https://a.example"', "name", "empty"),
         (configured('pasword = "env:X"'), "pasword", "unknown key"),
         (configured('password = "hunter2"'), "password", "must be a reference"),
         (configured('password = "env:"'), "password", "must be a reference"),
-        (configured('password = "env:BAD NAME hunter2"'), "password", "no environment variable"),
+        (
+            configured('password = "env:BAD NAME hunter2"'),
+            "password",
+            "no environment variable",
+        ),
         (configured('password = "env:OUTKEY_KEY"'), "password", "outkey's own"),
         (configured('token = "file:relative/hunter2"'), "token", "absolute path"),
         (configured("token = 7"), "token", "must be a reference"),
@@ -157,7 +173,11 @@ def row(content: str) -> str:
             "one of: 1.2, 1.3",
         ),
         (configured('token_expires_on = "2027-01-31"'), "token_expires_on", "a date"),
-        (configured("[configuration.acme.limits]\nretries = 11"), "limits.retries", "from 0 to 10"),
+        (
+            configured("[configuration.acme.limits]\nretries = 11"),
+            "limits.retries",
+            "from 0 to 10",
+        ),
         (
             configured("[configuration.acme.limits]\nretries = true"),
             "limits.retries",
@@ -173,7 +193,11 @@ def row(content: str) -> str:
             "limits.total_timeout",
             "a number from",
         ),
-        (configured("[configuration.acme.limits]\nretrys = 1"), "limits.retrys", "unknown key"),
+        (
+            configured("[configuration.acme.limits]\nretrys = 1"),
+            "limits.retrys",
+            "unknown key",
+        ),
         (configured("limits = 5"), "limits", "must be a table"),
         (
             configured('[configuration.acme.verification]\ntest_method = "G T"'),
@@ -189,11 +213,27 @@ def row(content: str) -> str:
         (configured("headers = [5]"), "headers[0]", "must be a table"),
         (row('value = "x"'), "headers[0].key", "needs a key"),
         (row('key = "X"\nvalue = 5'), "headers[0].value", "must be text"),
-        (row('key = "X"\nvalue = "v"\nsecret = "yes"'), "headers[0].secret", "true or false"),
+        (
+            row('key = "X"\nvalue = "v"\nsecret = "yes"'),
+            "headers[0].secret",
+            "true or false",
+        ),
         (row('key = "X Bad"\nvalue = "v"'), "headers[0].key", "header name"),
-        (row('key = "Host"\nvalue = "v"'), "headers[0].key", "belongs to the connection"),
-        (row('key = "X-Tenant"\nvalue = "a\\nhunter2"'), "headers[0].value", "line break"),
-        (row('key = "X-API-Key"\nvalue = "hunter2"'), "headers[0].value", "must be a reference"),
+        (
+            row('key = "Host"\nvalue = "v"'),
+            "headers[0].key",
+            "belongs to the connection",
+        ),
+        (
+            row('key = "X-Tenant"\nvalue = "a\\nhunter2"'),
+            "headers[0].value",
+            "line break",
+        ),
+        (
+            row('key = "X-API-Key"\nvalue = "hunter2"'),
+            "headers[0].value",
+            "must be a reference",
+        ),
         (row('key = "X"\nsecret = false'), "headers[0].value", "needs a value"),
         (
             configured('[line.x]\nconfiguration = "acme"\nmethod = "G T"'),
@@ -203,7 +243,8 @@ def row(content: str) -> str:
         (row('key = "X"\nvalu = "v"'), "headers[0].valu", "unknown key"),
         (
             row(
-                'key = "X-A"\nvalue = "1"\n[[configuration.acme.headers]]\nkey = "x-a"\nvalue = "2"'
+                'key = "X-A"\nvalue = "1"\n[[configuration.acme.headers]]\nkey ='
+                ' "x-a"\nvalue = "2"'
             ),
             "headers[1].key",
             "two rows",
@@ -213,9 +254,21 @@ def row(content: str) -> str:
             "line.x.configuration",
             "must name a configuration",
         ),
-        (configured('[line.x]\nconfiguration = "b"'), "line.x.configuration", "must name"),
-        (configured('[line.x]\nconfiguration = "acme"\npath = 5'), "line.x.path", "must be text"),
-        (configured('[line.x]\nconfiguration = "acme"\npth = "/"'), "line.x.pth", "unknown key"),
+        (
+            configured('[line.x]\nconfiguration = "b"'),
+            "line.x.configuration",
+            "must name",
+        ),
+        (
+            configured('[line.x]\nconfiguration = "acme"\npath = 5'),
+            "line.x.path",
+            "must be text",
+        ),
+        (
+            configured('[line.x]\nconfiguration = "acme"\npth = "/"'),
+            "line.x.pth",
+            "unknown key",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_by_field_and_reason_and_never_repeated(
@@ -248,7 +301,11 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         "limits": Limits,
         "verification": Verification,
     }
-    nested = {f"{name}.{f.name}" for name, section in sections.items() for f in fields(section)}
+    nested = {
+        f"{name}.{f.name}"
+        for name, section in sections.items()
+        for f in fields(section)
+    }
     top = (
         {f.name for f in fields(Configuration)}
         - set(sections)
@@ -267,8 +324,14 @@ def test_the_table_is_consistent_in_itself() -> None:
         assert bool(field.choices) == (field.kind is Kind.CHOICE)
         for path, value in field.when:
             assert value in dict(BY_PATH[path].choices)
-            assert paths.index(path) < paths.index(field.path)  # it is known when this one is read
-        if field.default is not None and field.kind is not Kind.ROWS and not field.required:
+            assert paths.index(path) < paths.index(
+                field.path
+            )  # it is known when this one is read
+        if (
+            field.default is not None
+            and field.kind is not Kind.ROWS
+            and not field.required
+        ):
             assert field.parse(field.default) == field.default
 
 
@@ -284,7 +347,9 @@ def test_the_labels_are_those_of_the_specification() -> None:
 
 def test_a_date_with_a_time_counts_as_its_day() -> None:
     text = configured("token_expires_on = 2027-01-31T10:00:00Z")
-    assert parse_document(text).drafts[0].configuration().token_expires_on == date(2027, 1, 31)
+    assert parse_document(text).drafts[0].configuration().token_expires_on == date(
+        2027, 1, 31
+    )
 
 
 def test_secret_fields_are_known_as_such() -> None:
@@ -306,7 +371,9 @@ def test_values_and_build_are_each_others_inverse() -> None:
 
 
 def merged(change: str, before: str = WHOLE) -> Configuration:
-    stored = replace(parse_document(before).drafts[0].configuration(), record="r1", version=7)
+    stored = replace(
+        parse_document(before).drafts[0].configuration(), record="r1", version=7
+    )
     return parse_document(change).drafts[0].merged(stored)
 
 
@@ -319,7 +386,9 @@ def test_what_a_document_leaves_out_keeps_what_is_stored() -> None:
 
 
 def test_rows_that_a_document_names_replace_the_stored_ones_and_their_secrets() -> None:
-    after = merged('[configuration.acme]\nheaders = [{ key = "X-Other", value = "env:OTHER" }]')
+    after = merged(
+        '[configuration.acme]\nheaders = [{ key = "X-Other", value = "env:OTHER" }]'
+    )
     assert [row.key for row in after.headers] == ["X-Other"]
     assert set(after.secrets) == {"password", "token", "client_key", "header:X-Other"}
 
@@ -330,7 +399,8 @@ def test_a_secret_stays_bound_to_its_origin_until_it_is_named_again() -> None:
         after.refuse_unbound("token")
     assert caught.value.field == "token"
     again = merged(
-        '[configuration.acme]\nbase_url = "https://evil.example"\ntoken = "file:/run/secrets/acme"'
+        '[configuration.acme]\nbase_url = "https://evil.example"\ntoken ='
+        ' "file:/run/secrets/acme"'
     )
     again.refuse_unbound("token")
     with pytest.raises(SecretRebindRequired):
@@ -352,8 +422,9 @@ def test_a_merge_that_is_wrong_names_the_configuration() -> None:
 
 
 def test_a_condition_reads_as_a_sentence() -> None:
-    assert described(BY_PATH["oauth2.device_url"].when) == (
-        "Authentication Type is bearer, Token Source is oauth2, Grant is device_code"
+    assert (
+        described(BY_PATH["oauth2.device_url"].when)
+        == "Authentication Type is bearer, Token Source is oauth2, Grant is device_code"
     )
 
 

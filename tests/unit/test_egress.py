@@ -1,10 +1,10 @@
 import pytest
 
-from outkey.core.addresses import AddressKind, is_address, judge
-from outkey.core.choices import Network
+from outkey.core.config.choices import Network
 from outkey.core.errors import EgressDenied
-from outkey.core.origin import Origin
-from outkey.engine.egress import Egress
+from outkey.core.request.addresses import AddressKind, is_address, judge
+from outkey.core.request.origin import Origin
+from outkey.engine.wire.egress import Egress
 from outkey.testing import FakeListeners
 
 ORIGIN = Origin("https", "api.acme.example", 443)
@@ -55,7 +55,12 @@ INTERNAL_ONLY = [
     "198.18.0.1",
     "192.0.2.1",
 ]
-PUBLIC = ["93.184.215.14", "::ffff:93.184.215.14", "64:ff9b::93.184.215.14", "2606:2800:21f::1"]
+PUBLIC = [
+    "93.184.215.14",
+    "::ffff:93.184.215.14",
+    "64:ff9b::93.184.215.14",
+    "2606:2800:21f::1",
+]
 
 
 def allowed(network: Network, *addresses: str) -> bool:
@@ -66,13 +71,17 @@ def allowed(network: Network, *addresses: str) -> bool:
 
 
 @pytest.mark.parametrize("address", ALWAYS_REFUSED)
-def test_metadata_and_unusable_addresses_are_refused_on_both_networks(address: str) -> None:
+def test_metadata_and_unusable_addresses_are_refused_on_both_networks(
+    address: str,
+) -> None:
     assert not allowed(Network.PUBLIC, address)
     assert not allowed(Network.INTERNAL, address)
 
 
 @pytest.mark.parametrize("address", INTERNAL_ONLY)
-def test_private_and_loopback_addresses_are_for_the_internal_network_only(address: str) -> None:
+def test_private_and_loopback_addresses_are_for_the_internal_network_only(
+    address: str,
+) -> None:
     assert not allowed(Network.PUBLIC, address)
     assert allowed(Network.INTERNAL, address)
 
@@ -118,9 +127,18 @@ def test_an_installation_does_not_call_itself() -> None:
 
 
 @pytest.mark.parametrize("wildcard", ["0.0.0.0", "::"])
-def test_a_server_on_every_address_is_at_each_address_of_the_machine(wildcard: str) -> None:
+def test_a_server_on_every_address_is_at_each_address_of_the_machine(
+    wildcard: str,
+) -> None:
     listeners = FakeListeners({443: [wildcard]}, local=["10.0.0.5", "fd00::5"])
-    own = ("127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "10.0.0.5", "::ffff:10.0.0.5")
+    own = (
+        "127.0.0.1",
+        "127.9.9.9",
+        "::1",
+        "::ffff:127.0.0.1",
+        "10.0.0.5",
+        "::ffff:10.0.0.5",
+    )
     for address in (*own, "fd00::5"):
         assert calls_itself(listeners, address)
     for address in ("10.0.0.6", "fd00::6", "93.184.215.14"):
@@ -128,7 +146,9 @@ def test_a_server_on_every_address_is_at_each_address_of_the_machine(wildcard: s
 
 
 def test_another_port_of_the_machine_is_another_service() -> None:
-    assert not calls_itself(FakeListeners({8765: ["0.0.0.0"]}, local=["127.0.0.1"]), "127.0.0.1")
+    assert not calls_itself(
+        FakeListeners({8765: ["0.0.0.0"]}, local=["127.0.0.1"]), "127.0.0.1"
+    )
     assert not calls_itself(FakeListeners(), "127.0.0.1")
 
 
@@ -138,7 +158,8 @@ def test_every_verdict_is_reached() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "expected"), [("127.0.0.1", True), ("::1", True), ("a.example", False), ("1a", False)]
+    ("host", "expected"),
+    [("127.0.0.1", True), ("::1", True), ("a.example", False), ("1a", False)],
 )
 def test_an_address_needs_no_resolving(host: str, *, expected: bool) -> None:
     assert is_address(host) is expected

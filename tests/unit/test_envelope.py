@@ -17,7 +17,6 @@ from outkey.adapters.keyring import (
 )
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal
-from outkey.core.envelope import BLOCK, Place, key_name_of, pad, unpack, unpad
 from outkey.core.errors import (
     ConfigError,
     KeyStepRefused,
@@ -26,6 +25,7 @@ from outkey.core.errors import (
     StorageUnavailable,
 )
 from outkey.core.secret import Secret
+from outkey.core.vault.envelope import BLOCK, Place, key_name_of, pad, unpack, unpad
 
 PLACE = Place("secret", "0b7e", "password", 1, "https://api.acme.example:443")
 ELSEWHERE = {
@@ -168,8 +168,14 @@ def test_one_bare_key_is_a_ring() -> None:
         f"nonsense {b64encode(b'k' * 32).decode()}",
         f"primary primary {b64encode(b'k' * 32).decode()}",
         f"decrypt {b64encode(b'k' * 32).decode()}",
-        f"primary {b64encode(b'k' * 32).decode()}\ndecrypt {b64encode(b'k' * 32).decode()}",
-        f"primary {b64encode(b'k' * 32).decode()}\nprimary {b64encode(b'j' * 32).decode()}",
+        (
+            f"primary {b64encode(b'k' * 32).decode()}\ndecrypt"
+            f" {b64encode(b'k' * 32).decode()}"
+        ),
+        (
+            f"primary {b64encode(b'k' * 32).decode()}\nprimary"
+            f" {b64encode(b'j' * 32).decode()}"
+        ),
     ],
 )
 def test_a_damaged_ring_leaves_us_sealed_and_is_not_repeated(text: str) -> None:
@@ -195,8 +201,12 @@ def test_a_key_file_is_for_its_owner_only_and_comes_back(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660])
-def test_a_key_file_that_others_may_read_leaves_us_sealed(tmp_path: Path, mode: int) -> None:
-    source = KeySource.from_environment({"OUTKEY_KEY_FILE": str(tmp_path / "key")}, Path("/unused"))
+def test_a_key_file_that_others_may_read_leaves_us_sealed(
+    tmp_path: Path, mode: int
+) -> None:
+    source = KeySource.from_environment(
+        {"OUTKEY_KEY_FILE": str(tmp_path / "key")}, Path("/unused")
+    )
     source.create()
     source.file.chmod(mode)
     with pytest.raises(Sealed, match="by others"):

@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
-from outkey.core.document import parse_document
-from outkey.core.export import render
-from outkey.core.field_kinds import _STEERING
-from outkey.core.reference import parse_reference
+from outkey.core.config.configuration import (
+    Configuration,
+    HeaderRow,
+    SecretState,
+    SyncLine,
+    build,
+)
+from outkey.core.config.document import parse_document
+from outkey.core.config.export import render
+from outkey.core.config.field_kinds import _STEERING
+from outkey.core.config.reference import parse_reference
 from unit.test_document import WHOLE
 
 
@@ -33,7 +39,10 @@ def test_a_default_is_not_written() -> None:
 
 def test_a_stored_secret_is_a_comment_with_its_day() -> None:
     origin = "https://a.example:443"
-    rows = (HeaderRow("X-API-Key", "", secret=True), HeaderRow("X-Unset", "", secret=True))
+    rows = (
+        HeaderRow("X-API-Key", "", secret=True),
+        HeaderRow("X-Unset", "", secret=True),
+    )
     made = build("a", {"base_url": "https://a.example"}, headers=rows)
     stored = replace(
         made,
@@ -56,7 +65,9 @@ def test_a_stored_secret_is_a_comment_with_its_day() -> None:
     ]
 
 
-ONE_LINE = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf"]), max_size=20)
+ONE_LINE = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cf"]), max_size=20
+)
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=50)
 
 
@@ -85,7 +96,9 @@ def test_any_configuration_comes_back_as_it_was(
     assert document.lines[0].path == notes
 
 
-@pytest.mark.parametrize("name", ["plain-name_1", "two words", 'quo"te', "dotted.name", "ä"])
+@pytest.mark.parametrize(
+    "name", ["plain-name_1", "two words", 'quo"te', "dotted.name", "ä"]
+)
 def test_names_are_quoted_where_they_must_be(name: str) -> None:
     made = build(name, {"base_url": "https://a.example"})
     assert again(made).name == name

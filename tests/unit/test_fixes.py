@@ -6,15 +6,20 @@ from dataclasses import replace
 import pytest
 
 from outkey.adapters.registry_memory import MemoryRegistry
-from outkey.core.access import Permission
-from outkey.core.config import Configuration, HeaderRow, SecretState
+from outkey.core.access.permissions import Permission
+from outkey.core.config.configuration import Configuration, HeaderRow, SecretState
+from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
-from outkey.core.reference import parse_reference
 from outkey.core.secret import Secret
-from outkey.core.voucher import Voucher, facts_of
-from outkey.engine.fixes import apply_fix, difference, permissions_for, untangled
-from outkey.engine.manage import Desk
+from outkey.core.vault.voucher import Voucher, facts_of
+from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.fixes import (
+    apply_fix,
+    difference,
+    permissions_for,
+    untangled,
+)
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 
@@ -38,11 +43,13 @@ class Store:
         """Nothing is sealed here, so there is nothing to vouch for."""
 
 
-def fixing(made: Configuration, fix: Fix, **secrets: str) -> tuple[FakeWorld, Desk]:
+def fixing(
+    made: Configuration, fix: Fix, **secrets: str
+) -> tuple[FakeWorld, Administration]:
     world = fake_gateway(made, secrets=secrets)
     registry = world.ports.configurations
     assert isinstance(registry, MemoryRegistry)
-    desk = Desk(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
+    desk = Administration(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
     apply_fix(desk, world.gateway, "acme", fix)
     return world, desk
 
@@ -51,7 +58,9 @@ def test_a_difference_has_label_before_and_after() -> None:
     made = configuration(
         authentication_type="bearer", headers=(HeaderRow("X_Key", "", secret=True),)
     )
-    fix = Fix("Correct it", (("authentication_type", "basic"), ("headers[0].key", "X-Key")))
+    fix = Fix(
+        "Correct it", (("authentication_type", "basic"), ("headers[0].key", "X-Key"))
+    )
     assert difference(made, fix) == [
         ("Authentication Type", "bearer", "basic"),
         ("Headers 1", "X_Key", "X-Key"),
@@ -59,10 +68,13 @@ def test_a_difference_has_label_before_and_after() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "label"), [("token", "Token"), ("header:X-Key", "X-Key"), ("password", "Password")]
+    ("field", "label"),
+    [("token", "Token"), ("header:X-Key", "X-Key"), ("password", "Password")],
 )
 def test_a_secret_is_described_and_never_shown(field: str, label: str) -> None:
-    ((shown, before, after),) = difference(configuration(), Fix("Tidy it", tidied=field))
+    ((shown, before, after),) = difference(
+        configuration(), Fix("Tidy it", tidied=field)
+    )
     assert shown == label
     assert "entered" in before
     assert "without" in after
@@ -89,17 +101,25 @@ def test_a_secret_is_tidied() -> None:
 
 
 def test_a_header_is_renamed_with_its_secret() -> None:
-    rows = (HeaderRow("X_Key", "", secret=True), HeaderRow("X-Tenant", "7", secret=False))
+    rows = (
+        HeaderRow("X_Key", "", secret=True),
+        HeaderRow("X-Tenant", "7", secret=False),
+    )
     fix = Fix("Rename it", (("headers[0].key", "X-Key"),))
     world, desk = fixing(configuration(headers=rows), fix, **{"header:X_Key": "value"})
-    assert [row.key for row in desk.registry.get("acme").headers] == ["X-Key", "X-Tenant"]
+    assert [row.key for row in desk.registry.get("acme").headers] == [
+        "X-Key",
+        "X-Tenant",
+    ]
     assert world.secrets.values["header:X-Key"] == "value"
 
 
 def test_a_value_behind_a_reference_is_not_changed() -> None:
     reference = parse_reference("env:ACME_TOKEN", field="token")
     state = SecretState("https://api.acme.example:443", reference)
-    made = replace(configuration(authentication_type="bearer"), secrets={"token": state})
+    made = replace(
+        configuration(authentication_type="bearer"), secrets={"token": state}
+    )
     with pytest.raises(ConfigError, match="not kept here"):
         fixing(made, Fix("Tidy it", tidied="token"), token="abc")
 
@@ -136,7 +156,10 @@ def test_what_came_along_when_it_was_pasted_is_removed(pasted: str, tidy: str) -
         (Fix("Scheme", (("authentication_type", "basic"),)), {Permission.SET_SECRET}),
         (Fix("DPoP", (("oauth2.dpop", "true"),)), {Permission.SET_SECRET}),
         (Fix("Row", (("headers[0].key", "X-Key"),)), {Permission.SET_SECRET}),
-        (Fix("Marker", (("verification.expired_marker", "x"),)), {Permission.SET_SECRET}),
+        (
+            Fix("Marker", (("verification.expired_marker", "x"),)),
+            {Permission.SET_SECRET},
+        ),
         (
             Fix("HTTPS", (("base_url", "https://api.acme.example"),)),
             {Permission.SET_SECRET, Permission.USE_INTERNAL_NETWORK},

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from frames import PACKAGE, every_frame, places_showing, product_frames
+from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConfigError
-from outkey.core.reference import parse_reference
 
 RAISE = """
 def fail():
@@ -41,11 +41,15 @@ def test_a_path_like_that_of_the_product_is_not_enough(file: str | Path) -> None
 
 def test_a_text_in_a_frame_of_the_product_is_found_by_its_place() -> None:
     error = failure_in(PACKAGE / "core" / "x.py")
-    assert places_showing("a-text-to-find", error, product_frames(error)) == ["fail: held"]
+    assert places_showing("a-text-to-find", error, product_frames(error)) == [
+        "fail: held"
+    ]
     assert places_showing("refused", error, []) == ["the error"]
 
 
 def test_frames_of_the_installed_package_are_recognized() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_reference("nothing", field="token")
-    assert [frame.f_code.co_name for frame in product_frames(caught.value)] == ["parse_reference"]
+    assert [frame.f_code.co_name for frame in product_frames(caught.value)] == [
+        "parse_reference"
+    ]

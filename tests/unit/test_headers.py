@@ -2,8 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.errors import HeaderConflict, HeaderFormatError, OutkeyError, SecretMissing
-from outkey.core.headers import (
+from outkey.core.errors import (
+    HeaderConflict,
+    HeaderFormatError,
+    OutkeyError,
+    SecretMissing,
+)
+from outkey.core.request.headers import (
     MAX_HEADERS,
     check_name,
     check_token,
@@ -13,7 +18,7 @@ from outkey.core.headers import (
     tidy_token,
     tidy_value,
 )
-from outkey.core.message import Header, Source
+from outkey.core.request.message import Header, Source
 
 
 @pytest.mark.parametrize("name", ["X-API-Key", "x", "X_API_KEY", "!#$%&'*+.^`|~9"])
@@ -23,7 +28,20 @@ def test_a_token_of_rfc_9110_is_a_name(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["", " ", "X Key", "X-Key ", "X-Key:", "X\tKey", "X\r\nY", "X\0", "Ключ", "(x)", 'a"b', "é"],
+    [
+        "",
+        " ",
+        "X Key",
+        "X-Key ",
+        "X-Key:",
+        "X\tKey",
+        "X\r\nY",
+        "X\0",
+        "Ключ",
+        "(x)",
+        'a"b',
+        "é",
+    ],
 )
 def test_a_name_with_any_other_character_is_refused(name: str) -> None:
     with pytest.raises(HeaderFormatError) as caught:
@@ -76,7 +94,9 @@ def test_visible_ascii_with_inner_blanks_is_a_value(value: str) -> None:
         ("x" * 8193, "longer than 8192"),
     ],
 )
-def test_a_refused_value_is_described_by_place_and_never_shown(value: str, reason: str) -> None:
+def test_a_refused_value_is_described_by_place_and_never_shown(
+    value: str, reason: str
+) -> None:
     with pytest.raises(HeaderFormatError, match=reason) as caught:
         check_value(value, field="header:X-Key")
     assert caught.value.field == "header:X-Key"
@@ -141,7 +161,9 @@ def test_a_token_with_blanks_or_none_at_all_is_refused(
         ("Basic abc", "Basic abc"),
     ],
 )
-def test_blanks_around_a_token_and_one_prefix_are_removed_once(pasted: str, kept: str) -> None:
+def test_blanks_around_a_token_and_one_prefix_are_removed_once(
+    pasted: str, kept: str
+) -> None:
     assert tidy_token(pasted) == kept
 
 
@@ -176,7 +198,10 @@ def test_two_sources_of_one_name_are_a_conflict_that_names_both(
 
 @pytest.mark.parametrize("source", [Source.ROW, Source.CALLER])
 def test_a_default_gives_way_whoever_comes_first(source: Source) -> None:
-    default, other = header("User-Agent", Source.DEFAULT), header("user-agent", source, "mine")
+    default, other = (
+        header("User-Agent", Source.DEFAULT),
+        header("user-agent", source, "mine"),
+    )
     assert compose([default, other]) == (other,)
     assert compose([other, default]) == (other,)
 

@@ -18,22 +18,22 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.adapters.finder_jmespath import JmespathFinder
+from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tls_context import _encrypted
-from outkey.core.config import SyncLine
-from outkey.core.document import checked_line, parse_document
+from outkey.core.config.configuration import SyncLine
+from outkey.core.config.document import checked_line, parse_document
+from outkey.core.config.toml import MOST_KEY_PARTS, parse_toml
 from outkey.core.errors import ConfigError, SyncFailed
-from outkey.core.origin import Origin, parse_redirect
-from outkey.core.policy import parse_policy
-from outkey.core.script import check_script
+from outkey.core.findings.line_checks import check
+from outkey.core.findings.policy import parse_policy
+from outkey.core.request.origin import Origin, parse_redirect
+from outkey.core.request.script import check_script
 from outkey.core.secret import Secret
-from outkey.core.sync.answer import MOST_VALUES, read_json
-from outkey.core.sync.checks import check
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
 from outkey.core.sync.link_header import next_link
 from outkey.core.sync.mapping import Means, Unmapped, incoming, refusal
-from outkey.core.toml import MOST_KEY_PARTS, parse_toml
+from outkey.core.sync.response import MOST_VALUES, read_json
 
 SECONDS, MEGABYTES = 0.1, 50
 
@@ -63,7 +63,11 @@ except Exception as error:
 print(time.process_time() - began, peak() - before, end, sep="|")
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=10, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=True,
     )
     seconds, megabytes, end = done.stdout.removesuffix("\n").split("|")
     return Measured(float(seconds), float(megabytes), end)
@@ -78,15 +82,19 @@ def assert_cheap(took: Measured, end: str) -> None:
 # ── TOML ─────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("text", ["'a.' * 6000 + 'a = 1'", "'[' + 'a.' * 60_000 + 'a]'"])
 @pytest.mark.parametrize(
-    ("module", "name"), [("document", "parse_document"), ("policy", "parse_policy")]
+    "text", ["'a.' * 6000 + 'a = 1'", "'[' + 'a.' * 60_000 + 'a]'"]
+)
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("config.document", "parse_document"), ("findings.policy", "parse_policy")],
 )
 def test_a_key_of_thousands_of_parts_is_refused_before_it_is_parsed(
     module: str, name: str, text: str
 ) -> None:
     took = measure(
-        f"from outkey.core.{module} import {name} as parse\ntext = {text}", "parse(text)"
+        f"from outkey.core.{module} import {name} as parse\ntext = {text}",
+        "parse(text)",
     )
     assert_cheap(took, "ConfigError ")
 
@@ -133,10 +141,12 @@ def test_a_key_of_too_many_parts_is_refused_wherever_it_is(text: str) -> None:
     assert refused.value.field == "TOML"
 
 
-@pytest.mark.parametrize("text", ['\\"', '"a\n', "'''a", '"""\\"', "''a", "#\n", "\\'\""])
+@pytest.mark.parametrize(
+    "text", ['\\"', '"a\n', "'''a", '"""\\"', "''a", "#\n", "\\'\""]
+)
 def test_unfinished_strings_take_no_time(text: str) -> None:
     took = measure(
-        "from outkey.core.toml import parse_toml, _bare_parts\n"
+        "from outkey.core.config.toml import parse_toml, _bare_parts\n"
         f"text = {text!r} * ({128 * 1024} // {len(text)})",
         "_bare_parts(text)",
     )
@@ -183,15 +193,17 @@ BOMBS = {
     "sliced": "b" + "|[@,@][]|[::-1]" * 14,
     "objects": "b" + "|[@,@][].{a:@,b:@}" * 12,
     "merged": "[c,c]" + "|[].[merge(@,{x:@}),merge(@,{y:@})][]" * 12,
-    "keys": "b|[@,@]|[to_string(@)]" + "|[@,@][]" * 12 + "|sort_by(@,&join('',[@,@,@,@]))",
+    "keys": (
+        "b|[@,@]|[to_string(@)]" + "|[@,@][]" * 12 + "|sort_by(@,&join('',[@,@,@,@]))"
+    ),
 }
 
 
 @pytest.mark.parametrize("expression", BOMBS.values(), ids=BOMBS)
 def test_an_expression_that_doubles_a_value_is_stopped(expression: str) -> None:
     took = measure(
-        "from outkey.adapters.finder_jmespath import JmespathFinder\n"
-        f"find = JmespathFinder().compile({expression!r}, field='records')",
+        "from outkey.adapters.paths_jmespath import JmespathCompiler\n"
+        f"find = JmespathCompiler().compile({expression!r}, field='records')",
         f"find({SMALL!r})",
     )
     assert_cheap(took, "SyncFailed expression")
@@ -199,9 +211,9 @@ def test_an_expression_that_doubles_a_value_is_stopped(expression: str) -> None:
 
 def test_a_text_that_is_doubled_on_a_large_page_is_stopped_too() -> None:
     took = measure(
-        "from outkey.adapters.finder_jmespath import JmespathFinder\n"
-        f"find = JmespathFinder().compile({BOMBS['text']!r}, field='records')\n"
-        "page = {'a': 'x' * 100_000, 'b': [{'n': n, 't': str(n)} for n in range(10_000)]}",
+        "from outkey.adapters.paths_jmespath import JmespathCompiler\nfind ="
+        f" JmespathCompiler().compile({BOMBS['text']!r}, field='records')\npage = {{'a':"
+        " 'x' * 100_000, 'b': [{'n': n, 't': str(n)} for n in range(10_000)]}",
         "find(page)",
     )
     assert took.end == "SyncFailed expression"
@@ -210,10 +222,17 @@ def test_a_text_that_is_doubled_on_a_large_page_is_stopped_too() -> None:
 
 
 @pytest.mark.parametrize("expression", BOMBS.values(), ids=BOMBS)
-def test_what_is_wrong_is_said_with_a_hint_and_without_the_value(expression: str) -> None:
+def test_what_is_wrong_is_said_with_a_hint_and_without_the_value(
+    expression: str,
+) -> None:
     with pytest.raises(SyncFailed) as stopped:
-        JmespathFinder().compile(expression, field="records")(SMALL | {"a": "hush-hush"})
-    assert (stopped.value.reason, stopped.value.__suppress_context__) == ("expression", True)
+        JmespathCompiler().compile(expression, field="records")(
+            SMALL | {"a": "hush-hush"}
+        )
+    assert (stopped.value.reason, stopped.value.__suppress_context__) == (
+        "expression",
+        True,
+    )
     assert "Simplify" in stopped.value.hint
     assert "hush" not in f"{stopped.value} {stopped.value.hint}"
 
@@ -222,16 +241,21 @@ def test_what_is_wrong_is_said_with_a_hint_and_without_the_value(expression: str
     ("expression", "first"),
     [
         ("items || `[]`", "number"),
-        ("items[?active].{id: number, name: name, city: address.city, tag: tags[0]}", "id"),
+        (
+            "items[?active].{id: number, name: name, city: address.city, tag: tags[0]}",
+            "id",
+        ),
         ("sort_by(items, &name) | reverse(@)", "number"),
         ("items[?contains(tags, 'b') && name != 'x' && tags == ['a','b']]", "number"),
         ("map(&merge(@, {whole: join(' ', [name, address.city])}), items)", "number"),
     ],
 )
-def test_usual_expressions_work_on_the_largest_pages(expression: str, first: str) -> None:
+def test_usual_expressions_work_on_the_largest_pages(
+    expression: str, first: str
+) -> None:
     record = {"active": True, "address": {"city": "Bonn"}, "tags": ["a", "b"]}
     items = [{"number": n, "name": f"Name {n}", **record} for n in range(10_000)]
-    found = JmespathFinder().compile(expression, field="records")({"items": items})
+    found = JmespathCompiler().compile(expression, field="records")({"items": items})
     assert isinstance(found, list)
     assert len(found) == 10_000
     assert first in found[0]
@@ -251,11 +275,11 @@ def test_usual_expressions_work_on_the_largest_pages(expression: str, first: str
     ],
 )
 def test_what_is_paid_for_is_done(expression: str, found: object) -> None:
-    assert JmespathFinder().compile(expression, field="x")(SMALL) == found
+    assert JmespathCompiler().compile(expression, field="x")(SMALL) == found
 
 
 def test_a_long_text_may_be_joined_once() -> None:
-    find = JmespathFinder().compile("join('-', [a, a])", field="x")
+    find = JmespathCompiler().compile("join('-', [a, a])", field="x")
     assert find({"a": "x" * 1_000_000}) == "-".join(["x" * 1_000_000] * 2)
 
 
@@ -272,14 +296,18 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("part", FLOODS.values(), ids=FLOODS)
-def test_a_response_of_millions_of_values_is_refused_before_they_are_made(part: str) -> None:
+def test_a_response_of_millions_of_values_is_refused_before_they_are_made(
+    part: str,
+) -> None:
     took = measure(
-        "from outkey.core.sync.answer import read_json\n"
+        "from outkey.core.sync.response import read_json\n"
         f"part = {part}\nbody = b'[' + part * (2**25 // len(part)) + b'1]'",
         "read_json(body)",
     )
     assert took.end == "SyncFailed too_many_values"
-    assert took.seconds < 20 * SECONDS, took  # written in Python, so other threads go on
+    assert took.seconds < 20 * SECONDS, (
+        took
+    )  # written in Python, so other threads go on
     assert took.megabytes < MEGABYTES, took
 
 
@@ -370,7 +398,11 @@ def test_a_long_text_is_no_number_and_no_date(
     transform: Transform, options: dict[str, str], reason: str
 ) -> None:
     mapping = FieldMapping("a", "b", transform, options=options)
-    for text in ("1" + ".000" * 2_000_000, "1" + " " * 8_000_000 + "x", "9" * 8_000_000):
+    for text in (
+        "1" + ".000" * 2_000_000,
+        "1" + " " * 8_000_000 + "x",
+        "9" * 8_000_000,
+    ):
         began = time.process_time()
         assert refusal(mapping, text, MEANS) == reason
         assert time.process_time() - began < SECONDS
@@ -389,19 +421,27 @@ def test_a_format_with_one_part_twice_is_a_finding() -> None:
 
     fields = [HostField("b", "B", FieldKind.DATE)]
     findings = check(SyncLine("l", "c", "GET", "/", pull), pull, fields, ZoneInfo)
-    assert ("L001", "fields[0].options.format") in [(one.id, one.field) for one in findings]
+    assert ("L001", "fields[0].options.format") in [
+        (one.id, one.field) for one in findings
+    ]
 
 
-def test_names_that_a_body_asks_for_in_vain_are_reported_once_and_not_by_the_thousand() -> None:
+def test_names_that_a_body_asks_for_in_vain_are_reported_once_and_not_by_the_thousand() -> (
+    None
+):
     rows = tuple(
-        FieldMapping(f"a{n}", "h" * 60 + str(n), Transform.CONSTANT, options={"value": "x"})
+        FieldMapping(
+            f"a{n}", "h" * 60 + str(n), Transform.CONSTANT, options={"value": "x"}
+        )
         for n in range(1000)
     )
     body = json.dumps("".join(f"{{x{n}}}" for n in range(3000)) + "{y}" * 10_000)
     sync = Sync(Direction.PUSH, "t", (), rows, body=body)
     began = time.process_time()
     assert found_in(sync).count(("L008", "body")) == 20
-    assert time.process_time() - began < 5 * SECONDS  # as much as a thousand fields take
+    assert (
+        time.process_time() - began < 5 * SECONDS
+    )  # as much as a thousand fields take
     assert found_in(replace(sync, body='"{x}{x}"')).count(("L008", "body")) == 1
 
 
@@ -415,13 +455,17 @@ def test_names_that_a_body_asks_for_in_vain_are_reported_once_and_not_by_the_tho
         (["a.b", "a.bc"], []),
     ],
 )
-def test_two_fields_of_a_push_in_one_place_are_found(names: list[str], clashing: list[int]) -> None:
+def test_two_fields_of_a_push_in_one_place_are_found(
+    names: list[str], clashing: list[int]
+) -> None:
     rows = tuple(
         FieldMapping(name, f"h{n}", Transform.CONSTANT, options={"value": "x"})
         for n, name in enumerate(names)
     )
     found = [
-        field for kind, field in found_in(Sync(Direction.PUSH, "t", (), rows)) if kind == "L010"
+        field
+        for kind, field in found_in(Sync(Direction.PUSH, "t", (), rows))
+        if kind == "L010"
     ]
     assert found == [f"fields[{number}].api" for number in clashing]
 
@@ -436,8 +480,12 @@ def test_a_name_that_is_sent_has_not_too_many_parts(parts: int, findings: int) -
 # ── addresses, headers, scripts and keys ─────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("host", ["ä" * 60_000, "xn--" + "a" * 60_000 + "ä", "\ufdfa" * 3000])
-def test_a_host_name_that_is_too_long_is_refused_before_it_is_encoded(host: str) -> None:
+@pytest.mark.parametrize(
+    "host", ["ä" * 60_000, "xn--" + "a" * 60_000 + "ä", "\ufdfa" * 3000]
+)
+def test_a_host_name_that_is_too_long_is_refused_before_it_is_encoded(
+    host: str,
+) -> None:
     began = time.process_time()
     with pytest.raises(ConfigError, match="host name is not valid"):
         parse_redirect(Origin("https", "a.example", 443), "/", f"https://{host}/")
@@ -453,12 +501,18 @@ def test_a_link_header_is_read_up_to_a_length() -> None:
 
 
 def test_a_script_of_thousands_of_gaps_is_refused_before_it_is_parsed() -> None:
-    source = "def compute_auth_header(sync_line):\n    return {'A': f'" + "{a}" * 20_000 + "'}\n"
+    source = (
+        "def compute_auth_header(sync_line):\n    return {'A': f'"
+        + "{a}" * 20_000
+        + "'}\n"
+    )
     began = time.process_time()
     with pytest.raises(ConfigError, match="more than 2000 opening braces"):
         check_script(source)
     assert time.process_time() - began < SECONDS
-    check_script("def compute_auth_header(sync_line):\n    return {}\n" + "{1}\n" * 1999)
+    check_script(
+        "def compute_auth_header(sync_line):\n    return {}\n" + "{1}\n" * 1999
+    )
 
 
 def rsa_key(first: int, second: int) -> str:
@@ -472,7 +526,9 @@ def rsa_key(first: int, second: int) -> str:
         octets = number.to_bytes((number.bit_length() + 7) // 8, "big")
         return base64.urlsafe_b64encode(octets).rstrip(b"=").decode()
 
-    return json.dumps({"kty": "RSA"} | {name: encoded(n) for name, n in numbers.items()})
+    return json.dumps(
+        {"kty": "RSA"} | {name: encoded(n) for name, n in numbers.items()}
+    )
 
 
 def test_a_key_of_far_too_many_bits_is_refused_before_its_primes_are_checked() -> None:

@@ -5,13 +5,28 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.audit_keyed import KeyedAudit
-from outkey.adapters.key_room import BEAT_SECONDS, KeyRoom, KeyRotation, Presence
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.keyring_file import KeySource
+from outkey.adapters.keyring_loader import (
+    BEAT_SECONDS,
+    KeyringLoader,
+    KeyRotation,
+    ProcessHeartbeat,
+)
 from outkey.adapters.registry_memory import MemoryRegistry
-from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.errors import AuditUnavailable, KeyStepRefused, Sealed, StorageUnavailable
-from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints, MemoryProcesses
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.core.errors import (
+    AuditUnavailable,
+    KeyStepRefused,
+    Sealed,
+    StorageUnavailable,
+)
+from outkey.testing import (
+    FakeClock,
+    MemoryAuditRows,
+    MemoryCheckpoints,
+    MemoryProcesses,
+)
 
 
 @pytest.fixture
@@ -20,14 +35,18 @@ def source(tmp_path: Path) -> KeySource:
 
 
 def rotation(
-    keys: KeyRoom, registry: MemoryRegistry, processes: MemoryProcesses | None = None
+    keys: KeyringLoader,
+    registry: MemoryRegistry,
+    processes: MemoryProcesses | None = None,
 ) -> KeyRotation:
     return KeyRotation(keys, registry, processes or MemoryProcesses(), FakeClock())
 
 
-def test_a_key_that_another_process_added_is_found_when_it_is_needed(source: KeySource) -> None:
+def test_a_key_that_another_process_added_is_found_when_it_is_needed(
+    source: KeySource,
+) -> None:
     registry = MemoryRegistry()
-    ours, theirs = KeyRoom(source, registry), KeyRoom(source, registry)
+    ours, theirs = KeyringLoader(source, registry), KeyringLoader(source, registry)
     ours.ring()
     added = rotation(theirs, registry).add(lambda _: None)
     assert not ours.ring().holds(added)
@@ -36,7 +55,7 @@ def test_a_key_that_another_process_added_is_found_when_it_is_needed(source: Key
 
 def test_sealing_uses_the_ring_as_it_is_kept_now(source: KeySource) -> None:
     registry = MemoryRegistry()
-    ours, theirs = KeyRoom(source, registry), KeyRoom(source, registry)
+    ours, theirs = KeyringLoader(source, registry), KeyringLoader(source, registry)
     ours.ring()
     steps = rotation(theirs, registry)
     added = steps.add(lambda _: None)
@@ -49,10 +68,10 @@ def test_another_key_than_the_one_the_database_knows_is_sealed_and_nothing_is_lo
     source: KeySource, tmp_path: Path
 ) -> None:
     registry = MemoryRegistry()
-    right = KeyRoom(source, registry)
+    right = KeyringLoader(source, registry)
     right.ring()
     known = registry.known_keys()
-    stranger = KeyRoom(KeySource(tmp_path / "other", None), registry)
+    stranger = KeyringLoader(KeySource(tmp_path / "other", None), registry)
     assert stranger.is_sealed()
     with pytest.raises(Sealed, match="missing"):
         stranger.ring()
@@ -64,29 +83,35 @@ def test_another_key_than_the_one_the_database_knows_is_sealed_and_nothing_is_lo
     assert not right.is_sealed()
 
 
-def test_a_key_of_the_right_name_with_another_check_value_is_sealed(source: KeySource) -> None:
+def test_a_key_of_the_right_name_with_another_check_value_is_sealed(
+    source: KeySource,
+) -> None:
     registry = MemoryRegistry()
-    name = KeyRoom(source, registry).ring().primary.name
+    name = KeyringLoader(source, registry).ring().primary.name
     forged = MemoryRegistry()
     forged.put_known_keys({name: b"another"})
     with pytest.raises(Sealed):
-        KeyRoom(source, forged).ring()
+        KeyringLoader(source, forged).ring()
 
 
-def test_an_empty_installation_is_not_sealed_and_asking_makes_no_key(source: KeySource) -> None:
-    assert not KeyRoom(source, MemoryRegistry()).is_sealed()
+def test_an_empty_installation_is_not_sealed_and_asking_makes_no_key(
+    source: KeySource,
+) -> None:
+    assert not KeyringLoader(source, MemoryRegistry()).is_sealed()
     assert not source.file.exists()
 
 
-def test_a_process_is_seen_once_a_minute_with_the_keys_it_holds_by_then(source: KeySource) -> None:
+def test_a_process_is_seen_once_a_minute_with_the_keys_it_holds_by_then(
+    source: KeySource,
+) -> None:
     clock, processes, registry = FakeClock(), MemoryProcesses(), MemoryRegistry()
-    keys = KeyRoom(source, registry)
+    keys = KeyringLoader(source, registry)
     first = keys.ring().primary.name
-    presence = Presence(processes, keys, clock)
+    presence = ProcessHeartbeat(processes, keys, clock)
     presence.beat()
     presence.end()
     assert processes.present == {}
-    ring, key = KeyRoom(source, registry).ring().add()
+    ring, key = KeyringLoader(source, registry).ring().add()
     source.save(ring)
     clock.advance(BEAT_SECONDS)
     presence.beat()
@@ -101,8 +126,8 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
 ) -> None:
     monkeypatch.setattr("atexit.register", lambda _: None)
     clock, processes, registry = FakeClock(), MemoryProcesses(), MemoryRegistry()
-    rows, keys = MemoryAuditRows(), KeyRoom(source, registry)
-    presence = Presence(processes, keys, clock)
+    rows, keys = MemoryAuditRows(), KeyringLoader(source, registry)
+    presence = ProcessHeartbeat(processes, keys, clock)
     audit = KeyedAudit(keys, rows, MemoryCheckpoints(), clock, presence)
     registry.put_known_keys({"gone": b"x"})
     intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", (), 0)
@@ -112,7 +137,11 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
     audit.close()
     assert rows.rows == []
     open_audit = KeyedAudit(
-        KeyRoom(source, MemoryRegistry()), rows, MemoryCheckpoints(), clock, presence
+        KeyringLoader(source, MemoryRegistry()),
+        rows,
+        MemoryCheckpoints(),
+        clock,
+        presence,
     )
     clock.advance(BEAT_SECONDS)
     attempt = open_audit.intend(intent)
@@ -123,14 +152,18 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
     assert len(rows.rows) == 4
 
 
-def test_a_key_is_not_promoted_while_a_running_process_lacks_it(source: KeySource) -> None:
+def test_a_key_is_not_promoted_while_a_running_process_lacks_it(
+    source: KeySource,
+) -> None:
     registry, processes = MemoryRegistry(), MemoryProcesses()
-    keys, noted = KeyRoom(source, registry), list[str]()
+    keys, noted = KeyringLoader(source, registry), list[str]()
     steps = rotation(keys, registry, processes)
     old = keys.ring().primary.name
     added = steps.add(noted.append)
     processes.seen("other", [old], FakeClock().now())
-    with pytest.raises(KeyStepRefused, match="1 running processes do not hold the key yet"):
+    with pytest.raises(
+        KeyStepRefused, match="1 running processes do not hold the key yet"
+    ):
         steps.promote(added, noted.append)
     assert keys.fresh().primary.name == old
     processes.seen("other", [old, added], FakeClock().now())
@@ -141,7 +174,7 @@ def test_a_key_is_not_promoted_while_a_running_process_lacks_it(source: KeySourc
 
 def test_a_step_that_cannot_be_noted_is_not_taken(source: KeySource) -> None:
     registry = MemoryRegistry()
-    keys = KeyRoom(source, registry)
+    keys = KeyringLoader(source, registry)
     before = keys.ring()
 
     def refuse(_: str) -> None:
@@ -152,7 +185,9 @@ def test_a_step_that_cannot_be_noted_is_not_taken(source: KeySource) -> None:
     assert keys.fresh() == before
 
 
-def test_the_second_of_two_first_processes_takes_the_key_of_the_first(source: KeySource) -> None:
+def test_the_second_of_two_first_processes_takes_the_key_of_the_first(
+    source: KeySource,
+) -> None:
     first, second = source.create(), source.create()
     assert second == first
     assert source.load() == first
@@ -162,7 +197,9 @@ def test_a_forked_child_neither_beats_nor_ends_for_its_parent(
     source: KeySource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, processes = FakeClock(), MemoryProcesses()
-    presence = Presence(processes, KeyRoom(source, MemoryRegistry()), clock)
+    presence = ProcessHeartbeat(
+        processes, KeyringLoader(source, MemoryRegistry()), clock
+    )
     clock.advance(BEAT_SECONDS)
     presence.beat()
     (parent,) = processes.present
@@ -176,9 +213,13 @@ def test_a_forked_child_neither_beats_nor_ends_for_its_parent(
     assert len(processes.present) == 2
 
 
-def test_a_key_that_cannot_be_written_is_said_and_not_a_traceback(tmp_path: Path) -> None:
+def test_a_key_that_cannot_be_written_is_said_and_not_a_traceback(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").write_text("in the way")
-    nowhere = KeyRoom(KeySource(tmp_path / "file" / "key", None), MemoryRegistry())
+    nowhere = KeyringLoader(
+        KeySource(tmp_path / "file" / "key", None), MemoryRegistry()
+    )
     with pytest.raises(StorageUnavailable, match="cannot be written"):
         nowhere.source.create()
     with pytest.raises(StorageUnavailable, match="cannot be written"):

@@ -4,17 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.adapters.permits_leased import MAX_HOLD, LeasedPermits, MemoryPaces
+from outkey.adapters.permits_leased import MAX_HOLD, LeasedPermits, MemoryRateLimitRows
 from outkey.core.diagnosis import retry_after
-from outkey.core.message import Response, ResponseHeaders
-from outkey.engine.send import backoff
+from outkey.core.request.message import Response, ResponseHeaders
+from outkey.engine.sending.exchange import backoff
 from outkey.testing import FakeClock
 
 NOW = 1_800_000_000.0
 
 
 def asked(value: str) -> float | None:
-    return retry_after(Response(429, ResponseHeaders((("Retry-After", value),))), now=NOW)
+    return retry_after(
+        Response(429, ResponseHeaders((("Retry-After", value),))), now=NOW
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,16 @@ def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", "-5", "1.5", "soon", "²", "Tue, 99 Foo 2026", "Mon, 01 Jan 99999 00:00:00 GMT"]
+    "value",
+    [
+        "",
+        "-5",
+        "1.5",
+        "soon",
+        "²",
+        "Tue, 99 Foo 2026",
+        "Mon, 01 Jan 99999 00:00:00 GMT",
+    ],
 )
 def test_nonsense_in_retry_after_counts_as_absent(value: str) -> None:
     assert asked(value) is None
@@ -46,9 +57,11 @@ def test_back_off_grows_and_stays_bounded(retry: int, jitter: float) -> None:
 
 
 @given(per_minute=st.integers(1, 5000), pauses=st.lists(st.floats(0, 30), max_size=60))
-def test_no_minute_ever_sees_more_than_the_limit(per_minute: int, pauses: list[float]) -> None:
+def test_no_minute_ever_sees_more_than_the_limit(
+    per_minute: int, pauses: list[float]
+) -> None:
     clock = FakeClock()
-    permits = LeasedPermits(MemoryPaces(), clock.monotonic)
+    permits = LeasedPermits(MemoryRateLimitRows(), clock.monotonic)
     sent: list[float] = []
     for pause in [*pauses, *[0.0] * 100]:
         clock.advance(pause)
@@ -61,7 +74,7 @@ def test_no_minute_ever_sees_more_than_the_limit(per_minute: int, pauses: list[f
 
 
 def test_two_seconds_are_worth_a_burst_and_then_the_pace_is_even() -> None:
-    permits = LeasedPermits(MemoryPaces(), FakeClock().monotonic)
+    permits = LeasedPermits(MemoryRateLimitRows(), FakeClock().monotonic)
     waits = [permits.reserve("a", 600, 10.0) for _ in range(22)]
     assert waits[:20] == [0.0] * 20
     assert waits[20:] == pytest.approx([60 / 581, 120 / 581])
@@ -69,7 +82,7 @@ def test_two_seconds_are_worth_a_burst_and_then_the_pace_is_even() -> None:
 
 def test_a_hold_is_cut_and_never_shortened() -> None:
     clock = FakeClock()
-    permits = LeasedPermits(MemoryPaces(), clock.monotonic)
+    permits = LeasedPermits(MemoryRateLimitRows(), clock.monotonic)
     permits.hold("a", 10**9)
     permits.hold("a", 1)
     assert permits.reserve("a", None, 1e9) == MAX_HOLD

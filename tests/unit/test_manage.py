@@ -6,19 +6,17 @@ import pytest
 
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.keyring import new_keyring
-from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
+from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core import voucher
-from outkey.core.audit import Change, Tag
-from outkey.core.chain import ChainRow, Label, verify
-from outkey.core.checks import Finding, Level
-from outkey.core.config import Configuration, SecretState, SyncLine
-from outkey.core.document import parse_document
-from outkey.core.envelope import SealedRow
+from outkey.core.audit.chain import ChainRow, Label, verify
+from outkey.core.audit.events import Change, Tag
+from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.document import parse_document
+from outkey.core.config.reference import Reference, Store, parse_reference
 from outkey.core.errors import (
     AuditUnavailable,
     AuthenticationRequired,
@@ -34,22 +32,24 @@ from outkey.core.errors import (
     SecretUnreadable,
     UnknownConfiguration,
 )
-from outkey.core.message import Response, ResponseHeaders
-from outkey.core.policy import parse_policy
-from outkey.core.reference import Reference, Store, parse_reference
+from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.health import Health
+from outkey.core.findings.policy import parse_policy
+from outkey.core.request.message import Response, ResponseHeaders
 from outkey.core.secret import Secret
-from outkey.core.standing import Standing
-from outkey.engine.carry import Sender
-from outkey.engine.egress import Egress
-from outkey.engine.manage import (
+from outkey.core.vault import voucher
+from outkey.core.vault.envelope import SealedRow
+from outkey.engine.managing.changes import (
+    Administration,
     Applied,
     ConfigurationChange,
-    Desk,
     ExpiredRows,
     apply,
     check_secret_field,
     warnings_error,
 )
+from outkey.engine.wire.egress import Egress
+from outkey.engine.wire.transmit import SendContext
 from outkey.testing import (
     FakeClock,
     FixedRing,
@@ -82,11 +82,13 @@ class Office:
     def __init__(self, registry: MemoryRegistry | None = None) -> None:
         self.registry, self.clock = registry or MemoryRegistry(), FakeClock()
         self.keys = FixedRing(new_keyring())
-        self.secrets = StoredSecrets(self.registry, ReferencedSecrets(), self.keys, self.clock)
+        self.secrets = StoredSecrets(
+            self.registry, ReferencedSecrets(), self.keys, self.clock
+        )
         self.audit = MemoryAudit()
-        self.desk = Desk(self.registry, self.secrets, self.audit, "tester")
-        permits = LeasedPermits(MemoryPaces(), self.clock.monotonic)
-        self.sender = Sender(
+        self.desk = Administration(self.registry, self.secrets, self.audit, "tester")
+        permits = LeasedPermits(MemoryRateLimitRows(), self.clock.monotonic)
+        self.sender = SendContext(
             self.secrets,
             self.clock,
             permits,
@@ -109,9 +111,17 @@ def sealed_secrets(office: Office) -> list[SealedRow]:
 def test_a_document_creates_then_changes_nothing_then_updates() -> None:
     office = Office()
     first = office.apply(DOCUMENT)
-    assert (first.created, first.updated, first.unchanged) == (("acme", "other"), (), ())
+    assert (first.created, first.updated, first.unchanged) == (
+        ("acme", "other"),
+        (),
+        (),
+    )
     again = office.apply(DOCUMENT)
-    assert (again.created, again.updated, again.unchanged) == ((), (), ("acme", "other"))
+    assert (again.created, again.updated, again.unchanged) == (
+        (),
+        (),
+        ("acme", "other"),
+    )
     changed = office.apply('[configuration.acme]\nnotes = "new"')
     assert changed.updated == ("acme",)
     kept = office.registry.get("acme")
@@ -124,8 +134,14 @@ def test_a_line_that_is_applied_is_recorded_and_one_that_stays_is_not() -> None:
     office = Office()
     for _ in range(2):
         office.apply(DOCUMENT)
-    kept = [e for e in office.audit.events if isinstance(e, Change) and e.tag is Tag.LINE_KEPT]
-    assert [(change.configuration, change.fields) for change in kept] == [("acme", ("orders",))]
+    kept = [
+        e
+        for e in office.audit.events
+        if isinstance(e, Change) and e.tag is Tag.LINE_KEPT
+    ]
+    assert [(change.configuration, change.fields) for change in kept] == [
+        ("acme", ("orders",))
+    ]
 
 
 def test_missing_references_are_findings_and_not_errors() -> None:
@@ -160,9 +176,15 @@ fields = [{ api = "a", host = "k" }]
 ROW = 'headers = [{ key = "Authorization" }]'
 UNSAVABLE = [
     ('base_url = "http://bad.example"\nauthentication_type = "bearer"', EgressDenied),
-    ('base_url = "https://[::ffff:169.254.169.254]"\nauthentication_type = "bearer"', EgressDenied),
+    (
+        'base_url = "https://[::ffff:169.254.169.254]"\nauthentication_type = "bearer"',
+        EgressDenied,
+    ),
     ('base_url = "https://bad.example"', AuthenticationRequired),
-    (f'base_url = "https://bad.example"\nauthentication_type = "bearer"\n{ROW}', HeaderConflict),
+    (
+        f'base_url = "https://bad.example"\nauthentication_type = "bearer"\n{ROW}',
+        HeaderConflict,
+    ),
 ]
 
 
@@ -187,10 +209,14 @@ def test_a_desk_saves_nothing_that_can_never_be_sent() -> None:
 
 
 def test_what_was_saved_before_can_be_corrected_given_a_secret_and_deleted() -> None:
-    before = configuration(authentication_type="bearer", base_url="http://api.acme.example")
+    before = configuration(
+        authentication_type="bearer", base_url="http://api.acme.example"
+    )
     office = Office(MemoryRegistry([before, replace(before, name="shop")]))
     office.desk.set_secret("acme", "token", Secret("t"))
-    corrected = office.apply('[configuration.acme]\nbase_url = "https://api.acme.example"')
+    corrected = office.apply(
+        '[configuration.acme]\nbase_url = "https://api.acme.example"'
+    )
     assert corrected.updated == ("acme",)
     office.desk.remove("shop")
     assert [made.name for made in office.registry.all()] == ["acme"]
@@ -205,7 +231,10 @@ def test_a_missing_secret_is_a_warning_of_apply() -> None:
 
 
 def test_a_notice_and_a_configuration_that_is_off_are_no_warnings() -> None:
-    off = '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"\n'
+    off = (
+        '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason ='
+        ' "public_api"\n'
+    )
     findings = Office().apply(off + "active = false").findings
     assert [finding.id for _, finding in findings] == ["E-inactive"]
     notice = Finding("N001", Level.NOTICE, "something was removed")
@@ -218,7 +247,10 @@ def test_a_notice_and_a_configuration_that_is_off_are_no_warnings() -> None:
 def test_a_dry_run_keeps_nothing() -> None:
     office = Office()
     planned = office.apply(DOCUMENT, dry_run=True)
-    assert (planned.created, planned.lines["created"]) == (("acme", "other"), ("orders",))
+    assert (planned.created, planned.lines["created"]) == (
+        ("acme", "other"),
+        ("orders",),
+    )
     assert (office.registry.all(), office.registry.lines()) == ([], [])
 
 
@@ -243,7 +275,9 @@ def test_lines_are_told_apart_and_only_what_changed_is_kept() -> None:
     more = DOCUMENT + '[line.more]\nconfiguration = "other"'
     again = office.apply(more).lines
     assert again == {"created": ("more",), "updated": (), "unchanged": ("orders",)}
-    assert office.apply(more.replace('"/orders"', '"/new"')).lines["updated"] == ("orders",)
+    assert office.apply(more.replace('"/orders"', '"/new"')).lines["updated"] == (
+        "orders",
+    )
     registry.unread = "more"
     assert office.apply(more).lines["updated"] == ("orders", "more")
     assert kept == ["orders", "more", "orders", "orders", "more"]
@@ -275,21 +309,30 @@ def test_a_secret_that_was_set_is_kept_through_changes_and_opens(
     office.apply('[configuration.acme]\nnotes = "new"')
     kept = office.registry.get("acme")
     assert kept.secrets["token"] == SecretState(
-        "https://api.acme.example:443", version=2, set_at=1_800_000_000.0, set_by="tester"
+        "https://api.acme.example:443",
+        version=2,
+        set_at=1_800_000_000.0,
+        set_by="tester",
     )
     assert office.secrets.open(kept, "token") == Secret("canary")
     assert "canary" not in json.dumps([repr(kept), repr(vars(office.registry))])
     office.apply('[configuration.acme]\ntoken = "env:OTHER_TOKEN"')
     monkeypatch.setenv("OTHER_TOKEN", "by reference")
-    assert office.secrets.open(office.registry.get("acme"), "token") == Secret("by reference")
+    assert office.secrets.open(office.registry.get("acme"), "token") == Secret(
+        "by reference"
+    )
 
 
 def test_a_new_address_needs_the_secret_again() -> None:
     office = Office()
     office.apply(DOCUMENT)
     office.desk.set_secret("acme", "token", Secret("canary"))
-    findings = office.apply('[configuration.acme]\nbase_url = "https://evil.example"').findings
-    assert ("acme", "E-secret_rebind_required") in [(name, f.id) for name, f in findings]
+    findings = office.apply(
+        '[configuration.acme]\nbase_url = "https://evil.example"'
+    ).findings
+    assert ("acme", "E-secret_rebind_required") in [
+        (name, f.id) for name, f in findings
+    ]
     with pytest.raises(SecretRebindRequired):
         office.sender.open(office.registry.get("acme"), "token")
     office.desk.set_secret("acme", "token", Secret("new"))
@@ -337,24 +380,33 @@ def test_a_reference_is_set_for_the_address_of_now() -> None:
     reference = parse_reference("env:X", field="token")
     office.desk.set_reference("acme", "token", reference)
     state = office.registry.get("acme").secrets["token"]
-    assert (state.reference, state.origin) == (reference, "https://api.acme.example:443")
+    assert (state.reference, state.origin) == (
+        reference,
+        "https://api.acme.example:443",
+    )
 
 
 def test_a_reference_that_the_policy_blocks_is_refused_and_the_old_one_stays() -> None:
     office = Office()
     office.apply(DOCUMENT)
     policy = parse_policy('[production]\nblocking = ["P-key-as-reference"]')
-    desk = Desk(office.registry, office.secrets, office.audit, "tester", lambda: policy)
+    desk = Administration(
+        office.registry, office.secrets, office.audit, "tester", lambda: policy
+    )
     noted = len(office.audit.events)
     with pytest.raises(BlockedByPolicy):
-        desk.set_reference("acme", "token", parse_reference("env:sk_live_51H8abc", field="token"))
+        desk.set_reference(
+            "acme", "token", parse_reference("env:sk_live_51H8abc", field="token")
+        )
     assert office.registry.get("acme").secrets["token"].reference == Reference(
         Store.ENV, "ACME_TOKEN"
     )
     assert len(office.audit.events) == noted
 
 
-@pytest.mark.parametrize("field", ["token", "password", "client_key", "header:X-API-Key"])
+@pytest.mark.parametrize(
+    "field", ["token", "password", "client_key", "header:X-API-Key"]
+)
 def test_secrets_of_the_table_and_of_rows_can_be_set(field: str) -> None:
     office = Office()
     office.apply(DOCUMENT)
@@ -399,18 +451,25 @@ def test_a_reference_that_replaces_an_entered_value_is_a_warning() -> None:
     office = Office()
     office.apply(DOCUMENT)
     office.desk.set_secret("acme", "token", Secret("entered"))
-    found = [(name, f.id, f.field) for name, f in office.apply(DOCUMENT, dry_run=True).findings]
+    found = [
+        (name, f.id, f.field)
+        for name, f in office.apply(DOCUMENT, dry_run=True).findings
+    ]
     assert ("acme", "W006", "token") in found
     assert ("acme", "W006", "header:X-API-Key") not in found
 
 
-def test_a_value_that_cannot_be_read_back_never_takes_the_place_of_one_that_can() -> None:
+def test_a_value_that_cannot_be_read_back_never_takes_the_place_of_one_that_can() -> (
+    None
+):
     class Forgetful(MemoryRegistry):
         """A storage that says it has kept what it has not."""
 
         lost = False
 
-        def sealed(self, configuration: Configuration, field: str, version: int) -> bytes | None:
+        def sealed(
+            self, configuration: Configuration, field: str, version: int
+        ) -> bytes | None:
             return None if self.lost else super().sealed(configuration, field, version)
 
     registry = Forgetful()
@@ -427,11 +486,16 @@ def test_a_value_that_cannot_be_read_back_never_takes_the_place_of_one_that_can(
 def test_many_changes_are_kept_some_at_a_time_and_counted() -> None:
     office, steps = Office(), list[int]()
     text = "\n".join(
-        f'[configuration.c{n}]\nbase_url = "https://a.example"\nno_auth_reason = "public_api"'
+        f'[configuration.c{n}]\nbase_url = "https://a.example"\nno_auth_reason ='
+        ' "public_api"'
         for n in range(250)
     )
     done = apply(
-        office.desk, office.sender, parse_document(text), dry_run=False, progress=steps.append
+        office.desk,
+        office.sender,
+        parse_document(text),
+        dry_run=False,
+        progress=steps.append,
     )
     assert len(done.created) == 250
     assert steps == [100, 100, 50]
@@ -441,11 +505,13 @@ def test_old_records_are_pruned_under_a_tombstone_that_the_verifier_accepts() ->
     clock, rows, checkpoints = FakeClock(), MemoryAuditRows(), MemoryCheckpoints()
     audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)
     office = Office()
-    desk = Desk(office.registry, office.secrets, audit, "tester")
+    desk = Administration(office.registry, office.secrets, audit, "tester")
     desk.note(Tag.KEY_ADDED)
     audit.close()
     clock.advance(1000)
-    pruned = sum(desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500))
+    pruned = sum(
+        desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500)
+    )
     audit.close()
     assert pruned == 1
     (left,) = rows.read()
@@ -461,11 +527,13 @@ def test_a_broken_chain_is_not_pruned_away() -> None:
     clock, rows, checkpoints = FakeClock(), MemoryAuditRows(), MemoryCheckpoints()
     audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)
     office = Office()
-    desk = Desk(office.registry, office.secrets, audit, "tester")
+    desk = Administration(office.registry, office.secrets, audit, "tester")
     desk.note(Tag.KEY_ADDED)
     audit.close()
     rows.rows[0] = replace(rows.rows[0], number=10**6)
-    pruning = desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() + 500)
+    pruning = desk.prune_audit(
+        rows, checkpoints, lambda _: b"k" * 32, clock.now() + 500
+    )
     with pytest.raises(ChainBroken):
         next(pruning)
     assert len(rows.rows) == 1
@@ -484,7 +552,9 @@ def test_a_stream_is_old_up_to_its_first_record_that_is_not() -> None:
     assert expired.not_beyond(rows[0]) == rows[0]
 
 
-def test_a_time_that_is_changed_after_the_verification_prunes_no_younger_record() -> None:
+def test_a_time_that_is_changed_after_the_verification_prunes_no_younger_record() -> (
+    None
+):
     class Changed(MemoryAuditRows):
         """A table whose times are set back once all rows were read."""
 
@@ -495,11 +565,16 @@ def test_a_time_that_is_changed_after_the_verification_prunes_no_younger_record(
     audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)
     desk = replace(Office().desk, audit=audit)
     desk.note(Tag.AUDIT_EXPORTED)
-    pruning = desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500)
+    pruning = desk.prune_audit(
+        rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500
+    )
     assert sum(pruning) == 0
     assert rows.count() == 2, "the record that was there, and that of the pruning"
     clock.advance(1000)
-    assert sum(desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500)) == 2
+    assert (
+        sum(desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500))
+        == 2
+    )
     assert rows.count() == 1, "that of the second pruning, which was not verified"
 
 
@@ -523,7 +598,9 @@ def test_a_cleared_secret_is_missing_until_another_is_set() -> None:
     office.desk.clear_secret("acme", "token")
     with pytest.raises(SecretMissing):
         office.secrets.open(office.registry.get("acme"), "token")
-    assert office.audit.events[-1] == Change(Tag.SECRET_CLEARED, "tester", "acme", ("token",))
+    assert office.audit.events[-1] == Change(
+        Tag.SECRET_CLEARED, "tester", "acme", ("token",)
+    )
 
 
 def test_a_ciphertext_that_does_not_open_is_named_and_stops_no_rotation() -> None:
@@ -532,13 +609,15 @@ def test_a_ciphertext_that_does_not_open_is_named_and_stops_no_rotation() -> Non
     for field in ("token", "password"):
         office.desk.set_secret("acme", field, Secret(field))
     kept = office.registry.get("acme")
-    (row, _) = sealed_secrets(office)
+    row, _ = sealed_secrets(office)
     office.registry.swap_sealed(row, row.stored[:30] + b"spoilt" + row.stored[36:])
     ring, key = office.keys.kept.add()
     office.keys.kept = ring.promote(key.name)
     steps = office.secrets.rewrap()
     assert next(steps) == 1, "the other secret; vouchers are not counted"
-    with pytest.raises(SecretUnreadable, match=f"1 secrets .* {row.place.field} of {kept.record}"):
+    with pytest.raises(
+        SecretUnreadable, match=f"1 secrets .* {row.place.field} of {kept.record}"
+    ):
         next(steps)
     assert office.registry.key_uses(vouchers=True)[key.name] == 3
     assert office.registry.key_uses()[key.name] == 1
@@ -547,13 +626,15 @@ def test_a_ciphertext_that_does_not_open_is_named_and_stops_no_rotation() -> Non
 def test_a_test_is_recorded_and_its_end_kept() -> None:
     made = configuration(no_auth_reason="public_api", authentication_type="none")
     status = [200]
-    world = fake_gateway(made, answers=lambda _: Response(status[0], ResponseHeaders(), b""))
+    world = fake_gateway(
+        made, answers=lambda _: Response(status[0], ResponseHeaders(), b"")
+    )
     registry = world.ports.configurations
     assert isinstance(registry, MemoryRegistry)
-    desk = Desk(registry, Office().secrets, world.audit, "tester")
+    desk = Administration(registry, Office().secrets, world.audit, "tester")
     assert desk.test(world.gateway, "acme").ok
     seen = {"tls": "TLSv1.3", "certificate_ends": None, "clock_offset": 0}
-    assert registry.summaries()[0].standing == Standing(
+    assert registry.summaries()[0].standing == Health(
         1_800_000_000.0, 1_800_000_000.0, current=True, seen=seen
     )
     status[0] = 503
@@ -565,14 +646,18 @@ def test_a_test_is_recorded_and_its_end_kept() -> None:
 def test_every_change_is_recorded_first_with_names_and_without_values() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.apply('[configuration.acme]\nnotes = "canary"\ntoken = "env:OTHER"\nheaders = []')
+    office.apply(
+        '[configuration.acme]\nnotes = "canary"\ntoken = "env:OTHER"\nheaders = []'
+    )
     office.desk.set_secret("acme", "password", Secret("canary"))
     office.desk.remove("other")
     assert office.audit.events == [
         Change(Tag.CONFIGURATION_CREATED, "tester", "acme"),
         Change(Tag.CONFIGURATION_CREATED, "tester", "other"),
         Change(Tag.LINE_KEPT, "tester", "acme", ("orders",)),
-        Change(Tag.CONFIGURATION_UPDATED, "tester", "acme", ("notes", "headers", "token")),
+        Change(
+            Tag.CONFIGURATION_UPDATED, "tester", "acme", ("notes", "headers", "token")
+        ),
         Change(Tag.SECRET_SET, "tester", "acme", ("password",)),
         Change(Tag.CONFIGURATION_REMOVED, "tester", "other"),
     ]
@@ -587,7 +672,9 @@ def test_what_cannot_be_recorded_is_not_done() -> None:
     for change in (
         lambda: office.apply('[configuration.acme]\nnotes = "new"'),
         lambda: office.desk.set_secret("acme", "token", Secret("x")),
-        lambda: office.desk.set_reference("acme", "token", parse_reference("env:X", field="f")),
+        lambda: office.desk.set_reference(
+            "acme", "token", parse_reference("env:X", field="f")
+        ),
         lambda: office.desk.remove("acme"),
     ):
         with pytest.raises(AuditUnavailable):

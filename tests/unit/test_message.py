@@ -2,10 +2,12 @@ import time
 
 import pytest
 
-from outkey.core.message import Request, Response, ResponseHeaders, http_date
-from outkey.core.origin import Origin
+from outkey.core.request.message import Request, Response, ResponseHeaders, http_date
+from outkey.core.request.origin import Origin
 
-HEADERS = ResponseHeaders((("Set-Cookie", "a=1"), ("set-cookie", "b=2"), ("Date", "now")))
+HEADERS = ResponseHeaders(
+    (("Set-Cookie", "a=1"), ("set-cookie", "b=2"), ("Date", "now"))
+)
 
 
 def test_headers_are_found_in_any_case_and_kept_in_order() -> None:

@@ -19,16 +19,16 @@ from outkey.core.errors import (
     TlsFailed,
     TokenEndpointFailed,
 )
-from outkey.core.message import Response, ResponseHeaders
-from outkey.core.oauth2.answers import (
+from outkey.core.oauth2.responses import (
     FAILURES,
     MAX_ANSWER,
-    TokenAnswer,
+    TokenResponse,
     failure,
     read_document,
     read_token,
     reason_of,
 )
+from outkey.core.request.message import Response, ResponseHeaders
 from outkey.core.secret import Secret
 
 NOW = 1_800_000_000.0  # 2027-01-15 08:00:00 UTC
@@ -48,7 +48,7 @@ def reply(
     return answer(json.dumps(fields), status, **(headers or {}))
 
 
-def read(response: Response, *secrets: str) -> TokenAnswer:
+def read(response: Response, *secrets: str) -> TokenResponse:
     return read_token(response, secrets=[Secret(text) for text in secrets], now=NOW)
 
 
@@ -83,7 +83,10 @@ def reason_for(response: Response) -> str:
     ids=lambda value: str(value)[:20],
 )
 def test_a_lifetime_is_read_however_it_is_written(written: str, seconds: float) -> None:
-    assert read(answer(f'{{"access_token": "abc", "expires_in": {written}}}')).lifetime == seconds
+    assert (
+        read(answer(f'{{"access_token": "abc", "expires_in": {written}}}')).lifetime
+        == seconds
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,7 +111,10 @@ def test_a_lifetime_is_read_however_it_is_written(written: str, seconds: float) 
     ids=lambda value: str(value)[:20],
 )
 def test_a_lifetime_that_makes_no_sense_is_unknown(written: str) -> None:
-    assert read(answer(f'{{"access_token": "abc", "expires_in": {written}}}')).lifetime is None
+    assert (
+        read(answer(f'{{"access_token": "abc", "expires_in": {written}}}')).lifetime
+        is None
+    )
 
 
 def test_a_missing_lifetime_is_unknown() -> None:
@@ -133,12 +139,28 @@ def test_a_lifetime_may_have_its_name_in_camel_case() -> None:
         "2027-01-15 08:10:00.000",
     ],
 )
-def test_a_moment_is_read_in_seconds_milliseconds_or_iso_8601(name: str, moment: object) -> None:
+def test_a_moment_is_read_in_seconds_milliseconds_or_iso_8601(
+    name: str, moment: object
+) -> None:
     assert read(reply(**{name: moment})).lifetime == 600
 
 
 @pytest.mark.parametrize(
-    "moment", [NOW, NOW - 1, 0, -1, True, None, "", "soon", "2027-01-15T08:00:00Z", [], {}, "NaN"]
+    "moment",
+    [
+        NOW,
+        NOW - 1,
+        0,
+        -1,
+        True,
+        None,
+        "",
+        "soon",
+        "2027-01-15T08:00:00Z",
+        [],
+        {},
+        "NaN",
+    ],
 )
 def test_a_moment_that_is_past_or_unreadable_says_nothing(moment: object) -> None:
     assert read(reply(expires_at=moment)).lifetime is None
@@ -149,7 +171,9 @@ def test_a_moment_in_the_far_future_is_ten_years_away(moment: object) -> None:
     assert read(reply(expires_at=moment)).lifetime == TEN_YEARS
 
 
-@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-23:59"])
+@pytest.mark.parametrize(
+    "moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-23:59"]
+)
 def test_a_moment_at_the_edge_of_time_is_no_crash(moment: str) -> None:
     assert read(reply(expires_at=moment)).lifetime in {None, TEN_YEARS}
 
@@ -164,7 +188,9 @@ def test_a_moment_is_meant_by_the_providers_clock() -> None:
     assert read(reply(headers=headers, expires_at=NOW + 600)).lifetime == 300
 
 
-@pytest.mark.parametrize("date", ["", "soon", "Fri, 99 Jan 2027 08:05:00 GMT", "\0", "1" * 5000])
+@pytest.mark.parametrize(
+    "date", ["", "soon", "Fri, 99 Jan 2027 08:05:00 GMT", "\0", "1" * 5000]
+)
 def test_a_date_that_is_none_leaves_our_clock(date: str) -> None:
     assert read(reply(headers={"Date": date}, expires_at=NOW + 600)).lifetime == 600
 
@@ -252,7 +278,12 @@ THEIR_WORDS = [
     *["invalid_client", "invalid_grant", "invalid_scope", "invalid_request"],
     *["unauthorized_client", "unsupported_grant_type", "access_denied", "server_error"],
     *["temporarily_unavailable", "authorization_pending", "slow_down", "expired_token"],
-    *["invalid_target", "invalid_dpop_proof", "use_dpop_nonce", "unsupported_token_type"],
+    *[
+        "invalid_target",
+        "invalid_dpop_proof",
+        "use_dpop_nonce",
+        "unsupported_token_type",
+    ],
 ]
 WRAPPED = {
     "plain": lambda word: {"error": word},
@@ -265,12 +296,17 @@ WRAPPED = {
 @pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500])
 @pytest.mark.parametrize("shape", WRAPPED)
 @pytest.mark.parametrize("word", THEIR_WORDS)
-def test_a_word_of_the_standards_is_understood(word: str, shape: str, status: int) -> None:
+def test_a_word_of_the_standards_is_understood(
+    word: str, shape: str, status: int
+) -> None:
     assert reason_for(answer(json.dumps(WRAPPED[shape](word)), status)) == word
 
 
 def test_a_form_may_say_what_is_wrong_too() -> None:
-    assert reason_for(answer("error=invalid_grant&error_description=expired")) == "invalid_grant"
+    assert (
+        reason_for(answer("error=invalid_grant&error_description=expired"))
+        == "invalid_grant"
+    )
 
 
 def test_an_error_counts_even_beside_a_token() -> None:
@@ -281,7 +317,13 @@ def test_an_error_counts_even_beside_a_token() -> None:
     "error",
     [
         *["Access Denied", "bad_verification_code", 7, True, 1.5, ["invalid_grant"]],
-        *[{"message": "x"}, {"code": None}, {"code": 401}, {"code": ["x"]}, {"code": {"a": {}}}],
+        *[
+            {"message": "x"},
+            {"code": None},
+            {"code": 401},
+            {"code": ["x"]},
+            {"code": {"a": {}}},
+        ],
     ],
     ids=str,
 )
@@ -292,7 +334,9 @@ def test_an_unknown_error_is_a_refusal_that_repeats_nothing(error: object) -> No
     assert str(caught.value) == FAILURES["refused"][0]
 
 
-@pytest.mark.parametrize("word", ["tls", "dns", "connection", "timeout", "waiting", "too_large"])
+@pytest.mark.parametrize(
+    "word", ["tls", "dns", "connection", "timeout", "waiting", "too_large"]
+)
 def test_a_word_of_ours_is_not_taken_from_a_provider(word: str) -> None:
     assert reason_for(answer(json.dumps({"error": word}), 400)) == "refused"
 
@@ -308,7 +352,9 @@ def test_slack_says_no_with_200() -> None:
     assert read(reply(ok=True)).access.reveal() == "abc"
 
 
-@pytest.mark.parametrize("body", ["", "<html>busy</html>", '{"fault": "x"}', '{"error": "odd"}'])
+@pytest.mark.parametrize(
+    "body", ["", "<html>busy</html>", '{"fault": "x"}', '{"error": "odd"}']
+)
 @pytest.mark.parametrize(
     ("status", "reason"),
     [
@@ -364,7 +410,9 @@ def test_a_failure_of_another_version_is_a_refusal() -> None:
         (RedirectBlocked(), "redirect_blocked"),
     ],
 )
-def test_what_went_wrong_on_the_way_has_a_reason(error: OutkeyError, reason: str) -> None:
+def test_what_went_wrong_on_the_way_has_a_reason(
+    error: OutkeyError, reason: str
+) -> None:
     assert reason_of(error) == reason
     assert reason_of(failure(reason)) == reason
 
@@ -390,7 +438,9 @@ def test_a_token_need_not_be_what_rfc_6750_calls_one(token: str) -> None:
     assert found.refresh == Secret(token)
 
 
-@pytest.mark.parametrize("body", ['{"access_token": null}', '{"access_token": ""}', '{"token": 1}'])
+@pytest.mark.parametrize(
+    "body", ['{"access_token": null}', '{"access_token": ""}', '{"token": 1}']
+)
 def test_an_answer_without_a_token_is_no_success(body: str) -> None:
     assert reason_for(answer(body)) == "no_token"
 
@@ -399,7 +449,17 @@ def test_an_answer_without_a_token_is_no_success(body: str) -> None:
     "token",
     [
         *[0, 7, 1.5, True, False, [], ["abc"], {}, {"value": "abc"}],
-        *["a b", " abc", "abc\n", "a\r\nX-Evil: 1", "a\0b", "a\x7fb", "ä", "a\u200bb", "a\u00a0b"],
+        *[
+            "a b",
+            " abc",
+            "abc\n",
+            "a\r\nX-Evil: 1",
+            "a\0b",
+            "a\x7fb",
+            "ä",
+            "a\u200bb",
+            "a\u00a0b",
+        ],
         *[" ", "\ufeff", "\ud800", "x" * (64 * 1024 + 1)],
     ],
     ids=lambda token: ascii(token)[:20],
@@ -418,7 +478,9 @@ def test_a_refresh_token_may_hold_blanks_since_it_is_never_a_header() -> None:
     assert read(reply(refresh_token="a b")).refresh == Secret("a b")
 
 
-@pytest.mark.parametrize("token", [7, True, ["x"], "a\r\nb", "a\0", "ä", "x" * (64 * 1024 + 1)])
+@pytest.mark.parametrize(
+    "token", [7, True, ["x"], "a\r\nb", "a\0", "ä", "x" * (64 * 1024 + 1)]
+)
 def test_a_refresh_token_that_is_none_is_refused(token: object) -> None:
     assert reason_for(reply(refresh_token=token)) == "bad_token"
 
@@ -426,7 +488,10 @@ def test_a_refresh_token_that_is_none_is_refused(token: object) -> None:
 @pytest.mark.parametrize(
     ("word", "kind"),
     [
-        *[(word, "Bearer") for word in ("Bearer", "bearer", "BEARER", " bearer\n", "BearerToken")],
+        *[
+            (word, "Bearer")
+            for word in ("Bearer", "bearer", "BEARER", " bearer\n", "BearerToken")
+        ],
         *[(word, "Bearer") for word in ("Application Access Token", "", "N_A", "JWT")],
         *[(word, "Bearer") for word in (None, 7, True, ["mac"], {})],
         *[(word, "DPoP") for word in ("DPoP", "dpop", "DPOP", " DPoP ")],
@@ -459,7 +524,10 @@ def test_a_mac_token_is_refused(word: str) -> None:
         (["read", 7, None, "wri\0te", ["x"], ""], "read"),
         ("read \x1b[31mred \x07 ä wri\x00te", "read"),
         ('read "quoted" back\\slash', "read"),
-        *[(nothing, "") for nothing in (None, "", [], 0, False, 7, True, {"read": "write"}, 1.5)],
+        *[
+            (nothing, "")
+            for nothing in (None, "", [], 0, False, 7, True, {"read": "write"}, 1.5)
+        ],
     ],
 )
 def test_a_scope_is_words_that_any_terminal_can_show(scope: object, text: str) -> None:
@@ -506,9 +574,13 @@ def test_a_provider_cannot_echo_its_tokens_as_the_scope() -> None:
         "read hunter-4 711",
     ],
 )
-def test_of_a_scope_with_a_secret_in_pieces_only_requested_words_are_stored(scope: object) -> None:
+def test_of_a_scope_with_a_secret_in_pieces_only_requested_words_are_stored(
+    scope: object,
+) -> None:
     secrets = [Secret("cs-Zq8vN4xW2mK7pL9cTT"), Secret("hunter"), Secret("hunter-4711")]
-    found = read_token(reply(scope=scope), secrets=secrets, now=NOW, requested_scope="read write")
+    found = read_token(
+        reply(scope=scope), secrets=secrets, now=NOW, requested_scope="read write"
+    )
     assert found.scope == "read"
     assert read_token(reply(scope=scope), secrets=secrets, now=NOW).scope == ""
 
@@ -527,12 +599,22 @@ def test_a_secret_with_blanks_is_no_scope_either() -> None:
 
 # ── whatever comes ───────────────────────────────────────────────────────────────────────────────
 
-OUR_WORDS = {(error.message, error.hint) for error in map(failure, [*FAILURES, "redirect_blocked"])}
+OUR_WORDS = {
+    (error.message, error.hint)
+    for error in map(failure, [*FAILURES, "redirect_blocked"])
+}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
-NAMES = ["access_token", "refresh_token", "token_type", "expires_in", "expiresIn", "expires_at"]
+NAMES = [
+    "access_token",
+    "refresh_token",
+    "token_type",
+    "expires_in",
+    "expiresIn",
+    "expires_at",
+]
 NAMES += ["expires_on", "scope", "error", "ok", "error_description"]
 FIELDS = st.dictionaries(st.sampled_from(NAMES), JSON)
 TOKENS = FIELDS.map(lambda fields: {"access_token": "abcdefgh"} | fields)
@@ -540,12 +622,18 @@ BODIES = st.one_of(
     st.binary(),
     st.text().map(lambda text: text.encode("utf-8", "surrogatepass")),
     (FIELDS | TOKENS | JSON).map(lambda value: json.dumps(value).encode()),
-    st.dictionaries(st.sampled_from(NAMES), st.text()).map(lambda form: urlencode(form).encode()),
+    st.dictionaries(st.sampled_from(NAMES), st.text()).map(
+        lambda form: urlencode(form).encode()
+    ),
 )
 
 
 @given(status=st.integers(100, 599), body=BODIES, date=st.none() | st.text())
-@example(status=200, body=b'{"access_token": "abc", "expires_at": ' + b"1" * 400 + b"}", date=None)
+@example(
+    status=200,
+    body=b'{"access_token": "abc", "expires_at": ' + b"1" * 400 + b"}",
+    date=None,
+)
 @example(status=200, body=b'{"error": "<b>not our word</b>"}', date="Mon, 99")
 def test_whatever_comes_is_a_token_or_a_failure_in_our_words(
     status: int, body: bytes, date: str | None

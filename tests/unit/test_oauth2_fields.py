@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.choices import ClientAuth, Grant
-from outkey.core.config import Configuration, build
-from outkey.core.document import parse_document
+from outkey.core.config.choices import ClientAuth, Grant
+from outkey.core.config.configuration import Configuration, build
+from outkey.core.config.document import parse_document
+from outkey.core.config.export import render, render_table
+from outkey.core.config.field_kinds import Field, Kind
+from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
+from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConfigError, HeaderFormatError, SecretRebindRequired
-from outkey.core.export import render, render_table
-from outkey.core.field_kinds import Field, Kind
-from outkey.core.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
-from outkey.core.origin import Origin
-from outkey.core.reference import parse_reference
+from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
 
 BASE = "https://api.acme.example"
@@ -26,7 +26,9 @@ MINIMAL: dict[str, object] = {
     "oauth2.client_id": "acme-app",
 }
 ADDRESSES = {
-    "authorization_code": {"oauth2.authorization_url": "https://login.acme.example/authorize"},
+    "authorization_code": {
+        "oauth2.authorization_url": "https://login.acme.example/authorize"
+    },
     "device_code": {"oauth2.device_url": "https://auth.acme.example/device"},
 }
 
@@ -36,9 +38,13 @@ def oauth(*secrets: str, **values: object) -> Configuration:
 
     A grant brings the address that it needs, and `secrets` are references to what they are called.
     """
-    paths = {("" if name in MINIMAL else "oauth2.") + name: v for name, v in values.items()}
+    paths = {
+        ("" if name in MINIMAL else "oauth2.") + name: v for name, v in values.items()
+    }
     addresses = ADDRESSES.get(str(values.get("grant")), {})
-    references = {name: parse_reference(f"env:{name.upper()}", field=name) for name in secrets}
+    references = {
+        name: parse_reference(f"env:{name.upper()}", field=name) for name in secrets
+    }
     return build("acme", MINIMAL | addresses | paths, references=references)
 
 
@@ -51,9 +57,15 @@ def test_oauth2_needs_no_more_than_address_client_and_secret() -> None:
     assert made.sends_token
     assert made.oauth2.grant is Grant.CLIENT_CREDENTIALS
     assert made.oauth2.client_auth is ClientAuth.BODY
-    assert (made.oauth2.body_format, made.oauth2.token_header) == ("form", "Authorization")
+    assert (made.oauth2.body_format, made.oauth2.token_header) == (
+        "form",
+        "Authorization",
+    )
     assert made.oauth2.extra == {}
-    assert (made.oauth2.leeway_seconds, made.oauth2.default_lifetime_seconds) == (60, 3300)
+    assert (made.oauth2.leeway_seconds, made.oauth2.default_lifetime_seconds) == (
+        60,
+        3300,
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +82,10 @@ def test_oauth2_needs_no_more_than_address_client_and_secret() -> None:
 def test_a_grant_needs_its_addresses(grant: str, field: str) -> None:
     values = MINIMAL | ADDRESSES.get(grant, {}) | {"oauth2.grant": grant}
     build("acme", values)
-    for missing in (values | {field: ""}, {p: v for p, v in values.items() if p != field}):
+    for missing in (
+        values | {field: ""},
+        {p: v for p, v in values.items() if p != field},
+    ):
         with pytest.raises(ConfigError, match="must not be empty") as caught:
             build("acme", missing)
         assert caught.value.field == field
@@ -84,7 +99,9 @@ def test_a_grant_needs_its_addresses(grant: str, field: str) -> None:
         {"authentication_type": "none"},
     ],
 )
-def test_nothing_is_needed_where_oauth2_is_not_chosen(choice: dict[str, object]) -> None:
+def test_nothing_is_needed_where_oauth2_is_not_chosen(
+    choice: dict[str, object],
+) -> None:
     values = MINIMAL | {"oauth2.token_url": "", "oauth2.client_id": ""} | choice
     assert not build("acme", values).uses_oauth2
 
@@ -93,7 +110,14 @@ def test_nothing_is_needed_where_oauth2_is_not_chosen(choice: dict[str, object])
     "field", [field.path for field in FIELDS if field.kind is Kind.ENDPOINT], ids=str
 )
 @pytest.mark.parametrize(
-    "address", ["auth.acme.example", "ftp://a.example", "https://u:p@a.example", "https://a b/", 7]
+    "address",
+    [
+        "auth.acme.example",
+        "ftp://a.example",
+        "https://u:p@a.example",
+        "https://a b/",
+        7,
+    ],
 )
 def test_an_address_must_be_one(field: str, address: object) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -103,7 +127,10 @@ def test_an_address_must_be_one(field: str, address: object) -> None:
 
 
 def test_an_address_keeps_its_query_and_its_last_slash() -> None:
-    assert oauth(token_url=f"{TOKEN_URL}/?tenant=7").oauth2.token_url == f"{TOKEN_URL}/?tenant=7"
+    assert (
+        oauth(token_url=f"{TOKEN_URL}/?tenant=7").oauth2.token_url
+        == f"{TOKEN_URL}/?tenant=7"
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +158,9 @@ def test_a_field_takes_only_what_it_says(field: str, value: object) -> None:
     assert caught.value.field == f"oauth2.{field}"
 
 
-@pytest.mark.parametrize("name", ["", "X Token", "Host", "Content-Length", "Proxy-Authorization"])
+@pytest.mark.parametrize(
+    "name", ["", "X Token", "Host", "Content-Length", "Proxy-Authorization"]
+)
 def test_a_token_header_must_be_a_header_that_may_be_set(name: str) -> None:
     with pytest.raises(HeaderFormatError) as caught:
         oauth(token_header=name)
@@ -144,8 +173,20 @@ def test_a_token_header_must_be_a_header_that_may_be_set(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *["client_id", "client_secret", "CLIENT_SECRET", "client_assertion", "refresh_token"],
-        *["client_assertion_type", "code", "device_code", "code_verifier", "redirect_uri"],
+        *[
+            "client_id",
+            "client_secret",
+            "CLIENT_SECRET",
+            "client_assertion",
+            "refresh_token",
+        ],
+        *[
+            "client_assertion_type",
+            "code",
+            "device_code",
+            "code_verifier",
+            "redirect_uri",
+        ],
         *["scope", "audience", "resource", "password"],
     ],
 )
@@ -183,7 +224,11 @@ def test_extra_parameters_are_kept_apart_from_what_was_given() -> None:
 @pytest.mark.parametrize("field", ["device_url", "revocation_url", "introspection_url"])
 @pytest.mark.parametrize(
     "address",
-    ["https://evil.example/x", "http://auth.acme.example/x", "https://auth.acme.example:8443/x"],
+    [
+        "https://evil.example/x",
+        "http://auth.acme.example/x",
+        "https://auth.acme.example:8443/x",
+    ],
 )
 def test_an_address_that_gets_the_client_secret_is_at_the_token_urls_origin(
     field: str, address: str
@@ -195,12 +240,18 @@ def test_an_address_that_gets_the_client_secret_is_at_the_token_urls_origin(
 
 
 def test_without_a_token_url_there_is_no_origin_to_compare_with() -> None:
-    values = {"base_url": BASE, "oauth2.revocation_url": "https://auth.acme.example/revoke"}
+    values = {
+        "base_url": BASE,
+        "oauth2.revocation_url": "https://auth.acme.example/revoke",
+    }
     assert build("acme", values).oauth2.revocation_url
 
 
 def test_the_browser_may_be_sent_elsewhere_since_no_secret_goes_along() -> None:
-    made = oauth(grant="authorization_code", authorization_url="https://www.other.example/consent")
+    made = oauth(
+        grant="authorization_code",
+        authorization_url="https://www.other.example/consent",
+    )
     assert made.origins() == {
         Origin("https", host, 443)
         for host in ("api.acme.example", "auth.acme.example", "www.other.example")
@@ -208,7 +259,9 @@ def test_the_browser_may_be_sent_elsewhere_since_no_secret_goes_along() -> None:
 
 
 def test_a_configuration_without_oauth2_has_one_origin() -> None:
-    assert build("a", {"base_url": BASE}).origins() == {Origin("https", "api.acme.example", 443)}
+    assert build("a", {"base_url": BASE}).origins() == {
+        Origin("https", "api.acme.example", 443)
+    }
 
 
 @pytest.mark.parametrize("secret", ["client_secret", "refresh_token", "client_key"])
@@ -288,18 +341,25 @@ def test_only_needed_secrets_are_opened(
 ) -> None:
     assert oauth(client_auth=client_auth).needed_secrets() == alone
     for grant in ("authorization_code", "device_code"):
-        assert oauth(client_auth=client_auth, grant=grant).needed_secrets() == for_a_person
+        assert (
+            oauth(client_auth=client_auth, grant=grant).needed_secrets() == for_a_person
+        )
     by_refresh = oauth(client_auth=client_auth, grant="refresh_token").needed_secrets()
     assert by_refresh == ["refresh_token", *for_a_person]
 
 
-@pytest.mark.parametrize("grant", ["refresh_token", "authorization_code", "device_code"])
+@pytest.mark.parametrize(
+    "grant", ["refresh_token", "authorization_code", "device_code"]
+)
 def test_an_application_that_has_a_secret_uses_it(grant: str) -> None:
     assert "client_secret" in oauth("client_secret", grant=grant).needed_secrets()
 
 
 def test_with_mtls_the_key_is_opened_and_a_left_over_secret_is_not() -> None:
-    values = MINIMAL | {"oauth2.client_auth": "mtls", "tls.client_certificate": "/c.pem"}
+    values = MINIMAL | {
+        "oauth2.client_auth": "mtls",
+        "tls.client_certificate": "/c.pem",
+    }
     made = build("acme", values, secrets=oauth("client_secret").secrets)
     assert made.needed_secrets() == ["client_key"]
 
@@ -316,12 +376,17 @@ def test_without_oauth2_its_secrets_are_left_alone(
     kind: str, source: str, needed: list[str]
 ) -> None:
     values = MINIMAL | {"authentication_type": kind, "token_source": source}
-    assert build("a", values, secrets=oauth("client_secret").secrets).needed_secrets() == needed
+    assert (
+        build("a", values, secrets=oauth("client_secret").secrets).needed_secrets()
+        == needed
+    )
 
 
 def test_a_token_that_is_got_has_no_day_entered_by_hand() -> None:
     day = tomllib.loads("day = 2027-01-31")["day"]
-    got, entered = ({"token_expires_on": day, "token_source": way} for way in ("oauth2", "entered"))
+    got, entered = (
+        {"token_expires_on": day, "token_source": way} for way in ("oauth2", "entered")
+    )
     assert build("a", MINIMAL | got).expires_on is None
     assert build("a", MINIMAL | entered).expires_on == day
 
@@ -330,7 +395,10 @@ def test_a_token_that_is_got_has_no_day_entered_by_hand() -> None:
 
 
 def test_a_condition_holds_only_with_the_one_it_stands_on() -> None:
-    field, holding = BY_PATH["oauth2.device_url"], MINIMAL | {"oauth2.grant": "device_code"}
+    field, holding = (
+        BY_PATH["oauth2.device_url"],
+        MINIMAL | {"oauth2.grant": "device_code"},
+    )
     assert field.applies(holding)
     assert not field.applies(holding | {"token_source": "entered"})
     assert not field.applies(holding | {"oauth2.grant": "refresh_token"})
@@ -338,7 +406,10 @@ def test_a_condition_holds_only_with_the_one_it_stands_on() -> None:
 
 
 def test_a_required_field_may_be_empty_only_where_it_does_not_apply() -> None:
-    field, holding = BY_PATH["oauth2.device_url"], MINIMAL | {"oauth2.grant": "device_code"}
+    field, holding = (
+        BY_PATH["oauth2.device_url"],
+        MINIMAL | {"oauth2.grant": "device_code"},
+    )
     assert field.parse("", MINIMAL) == field.parse("") == ""
     with pytest.raises(ConfigError, match="Device URL must not be empty"):
         field.parse("", holding)
@@ -346,7 +417,9 @@ def test_a_required_field_may_be_empty_only_where_it_does_not_apply() -> None:
         BY_PATH["name"].parse("")
 
 
-@pytest.mark.parametrize("field", [f for f in FIELDS if f.options], ids=lambda field: field.path)
+@pytest.mark.parametrize(
+    "field", [f for f in FIELDS if f.options], ids=lambda field: field.path
+)
 def test_a_choice_is_read_as_what_it_is_and_has_a_label(field: Field) -> None:
     for value, label in field.choices:
         read = field.parse(value)
@@ -375,8 +448,9 @@ def again(configuration: Configuration) -> Configuration:
 
 
 def test_an_oauth2_configuration_is_exported_without_its_defaults() -> None:
-    assert render([oauth("client_secret", extra={"account_id": "7"})], []) == (
-        "[configuration.acme]\n"
+    assert (
+        render([oauth("client_secret", extra={"account_id": "7"})], [])
+        == "[configuration.acme]\n"
         'base_url = "https://api.acme.example"\n'
         'authentication_type = "bearer"\n'
         'token_source = "oauth2"\n'
@@ -393,20 +467,33 @@ def test_an_oauth2_configuration_is_exported_without_its_defaults() -> None:
     [
         {},
         {"grant": "device_code", "client_auth": "private_key_jwt", "dpop": True},
-        {"grant": "authorization_code", "scope": "a b", "audience": "ä", "resource": "x"},
+        {
+            "grant": "authorization_code",
+            "scope": "a b",
+            "audience": "ä",
+            "resource": "x",
+        },
         {"grant": "refresh_token", "body_format": "json", "token_header": "X-Token"},
-        {"leeway_seconds": 0.5, "default_lifetime_seconds": 60, "issuer": "https://i.example/t"},
+        {
+            "leeway_seconds": 0.5,
+            "default_lifetime_seconds": 60,
+            "issuer": "https://i.example/t",
+        },
         {"revocation_url": f"{TOKEN_URL}/r", "introspection_url": f"{TOKEN_URL}/i"},
         {"extra": {"dotted.name": 'quo"te', "ä": "\\", "grant_type": "own"}},
     ],
     ids=str,
 )
-def test_an_exported_oauth2_configuration_can_be_applied_again(values: dict[str, object]) -> None:
+def test_an_exported_oauth2_configuration_can_be_applied_again(
+    values: dict[str, object],
+) -> None:
     made = oauth("client_secret", "refresh_token", **values)
     assert again(made) == made
 
 
-TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf"]), max_size=20)
+TEXT = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cf"]), max_size=20
+)
 
 
 @given(extra=st.dictionaries(TEXT.filter(bool).map("x-{}".format), TEXT, max_size=4))
@@ -415,7 +502,9 @@ def test_any_extra_parameters_come_back_as_they_were(extra: dict[str, str]) -> N
 
 
 def test_a_table_is_written_with_its_values() -> None:
-    text = render_table("oauth2", {"token_url": TOKEN_URL, "dpop": True, "extra": {"a b": "c"}})
+    text = render_table(
+        "oauth2", {"token_url": TOKEN_URL, "dpop": True, "extra": {"a b": "c"}}
+    )
     assert tomllib.loads(text) == {
         "oauth2": {"token_url": TOKEN_URL, "dpop": True, "extra": {"a b": "c"}}
     }
@@ -457,7 +546,9 @@ def test_what_is_joined_with_a_secret_is_secret() -> None:
     assert Secret.joined() == Secret("")
 
 
-@pytest.mark.parametrize(("text", "length"), [("", 0), ("abc", 3), ("ü€😀", 9), ("\ud800", 3)])
+@pytest.mark.parametrize(
+    ("text", "length"), [("", 0), ("abc", 3), ("ü€😀", 9), ("\ud800", 3)]
+)
 def test_a_length_on_the_wire_is_in_bytes(text: str, length: int) -> None:
     assert Secret(text).wire_length == length
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config import Configuration
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError, OutkeyError, TokenEndpointFailed
-from outkey.core.headers import tidy_value
-from outkey.core.message import Header, Request, Response, Source
 from outkey.core.oauth2 import grants
-from outkey.core.oauth2.answers import read_document
 from outkey.core.oauth2.client_auth import Parameters, Proof, prove
-from outkey.core.origin import Origin, parse_endpoint
+from outkey.core.oauth2.responses import read_document
+from outkey.core.request.headers import tidy_value
+from outkey.core.request.message import Header, Request, Response, Source
+from outkey.core.request.origin import Origin, parse_endpoint
 from outkey.core.secret import Secret
 from unit.test_oauth2_fields import TOKEN_URL, oauth
 
@@ -29,7 +29,12 @@ class Signed:
     claims: Mapping[str, object]
     shared: bool
 
-    def __call__(self, claims: Mapping[str, object], key: Secret, shared: bool) -> Secret:  # noqa: FBT001 - the port's signature
+    def __call__(
+        self,
+        claims: Mapping[str, object],
+        key: Secret,
+        shared: bool,  # noqa: FBT001 - the port's signature
+    ) -> Secret:
         self.claims, self.shared = claims, shared
         return Secret.joined("by-", key)
 
@@ -48,7 +53,9 @@ def request_of(
     configuration: Configuration, parameters: Parameters, secret: str = HIDDEN
 ) -> tuple[Request, str]:
     """Return a token request and its body."""
-    request = grants.post(configuration, TOKEN_URL, parameters, proof_of(configuration, secret))
+    request = grants.post(
+        configuration, TOKEN_URL, parameters, proof_of(configuration, secret)
+    )
     assert isinstance(request.body, Secret)
     return request, request.body.reveal()
 
@@ -61,7 +68,10 @@ def sent(configuration: Configuration, parameters: Parameters) -> dict[str, str]
 
 
 def shown(headers: tuple[Header, ...]) -> dict[str, str]:
-    return {h.name: h.value.reveal() if isinstance(h.value, Secret) else h.value for h in headers}
+    return {
+        h.name: h.value.reveal() if isinstance(h.value, Secret) else h.value
+        for h in headers
+    }
 
 
 # ── the request as a whole ───────────────────────────────────────────────────────────────────────
@@ -71,7 +81,9 @@ def test_the_default_is_exactly_the_specifications_example() -> None:
     """Section 5.6: a form-encoded POST of three fields."""
     made = oauth("client_secret")
     request, body = request_of(made, grants.client_credentials(made))
-    assert body == "grant_type=client_credentials&client_id=acme-app&client_secret=hunter2"
+    assert (
+        body == "grant_type=client_credentials&client_id=acme-app&client_secret=hunter2"
+    )
     assert (request.method, request.url) == ("POST", TOKEN_URL)
     assert shown(request.headers) == {
         "Host": "auth.acme.example",
@@ -87,10 +99,16 @@ def test_the_default_is_exactly_the_specifications_example() -> None:
 def test_the_request_shows_nothing_of_its_secrets() -> None:
     made = oauth("client_secret", client_auth="basic")
     request, _ = request_of(made, grants.refresh(made, Secret("refresh7")))
-    assert not {HIDDEN, "refresh7"} & {repr(request), str(request.body), str(request.headers)}
+    assert not {HIDDEN, "refresh7"} & {
+        repr(request),
+        str(request.body),
+        str(request.headers),
+    }
 
 
-@pytest.mark.parametrize("secret", ["a&b=c+d e%20f", "ümläut €", "q\"uo'te\\", "new\nline", ""])
+@pytest.mark.parametrize(
+    "secret", ["a&b=c+d e%20f", "ümläut €", "q\"uo'te\\", "new\nline", ""]
+)
 def test_a_form_and_a_json_body_carry_any_secret(secret: str) -> None:
     form, as_json = oauth("client_secret"), oauth("client_secret", body_format="json")
     parameters = grants.client_credentials(form)
@@ -124,7 +142,10 @@ def test_every_parameter_arrives_as_it_was(texts: dict[str, str]) -> None:
     body = grants.post(oauth(), TOKEN_URL, parameters, Proof()).body
     assert isinstance(body, Secret)
     assert (
-        dict(parse_qsl(body.reveal(), keep_blank_values=True, strict_parsing=bool(texts))) == texts
+        dict(
+            parse_qsl(body.reveal(), keep_blank_values=True, strict_parsing=bool(texts))
+        )
+        == texts
     )
 
 
@@ -151,7 +172,9 @@ def test_basic_is_percent_encoded_unless_the_server_cannot_read_that(
     made = oauth("client_secret", client_auth=client_auth, client_id="acme app:ü")
     proof = proof_of(made, "p@ss/w:+rd%~-._ €")
     assert proof.parameters == ()
-    assert [(h.name, h.source) for h in proof.headers] == [("Authorization", Source.AUTHENTICATION)]
+    assert [(h.name, h.source) for h in proof.headers] == [
+        ("Authorization", Source.AUTHENTICATION)
+    ]
     word, _, encoded = shown(proof.headers)["Authorization"].partition(" ")
     assert (word, b64decode(encoded).decode()) == ("Basic", pair)
 
@@ -167,7 +190,9 @@ def test_a_server_that_decodes_basic_finds_the_pair(secret: str, client: str) ->
     assert [unquote(part) for part in found] == [client, secret]
 
 
-@pytest.mark.parametrize("client_auth", ["body", "basic", "basic_raw", "client_secret_jwt"])
+@pytest.mark.parametrize(
+    "client_auth", ["body", "basic", "basic_raw", "client_secret_jwt"]
+)
 def test_what_comes_along_when_a_secret_is_pasted_is_not_sent(client_auth: str) -> None:
     made = oauth("client_secret", client_auth=client_auth)
     assert proof_of(made, f" \t{HIDDEN}\r\n") == proof_of(made, HIDDEN)
@@ -179,14 +204,18 @@ def test_a_long_secret_makes_no_second_line() -> None:
 
 
 @pytest.mark.parametrize("client_auth", ["basic", "basic_raw"])
-def test_a_secret_that_has_no_utf_8_is_refused_without_being_shown(client_auth: str) -> None:
+def test_a_secret_that_has_no_utf_8_is_refused_without_being_shown(
+    client_auth: str,
+) -> None:
     with pytest.raises(ConfigError) as caught:
         proof_of(oauth("client_secret", client_auth=client_auth), "hunt\ud800")
     assert "hunt" not in f"{caught.value}{caught.value.facts()}"
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("grant", ["authorization_code", "device_code", "refresh_token"])
+@pytest.mark.parametrize(
+    "grant", ["authorization_code", "device_code", "refresh_token"]
+)
 def test_a_public_client_says_who_it_is_and_no_more(grant: str) -> None:
     assert proof_of(oauth(grant=grant)).parameters == (("client_id", "acme-app"),)
     with_secret = proof_of(oauth("client_secret", grant=grant))
@@ -226,14 +255,21 @@ def test_an_assertion_says_who_asks_whom_and_for_how_long(
     assert proof.headers == ()
     assert proof.parameters == (
         ("client_id", "acme-app"),
-        ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+        (
+            "client_assertion_type",
+            "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        ),
         ("client_assertion", Secret("by-hunter2")),
     )
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────
 
-WANTED = {"scope": "read write", "audience": "api", "resource": "https://api.acme.example/"}
+WANTED = {
+    "scope": "read write",
+    "audience": "api",
+    "resource": "https://api.acme.example/",
+}
 IDENTITY = {"client_id": "acme-app", "client_secret": HIDDEN}
 
 
@@ -243,7 +279,9 @@ def test_client_credentials_ask_for_what_is_wanted() -> None:
     assert sent(made, grants.client_credentials(made)) == asked | IDENTITY
 
 
-def test_a_provider_may_have_a_grant_type_of_its_own_for_client_credentials_only() -> None:
+def test_a_provider_may_have_a_grant_type_of_its_own_for_client_credentials_only() -> (
+    None
+):
     """Zoom calls it account_credentials."""
     extra = {"grant_type": "account_credentials", "account_id": "7"}
     made = oauth("client_secret", extra=extra)
@@ -251,7 +289,9 @@ def test_a_provider_may_have_a_grant_type_of_its_own_for_client_credentials_only
     others = {
         "refresh_token": grants.refresh(made, Secret("r")),
         "authorization_code": grants.authorization_code(made, Secret("c"), CONSENT),
-        "urn:ietf:params:oauth:grant-type:device_code": grants.device_code(made, Secret("d")),
+        "urn:ietf:params:oauth:grant-type:device_code": grants.device_code(
+            made, Secret("d")
+        ),
     }
     for grant, parameters in others.items():
         fields = sent(made, parameters)
@@ -275,7 +315,9 @@ def test_a_refresh_repeats_the_scope_only_where_nobody_was_asked_for_it(
 
 
 def test_a_code_is_exchanged_with_its_verifier() -> None:
-    made = oauth("client_secret", grant="authorization_code", extra={"tenant": "t"}, **WANTED)
+    made = oauth(
+        "client_secret", grant="authorization_code", extra={"tenant": "t"}, **WANTED
+    )
     fields = sent(made, grants.authorization_code(made, Secret("code7"), CONSENT))
     assert fields == IDENTITY | {
         "grant_type": "authorization_code",
@@ -313,7 +355,9 @@ def test_the_challenge_is_that_of_rfc_7636_appendix_b() -> None:
 
 
 def test_the_browser_is_sent_with_everything_but_secrets() -> None:
-    made = oauth("client_secret", grant="authorization_code", extra={"prompt": "a&b"}, **WANTED)
+    made = oauth(
+        "client_secret", grant="authorization_code", extra={"prompt": "a&b"}, **WANTED
+    )
     address = urlsplit(grants.consent_url(made, CONSENT))
     assert (address.netloc, address.path) == ("login.acme.example", "/authorize")
     assert "+" not in address.query  # some servers read a blank only as %20
@@ -352,7 +396,9 @@ def test_extra_parameters_cannot_weaken_a_consent() -> None:
         "https://auth.acme.example",
     ],
 )
-def test_without_an_issuer_one_at_the_authorization_or_token_url_is_accepted(issuer: str) -> None:
+def test_without_an_issuer_one_at_the_authorization_or_token_url_is_accepted(
+    issuer: str,
+) -> None:
     made = oauth(
         "client_secret",
         grant="authorization_code",
@@ -362,7 +408,9 @@ def test_without_an_issuer_one_at_the_authorization_or_token_url_is_accepted(iss
     assert made.oauth2.issuer == ""
 
 
-def test_an_issuer_at_the_base_urls_origin_is_accepted_where_the_token_url_is_there_too() -> None:
+def test_an_issuer_at_the_base_urls_origin_is_accepted_where_the_token_url_is_there_too() -> (
+    None
+):
     made = oauth(
         "client_secret",
         base_url="https://acme.example",
@@ -394,7 +442,11 @@ def test_without_an_issuer_one_of_another_origin_is_refused(issuer: str) -> None
 
 
 def test_a_configured_issuer_is_compared_letter_by_letter() -> None:
-    made = oauth("client_secret", grant="authorization_code", issuer="https://auth.acme.example/7")
+    made = oauth(
+        "client_secret",
+        grant="authorization_code",
+        issuer="https://auth.acme.example/7",
+    )
     grants.refuse_other_issuer(made, "https://auth.acme.example/7")
     for other in ("https://auth.acme.example/7/", "https://auth.acme.example", ""):
         with pytest.raises(ConfigError, match="than the configured one"):
@@ -425,20 +477,28 @@ def test_a_device_code_is_read_as_rfc_8628_has_it() -> None:
 
 
 def test_google_calls_the_address_a_url() -> None:
-    answer = {name: value for name, value in DEVICE.items() if name != "verification_uri"}
+    answer = {
+        name: value for name, value in DEVICE.items() if name != "verification_uri"
+    }
     answer["verification_url"] = "https://www.google.example/device"
-    assert grants.read_device_code(answer).address == "https://www.google.example/device"
+    assert (
+        grants.read_device_code(answer).address == "https://www.google.example/device"
+    )
 
 
 @pytest.mark.parametrize("field", ["device_code", "user_code", "verification_uri"])
-@pytest.mark.parametrize("value", [None, "", 7, ["x"], "\x1b[2Jx", "a\nb", "\u202ex"], ids=ascii)
+@pytest.mark.parametrize(
+    "value", [None, "", 7, ["x"], "\x1b[2Jx", "a\nb", "\u202ex"], ids=ascii
+)
 def test_a_device_code_without_its_parts_is_none(field: str, value: object) -> None:
     with pytest.raises(TokenEndpointFailed) as caught:
         grants.read_device_code(DEVICE | {field: value})
     assert caught.value.reason == "not_a_token_endpoint"
 
 
-@pytest.mark.parametrize("address", ["javascript:alert(1)", "login.acme.example", "https://u@x/"])
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "login.acme.example", "https://u@x/"]
+)
 def test_a_person_is_sent_to_no_address_but_a_web_page(address: str) -> None:
     with pytest.raises(TokenEndpointFailed) as caught:
         grants.read_device_code(DEVICE | {"verification_uri": address})
@@ -447,7 +507,9 @@ def test_a_person_is_sent_to_no_address_but_a_web_page(address: str) -> None:
 
 
 def test_a_user_code_is_not_shown_at_any_length() -> None:
-    assert len(grants.read_device_code(DEVICE | {"user_code": "x" * 500}).user_code) == 40
+    assert (
+        len(grants.read_device_code(DEVICE | {"user_code": "x" * 500}).user_code) == 40
+    )
 
 
 @pytest.mark.parametrize(
@@ -458,7 +520,9 @@ def test_a_user_code_is_not_shown_at_any_length() -> None:
     ],
     ids=lambda value: str(value)[:10],
 )
-def test_a_device_asks_neither_too_often_nor_too_seldom(interval: object, seconds: float) -> None:
+def test_a_device_asks_neither_too_often_nor_too_seldom(
+    interval: object, seconds: float
+) -> None:
     assert grants.read_device_code(DEVICE | {"interval": interval}).interval == seconds
 
 
@@ -467,13 +531,19 @@ def test_a_device_asks_neither_too_often_nor_too_seldom(interval: object, second
     [(None, 600), ("soon", 600), ({}, 600), (0, 1), (-3, 1), (86_400, 1800)],
     ids=lambda value: str(value)[:10],
 )
-def test_a_person_has_between_a_second_and_half_an_hour(lifetime: object, seconds: float) -> None:
-    assert grants.read_device_code(DEVICE | {"expires_in": lifetime}).lifetime == seconds
+def test_a_person_has_between_a_second_and_half_an_hour(
+    lifetime: object, seconds: float
+) -> None:
+    assert (
+        grants.read_device_code(DEVICE | {"expires_in": lifetime}).lifetime == seconds
+    )
 
 
 def test_numbers_of_any_length_are_bounded() -> None:
     long = "9" * 400
-    body = json.dumps(DEVICE | {"interval": "#", "expires_in": "#"}).replace('"#"', long)
+    body = json.dumps(DEVICE | {"interval": "#", "expires_in": "#"}).replace(
+        '"#"', long
+    )
     found = grants.read_device_code(read_document(Response(200, body=body.encode())))
     assert (found.interval, found.lifetime) == (60, 1800)
 
@@ -511,15 +581,26 @@ def test_what_is_no_number_is_no_endless_wait(field: str) -> None:
             "oauth-authorization-server",
             "/.well-known/oauth-authorization-server/t",
         ),
-        ("https://a.example", "openid-configuration", "/.well-known/openid-configuration"),
-        ("https://a.example/t/1/", "openid-configuration", "/t/1/.well-known/openid-configuration"),
+        (
+            "https://a.example",
+            "openid-configuration",
+            "/.well-known/openid-configuration",
+        ),
+        (
+            "https://a.example/t/1/",
+            "openid-configuration",
+            "/t/1/.well-known/openid-configuration",
+        ),
     ],
 )
 def test_metadata_stand_where_rfc_8414_and_openid_put_them(
     issuer: str, name: str, target: str
 ) -> None:
     request = grants.metadata_request(parse_endpoint(issuer, "issuer"), name)
-    assert (request.method, request.origin) == ("GET", Origin("https", "a.example", 443))
+    assert (request.method, request.origin) == (
+        "GET",
+        Origin("https", "a.example", 443),
+    )
     assert (request.target, request.body) == (target, b"")
     assert shown(request.headers)["Host"] == "a.example"
     assert "Authorization" not in shown(request.headers)
@@ -555,11 +636,15 @@ def test_metadata_without_an_address_leave_it_out() -> None:
 
 
 def test_the_issuers_own_spelling_is_kept_whether_it_ends_in_a_slash_or_not() -> None:
-    assert grants.read_metadata({"issuer": f"{ISSUER}/"}, ISSUER)["issuer"] == f"{ISSUER}/"
+    assert (
+        grants.read_metadata({"issuer": f"{ISSUER}/"}, ISSUER)["issuer"] == f"{ISSUER}/"
+    )
     assert grants.read_metadata({"issuer": ISSUER}, f"{ISSUER}/")["issuer"] == ISSUER
 
 
-@pytest.mark.parametrize("issuer", ["https://evil.example/t", f"{ISSUER}/x", "", None, 7, [ISSUER]])
+@pytest.mark.parametrize(
+    "issuer", ["https://evil.example/t", f"{ISSUER}/x", "", None, 7, [ISSUER]]
+)
 def test_the_metadata_of_another_issuer_are_refused(issuer: object) -> None:
     with pytest.raises(ConfigError, match="another issuer"):
         grants.read_metadata(METADATA | {"issuer": issuer}, ISSUER)
@@ -570,14 +655,18 @@ def test_metadata_without_an_issuer_are_nobodys() -> None:
         grants.read_metadata({"token_endpoint": TOKEN_URL}, ISSUER)
 
 
-@pytest.mark.parametrize("address", ["javascript:alert(1)", "https://u:p@a.example/", "x", ""])
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "https://u:p@a.example/", "x", ""]
+)
 def test_an_address_in_metadata_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(OutkeyError):
         grants.read_metadata(METADATA | {"token_endpoint": address}, ISSUER)
 
 
 @pytest.mark.parametrize("character", ["\x9b", "\u202e"])
-def test_an_address_in_metadata_that_steers_a_terminal_is_left_out(character: str) -> None:
+def test_an_address_in_metadata_that_steers_a_terminal_is_left_out(
+    character: str,
+) -> None:
     issuer = "https://auth.acme.example"
     document = {"issuer": issuer, "token_endpoint": f"{issuer}/token{character}"}
     assert grants.read_metadata(document, issuer) == {"issuer": issuer}

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config import Configuration, build
+from outkey.core.config.configuration import Configuration, build
 from outkey.core.errors import ConfigError, HeaderFormatError
-from outkey.core.flow import NeedProof, NeedToken, Send
-from outkey.core.message import Header, Request, Response, ResponseHeaders, Source
-from outkey.core.oauth2.answers import TokenAnswer
+from outkey.core.oauth2.responses import TokenResponse
 from outkey.core.oauth2.token import (
     CIRCUIT_SECONDS,
     LEASE_SECONDS,
@@ -21,16 +19,29 @@ from outkey.core.oauth2.token import (
     TokenState,
     basis_of,
 )
-from outkey.core.origin import Origin
-from outkey.core.schemes import scheme_of
-from outkey.core.schemes.oauth2 import OAuth2, is_rejected
+from outkey.core.request.flow import NeedProof, NeedToken, Send
+from outkey.core.request.message import (
+    Header,
+    Request,
+    Response,
+    ResponseHeaders,
+    Source,
+)
+from outkey.core.request.origin import Origin
+from outkey.core.request.schemes import scheme_of
+from outkey.core.request.schemes.oauth2 import OAuth2, is_rejected
 from outkey.core.secret import Secret
 from unit.test_oauth2_fields import MINIMAL, oauth
 
 NOW = 1_800_000_000.0
 CONTENT = TokenContent(Secret("access7"), Secret("refresh"), Secret("proof7"))
 HELD = TokenState(
-    generation=3, serial=2, content=CONTENT, basis="who:what:how:", obtained_at=NOW, lifetime=3600.0
+    generation=3,
+    serial=2,
+    content=CONTENT,
+    basis="who:what:how:",
+    obtained_at=NOW,
+    lifetime=3600.0,
 )
 
 
@@ -39,7 +50,14 @@ HELD = TokenState(
 
 @pytest.mark.parametrize(
     ("lifetime", "most", "leeway"),
-    [(3600, 60, 60), (600, 60, 60), (300, 60, 30), (10, 60, 1), (3600, 600, 360), (3600, 0, 0)],
+    [
+        (3600, 60, 60),
+        (600, 60, 60),
+        (300, 60, 30),
+        (10, 60, 1),
+        (3600, 600, 360),
+        (3600, 0, 0),
+    ],
 )
 def test_the_leeway_is_a_tenth_of_the_lifetime_at_most(
     lifetime: float, most: float, leeway: float
@@ -69,13 +87,18 @@ def test_the_configurations_leeway_counts() -> None:
 
 
 @pytest.mark.parametrize("after", [-1, 0, 1])
-def test_a_token_with_a_lifetime_of_nothing_is_used_once_and_never_again(after: float) -> None:
+def test_a_token_with_a_lifetime_of_nothing_is_used_once_and_never_again(
+    after: float,
+) -> None:
     assert replace(HELD, lifetime=0.0).standing(oauth(), NOW + after) is State.EXPIRED
 
 
 def test_what_is_not_there_and_what_is_over_are_told_apart() -> None:
     assert TokenState().standing(oauth(), NOW) is State.NONE
-    assert HELD.ended("invalid_grant").standing(oauth(), NOW) is State.REAUTHORIZATION_NEEDED
+    assert (
+        HELD.ended("invalid_grant").standing(oauth(), NOW)
+        is State.REAUTHORIZATION_NEEDED
+    )
     assert TokenState(dead=True).standing(oauth(), NOW) is State.REAUTHORIZATION_NEEDED
 
 
@@ -98,7 +121,9 @@ def test_the_same_basis_changes_nothing() -> None:
 
 def test_another_client_begins_anew() -> None:
     failed = HELD.claimed("me", NOW).failed("timeout", now=NOW)
-    assert failed.for_basis("other:what:how:") == TokenState(3, 3, basis="other:what:how:")
+    assert failed.for_basis("other:what:how:") == TokenState(
+        3, 3, basis="other:what:how:"
+    )
     assert HELD.ended("invalid_grant").for_basis("other:what:how:").dead is False
 
 
@@ -134,7 +159,10 @@ def test_another_secret_without_a_token_begins_anew() -> None:
     ids=str,
 )
 def test_a_token_depends_on_who_asks_for_what(changed: dict[str, object]) -> None:
-    before, after = basis_of(oauth("client_secret")), basis_of(oauth("client_secret", **changed))
+    before, after = (
+        basis_of(oauth("client_secret")),
+        basis_of(oauth("client_secret", **changed)),
+    )
     assert before.split(":")[:2] != after.split(":")[:2]
     assert HELD.for_basis(before).for_basis(after).content is None
 
@@ -152,13 +180,19 @@ def test_a_token_depends_on_who_asks_for_what(changed: dict[str, object]) -> Non
     ],
     ids=str,
 )
-def test_a_token_does_not_depend_on_what_is_done_with_it(changed: dict[str, object]) -> None:
-    assert basis_of(oauth("client_secret")) == basis_of(oauth("client_secret", **changed))
+def test_a_token_does_not_depend_on_what_is_done_with_it(
+    changed: dict[str, object],
+) -> None:
+    assert basis_of(oauth("client_secret")) == basis_of(
+        oauth("client_secret", **changed)
+    )
 
 
 def versioned(configuration: Configuration, secret: str) -> Configuration:
     state = configuration.secrets[secret]
-    return replace(configuration, secrets={secret: replace(state, version=state.version + 1)})
+    return replace(
+        configuration, secrets={secret: replace(state, version=state.version + 1)}
+    )
 
 
 def test_another_way_or_version_of_the_client_secret_changes_its_part_alone() -> None:
@@ -199,7 +233,11 @@ def test_an_entered_refresh_token_that_was_used_is_not_begun_with_again() -> Non
     assert held.for_basis("other:what:how:seed").spent
     asking = TokenState(1, 1, basis="who:what:how:seed").claimed("me", NOW)
     assert asking.for_basis("other:what:how:seed").spent
-    assert not TokenState(1, 1, basis="who:what:how:seed").for_basis("other:what:how:seed").spent
+    assert (
+        not TokenState(1, 1, basis="who:what:how:seed")
+        .for_basis("other:what:how:seed")
+        .spent
+    )
 
 
 def test_new_settings_do_not_end_the_lease_of_who_is_asking() -> None:
@@ -272,7 +310,9 @@ def test_a_try_counts_until_its_end_is_known() -> None:
     crashed = HELD.claimed("me", NOW)
     again = crashed.claimed("you", NOW + 20)
     assert (crashed.tries, again.tries) == (1, 2)
-    assert again.released().tries == 1  # nothing was sent, but the first try remains open
+    assert (
+        again.released().tries == 1
+    )  # nothing was sent, but the first try remains open
     assert HELD.released().tries == 0
     assert again.failed("timeout", now=NOW).tries == 0
 
@@ -293,7 +333,14 @@ def test_a_provider_may_ask_for_a_longer_wait(asked: float, wait: float) -> None
 
 @pytest.mark.parametrize(
     ("after", "waiting"),
-    [(0, True), (0.9, True), (1, False), (-298, True), (-299.5, False), (-(10**6), False)],
+    [
+        (0, True),
+        (0.9, True),
+        (1, False),
+        (-298, True),
+        (-299.5, False),
+        (-(10**6), False),
+    ],
 )
 def test_a_wait_ends_by_itself(after: float, waiting: bool) -> None:  # noqa: FBT001 - a parameter
     assert HELD.failed("timeout", now=NOW).is_waiting(NOW + after) is waiting
@@ -308,7 +355,9 @@ def test_what_only_a_person_can_mend_keeps_the_token_itself() -> None:
     assert (ended.dead, ended.error, ended.content) == (True, "invalid_grant", CONTENT)
 
 
-@pytest.mark.parametrize(("after", "vain"), [(0, True), (59.9, True), (60, False), (-1, False)])
+@pytest.mark.parametrize(
+    ("after", "vain"), [(0, True), (59.9, True), (60, False), (-1, False)]
+)
 def test_a_new_token_that_is_refused_at_once_is_not_renewed_again(
     after: float,
     vain: bool,  # noqa: FBT001 - a parameter
@@ -319,7 +368,7 @@ def test_a_new_token_that_is_refused_at_once_is_not_renewed_again(
 
 # ── a new token ──────────────────────────────────────────────────────────────────────────────────
 
-ANSWER = TokenAnswer(Secret("access8"), None, "DPoP", 60.0, "read")
+ANSWER = TokenResponse(Secret("access8"), None, "DPoP", 60.0, "read")
 
 
 def test_a_new_token_replaces_everything_but_the_refresh_token() -> None:
@@ -345,12 +394,16 @@ def test_a_rotated_refresh_token_takes_the_place_of_the_old_one() -> None:
 
 
 def test_a_first_token_may_come_without_a_refresh_token() -> None:
-    granted = TokenState().granted(ANSWER, at=NOW, default_lifetime=3300, proof_key=None)
+    granted = TokenState().granted(
+        ANSWER, at=NOW, default_lifetime=3300, proof_key=None
+    )
     assert granted.content == TokenContent(Secret("access8"))
 
 
 @pytest.mark.parametrize(("said", "lifetime"), [(None, 3300), (0.0, 0), (60.0, 60)])
-def test_a_lifetime_that_nobody_said_is_the_default(said: float | None, lifetime: float) -> None:
+def test_a_lifetime_that_nobody_said_is_the_default(
+    said: float | None, lifetime: float
+) -> None:
     answer = replace(ANSWER, lifetime=said)
     granted = HELD.granted(answer, at=NOW, default_lifetime=3300, proof_key=None)
     assert (granted.lifetime, granted.expires_at) == (lifetime, NOW + lifetime)
@@ -365,7 +418,9 @@ TEXTS = st.text(min_size=1, max_size=50)
 def test_any_content_comes_back_as_it_was(
     access: str, refresh: str | None, proof_key: str | None
 ) -> None:
-    made = TokenContent(Secret(access), *(Secret(t) if t else None for t in (refresh, proof_key)))
+    made = TokenContent(
+        Secret(access), *(Secret(t) if t else None for t in (refresh, proof_key))
+    )
     packed = made.packed()
     assert packed.reveal().isascii()
     assert TokenContent.unpacked(packed) == made
@@ -389,7 +444,9 @@ def test_what_was_never_packed_is_refused_without_being_shown(packed: str) -> No
         TokenState(),
         HELD,
         HELD.claimed("me", NOW).failed("timeout", now=NOW).claimed("you", NOW),
-        replace(HELD, kind="DPoP", scope="read ä", after_rejection=True).ended("invalid_grant"),
+        replace(HELD, kind="DPoP", scope="read ä", after_rejection=True).ended(
+            "invalid_grant"
+        ),
     ],
     ids=["nothing", "token", "in trouble", "at its end"],
 )
@@ -397,7 +454,9 @@ def test_the_facts_of_a_token_are_plain_json_and_come_back(state: TokenState) ->
     text = json.dumps(state.facts())
     assert not [secret for secret in ("access7", "proof7") if secret in text]
     assert "content" not in state.facts()
-    loaded = TokenState.from_facts(json.loads(text), state.generation, state.serial, state.content)
+    loaded = TokenState.from_facts(
+        json.loads(text), state.generation, state.serial, state.content
+    )
     assert loaded == state
 
 
@@ -475,7 +534,9 @@ def test_a_bearer_configuration_with_oauth2_has_its_scheme() -> None:
     made = oauth("client_secret")
 
     def opened(name: str) -> Secret:
-        raise AssertionError(name)  # what is sent to the Token URL is not opened for the API
+        raise AssertionError(
+            name
+        )  # what is sent to the Token URL is not opened for the API
 
     assert scheme_of(made, opened) == OAuth2(made)
 
@@ -487,11 +548,16 @@ def test_a_good_token_is_asked_for_once_and_sent_as_bearer() -> None:
     assert run.asked == [None]
 
 
-@pytest.mark.parametrize("answer", [refused(), refused(error="invalid_token"), Response(401)])
+@pytest.mark.parametrize(
+    "answer", [refused(), refused(error="invalid_token"), Response(401)]
+)
 def test_a_refused_token_is_renewed_and_sent_once_more(answer: Response) -> None:
     run = Run(oauth(), [answer, GOOD])
     assert run.response is GOOD
-    assert run.sent == [{"Authorization": "Bearer old"}, {"Authorization": "Bearer new"}]
+    assert run.sent == [
+        {"Authorization": "Bearer old"},
+        {"Authorization": "Bearer new"},
+    ]
     assert run.asked == [None, OLD]
 
 
@@ -518,7 +584,9 @@ VERIFIED = {"forbidden_means_expired": True, "expired_marker": "EXPIRED_AUTHENTI
 
 
 def judging(*names: str) -> Configuration:
-    return build("acme", MINIMAL | {f"verification.{name}": VERIFIED[name] for name in names})
+    return build(
+        "acme", MINIMAL | {f"verification.{name}": VERIFIED[name] for name in names}
+    )
 
 
 @pytest.mark.parametrize(
@@ -528,10 +596,18 @@ def judging(*names: str) -> Configuration:
         (refused(403, "invalid_request"), (), False),
         (refused(403, "invalid_token"), (), True),
         (refused(403), ("forbidden_means_expired",), True),
-        (refused(403, body=b'{"category": "EXPIRED_AUTHENTICATION"}'), ("expired_marker",), True),
+        (
+            refused(403, body=b'{"category": "EXPIRED_AUTHENTICATION"}'),
+            ("expired_marker",),
+            True,
+        ),
         (refused(403, body=b'{"category": "EXPIRED_AUTHENTICATION"}'), (), False),
         (refused(403, body=b"something else"), ("expired_marker",), False),
-        (refused(403, body=b" " * 16384 + b"EXPIRED_AUTHENTICATION"), ("expired_marker",), False),
+        (
+            refused(403, body=b" " * 16384 + b"EXPIRED_AUTHENTICATION"),
+            ("expired_marker",),
+            False,
+        ),
         (refused(403, "insufficient_scope"), (), False),
         (refused(403, "insufficient_scope"), tuple(VERIFIED), False),
         (refused(401, "insufficient_scope"), (), False),
@@ -554,7 +630,10 @@ def test_a_marker_is_not_looked_for_where_a_secret_is_or_may_be_repeated() -> No
 
 
 def test_one_challenge_of_several_is_enough() -> None:
-    lines = (("www-authenticate", "Basic"), ("WWW-Authenticate", 'Bearer error="invalid_token"'))
+    lines = (
+        ("www-authenticate", "Basic"),
+        ("WWW-Authenticate", 'Bearer error="invalid_token"'),
+    )
     assert is_rejected(Response(403, ResponseHeaders(lines)), oauth())
 
 
@@ -599,7 +678,11 @@ def test_a_token_is_not_renewed_because_a_nonce_is_asked_for_again() -> None:
 
 
 def test_a_bound_token_is_renewed_like_any_other() -> None:
-    run = Run(oauth(dpop=True), [refused(error="invalid_token"), NONCE, GOOD], [BOUND, REBOUND])
+    run = Run(
+        oauth(dpop=True),
+        [refused(error="invalid_token"), NONCE, GOOD],
+        [BOUND, REBOUND],
+    )
     assert run.asked == [None, BOUND]
     assert [headers["Authorization"] for headers in run.sent] == [
         "DPoP old",

@@ -4,16 +4,18 @@ from email.utils import formatdate
 
 import pytest
 
-from outkey.core.message import Response, ResponseHeaders
-from outkey.core.origin import Origin, parse_url
-from outkey.engine.offsets import ClockOffsets
+from outkey.core.request.message import Response, ResponseHeaders
+from outkey.core.request.origin import Origin, parse_url
+from outkey.engine.wire.clock_offsets import ClockOffsets
 from outkey.testing import FakeClock, configuration, fake_gateway
 
 ORIGIN: Origin = parse_url("https://api.acme.example/").origin
 
 
 def dated(at: float, *more: tuple[str, str]) -> Response:
-    return Response(200, ResponseHeaders((("Date", formatdate(at, usegmt=True)), *more)))
+    return Response(
+        200, ResponseHeaders((("Date", formatdate(at, usegmt=True)), *more))
+    )
 
 
 def test_nothing_is_known_of_a_clock_that_was_never_seen() -> None:
@@ -68,7 +70,9 @@ def test_many_origins_take_a_bounded_place() -> None:
 
 
 @pytest.mark.parametrize("follows", [True, False])
-def test_timestamps_follow_the_api_only_where_that_is_switched_on(*, follows: bool) -> None:
+def test_timestamps_follow_the_api_only_where_that_is_switched_on(
+    *, follows: bool
+) -> None:
     made = configuration(
         environment="test",
         script="def compute_auth_header(sync_line): return {}",

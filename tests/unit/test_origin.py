@@ -3,7 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.core.errors import ConfigError
-from outkey.core.origin import Location, Origin, build_target, parse_base_url, parse_redirect
+from outkey.core.request.origin import (
+    Location,
+    Origin,
+    build_target,
+    parse_base_url,
+    parse_redirect,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +72,11 @@ def test_what_could_be_read_two_ways_is_refused_without_repeating_it(
     assert "secret" not in caught.value.message
 
 
-@given(st.from_regex(r"https?://[a-z0-9.-]{1,20}(:[0-9]{1,5})?(/[a-z%0-9]{0,9})?", fullmatch=True))
+@given(
+    st.from_regex(
+        r"https?://[a-z0-9.-]{1,20}(:[0-9]{1,5})?(/[a-z%0-9]{0,9})?", fullmatch=True
+    )
+)
 def test_a_canonical_origin_is_its_own_canonical_form(text: str) -> None:
     try:
         origin = parse_base_url(text).origin
@@ -145,7 +155,8 @@ def test_a_redirect_is_read_against_the_address_it_came_from(
 
 
 @pytest.mark.parametrize(
-    "reference", ["http://api.acme.example@evil.example/", "/\\evil.example", "/a b", "ftp://x/"]
+    "reference",
+    ["http://api.acme.example@evil.example/", "/\\evil.example", "/a b", "ftp://x/"],
 )
 def test_a_tricky_redirect_is_refused(reference: str) -> None:
     with pytest.raises(ConfigError):

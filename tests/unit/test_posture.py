@@ -10,30 +10,41 @@ import pytest
 
 from outkey.adapters.policy_file import read_policy
 from outkey.adapters.registry_memory import MemoryRegistry
-from outkey.core.audit import Change, Outcome, Tag
-from outkey.core.chain import ChainRow, canonical, chained, label_of, sign_checkpoint
-from outkey.core.checks import Finding, Level
-from outkey.core.config import Configuration, HeaderRow, SecretState
+from outkey.core.audit.chain import (
+    ChainRow,
+    canonical,
+    chained,
+    label_of,
+    sign_checkpoint,
+)
+from outkey.core.audit.events import Change, Outcome, Tag
+from outkey.core.config.configuration import Configuration, HeaderRow, SecretState
+from outkey.core.config.reference import Reference, Store
 from outkey.core.errors import ConfigError, PolicyError, ScriptFailed
-from outkey.core.policy import parse_policy, refuse_blocked
-from outkey.core.posture import (
+from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.health import Health
+from outkey.core.findings.policy import parse_policy, refuse_blocked
+from outkey.core.findings.posture import (
     CHECKS,
     EVERY,
     INSTALLATION,
+    ConfigurationFacts,
+    InstallationFacts,
     Policy,
-    Premises,
-    Subject,
     posture_of,
     premises_of,
     subject_of,
 )
-from outkey.core.reference import Reference, Store
-from outkey.core.script import ScriptCall
+from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
-from outkey.core.standing import Standing
-from outkey.engine.doctor import Doctor
+from outkey.engine.managing.doctor import Doctor
 from outkey.testing import configuration
-from outkey.testing.fakes import FakeScripts, MemoryAuditRows, MemoryCheckpoints, MemorySecrets
+from outkey.testing.fakes import (
+    FakeScripts,
+    MemoryAuditRows,
+    MemoryCheckpoints,
+    MemorySecrets,
+)
 
 NOW = 1_800_000_000.0  # 2027-01-15
 DAY = 86_400
@@ -44,13 +55,17 @@ SOUND = {
     "limits__requests_per_minute": 60,
 }
 FACTS = {"tls": "TLSv1.3", "certificate_ends": NOW + 90 * DAY, "offered": ["Bearer"]}
-TESTED = Standing(NOW - DAY, NOW - DAY, current=True, expires_on=date(2028, 1, 1), seen=FACTS)
+TESTED = Health(
+    NOW - DAY, NOW - DAY, current=True, expires_on=date(2028, 1, 1), seen=FACTS
+)
 ORIGIN = "https://api.acme.example"
 
 
 def soundly(values: dict[str, object]) -> dict[str, object]:
     """Return the values of a sound configuration with others in their places; None: left out."""
-    return {name: value for name, value in (SOUND | values).items() if value is not None}
+    return {
+        name: value for name, value in (SOUND | values).items() if value is not None
+    }
 
 
 def sound(*, headers: tuple[HeaderRow, ...] = (), **values: object) -> Configuration:
@@ -58,12 +73,12 @@ def sound(*, headers: tuple[HeaderRow, ...] = (), **values: object) -> Configura
     return replace(made, secrets={"token": SecretState(ORIGIN, set_at=NOW - 10 * DAY)})
 
 
-def subject(made: Configuration | None = None, **known: object) -> Subject:
+def subject(made: Configuration | None = None, **known: object) -> ConfigurationFacts:
     facts = {"now": NOW, "standing": TESTED, "used_at": NOW - DAY} | known
     return replace(subject_of(made or sound()), **facts)  # type: ignore[arg-type]
 
 
-def saw(**facts: object) -> Standing:
+def saw(**facts: object) -> Health:
     return replace(TESTED, seen=FACTS | facts)
 
 
@@ -74,8 +89,12 @@ def referenced(variable: str) -> Configuration:
 
 BY_OAUTH = {"token_source": "oauth2", "oauth2__client_id": "erp"}
 OPEN = {"authentication_type": "none", "token_expires_on": None}
-PLANTED: list[tuple[Subject, str, str | None]] = [
-    (subject(sound(base_url="http://a.example", network="internal")), "P-plain-http", "base_url"),
+PLANTED: list[tuple[ConfigurationFacts, str, str | None]] = [
+    (
+        subject(sound(base_url="http://a.example", network="internal")),
+        "P-plain-http",
+        "base_url",
+    ),
     (
         subject(sound(**BY_OAUTH, oauth2__token_url="http://a.example/t")),
         "P-plain-http",
@@ -85,9 +104,21 @@ PLANTED: list[tuple[Subject, str, str | None]] = [
     (subject(standing=saw(tls="TLSv1.2")), "P-tls-1-2", "base_url"),
     (subject(sound(tls__minimum_version="1.2")), "P-tls-floor", "tls.minimum_version"),
     (subject(standing=saw(certificate_ends=NOW - DAY)), "P-certificate-1", "base_url"),
-    (subject(standing=saw(certificate_ends=NOW + 0.9 * DAY)), "P-certificate-1", "base_url"),
-    (subject(standing=saw(certificate_ends=NOW + 6 * DAY)), "P-certificate-7", "base_url"),
-    (subject(standing=saw(certificate_ends=NOW + 29 * DAY)), "P-certificate-30", "base_url"),
+    (
+        subject(standing=saw(certificate_ends=NOW + 0.9 * DAY)),
+        "P-certificate-1",
+        "base_url",
+    ),
+    (
+        subject(standing=saw(certificate_ends=NOW + 6 * DAY)),
+        "P-certificate-7",
+        "base_url",
+    ),
+    (
+        subject(standing=saw(certificate_ends=NOW + 29 * DAY)),
+        "P-certificate-30",
+        "base_url",
+    ),
     (subject(set_at={"token": NOW - 366 * DAY}), "P-old-secret", "token"),
     (subject(shared={"token": "shop"}), "P-shared-secret", "token"),
     (
@@ -107,7 +138,11 @@ PLANTED: list[tuple[Subject, str, str | None]] = [
         "P-secret-in-clear",
         "header:X-API-Key",
     ),
-    (subject(sound(oauth2__extra={"api_key": "7"})), "P-secret-in-clear", "oauth2.extra"),
+    (
+        subject(sound(oauth2__extra={"api_key": "7"})),
+        "P-secret-in-clear",
+        "oauth2.extra",
+    ),
     (
         subject(sound(verification__test_path="/me?page=1&api_key=7")),
         "P-key-in-query",
@@ -131,8 +166,8 @@ PLANTED: list[tuple[Subject, str, str | None]] = [
     (subject(standing=replace(TESTED, cause="invalid_credentials")), "P-failing", None),
     (subject(standing=replace(TESTED, refused=3)), "P-failing", None),
 ]
-WELL = Premises(NOW, Policy())
-BROKEN: list[tuple[Premises, str]] = [
+WELL = InstallationFacts(NOW, Policy())
+BROKEN: list[tuple[InstallationFacts, str]] = [
     (replace(WELL, storage=False), "P-database"),
     (replace(WELL, key_readable=True), "P-key-readable"),
     (replace(WELL, sealed=True), "P-sealed"),
@@ -147,7 +182,7 @@ BROKEN: list[tuple[Premises, str]] = [
 
 @pytest.mark.parametrize(("planted", "check", "field"), PLANTED)
 def test_a_planted_weakness_is_found_and_nothing_else(
-    planted: Subject, check: str, field: str | None
+    planted: ConfigurationFacts, check: str, field: str | None
 ) -> None:
     (found,) = posture_of(planted)
     assert (found.id, found.field) == (check, field)
@@ -156,7 +191,7 @@ def test_a_planted_weakness_is_found_and_nothing_else(
 
 @pytest.mark.parametrize(("planted", "check"), BROKEN)
 def test_a_weakness_of_the_installation_is_found_and_nothing_else(
-    planted: Premises, check: str
+    planted: InstallationFacts, check: str
 ) -> None:
     assert [found.id for found in premises_of(planted)] == [check]
 
@@ -203,7 +238,10 @@ def test_every_check_has_a_weakness_that_it_finds() -> None:
         sound(**OPEN, network="internal"),
         referenced("ACME_TOKEN"),
         referenced("PRODUCTION_ACME_API_KEY_2027"),
-        replace(sound(), secrets={"token": SecretState(ORIGIN, Reference(Store.FILE, "/run/x"))}),
+        replace(
+            sound(),
+            secrets={"token": SecretState(ORIGIN, Reference(Store.FILE, "/run/x"))},
+        ),
     ],
 )
 def test_a_sound_configuration_has_no_findings(made: Configuration) -> None:
@@ -212,14 +250,20 @@ def test_a_sound_configuration_has_no_findings(made: Configuration) -> None:
 
 def test_where_nothing_is_known_nothing_is_said() -> None:
     assert posture_of(subject_of(sound())) == []
-    columns = replace(subject_of(sound()), configuration=None, standing=Standing(0.0, 0.0))
+    columns = replace(
+        subject_of(sound()), configuration=None, standing=Health(0.0, 0.0)
+    )
     assert posture_of(columns) == []
     assert premises_of(replace(WELL, oldest=NOW - 400 * DAY)) == []
 
 
 def test_the_worst_comes_first() -> None:
-    made = sound(tls__minimum_version="1.2", base_url="http://a.example", network="internal")
-    levels = [f.level for f in posture_of(subject(made, standing=saw(certificate_ends=NOW)))]
+    made = sound(
+        tls__minimum_version="1.2", base_url="http://a.example", network="internal"
+    )
+    levels = [
+        f.level for f in posture_of(subject(made, standing=saw(certificate_ends=NOW)))
+    ]
     assert levels == [Level.ERROR, Level.WARNING, Level.NOTICE]
 
 
@@ -231,11 +275,17 @@ def test_a_blocking_check_is_an_error_in_its_environment_only() -> None:
     assert found.level is Level.WARNING
 
 
-def test_what_the_policy_blocks_is_refused_by_what_a_configuration_says_itself() -> None:
-    policy = parse_policy('[production]\nblocking = ["P-no-rate-limit", "P-never-verified"]')
+def test_what_the_policy_blocks_is_refused_by_what_a_configuration_says_itself() -> (
+    None
+):
+    policy = parse_policy(
+        '[production]\nblocking = ["P-no-rate-limit", "P-never-verified"]'
+    )
     free = sound(limits__requests_per_minute=None)
     refuse_blocked(Policy(), [free])
-    refuse_blocked(policy, [sound(), replace(free, environment="test"), referenced("sk_live_7")])  # type: ignore[arg-type]
+    refuse_blocked(
+        policy, [sound(), replace(free, environment="test"), referenced("sk_live_7")]
+    )  # type: ignore[arg-type]
     with pytest.raises(PolicyError) as caught:
         refuse_blocked(policy, [sound(), free])
     assert caught.value.field == "limits.requests_per_minute"
@@ -244,13 +294,16 @@ def test_what_the_policy_blocks_is_refused_by_what_a_configuration_says_itself()
 
 
 def test_all_that_the_policy_blocks_is_named_at_once() -> None:
-    policy = parse_policy('[production]\nblocking = ["P-no-rate-limit", "P-plain-http"]')
+    policy = parse_policy(
+        '[production]\nblocking = ["P-no-rate-limit", "P-plain-http"]'
+    )
     plain = {"base_url": "http://a.example", "network": "internal"}
     both = sound(**plain, limits__requests_per_minute=None)
     with pytest.raises(PolicyError) as caught:
         refuse_blocked(policy, [both, replace(sound(**plain), name="shop")])
-    assert caught.value.message == (
-        "configuration acme: requests travel unencrypted; there is no rate limit; "
+    assert (
+        caught.value.message
+        == "configuration acme: requests travel unencrypted; there is no rate limit; "
         "the policy for production blocks P-plain-http, P-no-rate-limit. "
         "configuration shop: requests travel unencrypted; "
         "the policy for production blocks P-plain-http"
@@ -282,7 +335,9 @@ def test_a_policy_that_is_not_understood_is_refused(text: str, field: str) -> No
     assert caught.value.hint
 
 
-def test_the_policy_is_a_file_and_a_variable_decides_about_retention(tmp_path: Path) -> None:
+def test_the_policy_is_a_file_and_a_variable_decides_about_retention(
+    tmp_path: Path,
+) -> None:
     assert read_policy(tmp_path, {}) == Policy()
     (tmp_path / "config").mkdir()
     file = tmp_path / "config" / "policy.toml"
@@ -297,7 +352,9 @@ def test_the_policy_is_a_file_and_a_variable_decides_about_retention(tmp_path: P
         read_policy(tmp_path, {})
 
 
-def test_equal_secrets_have_one_fingerprint_under_a_key_and_another_under_another() -> None:
+def test_equal_secrets_have_one_fingerprint_under_a_key_and_another_under_another() -> (
+    None
+):
     first, second, key = Secret("hunter2"), Secret("hunter2"), b"k" * 32
     assert first.fingerprint(key) == second.fingerprint(key)
     assert first.fingerprint(key) != Secret("hunter3").fingerprint(key)
@@ -310,7 +367,7 @@ KEY = b"a" * 32
 Event = tuple[float, Outcome | Change]
 
 
-class World:
+class Runtime:
     """An installation of fakes, with an audit that tells what it is given."""
 
     def __init__(self, *configurations: Configuration) -> None:
@@ -322,7 +379,9 @@ class World:
         self.premises = WELL
         self.looked = 0
 
-    def record(self, events: Sequence[Event], stream: str = "k.p", *, signed: bool = True) -> None:
+    def record(
+        self, events: Sequence[Event], stream: str = "k.p", *, signed: bool = True
+    ) -> None:
         bodies = []
         for at, event in events:
             facts = event._asdict() | {"at": round(at * 1000)}
@@ -346,7 +405,7 @@ class World:
 
 
 def _start(stream: str) -> bytes:
-    from outkey.core.chain import chain_start
+    from outkey.core.audit.chain import chain_start
 
     return chain_start(KEY, stream)
 
@@ -355,22 +414,24 @@ def ended(name: str = "acme", outcome: str = "ok") -> Outcome:
     return Outcome("1", name, 200, outcome, 5)
 
 
-def verified(world: World, name: str = "acme") -> None:
+def verified(world: Runtime, name: str = "acme") -> None:
     world.registry.put_trial(world.registry.get(name), NOW - DAY, "")
 
 
 REFERENCE = Reference(Store.ENV, "ACME_TOKEN")
 
 
-def referring(name: str = "acme", field: str = "token", **values: object) -> Configuration:
+def referring(
+    name: str = "acme", field: str = "token", **values: object
+) -> Configuration:
     made = configuration(name, **soundly(values))
     state = SecretState(made.binding_of(field), REFERENCE)
     return replace(made, secrets={field: state})
 
 
 def test_a_fresh_installation_and_a_sound_one_have_no_findings() -> None:
-    assert World().ids() == []
-    world = World(referring())
+    assert Runtime().ids() == []
+    world = Runtime(referring())
     verified(world)
     world.record([(NOW - 2 * DAY, ended()), (NOW - DAY, ended())])
     assert world.ids() == []
@@ -378,7 +439,7 @@ def test_a_fresh_installation_and_a_sound_one_have_no_findings() -> None:
 
 
 def test_one_secret_in_two_configurations_is_found_in_both_and_named_nowhere() -> None:
-    world = World(*(referring(name) for name in ("a", "b", "c", "d", "e")))
+    world = Runtime(*(referring(name) for name in ("a", "b", "c", "d", "e")))
     world.secrets.values["token"] = "hunter2"
     found = [f for f in world.examine() if f[1].id == "P-shared-secret"]
     assert [name for name, _ in found] == ["a", "b", "c", "d", "e"]
@@ -388,14 +449,16 @@ def test_one_secret_in_two_configurations_is_found_in_both_and_named_nowhere() -
 
 def test_an_empty_password_is_nobodys_and_what_does_not_open_is_passed_over() -> None:
     basic = {"authentication_type": "basic", "username": "u"}
-    world = World(*(referring(name, "password", **basic) for name in ("a", "b")), referring("c"))
+    world = Runtime(
+        *(referring(name, "password", **basic) for name in ("a", "b")), referring("c")
+    )
     world.secrets.values["password"] = ""
     ids = {check for _, check in world.ids()}
     assert ids == {"P-never-verified"}
 
 
 def test_a_token_that_names_its_end_is_not_endless() -> None:
-    world = World(referring(token_expires_on=None))
+    world = Runtime(referring(token_expires_on=None))
     verified(world)
     claims = urlsafe_b64encode(json.dumps({"exp": 1_900_000_000}).encode()).decode()
     world.secrets.values["token"] = f"h.{claims}.s"
@@ -405,7 +468,7 @@ def test_a_token_that_names_its_end_is_not_endless() -> None:
 
 
 def test_a_token_that_ends_soon_by_its_own_words_is_told() -> None:
-    world = World(referring(token_expires_on=None))
+    world = Runtime(referring(token_expires_on=None))
     verified(world)
     claims = urlsafe_b64encode(json.dumps({"exp": NOW + 3 * DAY}).encode()).decode()
     world.secrets.values["token"] = f"h.{claims}.s"
@@ -413,7 +476,7 @@ def test_a_token_that_ends_soon_by_its_own_words_is_told() -> None:
 
 
 def test_a_sealed_installation_opens_nothing_and_verifies_nothing() -> None:
-    world = World(referring("a"), referring("b"))
+    world = Runtime(referring("a"), referring("b"))
     world.secrets.values["token"] = "hunter2"
     world.premises = replace(WELL, sealed=True)
     world.record([(NOW - DAY, ended("a"))])
@@ -425,7 +488,7 @@ def test_a_sealed_installation_opens_nothing_and_verifies_nothing() -> None:
 
 
 def test_a_broken_chain_is_told_with_its_place() -> None:
-    world = World()
+    world = Runtime()
     world.record([(NOW - DAY, ended()), (NOW - DAY, ended())])
     spoilt: ChainRow = replace(world.rows.rows[1], mac=b"spoilt")
     world.rows.rows[1] = spoilt
@@ -435,7 +498,7 @@ def test_a_broken_chain_is_told_with_its_place() -> None:
 
 
 def test_records_that_nobody_signed_for_are_told_once_they_are_settled() -> None:
-    world = World()
+    world = Runtime()
     world.record([(NOW - 5, ended())], signed=False)
     assert world.ids() == []
     world.record([(NOW - DAY, ended())], "k.q", signed=False)
@@ -444,7 +507,7 @@ def test_records_that_nobody_signed_for_are_told_once_they_are_settled() -> None
 
 
 def test_records_from_before_the_retention_are_told() -> None:
-    world = World()
+    world = Runtime()
     world.record([(NOW - 500 * DAY, ended()), (NOW, ended())])
     assert world.ids() == [("", "P-audit-kept")]
 
@@ -460,7 +523,10 @@ def made(at: float, tag: Tag = Tag.CONFIGURATION_CREATED) -> Event:
         ([(NOW - 91 * DAY, ended()), (NOW - 89 * DAY, ended())], False),
         ([made(NOW - 91 * DAY)], True),
         ([made(NOW - 89 * DAY)], False),
-        ([(NOW - 91 * DAY, ended("other"))], True),  # the audit began before, and has no record
+        (
+            [(NOW - 91 * DAY, ended("other"))],
+            True,
+        ),  # the audit began before, and has no record
         ([(NOW - 89 * DAY, ended("other"))], False),
         (
             [
@@ -480,17 +546,21 @@ def made(at: float, tag: Tag = Tag.CONFIGURATION_CREATED) -> Event:
         ),
     ],
 )
-def test_what_was_not_used_for_long_is_told(events: list[Event], *, unused: bool) -> None:
-    world = World(referring())
+def test_what_was_not_used_for_long_is_told(
+    events: list[Event], *, unused: bool
+) -> None:
+    world = Runtime(referring())
     verified(world)
     world.record(events)
     assert world.ids() == ([("acme", "P-unused")] if unused else [])
 
 
 def test_failures_in_a_row_are_told_in_whatever_order_the_streams_come() -> None:
-    world = World(referring())
+    world = Runtime(referring())
     verified(world)
-    failures = [(NOW - second, ended(outcome="timeout")) for second in range(60, 54, -1)]
+    failures = [
+        (NOW - second, ended(outcome="timeout")) for second in range(60, 54, -1)
+    ]
     random.Random(7).shuffle(failures)
     world.record(failures[:3])
     world.record([(NOW - 70, ended()), *failures[3:]], "k.q")
@@ -508,13 +578,13 @@ class UnlockableScripts(FakeScripts):
 
 
 def test_the_lock_of_scripts_is_tried_where_a_configuration_has_one() -> None:
-    world = World(referring())
+    world = Runtime(referring())
     verified(world)
     world.scripts = UnlockableScripts()
     assert world.ids() == []
     assert world.scripts.calls == []
     script = "def compute_auth_header(sync_line):\n    return {}\n"
-    world = World(referring(script=script))
+    world = Runtime(referring(script=script))
     verified(world)
     assert world.ids() == []
     world.scripts = UnlockableScripts()

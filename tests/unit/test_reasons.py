@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.assembly import SecretOpener, redirected
-from outkey.core.config import Configuration, HeaderRow, build
+from outkey.core.config.configuration import Configuration, HeaderRow, build
+from outkey.core.config.fields import BY_PATH
 from outkey.core.diagnosis import (
     FIXES,
     REASONS,
@@ -45,11 +45,11 @@ from outkey.core.errors import (
     TlsFailed,
     UnknownConfiguration,
 )
-from outkey.core.fields import BY_PATH
-from outkey.core.headers import check_token, check_value
-from outkey.core.message import Request, Response, ResponseHeaders
-from outkey.core.oauth2.answers import failure, read_document
-from outkey.core.origin import Origin
+from outkey.core.oauth2.responses import failure, read_document
+from outkey.core.request.assembly import SecretOpener, redirected
+from outkey.core.request.headers import check_token, check_value
+from outkey.core.request.message import Request, Response, ResponseHeaders
+from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
 from outkey.testing import configuration
 from outkey.testing.canary import find
@@ -57,12 +57,17 @@ from unit.exchanges import ANSWERS, GOOD, NOW, OAUTH, SUCCESSES, Exchange, jwt
 
 
 def asked_with(exchange: Exchange) -> Configuration:
-    values = {"base_url": "https://api.acme.example", "authentication_type": exchange.kind}
+    values = {
+        "base_url": "https://api.acme.example",
+        "authentication_type": exchange.kind,
+    }
     return build("acme", values | exchange.values, headers=exchange.header_rows)
 
 
 def answered(exchange: Exchange) -> Response:
-    return Response(exchange.status, ResponseHeaders(tuple(exchange.headers.items())), exchange.raw)
+    return Response(
+        exchange.status, ResponseHeaders(tuple(exchange.headers.items())), exchange.raw
+    )
 
 
 def opener(secrets: dict[str, str]) -> SecretOpener | None:
@@ -98,12 +103,16 @@ def named(table: list[Exchange]) -> list[object]:
 @pytest.mark.parametrize("exchange", named(ANSWERS))
 def test_an_answer_has_its_first_reason(exchange: Exchange) -> None:
     found = found_in(exchange)
-    assert ids(found)[0] == exchange.first, [(s.reason.id, s.evidence) for s in found.suspicions]
+    assert ids(found)[0] == exchange.first, [
+        (s.reason.id, s.evidence) for s in found.suspicions
+    ]
     assert fix_text(found.suspicions[0].fix) == exchange.fix
     assert found.remedy == found.suspicions[0].remedy
     for suspicion in found.suspicions:
         assert suspicion.evidence.endswith(".")
-        assert not any(find(suspicion.evidence.encode(), s) for s in exchange.secrets.values())
+        assert not any(
+            find(suspicion.evidence.encode(), s) for s in exchange.secrets.values()
+        )
 
 
 @pytest.mark.parametrize("exchange", named(SUCCESSES))
@@ -209,9 +218,19 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (failure("invalid_client", NOW + 600), SIGNED, ["clock-off"], ""),
     (failure("invalid_client", NOW + 6), SIGNED, ["client-secret-wrong"], ""),
     (failure("invalid_client"), MTLS, ["client-certificate-missing"], ""),
-    (failure("invalid_client"), MTLS | OWN_CERTIFICATE, ["client-certificate-refused"], ""),
+    (
+        failure("invalid_client"),
+        MTLS | OWN_CERTIFICATE,
+        ["client-certificate-refused"],
+        "",
+    ),
     (failure("unauthorized_client"), OAUTH2, ["grant-not-allowed"], ""),
-    (failure("unsupported_grant_type"), OAUTH2, ["grant-not-allowed", "token-url-wrong"], ""),
+    (
+        failure("unsupported_grant_type"),
+        OAUTH2,
+        ["grant-not-allowed", "token-url-wrong"],
+        "",
+    ),
     (failure("invalid_scope"), OAUTH2, ["scope-not-allowed"], ""),
     (failure("not_a_token_endpoint"), OAUTH2, ["token-url-wrong"], ""),
     (failure("token_type"), OAUTH2, ["dpop-required"], "oauth2.dpop=true"),
@@ -220,10 +239,30 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (refused(check_token, "Bearer abc", "token"), {}, ["doubled-prefix"], "token"),
     (refused(check_token, "a\u200bb", "token"), {}, ["invisible-characters"], "token"),
     (refused(check_token, '{"a": 1}', "token"), {}, ["pasted-json"], ""),
-    (refused(check_value, " a", "header:X-Key"), {}, ["doubled-prefix"], "header:X-Key"),
-    (refused(check_value, "a\r\nb", "header:X-Key"), {}, ["invisible-characters"], "header:X-Key"),
-    (refused(check_value, "x" * 9000, "headers[0].value"), {}, ["header-too-large"], ""),
-    (refused(check_value, "a\x01", "headers[0].value"), {}, ["invisible-characters"], ""),
+    (
+        refused(check_value, " a", "header:X-Key"),
+        {},
+        ["doubled-prefix"],
+        "header:X-Key",
+    ),
+    (
+        refused(check_value, "a\r\nb", "header:X-Key"),
+        {},
+        ["invisible-characters"],
+        "header:X-Key",
+    ),
+    (
+        refused(check_value, "x" * 9000, "headers[0].value"),
+        {},
+        ["header-too-large"],
+        "",
+    ),
+    (
+        refused(check_value, "a\x01", "headers[0].value"),
+        {},
+        ["invisible-characters"],
+        "",
+    ),
     (HeaderFormatError(), {}, ["malformed-header"], ""),
     (Sealed(), {}, [], ""),
 ]
@@ -239,7 +278,9 @@ def test_an_error_has_its_reasons(
 ) -> None:
     found = diagnose_error(error, asked_for(values), now=NOW)
     assert ids(found)[: len(expected)] == expected
-    assert "plain-http-to-tls-port" not in ids(found)  # a refused connection is no silence
+    assert "plain-http-to-tls-port" not in ids(
+        found
+    )  # a refused connection is no silence
     assert found.cause == error.cause
     assert found.remedy
     assert error.hint in {"", found.remedy} or error.reason == "invalid_client"
@@ -250,15 +291,31 @@ def test_an_error_has_its_reasons(
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (refused(check_token, "Token abc", "token"), "Enter the value alone, without the word"),
-        (refused(check_token, "a\u200bb", "token"), "Enter the value anew, typed or copied"),
-        (refused(check_token, '{"a": 1}', "token"), "Enter only the value of its access_token."),
-        (refused(check_value, "a\r\nb", "header:X-Key"), "Enter the value anew, typed or copied"),
+        (
+            refused(check_token, "Token abc", "token"),
+            "Enter the value alone, without the word",
+        ),
+        (
+            refused(check_token, "a\u200bb", "token"),
+            "Enter the value anew, typed or copied",
+        ),
+        (
+            refused(check_token, '{"a": 1}', "token"),
+            "Enter only the value of its access_token.",
+        ),
+        (
+            refused(check_value, "a\r\nb", "header:X-Key"),
+            "Enter the value anew, typed or copied",
+        ),
     ],
 )
-def test_a_value_that_is_no_header_is_told_what_to_enter(error: OutkeyError, sentence: str) -> None:
+def test_a_value_that_is_no_header_is_told_what_to_enter(
+    error: OutkeyError, sentence: str
+) -> None:
     found = diagnose_error(error, configuration(), now=NOW)
-    assert found.remedy.startswith(f"Review the authentication header format. {sentence}")
+    assert found.remedy.startswith(
+        f"Review the authentication header format. {sentence}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -269,7 +326,9 @@ def test_a_value_that_is_no_header_is_told_what_to_enter(error: OutkeyError, sen
         ("invisible-characters", "Enter the value anew, typed or copied as plain text"),
     ],
 )
-def test_what_was_entered_wrong_is_told_what_to_enter(first: str, sentence: str) -> None:
+def test_what_was_entered_wrong_is_told_what_to_enter(
+    first: str, sentence: str
+) -> None:
     for one in (one for one in ANSWERS if one.first == first):
         told = found_in(one).remedy
         assert told.startswith(f"Review the authentication header format. {sentence}")
@@ -301,21 +360,27 @@ def test_a_connection_that_ends_after_plain_http_led_to_a_port_for_https(
     assert (ids(found), found.cause) == (expected, error.cause)
     assert fix_text(found.suspicions[0].fix if found.suspicions else None) == fix
     secure = build("acme", {"base_url": "https://intra.example"})
-    assert "plain-http-to-tls-port" not in ids(diagnose_error(error, secure, now=NOW, met=True))
+    assert "plain-http-to-tls-port" not in ids(
+        diagnose_error(error, secure, now=NOW, met=True)
+    )
 
 
 def test_the_other_client_authentication_is_offered_from_either_side() -> None:
     for style, other in (("body", "basic"), ("basic", "body"), ("basic_raw", "basic")):
         asked = build(
             "acme",
-            {"base_url": "https://api.acme.example"} | OAUTH2 | {"oauth2.client_auth": style},
+            {"base_url": "https://api.acme.example"}
+            | OAUTH2
+            | {"oauth2.client_auth": style},
         )
         found = diagnose_error(failure("invalid_request"), asked, now=NOW)
         assert fix_text(found.suspicions[0].fix) == f"oauth2.client_auth={other}"
 
 
 def test_only_the_first_suspicion_has_a_fix() -> None:
-    errors = [diagnose_error(e, asked_for(values), now=NOW) for e, values, _, _ in ERRORS]
+    errors = [
+        diagnose_error(e, asked_for(values), now=NOW) for e, values, _, _ in ERRORS
+    ]
     for found in (*map(found_in, ANSWERS), *errors):
         assert not [later for later in found.suspicions[1:] if later.fix]
 
@@ -323,7 +388,9 @@ def test_only_the_first_suspicion_has_a_fix() -> None:
 def test_a_token_endpoints_clock_is_kept_with_its_refusal() -> None:
     date = (("Date", "Fri, 15 Jan 2027 08:10:00 GMT"),)
     with pytest.raises(OutkeyError) as caught:
-        read_document(Response(401, ResponseHeaders(date), b'{"error": "invalid_client"}'))
+        read_document(
+            Response(401, ResponseHeaders(date), b'{"error": "invalid_client"}')
+        )
     assert getattr(caught.value, "their_time", None) == NOW + 600
 
 
@@ -356,7 +423,9 @@ def test_what_a_fix_changes_are_fields_and_values_that_they_take() -> None:
         for suspicion in found_in(one).suspicions:
             for path, value in suspicion.fix.changes if suspicion.fix else ():
                 if not path.startswith("headers["):
-                    taken = value == "true" if path.endswith(("dpop", "expired")) else value
+                    taken = (
+                        value == "true" if path.endswith(("dpop", "expired")) else value
+                    )
                     BY_PATH[path].parse(taken)
                 assert "{" not in (suspicion.fix.label if suspicion.fix else "")
 
@@ -370,7 +439,9 @@ def test_the_order_is_the_same_each_time_and_names_no_reason_twice() -> None:
 
 def test_an_oauth2_token_that_is_refused_was_renewed_before() -> None:
     found = diagnose(
-        Response(401), build("acme", {"base_url": "https://a.example"} | OAUTH2), now=NOW
+        Response(401),
+        build("acme", {"base_url": "https://a.example"} | OAUTH2),
+        now=NOW,
     )
     assert found is not None
     assert found.remedy.startswith("Check Scope, Audience and Resource")
@@ -385,17 +456,25 @@ def test_a_403_may_be_expiry_and_oauth2_can_be_told_so() -> None:
 
 
 def test_a_field_for_the_time_only_raises_a_suspicion_of_the_clock() -> None:
-    response = Response(403, body=b'{"timestamp": "2027-01-15T08:00:00Z", "error": "Forbidden"}')
+    response = Response(
+        403, body=b'{"timestamp": "2027-01-15T08:00:00Z", "error": "Forbidden"}'
+    )
     found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
     assert found is not None
     assert ids(found)[0] == "forbidden"
     assert "clock-off" in ids(found)
 
 
-@pytest.mark.parametrize(("date", "agree"), [("", False), ("nonsense", False), ("5", True)])
-def test_where_the_clocks_agree_the_form_of_the_time_is_named(date: str, *, agree: bool) -> None:
+@pytest.mark.parametrize(
+    ("date", "agree"), [("", False), ("nonsense", False), ("5", True)]
+)
+def test_where_the_clocks_agree_the_form_of_the_time_is_named(
+    date: str, *, agree: bool
+) -> None:
     date = formatdate(NOW + int(date), usegmt=True) if agree else date
-    response = Response(403, ResponseHeaders((("Date", date),)), b"RequestTimeTooSkewed")
+    response = Response(
+        403, ResponseHeaders((("Date", date),)), b"RequestTimeTooSkewed"
+    )
     found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
     assert found is not None
     assert ids(found)[0] == "clock-off"
@@ -411,7 +490,10 @@ SCRIPTED = {"script": "def compute_auth_header(sync_line):\n    return {}\n"}
     [
         ({"kind": "basic"}, "Username, Password"),
         ({"kind": "bearer"}, "Token"),
-        (NONE | {"rows": ("X-API-Key", "X-App")}, "the header X-API-Key, the header X-App"),
+        (
+            NONE | {"rows": ("X-API-Key", "X-App")},
+            "the header X-API-Key, the header X-App",
+        ),
         (NONE | {"values": SCRIPTED}, "Secret Key of the script"),
         (OAUTH, "Client Secret"),
     ],
@@ -428,24 +510,34 @@ def test_a_refused_credential_is_told_with_its_fields(
 
 
 def test_a_401_that_is_explained_is_not_explained_by_its_status_as_well() -> None:
-    explained = [one for one in ANSWERS if one.status == 401 and one.first == "wrong-scheme"]
+    explained = [
+        one for one in ANSWERS if one.status == 401 and one.first == "wrong-scheme"
+    ]
     assert len(explained) > 2
     assert not [one for one in explained if "wrong-credentials" in ids(found_in(one))]
     doubtful = next(one for one in ANSWERS if one.who == "a sandbox in production")
     assert ids(found_in(doubtful)) == ["wrong-environment", "wrong-credentials"]
 
 
-@pytest.mark.parametrize(("anonymous", "first"), [(401, "not-found"), (404, "hidden-401")])
-def test_credentials_that_make_a_difference_are_not_refused(anonymous: int, first: str) -> None:
+@pytest.mark.parametrize(
+    ("anonymous", "first"), [(401, "not-found"), (404, "hidden-401")]
+)
+def test_credentials_that_make_a_difference_are_not_refused(
+    anonymous: int, first: str
+) -> None:
     one = next(one for one in ANSWERS if one.who == "httpbin hidden-basic")
     secret = opener(one.secrets)
-    found = diagnose(answered(one), asked_with(one), now=NOW, secret=secret, anonymous=anonymous)
+    found = diagnose(
+        answered(one), asked_with(one), now=NOW, secret=secret, anonymous=anonymous
+    )
     assert found is not None
     assert ids(found)[0] == first
 
 
 def test_a_dpop_clients_scheme_is_the_tokens_own_business() -> None:
-    asked = build("acme", {"base_url": "https://a.example"} | OAUTH2 | {"oauth2.dpop": True})
+    asked = build(
+        "acme", {"base_url": "https://a.example"} | OAUTH2 | {"oauth2.dpop": True}
+    )
     headers = ResponseHeaders((("WWW-Authenticate", "Basic"),))
     found = diagnose(Response(401, headers), asked, now=NOW)
     assert found is not None
@@ -484,7 +576,9 @@ def test_every_reason_has_its_page() -> None:
     assert {page.stem for page in folder.glob("*.md")} == {*REASONS, "index"}
 
 
-@pytest.mark.parametrize(("ahead", "first"), [(600, "token-expired"), (0, "wrong-credentials")])
+@pytest.mark.parametrize(
+    ("ahead", "first"), [(600, "token-expired"), (0, "wrong-credentials")]
+)
 def test_a_tokens_end_is_judged_by_the_apis_clock(ahead: int, first: str) -> None:
     headers = {"Date": formatdate(NOW + ahead, usegmt=True)}
     headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
@@ -500,7 +594,9 @@ def test_a_secret_that_cannot_be_opened_is_no_evidence() -> None:
 @pytest.mark.parametrize(
     "audience", ["https://auth.acme.example/v2", "api://0815", "erp", "https://[bad", 7]
 )
-def test_an_audience_of_the_same_house_or_without_a_host_proves_nothing(audience: object) -> None:
+def test_an_audience_of_the_same_house_or_without_a_host_proves_nothing(
+    audience: object,
+) -> None:
     one = Exchange("", "", 401, secrets={"token": jwt(aud=audience)})
     assert ids(found_in(one)) == ["wrong-credentials"]
 
@@ -512,7 +608,9 @@ def test_a_date_without_a_zone_counts_as_utc(date: str) -> None:
     response = Response(401, ResponseHeaders((("Date", date),)), b"bad timestamp")
     found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
     assert found is not None
-    assert found.suspicions[0].evidence.startswith("The API's clock is 600 seconds ahead of ours")
+    assert found.suspicions[0].evidence.startswith(
+        "The API's clock is 600 seconds ahead of ours"
+    )
 
 
 # ── their own words ──────────────────────────────────────────────────────────────────────────
@@ -521,11 +619,17 @@ def test_a_date_without_a_zone_counts_as_utc(date: str) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ('{"error": "invalid_grant", "error_description": "Token is dead"}', "Token is dead"),
+        (
+            '{"error": "invalid_grant", "error_description": "Token is dead"}',
+            "Token is dead",
+        ),
         ('{"error": {"code": 7, "message": "API key not valid"}}', "API key not valid"),
         ('{"errors": [{"detail": "No such order"}]}', "No such order"),
         ('[{"message": "Session expired", "errorCode": "X"}]', "Session expired"),
-        ('{"response": {"errors": [{"code": "250003", "message": "Invalid"}]}}', "Invalid"),
+        (
+            '{"response": {"errors": [{"code": "250003", "message": "Invalid"}]}}',
+            "Invalid",
+        ),
         ('{"Message": "two\\r\\nlines\\u0007 \\u202eevil"}', "two lines evil"),
         ('{"ok": false, "error": "invalid_auth"}', "invalid_auth"),
         ('{"id": 7}', ""),
@@ -595,7 +699,9 @@ def test_nothing_makes_it_fail_and_no_secret_is_told(
     asked = asked_with(exchange)
     value = wrapped.format(secret)
     response = Response(
-        status, ResponseHeaders(tuple(headers)), f"{body} {value}".encode(errors="replace")
+        status,
+        ResponseHeaders(tuple(headers)),
+        f"{body} {value}".encode(errors="replace"),
     )
     found = diagnose(response, asked, now=NOW, secret=lambda _: Secret(value))
     hidden = diagnose_success(response, asked, now=NOW)
@@ -606,10 +712,14 @@ def test_nothing_makes_it_fail_and_no_secret_is_told(
     assert not words or words.isprintable()
 
 
-@given(claims=st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=3))
+@given(
+    claims=st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=3)
+)
 def test_no_claim_makes_it_fail(claims: object) -> None:
     for name in ("exp", "nbf", "aud", "iss"):
-        assert found_in(Exchange("", "", 401, secrets={"token": jwt(**{name: claims})})).suspicions
+        assert found_in(
+            Exchange("", "", 401, secrets={"token": jwt(**{name: claims})})
+        ).suspicions
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@ from base64 import b64decode
 import pytest
 
 from outkey.core.errors import HeaderFormatError, OutkeyError, SecretMissing
-from outkey.core.message import Header, Request, Response, Source
-from outkey.core.origin import Origin
-from outkey.core.schemes import scheme_of
-from outkey.core.schemes.basic import Basic
-from outkey.core.schemes.bearer import Bearer
-from outkey.core.schemes.none import NoAuthentication
+from outkey.core.request.message import Header, Request, Response, Source
+from outkey.core.request.origin import Origin
+from outkey.core.request.schemes import scheme_of
+from outkey.core.request.schemes.basic import Basic
+from outkey.core.request.schemes.bearer import Bearer
+from outkey.core.request.schemes.none import NoAuthentication
 from outkey.core.secret import Secret
 from outkey.testing import configuration
 
@@ -60,7 +60,9 @@ def test_basic_normalizes_to_nfc() -> None:
         ("u", "\x7f", "password"),
     ],
 )
-def test_basic_refuses_what_rfc_7617_forbids(username: str, password: str, field: str) -> None:
+def test_basic_refuses_what_rfc_7617_forbids(
+    username: str, password: str, field: str
+) -> None:
     with pytest.raises(HeaderFormatError) as caught:
         next(Basic(username, Secret(password)).flow(REQUEST))
     assert caught.value.field == field
@@ -93,7 +95,8 @@ def test_none_sends_the_request_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "scheme"), [("none", NoAuthentication), ("basic", Basic), ("bearer", Bearer)]
+    ("kind", "scheme"),
+    [("none", NoAuthentication), ("basic", Basic), ("bearer", Bearer)],
 )
 def test_each_type_has_its_scheme(kind: str, scheme: type) -> None:
     made = scheme_of(configuration(authentication_type=kind), lambda _: Secret("x"))

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from outkey.adapters.scripts_locked import preload
-from outkey.core.audit import Change
-from outkey.core.document import parse_document
+from outkey.core.audit.events import Change
+from outkey.core.config.document import parse_document
+from outkey.core.config.export import render
 from outkey.core.errors import (
     ConfigError,
     HeaderConflict,
@@ -16,9 +17,8 @@ from outkey.core.errors import (
     ScriptFailed,
     SecretMissing,
 )
-from outkey.core.export import render
-from outkey.core.message import Response
-from outkey.core.script import (
+from outkey.core.request.message import Response
+from outkey.core.request.script import (
     IMPORT_HINT,
     MAX_BODY,
     OFFERED,
@@ -42,15 +42,17 @@ ASKING = """
 def compute_auth_header(sync_line):
     return {"X-Key": sync_line.api_config_id.get_secret_key()}
 """
-GOLDEN = SCRIPT + (
-    'GOLDEN = [{"secret": "made-up", "at": 1700000000, "method": "POST",'
+GOLDEN = (
+    SCRIPT + 'GOLDEN = [{"secret": "made-up", "at": 1700000000, "method": "POST",'
     ' "url": "https://api.example/v1/orders?page=2", "body": "x",'
     ' "expect": {"X-Signature": "abc"}}]\n'
 )
 
 
 def world(secrets: dict[str, str] | None = None, **values: object) -> FakeWorld:
-    made = configuration(**({"script": SCRIPT, "no_auth_reason": "public_api"} | values))
+    made = configuration(
+        **({"script": SCRIPT, "no_auth_reason": "public_api"} | values)
+    )
     return fake_gateway(made, secrets=secrets)
 
 
@@ -100,7 +102,9 @@ def sent(fake: FakeWorld) -> dict[str, str]:
         (SCRIPT + "GOLDEN = [{'expect': {}, 'body': '\\ud800'}]", "no body"),
     ],
 )
-def test_a_script_that_could_not_run_is_refused_with_its_line(source: str, message: str) -> None:
+def test_a_script_that_could_not_run_is_refused_with_its_line(
+    source: str, message: str
+) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         check_script(source)
     assert caught.value.field == "script"
@@ -117,9 +121,18 @@ def test_what_is_wrong_with_a_script_is_said_without_its_text() -> None:
     [
         ("def transform(record)\n    pass", "line 1: this is not Python"),
         (SCRIPT, "has no function transform"),
-        ("async def transform(record): pass", "line 1: transform must be a plain function"),
-        ("x = 1\ndef transform(a, b): pass", "line 2: transform must take one parameter"),
-        ("import requests\ndef transform(record): pass", "line 1: requests cannot be imported"),
+        (
+            "async def transform(record): pass",
+            "line 1: transform must be a plain function",
+        ),
+        (
+            "x = 1\ndef transform(a, b): pass",
+            "line 2: transform must take one parameter",
+        ),
+        (
+            "import requests\ndef transform(record): pass",
+            "line 1: requests cannot be imported",
+        ),
         ("def transform(record): pass\n#" + "x" * 65536, "longer than 64 KiB"),
     ],
 )
@@ -144,16 +157,23 @@ def test_a_line_s_script_that_could_not_run_is_refused_with_its_line(
         ("import b\nimport requests\n", "line 1: this module cannot"),
         ("try:\n    import os\nexcept KeyError:\n    pass\n", "line 2: os cannot"),
         ("try:\n    import os\nfinally:\n    pass\n", "line 2: os cannot"),
-        ("try:\n    import os\nexcept ImportError:\n    import jwt\n", "line 4: jwt cannot"),
+        (
+            "try:\n    import os\nexcept ImportError:\n    import jwt\n",
+            "line 4: jwt cannot",
+        ),
         ("with f():\n    import os\n", "line 2: os cannot"),
         ("x = " + "1 + " * 1200 + "1\nimport os\n", "line 2: os cannot"),
     ],
 )
-def test_an_import_that_no_script_can_have_is_found_by_its_line(source: str, told: str) -> None:
+def test_an_import_that_no_script_can_have_is_found_by_its_line(
+    source: str, told: str
+) -> None:
     with pytest.raises(ConfigError, match=told) as caught:
         check_imports(source + SCRIPT)
     assert (caught.value.field, caught.value.hint) == ("script", IMPORT_HINT)
-    check_script(source + SCRIPT)  # what is kept already can still be read, and corrected
+    check_script(
+        source + SCRIPT
+    )  # what is kept already can still be read, and corrected
 
 
 @pytest.mark.parametrize(
@@ -162,22 +182,37 @@ def test_an_import_that_no_script_can_have_is_found_by_its_line(source: str, tol
         (check_script, SCRIPT),
         (check_script, GOLDEN),
         (check_script, "def compute_auth_header(sync_line, /): return {}"),
-        (check_transform, "import decimal\ndef transform(record):\n    return record\n"),
+        (
+            check_transform,
+            "import decimal\ndef transform(record):\n    return record\n",
+        ),
         *((check_imports, f"import {name}\n") for name in OFFERED),
         (
             check_imports,
-            "from urllib import parse\nfrom cryptography.hazmat.primitives import hashes\n",
+            (
+                "from urllib import parse\nfrom cryptography.hazmat.primitives import"
+                " hashes\n"
+            ),
         ),
         # What may fail:
-        (check_imports, "try:\n    import orjson as json\nexcept ImportError:\n    import json\n"),
         (
             check_imports,
-            "try:\n    import orjson\nexcept (KeyError, ModuleNotFoundError):\n    pass\n",
+            "try:\n    import orjson as json\nexcept ImportError:\n    import json\n",
+        ),
+        (
+            check_imports,
+            (
+                "try:\n    import orjson\nexcept (KeyError, ModuleNotFoundError):\n   "
+                " pass\n"
+            ),
         ),
         (check_imports, "try:\n    import orjson\nexcept:\n    pass\n"),
         (
             check_imports,
-            "import contextlib\nwith contextlib.suppress(ImportError):\n    import orjson\n",
+            (
+                "import contextlib\nwith contextlib.suppress(ImportError):\n    import"
+                " orjson\n"
+            ),
         ),
         (check_imports, "import typing\nif typing.TYPE_CHECKING:\n    import orjson\n"),
     ],
@@ -204,7 +239,9 @@ def test_what_scripts_are_told_to_import_is_what_their_workers_have() -> None:
     ("source", "asks"),
     [(ASKING, True), (SCRIPT, False), (SCRIPT + "# get_secret_key()\n", False)],
 )
-def test_a_script_that_asks_for_its_secret_is_known_by_its_text(source: str, *, asks: bool) -> None:
+def test_a_script_that_asks_for_its_secret_is_known_by_its_text(
+    source: str, *, asks: bool
+) -> None:
     assert asks_for_secret(source) == asks
 
 
@@ -225,13 +262,23 @@ def test_two_scripts_have_two_fingerprints() -> None:
 
 
 def test_a_script_s_headers_are_sent_and_it_sees_the_request() -> None:
-    fake = world(secrets={"secret_key": "the-key"}, base_url="https://api.acme.example/v2")
-    fake.scripts.answer = lambda call: {"X-Signature": f"{call.method} {call.path} {call.query}"}
+    fake = world(
+        secrets={"secret_key": "the-key"}, base_url="https://api.acme.example/v2"
+    )
+    fake.scripts.answer = lambda call: {
+        "X-Signature": f"{call.method} {call.path} {call.query}"
+    }
     fake.gateway.send("acme", "POST", "/orders", params={"page": 2}, data=b"body")
     assert sent(fake)["X-Signature"] == "POST /v2/orders page=2"
     call = fake.scripts.calls[0]
-    assert (call.url, call.body) == ("https://api.acme.example/v2/orders?page=2", b"body")
-    assert (call.configuration, call.base_url) == ("acme", "https://api.acme.example/v2")
+    assert (call.url, call.body) == (
+        "https://api.acme.example/v2/orders?page=2",
+        b"body",
+    )
+    assert (call.configuration, call.base_url) == (
+        "acme",
+        "https://api.acme.example/v2",
+    )
 
 
 def test_a_script_runs_anew_for_each_retry_and_each_replay() -> None:
@@ -247,7 +294,11 @@ def test_a_script_runs_anew_for_each_retry_and_each_replay() -> None:
 @pytest.mark.parametrize(
     ("values", "secrets", "expected"),
     [
-        ({"authentication_type": "basic", "username": "u"}, {"password": "pass-word"}, "pass-word"),
+        (
+            {"authentication_type": "basic", "username": "u"},
+            {"password": "pass-word"},
+            "pass-word",
+        ),
         ({"authentication_type": "bearer"}, {"token": "to-ken-1"}, "to-ken-1"),
         ({}, {}, None),
     ],
@@ -257,7 +308,9 @@ def test_the_secret_of_a_script_is_the_key_or_what_the_type_has(
 ) -> None:
     fake = world(secrets=secrets, **values)
     fake.gateway.send("acme", "GET", "/")
-    assert fake.scripts.calls[0].secret == (None if expected is None else Secret(expected))
+    assert fake.scripts.calls[0].secret == (
+        None if expected is None else Secret(expected)
+    )
 
 
 def test_a_secret_key_comes_before_the_password() -> None:
@@ -267,7 +320,10 @@ def test_a_secret_key_comes_before_the_password() -> None:
         username="u",
     )
     registry = fake.ports.configurations
-    text = '[configuration.acme]\nbase_url = "https://api.acme.example"\nsecret_key = "env:KEY"'
+    text = (
+        '[configuration.acme]\nbase_url = "https://api.acme.example"\nsecret_key ='
+        ' "env:KEY"'
+    )
     named = parse_document(text).drafts[0].configuration().secrets
     kept = replace(registry.get("acme"), secrets=named)
     registry._configurations["acme"] = kept  # type: ignore[attr-defined]
@@ -333,7 +389,9 @@ def test_a_script_that_is_off_or_empty_is_not_run(values: dict[str, object]) -> 
         {"X-Long": "x" * 9000},
     ],
 )
-def test_wrong_headers_are_a_format_error_and_nothing_is_sent(headers: dict[str, str]) -> None:
+def test_wrong_headers_are_a_format_error_and_nothing_is_sent(
+    headers: dict[str, str],
+) -> None:
     fake = world()
     fake.scripts.answer = lambda _: headers
     with pytest.raises(HeaderFormatError) as caught:
@@ -352,7 +410,9 @@ def test_wrong_headers_are_a_format_error_and_nothing_is_sent(headers: dict[str,
         ("Proxy-hunter2hunter2", "Proxy-…"),
     ],
 )
-def test_a_header_of_the_connection_is_named_in_our_own_spelling(name: str, shown: str) -> None:
+def test_a_header_of_the_connection_is_named_in_our_own_spelling(
+    name: str, shown: str
+) -> None:
     with pytest.raises(HeaderFormatError) as caught:
         headers_of((("X-First", Secret("1")), (name, Secret("1"))), None)
     message = f"the script returned the header {shown}, which belongs to the connection"
@@ -363,14 +423,18 @@ def test_a_header_of_the_connection_is_named_in_our_own_spelling(name: str, show
 
 @pytest.mark.parametrize("name", ["", "X Name hunter2", "X-Name:", "hunter2é"])
 def test_a_name_that_is_none_is_explained_and_not_repeated(name: str) -> None:
-    with pytest.raises(HeaderFormatError, match="is empty or has a character") as caught:
+    with pytest.raises(
+        HeaderFormatError, match="is empty or has a character"
+    ) as caught:
         headers_of(((name, Secret("1")),), None)
     assert "letters, digits and hyphens" in caught.value.hint
     assert "hunter2" not in str(caught.value) + str(caught.value.__notes__)
 
 
 def test_a_second_source_for_a_header_is_a_conflict() -> None:
-    fake = world(authentication_type="basic", username="u", secrets={"password": "pass-word"})
+    fake = world(
+        authentication_type="basic", username="u", secrets={"password": "pass-word"}
+    )
     fake.scripts.answer = lambda _: {"authorization": "mine"}
     with pytest.raises(HeaderConflict, match="authentication, script"):
         fake.gateway.send("acme", "GET", "/")
@@ -482,8 +546,12 @@ def test_a_script_is_kept_with_its_fingerprint_in_the_audit() -> None:
     assert again.script == kept.script
 
 
-@pytest.mark.parametrize("given", [{"X-Signature": "other"}, {}, {"X-Signature": "abc", "X": "1"}])
-def test_an_example_that_gives_something_else_keeps_the_script_out(given: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "given", [{"X-Signature": "other"}, {}, {"X-Signature": "abc", "X": "1"}]
+)
+def test_an_example_that_gives_something_else_keeps_the_script_out(
+    given: dict[str, str],
+) -> None:
     office = Office()
     office.sender.scripts.answer = lambda _: given  # type: ignore[attr-defined]
     with pytest.raises(ScriptFailed, match="example 1"):
@@ -493,7 +561,9 @@ def test_an_example_that_gives_something_else_keeps_the_script_out(given: dict[s
 
 def test_a_script_that_imports_what_it_cannot_have_is_not_kept() -> None:
     office = Office()
-    with pytest.raises(ConfigError, match="configuration acme: Script line 2: requests cannot"):
+    with pytest.raises(
+        ConfigError, match="configuration acme: Script line 2: requests cannot"
+    ):
         office.apply(DOCUMENT.replace("'''\ndef", "'''\n\nimport requests\ndef"))
     assert office.registry.all() == []
     assert office.sender.scripts.calls == []  # type: ignore[attr-defined]
@@ -522,10 +592,16 @@ def test_a_script_signs_each_request_that_a_renewed_token_is_sent_with() -> None
     fake.transport.answers = [token, Response(401), newer, Response(200)]
     assert fake.gateway.send("acme", "GET", "/").status == 200
     signed = [
-        h for request, _ in fake.transport.sent for h in request.headers if h.name == "X-Timestamp"
+        h
+        for request, _ in fake.transport.sent
+        for h in request.headers
+        if h.name == "X-Timestamp"
     ]
     assert [h.value.reveal() for h in signed] == ["1", "2"]  # type: ignore[union-attr]
-    assert fake.gateway.token(fake.ports.configurations.get("acme")).status().state == "fresh"
+    assert (
+        fake.gateway.token(fake.ports.configurations.get("acme")).status().state
+        == "fresh"
+    )
 
 
 def test_a_script_is_text() -> None:
@@ -542,7 +618,9 @@ def test_examples_that_take_too_long_keep_the_script_out() -> None:
         return {"X-Signature": "abc"}
 
     office.sender.scripts.answer = slow  # type: ignore[attr-defined]
-    twice = DOCUMENT.replace("GOLDEN = [{", "GOLDEN = [{'expect': {'X-Signature': 'abc'}}, {")
+    twice = DOCUMENT.replace(
+        "GOLDEN = [{", "GOLDEN = [{'expect': {'X-Signature': 'abc'}}, {"
+    )
     with pytest.raises(ScriptFailed, match="take longer than 5 s"):
         office.apply(twice)
     assert office.registry.all() == []

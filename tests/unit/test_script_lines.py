@@ -5,23 +5,25 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.errors import ConfigError, ScriptFailed
-from outkey.core.sync.answer import Record
 from outkey.core.sync.line import Gone, Incremental, Sync
 from outkey.core.sync.mapping import Unmapped
+from outkey.core.sync.response import Record
 from outkey.core.sync.run import Counts, Outcome, Quarantined, RunState
-from unit.test_sync_run import PULL, PUSH, Api, Desk, desk, people
+from unit.test_sync_run import PULL, PUSH, Administration, Api, desk, people
 
 SCRIPT = "def transform(record):\n    return record\n"
 LINE = replace(PULL, script=SCRIPT)
 
 
-def shop(sync: Sync = LINE, *numbers: int) -> Desk:
+def shop(sync: Sync = LINE, *numbers: int) -> Administration:
     return desk(sync, Api(people(*(numbers or (1, 2, 3)), at="2026-01-0{}")))
 
 
 def test_a_script_changes_and_drops_records_before_they_are_mapped() -> None:
     made = shop()
-    made.world.scripts.change = lambda r: None if r["id"] == 2 else r | {"name": "scripted"}
+    made.world.scripts.change = lambda r: (
+        None if r["id"] == 2 else r | {"name": "scripted"}
+    )
     assert made.run().counts == Counts(created=2)
     assert made.records.rows("contact") == [
         {"number": "1", "name": "scripted"},
@@ -33,7 +35,11 @@ def test_a_record_that_the_script_fails_on_is_left_out_with_the_reason() -> None
     made = shop(replace(LINE, gone=Gone.ARCHIVE))
 
     def change(record: Record) -> Record | Unmapped:
-        return Unmapped("script:4 KeyError", "script_error") if record["id"] == 2 else record
+        return (
+            Unmapped("script:4 KeyError", "script_error")
+            if record["id"] == 2
+            else record
+        )
 
     made.world.scripts.change = change
     run = made.run()
@@ -61,7 +67,9 @@ def test_what_a_script_makes_too_big_is_left_out() -> None:
 def test_how_far_a_line_has_come_is_read_from_the_api_s_own_records() -> None:
     """What the script drops is not asked for again, and it need not keep the field."""
     made = shop(replace(LINE, incremental=Incremental("since", "id")), 1, 2, 3)
-    made.world.scripts.change = lambda r: None if r["id"] == 3 else {"id": r["id"], "name": "x"}
+    made.world.scripts.change = lambda r: (
+        None if r["id"] == 3 else {"id": r["id"], "name": "x"}
+    )
     assert made.run().cursor == "3"
 
 
@@ -93,9 +101,15 @@ def test_where_scripts_cannot_run_the_run_fails_and_writes_nothing(
 @pytest.mark.parametrize(
     ("sync", "message"),
     [
-        (replace(PULL, script="def transform(record)"), "Script line 1: this is not Python"),
+        (
+            replace(PULL, script="def transform(record)"),
+            "Script line 1: this is not Python",
+        ),
         (replace(PULL, script="x = 1"), "Script has no function transform"),
-        (replace(PULL, script="import os\n" + SCRIPT), "Script line 1: os cannot be imported"),
+        (
+            replace(PULL, script="import os\n" + SCRIPT),
+            "Script line 1: os cannot be imported",
+        ),
         (replace(PUSH, script=SCRIPT), "a script is for records that come in"),
     ],
 )

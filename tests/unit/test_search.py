@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.search import SearchPatterns, SearchText, is_distinctive
+from outkey.core.echo.search import SearchPatterns, SearchText, is_distinctive
 
 LONG = "sekret/canary-4711"
-PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=40)
+PRINTABLE = st.text(
+    st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=40
+)
 
 
 def found(secret: str, text: str) -> bool:
@@ -34,8 +36,12 @@ def test_a_secret_that_is_cut_in_two_is_found_in_either_order(
     letters = [place for place, character in enumerate(secret) if character.isalnum()]
     cut = data.draw(st.sampled_from(letters[4:-4] or [letters[4]]))
     if is_distinctive(secret):
-        assert SearchPatterns(secret).is_in(SearchText(f"{secret[:cut]}...{secret[cut:]}".encode()))
-        assert SearchPatterns(secret).is_in(SearchText(f"{secret[cut:]}...{secret[:cut]}".encode()))
+        assert SearchPatterns(secret).is_in(
+            SearchText(f"{secret[:cut]}...{secret[cut:]}".encode())
+        )
+        assert SearchPatterns(secret).is_in(
+            SearchText(f"{secret[cut:]}...{secret[:cut]}".encode())
+        )
 
 
 @pytest.mark.parametrize(
@@ -48,10 +54,18 @@ def test_a_secret_that_is_cut_in_two_is_found_in_either_order(
         ("test", '"dGVzdA=="', True),
         ("p@ss", '"p%40ss"', True),
         ("s3cret-9", "is s3cret-9 here", True),
-        ("s3cret-9", "is s3 cret-9 here", False),  # too short to be looked for like that
+        (
+            "s3cret-9",
+            "is s3 cret-9 here",
+            False,
+        ),  # too short to be looked for like that
         ("s3cret-9", "9-terc3s", True),
         ("12345678901234", "12345678901234", True),
-        ("12345678901234", "1234, 5678901234", False),  # numbers side by side are no secret
+        (
+            "12345678901234",
+            "1234, 5678901234",
+            False,
+        ),  # numbers side by side are no secret
         ("!!!!????####$$$$", "a !!!!????####$$$$", True),
         ("!!!!????####$$$$", "nothing", False),
         (LONG, "s e k r e t / c a n a r y - 4 7 1 1", True),
@@ -61,7 +75,11 @@ def test_a_secret_that_is_cut_in_two_is_found_in_either_order(
         (LONG, "sekret", False),
         (LONG, "sekretcan only, without the rest", False),
         (LONG, "sek and retcanary4711", False),  # a piece of three
-        ("pässwörd-geheimnis", b64encode("x pässwörd-geheimnis".encode()).decode(), True),
+        (
+            "pässwörd-geheimnis",
+            b64encode("x pässwörd-geheimnis".encode()).decode(),
+            True,
+        ),
         ("\udc80broken-surrogate", "broken-surrogate", True),
         ("it's-canary-4711x", "it&#039;s-canary-4711x", True),
         ("it's-canary-4711x", "it&#39s-canary-4711x", True),

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.core.errors import ConfigError
-from outkey.core.headers import check_token, check_value
-from outkey.core.message import Header, Request, Route, Source, TlsSettings
-from outkey.core.origin import Origin
-from outkey.core.schemes.basic import Basic
+from outkey.core.request.headers import check_token, check_value
+from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
+from outkey.core.request.origin import Origin
+from outkey.core.request.schemes.basic import Basic
 from outkey.core.secret import Secret
 
-CANARIES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=8).map(
-    lambda text: f"canary{text}yranac"
-)
+CANARIES = st.text(
+    st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=8
+).map(lambda text: f"canary{text}yranac")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,9 @@ def traced(secret: Secret) -> str:
     parts = []
     for attempt in (
         lambda: secret.derive(refuse),
-        lambda: secret.derive(lambda text: text.encode("latin-1", "strict").decode("utf-16")),
+        lambda: secret.derive(
+            lambda text: text.encode("latin-1", "strict").decode("utf-16")
+        ),
         lambda: secret.derive(lambda text: check_value(text + "\r\nx", field="f")),
         lambda: secret.derive(lambda text: check_token(text + " x", field="f")),
         lambda: next(Basic("u", secret.derive(lambda text: text + "\0")).flow(REQUEST)),
@@ -61,8 +63,14 @@ def traced(secret: Secret) -> str:
         try:
             attempt()
         except Exception as error:  # noqa: BLE001 - whatever it is, its text is what we test
-            captured = traceback.TracebackException.from_exception(error, capture_locals=True)
-            parts += [*captured.format(), repr(error.__context__), repr(error.__cause__)]
+            captured = traceback.TracebackException.from_exception(
+                error, capture_locals=True
+            )
+            parts += [
+                *captured.format(),
+                repr(error.__context__),
+                repr(error.__cause__),
+            ]
     return "".join(parts)
 
 
@@ -76,12 +84,15 @@ SHOWN_BY = {
     "container": lambda s: str([s, {"key": s}, (s,), Holder(s)]),
     "pprint": lambda s: pprint.pformat({"deep": [Holder(s)]}),
     "dataclass dump": lambda s: str(dataclasses.asdict(Holder(s))),
-    "json": lambda s: json.dumps({"secret": s}, default=str) + json.dumps([s], default=repr),
+    "json": lambda s: (
+        json.dumps({"secret": s}, default=str) + json.dumps([s], default=repr)
+    ),
     "copy": lambda s: str(copy.copy(s)) + repr(copy.deepcopy([s])),
     "log": logged,
     "traceback": traced,
     "header": lambda s: (
-        str(Header("X-Key", s, Source.ROW)) + repr(Route((), "p", TlsSettings(), 1, 1, 1, 1, s))
+        str(Header("X-Key", s, Source.ROW))
+        + repr(Route((), "p", TlsSettings(), 1, 1, 1, 1, s))
     ),
     "request": lambda s: repr(REQUEST.with_headers((Header("X", s, Source.ROW),))),
     "slots": lambda s: str([getattr(s, "__dict__", ""), dir(s)]),

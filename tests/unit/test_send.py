@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.audit import Intent, Outcome, Refusal, path_template
-from outkey.core.config import HeaderRow, SecretState, SyncLine
+from outkey.core.audit.events import Intent, Outcome, Refusal, path_template
+from outkey.core.config.configuration import HeaderRow, SecretState, SyncLine
 from outkey.core.errors import (
     AnswerBroken,
     AuditUnavailable,
@@ -28,9 +28,9 @@ from outkey.core.errors import (
     TlsBelowFloor,
     UnknownConfiguration,
 )
-from outkey.core.message import Request, Response, ResponseHeaders
+from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
-from outkey.engine.drive import Wait, drive
+from outkey.engine.wire.drive import Wait, drive
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 
@@ -39,10 +39,14 @@ TOKEN = {"token": "abc"}
 
 
 def world(
-    *answers: Response | OutkeyError, secrets: dict[str, str] | None = None, **values: object
+    *answers: Response | OutkeyError,
+    secrets: dict[str, str] | None = None,
+    **values: object,
 ) -> FakeWorld:
     return fake_gateway(
-        configuration(**(BEARER | values)), answers=list(answers), secrets=secrets or TOKEN
+        configuration(**(BEARER | values)),
+        answers=list(answers),
+        secrets=secrets or TOKEN,
     )
 
 
@@ -57,15 +61,28 @@ def sent_headers(request: Request) -> dict[str, str]:
     }
 
 
-def test_a_request_carries_defaults_rows_authentication_and_the_callers_headers() -> None:
-    rows = (HeaderRow("X-API-Key", "", secret=True), HeaderRow("X-Tenant", "7", secret=False))
+def test_a_request_carries_defaults_rows_authentication_and_the_callers_headers() -> (
+    None
+):
+    rows = (
+        HeaderRow("X-API-Key", "", secret=True),
+        HeaderRow("X-Tenant", "7", secret=False),
+    )
     made = configuration(headers=rows, base_url="https://api.acme.example/v2", **BEARER)
     fake = fake_gateway(made, secrets={"token": "abc", "header:X-API-Key": " k\n"})
     fake.gateway.send(
-        "acme", "post", "/orders", params={"page": 2}, json={"ä": 1}, headers={"X-Trace": "t"}
+        "acme",
+        "post",
+        "/orders",
+        params={"page": 2},
+        json={"ä": 1},
+        headers={"X-Trace": "t"},
     )
     ((request, route),) = fake.transport.sent
-    assert (request.method, request.url) == ("POST", "https://api.acme.example/v2/orders?page=2")
+    assert (request.method, request.url) == (
+        "POST",
+        "https://api.acme.example/v2/orders?page=2",
+    )
     assert sent_headers(request) == {
         "Host": "api.acme.example",
         "Content-Length": "9",
@@ -87,7 +104,11 @@ def test_a_request_carries_defaults_rows_authentication_and_the_callers_headers(
     [
         ("text ä", "text ä".encode(), "text/plain; charset=utf-8"),
         (b"\x00\x01", b"\x00\x01", "application/octet-stream"),
-        ({"a": "1 2", "b": ["x", "y"]}, b"a=1+2&b=x&b=y", "application/x-www-form-urlencoded"),
+        (
+            {"a": "1 2", "b": ["x", "y"]},
+            b"a=1+2&b=x&b=y",
+            "application/x-www-form-urlencoded",
+        ),
     ],
 )
 def test_data_is_sent_as_what_it_is(data: object, body: bytes, kind: str) -> None:
@@ -101,7 +122,10 @@ def test_a_get_has_no_content_length_and_an_empty_post_has_one() -> None:
     fake = world()
     fake.gateway.send("acme", "GET", "/")
     fake.gateway.send("acme", "POST", "/")
-    lengths = [sent_headers(request).get("Content-Length") for request, _ in fake.transport.sent]
+    lengths = [
+        sent_headers(request).get("Content-Length")
+        for request, _ in fake.transport.sent
+    ]
     assert lengths == [None, "0"]
 
 
@@ -200,8 +224,13 @@ def test_a_secret_of_another_origin_is_not_sent() -> None:
         fake.gateway.send("acme", "GET", "/")
     assert fake.transport.sent == []
     assert [f.id for f in fake.gateway.findings("acme")] == ["E-secret_rebind_required"]
-    bound = replace(made, secrets={"token": SecretState("https://api.acme.example:443")})
-    assert fake_gateway(bound, secrets=TOKEN).gateway.send("acme", "GET", "/").status == 200
+    bound = replace(
+        made, secrets={"token": SecretState("https://api.acme.example:443")}
+    )
+    assert (
+        fake_gateway(bound, secrets=TOKEN).gateway.send("acme", "GET", "/").status
+        == 200
+    )
 
 
 # ── redirects ────────────────────────────────────────────────────────────────────────────────
@@ -249,12 +278,17 @@ def test_a_redirect_to_the_same_origin_is_followed_with_credentials(
     status: int, method: str, then: str, body: bytes
 ) -> None:
     fake = world(answered(status, ("Location", "next?y=1")), answered(200))
-    fake.gateway.send("acme", method, "/a/b?x=1", data=b"x" if method in {"POST", "PUT"} else None)
+    fake.gateway.send(
+        "acme", method, "/a/b?x=1", data=b"x" if method in {"POST", "PUT"} else None
+    )
     request = fake.transport.sent[1][0]
     assert (request.method, request.target, request.body) == (then, "/a/next?y=1", body)
     headers = sent_headers(request)
     assert headers["Authorization"] == "Bearer abc"
-    assert ("Content-Type" in headers, "Content-Length" in headers) == (bool(body), bool(body))
+    assert ("Content-Type" in headers, "Content-Length" in headers) == (
+        bool(body),
+        bool(body),
+    )
 
 
 def test_the_fourth_hop_is_blocked() -> None:
@@ -275,7 +309,9 @@ def test_what_only_looks_like_a_redirect_is_the_answer(response: Response) -> No
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"])
-def test_an_idempotent_request_is_repeated_after_a_passing_error(status: int, method: str) -> None:
+def test_an_idempotent_request_is_repeated_after_a_passing_error(
+    status: int, method: str
+) -> None:
     fake = world(answered(status), answered(status), answered(200))
     assert fake.gateway.send("acme", method, "/").status == 200
     assert fake.clock.sleeps == pytest.approx([0.1875, 0.375])
@@ -420,7 +456,11 @@ def test_the_intent_is_recorded_before_and_the_outcome_after() -> None:
     assert seen_when_sent == [1]
     intent, outcome = fake.audit.events
     assert isinstance(intent, Intent)
-    assert (intent.configuration, intent.line, intent.method) == ("acme", "orders", "GET")
+    assert (intent.configuration, intent.line, intent.method) == (
+        "acme",
+        "orders",
+        "GET",
+    )
     assert (intent.origin, intent.path) == ("https://api.acme.example", "/orders")
     assert "Authorization" in intent.header_names
     assert outcome == Outcome("attempt-1", "acme", 200, "ok", 0)
@@ -430,7 +470,9 @@ def test_every_attempt_is_recorded_with_its_number_and_end() -> None:
     fake = world(answered(503), ConnectionFailed(), answered(404))
     fake.gateway.send("acme", "GET", "/")
     retries = [e.retry for e in fake.audit.events if isinstance(e, Intent)]
-    outcomes = [(e.status, e.outcome) for e in fake.audit.events if isinstance(e, Outcome)]
+    outcomes = [
+        (e.status, e.outcome) for e in fake.audit.events if isinstance(e, Outcome)
+    ]
     assert retries == [0, 1, 2]
     assert outcomes == [(503, "server_error"), (0, "connection"), (404, "not_found")]
 
@@ -464,13 +506,17 @@ def test_what_has_an_outcome_is_not_recorded_as_a_refusal_too() -> None:
         ("/api.json/", "/api.json/"),
     ],
 )
-def test_a_recorded_path_keeps_words_and_hides_values(target: str, template: str) -> None:
+def test_a_recorded_path_keeps_words_and_hides_values(
+    target: str, template: str
+) -> None:
     assert path_template(target) == template
 
 
 def test_a_line_of_another_configuration_is_refused() -> None:
     fake = fake_gateway(
-        configuration(**BEARER), secrets=TOKEN, lines=[SyncLine("orders", "other", "GET", "/")]
+        configuration(**BEARER),
+        secrets=TOKEN,
+        lines=[SyncLine("orders", "other", "GET", "/")],
     )
     with pytest.raises(ConfigError, match="another configuration"):
         fake.gateway.send("acme", "GET", "/", line="orders")
@@ -510,7 +556,9 @@ def test_both_loops_take_the_same_way(
         except OutkeyError as error:
             results.append(type(error))
     assert results[0] == results[1]
-    assert [r.url for r, _ in actual.transport.sent] == [r.url for r, _ in expected.transport.sent]
+    assert [r.url for r, _ in actual.transport.sent] == [
+        r.url for r, _ in expected.transport.sent
+    ]
     assert actual.audit.events == expected.audit.events
     assert actual.clock.sleeps == expected.clock.sleeps
 
@@ -542,7 +590,9 @@ def test_a_preview_shows_every_header_with_its_source_and_no_secret() -> None:
         HeaderRow("User-Agent", "mine", secret=False),
     )
     made = configuration(headers=rows, verification__test_path="/me", **BEARER)
-    fake = fake_gateway(made, secrets={"token": "Bearer canary", "header:X-API-Key": "canary2"})
+    fake = fake_gateway(
+        made, secrets={"token": "Bearer canary", "header:X-API-Key": "canary2"}
+    )
     shown = fake.gateway.preview("acme")
     assert (shown.method, shown.url) == ("GET", "https://api.acme.example/me")
     assert [tuple(header) for header in shown.headers] == [
@@ -558,8 +608,13 @@ def test_a_preview_shows_every_header_with_its_source_and_no_secret() -> None:
     assert (fake.transport.sent, fake.resolver.asked, fake.audit.events) == ([], [], [])
 
 
-def test_a_preview_as_curl_has_a_variable_for_every_secret_and_quotes_the_rest() -> None:
-    rows = (HeaderRow("X-API-Key", "", secret=True), HeaderRow("X`id`'", "a'b", secret=False))
+def test_a_preview_as_curl_has_a_variable_for_every_secret_and_quotes_the_rest() -> (
+    None
+):
+    rows = (
+        HeaderRow("X-API-Key", "", secret=True),
+        HeaderRow("X`id`'", "a'b", secret=False),
+    )
     made = configuration(headers=rows, authentication_type="bearer")
     fake = fake_gateway(made, secrets={"token": "canary", "header:X-API-Key": "canary"})
     command = fake.gateway.preview("acme", "POST", "/a b", params={"q": "$(id)"}).curl()
@@ -586,17 +641,29 @@ def test_a_preview_as_curl_lets_curl_build_basic_credentials() -> None:
 
 def test_a_preview_takes_what_send_takes() -> None:
     shown = world().gateway.preview(
-        "acme", "put", "/orders", params={"page": 2}, json={"a": 1}, headers={"X-Trace": "t"}
+        "acme",
+        "put",
+        "/orders",
+        params={"page": 2},
+        json={"a": 1},
+        headers={"X-Trace": "t"},
     )
-    assert (shown.method, shown.url) == ("PUT", "https://api.acme.example/orders?page=2")
+    assert (shown.method, shown.url) == (
+        "PUT",
+        "https://api.acme.example/orders?page=2",
+    )
     assert ("Content-Length", "8", "default") in shown.headers
     assert ("X-Trace", "t", "caller") in shown.headers
 
 
 def test_credentials_are_lent_for_the_own_origin_only() -> None:
     fake = world()
-    loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/x", ["Accept", "User-Agent"])
-    assert sent_headers(Request("GET", None, "/", loan.headers)) == {"Authorization": "Bearer abc"}  # type: ignore[arg-type]
+    loan = fake.gateway.lend(
+        "acme", "GET", "https://api.acme.example/x", ["Accept", "User-Agent"]
+    )
+    assert sent_headers(Request("GET", None, "/", loan.headers)) == {
+        "Authorization": "Bearer abc"
+    }  # type: ignore[arg-type]
     fake.gateway.settle(loan, 200)
     assert isinstance(fake.audit.events[0], Intent)
     assert fake.audit.events[1] == Outcome("attempt-1", "acme", 200, "ok", 0)
@@ -613,7 +680,9 @@ SIGNED = "def compute_auth_header(sync_line): return {}"
 
 def test_a_script_signs_the_body_that_another_client_will_send() -> None:
     fake = world(script=SIGNED)
-    fake.gateway.lend("acme", "POST", "https://api.acme.example/x?a=%20b", [], body=b"pay 100")
+    fake.gateway.lend(
+        "acme", "POST", "https://api.acme.example/x?a=%20b", [], body=b"pay 100"
+    )
     (call,) = fake.scripts.calls
     assert (call.body, call.path, call.query) == (b"pay 100", "/x", "a=%20b")
 
@@ -634,7 +703,9 @@ def test_what_would_be_sent_in_another_form_than_it_is_signed_in_is_refused(
         fake.gateway.lend("acme", "POST", url, [], body=body)
     assert fake.scripts.calls == []
     fake = world()
-    assert fake.gateway.lend("acme", "POST", url, [], body=body), "without a script it is no matter"
+    assert fake.gateway.lend("acme", "POST", url, [], body=body), (
+        "without a script it is no matter"
+    )
 
 
 def test_the_names_that_a_script_chooses_are_not_recorded() -> None:
@@ -647,7 +718,9 @@ def test_the_names_that_a_script_chooses_are_not_recorded() -> None:
 
 
 @pytest.mark.parametrize(("status", "outcome"), [(0, "unknown"), (401, "answered")])
-def test_the_end_of_a_loan_is_recorded_with_its_duration(status: int, outcome: str) -> None:
+def test_the_end_of_a_loan_is_recorded_with_its_duration(
+    status: int, outcome: str
+) -> None:
     fake = world()
     loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/x", [])
     fake.clock.advance(0.25)

@@ -10,21 +10,38 @@ from email.utils import formatdate
 import pytest
 
 from outkey.adapters.scrub import scrubbed, scrubbed_headers
-from outkey.core.assembly import redirected
-from outkey.core.audit import Intent
+from outkey.core.audit.events import Intent
+from outkey.core.echo.sent_secrets import credentials_in, secrets_in
 from outkey.core.errors import RedirectBlocked, StorageUnavailable, TokenEndpointFailed
-from outkey.core.message import Header, Request, Response, ResponseHeaders, Source
-from outkey.core.origin import Origin
+from outkey.core.request.assembly import redirected
+from outkey.core.request.message import (
+    Header,
+    Request,
+    Response,
+    ResponseHeaders,
+    Source,
+)
+from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
-from outkey.core.sent import credentials_in, secrets_in
-from outkey.engine.echo import EchoDetector, gives_away, sent_secrets
+from outkey.engine.sending.echoed_secrets import EchoDetector, gives_away, sent_secrets
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
-from unit.test_tokens import DEVICE, DEVICE_ANSWER, NAMES, OAUTH, Provider, kept, send, world
+from unit.test_tokens import (
+    DEVICE,
+    DEVICE_ANSWER,
+    NAMES,
+    OAUTH,
+    Provider,
+    kept,
+    send,
+    world,
+)
 
 NOW = 1_800_000_000.0
 ORIGIN = Origin("https", "api.acme.example", 443)
-SCRIPT = "def compute_auth_header(sync_line):\n    return {'X-Account': 'account-4711'}\n"
+SCRIPT = (
+    "def compute_auth_header(sync_line):\n    return {'X-Account': 'account-4711'}\n"
+)
 SIGNATURE = "sig-91c2f0"
 
 
@@ -78,7 +95,14 @@ def test_what_anybody_knows_is_no_secret_of_a_script(value: str) -> None:
     "value",
     [
         *[SIGNATURE, "492817", "2019-01-15", "nan", "1" * 50],
-        *["15.01.2019", "13.01.2027", "15-Abc-2027", "32.01.2027", "15.13.2027", "2027/15/01"],
+        *[
+            "15.01.2019",
+            "13.01.2027",
+            "15-Abc-2027",
+            "32.01.2027",
+            "15.13.2027",
+            "2027/15/01",
+        ],
         *["20190115080000", "25:00", "08:00:00x", "15.01/2027"],
     ],
 )
@@ -86,13 +110,17 @@ def test_everything_else_that_a_script_returns_is_one(value: str) -> None:
     assert scripted(value) == (Secret(value),)
 
 
-def test_headers_and_parameters_that_are_secret_are_carried_and_plain_ones_are_not() -> None:
+def test_headers_and_parameters_that_are_secret_are_carried_and_plain_ones_are_not() -> (
+    None
+):
     headers = (
         Header("Accept", "*/*", Source.DEFAULT),
         Header("Authorization", Secret("Bearer abc"), Source.AUTHENTICATION),
         Header("X-Time", Secret("1800000000"), Source.CALLER),
     )
-    request = Request("POST", ORIGIN, "/", (), Secret("a=b"), (Secret("b"),)).with_headers(headers)
+    request = Request(
+        "POST", ORIGIN, "/", (), Secret("a=b"), (Secret("b"),)
+    ).with_headers(headers)
     expected = (Secret("b"), Secret("Bearer abc"), Secret("1800000000"))
     assert secrets_in(request, configuration(), NOW) == expected
 
@@ -109,8 +137,14 @@ def test_headers_and_parameters_that_are_secret_are_carried_and_plain_ones_are_n
             ['keyId="k",algorithm="hmac",signature="c2lnbmF0dXJl"', "c2lnbmF0dXJl"],
         ),
         (
-            "AWS4-HMAC-SHA256 Credential=AKIA/x, SignedHeaders=host, Signature=0a1b2c3d4e5f",
-            ["Credential=AKIA/x, SignedHeaders=host, Signature=0a1b2c3d4e5f", "0a1b2c3d4e5f"],
+            (
+                "AWS4-HMAC-SHA256 Credential=AKIA/x, SignedHeaders=host,"
+                " Signature=0a1b2c3d4e5f"
+            ),
+            [
+                "Credential=AKIA/x, SignedHeaders=host, Signature=0a1b2c3d4e5f",
+                "0a1b2c3d4e5f",
+            ],
         ),
         (
             "AWS AKIAEXAMPLE:frJIUN8DYpKDtOLCwo==",
@@ -123,7 +157,9 @@ def test_headers_and_parameters_that_are_secret_are_carried_and_plain_ones_are_n
 def test_a_header_value_is_parted_into_what_may_be_repeated_alone(
     value: str, credentials: list[str]
 ) -> None:
-    assert credentials_in([Secret(value), Secret(value)]) == [Secret(one) for one in credentials]
+    assert credentials_in([Secret(value), Secret(value)]) == [
+        Secret(one) for one in credentials
+    ]
 
 
 # ── the response says what was sent for it ───────────────────────────────────────────────────
@@ -164,7 +200,11 @@ def test_the_list_has_what_is_stored_and_what_was_made_for_the_request() -> None
     response = fake.gateway.send("acme", "GET", "/")
     pair = Secret("ZXJwOnBhc3MtNDcxMQ==")
     stored = Secret("pass-4711")
-    assert sent_secrets(fake.gateway.sender, made, response) == [stored, pair, Secret(SIGNATURE)]
+    assert sent_secrets(fake.gateway.sender, made, response) == [
+        stored,
+        pair,
+        Secret(SIGNATURE),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +257,9 @@ def test_a_client_assertion_or_header_that_comes_back_as_a_scope_is_not_stored(
             return given
         shown = basic.reveal() if isinstance(basic, Secret) else ""
         echoed = provider.asked[-1].get("client_assertion") or shown.partition(" ")[2]
-        return Response(200, body=json.dumps(json.loads(given.body) | {"scope": echoed}).encode())
+        return Response(
+            200, body=json.dumps(json.loads(given.body) | {"scope": echoed}).encode()
+        )
 
     fake.transport.answers = echo
     send(fake)
@@ -256,7 +298,10 @@ def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
     provider.api_answers = [Response(403, body=body)] * 2
     secrets = {"client_secret": "s"}
     fake = fake_gateway(made, answers=provider, secrets=secrets, names=NAMES)
-    assert fake.gateway.test("acme").steps[-1].detail == "answered 403; it says: you may not"
+    assert (
+        fake.gateway.test("acme").steps[-1].detail
+        == "answered 403; it says: you may not"
+    )
     trial = fake.gateway.trial(made)
     provider.api_answers = [Response(403, body=body)]
     steps = trial.steps()
@@ -273,9 +318,13 @@ def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
 
 def test_only_known_schemes_of_a_challenge_are_remembered() -> None:
     offers = ResponseHeaders((("WWW-Authenticate", f"{SIGNATURE}, Digest"),))
-    assert signing_world(Response(401, offers)).gateway.test("acme").seen["offered"] == ["digest"]
+    assert signing_world(Response(401, offers)).gateway.test("acme").seen[
+        "offered"
+    ] == ["digest"]
     offers = ResponseHeaders((("WWW-Authenticate", SIGNATURE),))
-    assert "offered" not in signing_world(Response(401, offers)).gateway.test("acme").seen
+    assert (
+        "offered" not in signing_world(Response(401, offers)).gateway.test("acme").seen
+    )
 
 
 @pytest.mark.parametrize(
@@ -290,20 +339,28 @@ def test_only_known_schemes_of_a_challenge_are_remembered() -> None:
         (b'{"a": "harmless"}', b'{"a": "harmless"}'),
     ],
 )
-def test_a_body_is_masked_and_where_that_is_not_enough_left_out(body: bytes, shown: bytes) -> None:
+def test_a_body_is_masked_and_where_that_is_not_enough_left_out(
+    body: bytes, shown: bytes
+) -> None:
     assert scrubbed(body, [Secret("sekret/canary-4711")], "") == shown
 
 
 # ── the detector ─────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_detector_computes_what_to_look_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_detector_computes_what_to_look_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     computed: list[int] = []
     original = Secret.patterns
-    monkeypatch.setattr(Secret, "patterns", lambda self: (computed.append(1), original(self))[1])
+    monkeypatch.setattr(
+        Secret, "patterns", lambda self: (computed.append(1), original(self))[1]
+    )
     detector = EchoDetector()
     token = Secret("sekret/canary-4711")
-    detector.look_for([token, Secret("Bearer sekret/canary-4711")])  # the first finds both
+    detector.look_for(
+        [token, Secret("Bearer sekret/canary-4711")]
+    )  # the first finds both
     detector.look_for([token])
     assert len(computed) == 1
     assert detector.is_in({"a": ["Bearer sekret/canary-4711"]})
@@ -334,7 +391,10 @@ def test_a_value_that_is_split_or_has_separators_gives_a_secret_away() -> None:
         ([("X-A", "fine"), ("X-B", "9")], [("X-A", "fine"), ("X-B", "9")]),
         ([("X-tok-Zq8vN4xW2mK7pL9c", "1")], [("X-***", "1")]),
         ([("x-tok-zq8vn4xw2mk7pl9c", "1"), ("A", "b")], [("***", "1"), ("A", "b")]),
-        ([("X-A", "tok-Zq8vN4"), ("X-B", "xW2mK7pL9c")], [("X-A", "***"), ("X-B", "***")]),
+        (
+            [("X-A", "tok-Zq8vN4"), ("X-B", "xW2mK7pL9c")],
+            [("X-A", "***"), ("X-B", "***")],
+        ),
         (
             [("A", "tok-Zq"), ("B", "8vN4xW"), ("C", "2mK7pL9c")],
             [("A", "***"), ("B", "***"), ("C", "***")],
@@ -342,7 +402,10 @@ def test_a_value_that_is_split_or_has_separators_gives_a_secret_away() -> None:
         ([("tok-Zq8vN4", "1"), ("xW2mK7pL9c", "2")], [("***", "***"), ("***", "***")]),
         ([("tok-Zq8vN4", "xW2mK7pL9c")], [("tok-Zq8vN4", "***")]),
         ([("A", "hun"), ("B", "ter-4711")], [("A", "***"), ("B", "***")]),
-        ([("A", "pi"), ("B", "n1"), ("C", "pin1")], [("A", "pi"), ("B", "n1"), ("C", "***")]),
+        (
+            [("A", "pi"), ("B", "n1"), ("C", "pin1")],
+            [("A", "pi"), ("B", "n1"), ("C", "***")],
+        ),
     ],
 )
 def test_headers_are_masked_by_name_by_value_and_all_together(

@@ -17,7 +17,11 @@ from outkey.adapters.signer_jose import JoseSigner
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.secret import Secret
 
-CLAIMS = {"iss": "acme-app", "aud": "https://auth.acme.example/token", "exp": 1_800_000_060}
+CLAIMS = {
+    "iss": "acme-app",
+    "aud": "https://auth.acme.example/token",
+    "exp": 1_800_000_060,
+}
 SIGNER = JoseSigner()
 PKCS8 = serialization.PrivateFormat.PKCS8
 TRADITIONAL = serialization.PrivateFormat.TraditionalOpenSSL
@@ -65,7 +69,9 @@ def public(kind: str) -> JWK:
 # ── assertions ───────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("secret", ["a-client-secret-of-some-length-7", "ü€" * 16, "0" * 500])
+@pytest.mark.parametrize(
+    "secret", ["a-client-secret-of-some-length-7", "ü€" * 16, "0" * 500]
+)
 def test_a_shared_secret_signs_with_hs256(secret: str) -> None:
     key = JWK(kty="oct", k=urlsafe_b64encode(secret.encode()).rstrip(b"=").decode())
     header, claims = verified(assertion(Secret(secret), shared=True), key)
@@ -87,7 +93,14 @@ def test_a_shared_secret_signs_with_hs256(secret: str) -> None:
         jwk,
         lambda kind: f" {json.dumps(json.loads(jwk(kind)), indent=2)}\n",
     ],
-    ids=["pem", "traditional pem", "pem in blanks", "pem of windows", "jwk", "indented jwk"],
+    ids=[
+        "pem",
+        "traditional pem",
+        "pem in blanks",
+        "pem of windows",
+        "jwk",
+        "indented jwk",
+    ],
 )
 def test_a_private_key_signs_with_what_is_usual_for_it(
     written: Callable[[str], str], kind: str, algorithm: str
@@ -98,7 +111,9 @@ def test_a_private_key_signs_with_what_is_usual_for_it(
     assert set(header) <= {"alg", "typ"}
 
 
-@pytest.mark.parametrize("algorithm", ["PS256", "PS384", "PS512", "RS256", "RS384", "RS512"])
+@pytest.mark.parametrize(
+    "algorithm", ["PS256", "PS384", "PS512", "RS256", "RS384", "RS512"]
+)
 def test_a_jwk_may_say_how_it_signs(algorithm: str) -> None:
     signed = assertion(Secret(jwk("RSA", alg=algorithm)))
     assert verified(signed, public("RSA"))[0]["alg"] == algorithm
@@ -170,7 +185,9 @@ def test_what_is_no_private_key_is_refused_without_being_shown(kind: str) -> Non
     assert isinstance(error, ConfigError)
     assert error.field == "client_secret"
     shown = everything(error)
-    found = [piece for piece in pieces(key.reveal()) if piece.strip() and piece in shown]
+    found = [
+        piece for piece in pieces(key.reveal()) if piece.strip() and piece in shown
+    ]
     assert len(found) == 0
 
 
@@ -201,7 +218,12 @@ def test_an_empty_shared_secret_is_refused() -> None:
 
 # ── proofs ───────────────────────────────────────────────────────────────────────────────────────
 
-PROOF = {"htm": "GET", "htu": "https://api.acme.example/me", "iat": 1_800_000_000, "jti": "n-7"}
+PROOF = {
+    "htm": "GET",
+    "htu": "https://api.acme.example/me",
+    "iat": 1_800_000_000,
+    "jti": "n-7",
+}
 
 
 def test_a_proof_is_verified_by_the_key_in_its_own_header() -> None:
@@ -265,7 +287,9 @@ def test_what_is_fresh_is_long_and_never_the_same() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9._~-]{43,128}", text) for text in made)
 
 
-def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_it_is_said_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "joserfc.jwk", None)
     attempts: list[Callable[[], object]] = [
         SIGNER.new_key,

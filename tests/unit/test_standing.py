@@ -5,17 +5,17 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config import SecretState
-from outkey.core.reference import parse_reference
-from outkey.core.standing import Standing, Status, needs_secret, stores_secret
+from outkey.core.config.configuration import SecretState
+from outkey.core.config.reference import parse_reference
+from outkey.core.findings.health import Health, Status, needs_secret, stores_secret
 from outkey.testing import configuration
 
 NOW = 1_800_000_000.0  # 2027-01-15
 ORIGIN = "https://api.acme.example:443"
 STORED = {"token": SecretState(ORIGIN)}
 REFERENCE = {"token": SecretState(ORIGIN, parse_reference("env:X", field="token"))}
-WORKS = Standing(NOW, NOW, "", current=True)
-FAILS = Standing(NOW, NOW, "timeout", current=True)
+WORKS = Health(NOW, NOW, "", current=True)
+FAILS = Health(NOW, NOW, "timeout", current=True)
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,17 @@ FAILS = Standing(NOW, NOW, "timeout", current=True)
         (STORED, None, WORKS, False, Status.WORKING),
         (STORED, None, FAILS, False, Status.FAILING),
         (STORED, None, replace(FAILS, current=False), False, Status.NEVER_TESTED),
-        (STORED, None, Standing(), False, Status.NEVER_TESTED),
+        (STORED, None, Health(), False, Status.NEVER_TESTED),
         (STORED, None, WORKS, True, Status.SEALED),
         (REFERENCE, None, WORKS, True, Status.WORKING),
         ({}, None, WORKS, True, Status.NEEDS_SECRET),
-        ({"token": SecretState("https://b:443")}, None, WORKS, False, Status.NEEDS_SECRET),
+        (
+            {"token": SecretState("https://b:443")},
+            None,
+            WORKS,
+            False,
+            Status.NEEDS_SECRET,
+        ),
         (STORED, date(2027, 1, 14), WORKS, False, Status.EXPIRED),
         (STORED, date(2027, 1, 15), WORKS, False, Status.EXPIRING_SOON),
         (STORED, date(2027, 2, 14), WORKS, False, Status.EXPIRING_SOON),
@@ -39,7 +45,7 @@ FAILS = Standing(NOW, NOW, "timeout", current=True)
 def test_the_status_is_what_needs_attention_first(
     secrets: dict[str, SecretState],
     expires: date | None,
-    standing: Standing,
+    standing: Health,
     status: Status,
     *,
     sealed: bool,
@@ -56,7 +62,10 @@ def test_the_status_is_what_needs_attention_first(
 
 def test_what_needs_a_person_is_said_from_the_token_or_from_the_last_test() -> None:
     wanted = Status.REAUTHORIZATION_NEEDED
-    assert Standing(needs_person=True).status(now=NOW, sealed=False) is wanted
-    tested = Standing(cause="reauthorization_needed", current=True)
+    assert Health(needs_person=True).status(now=NOW, sealed=False) is wanted
+    tested = Health(cause="reauthorization_needed", current=True)
     assert tested.status(now=NOW, sealed=False) is wanted
-    assert Standing(cause="reauthorization_needed").status(now=NOW, sealed=False) is not wanted
+    assert (
+        Health(cause="reauthorization_needed").status(now=NOW, sealed=False)
+        is not wanted
+    )

@@ -6,28 +6,42 @@ from typing import Any
 
 import pytest
 
-from outkey.core.document import parse_document
-from outkey.core.errors import ConfigError, ConnectionFailed, ResponseTooLarge, SyncFailed
-from outkey.core.export import render
-from outkey.core.message import Request, Response
+from outkey.core.config.document import parse_document
+from outkey.core.config.export import render
+from outkey.core.errors import (
+    ConfigError,
+    ConnectionFailed,
+    ResponseTooLarge,
+    SyncFailed,
+)
+from outkey.core.request.message import Request, Response
 from outkey.core.sync.line import Gone, Incremental, Sync
 from outkey.core.sync.remedies import remedy_of
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.testing import configuration
 from unit.test_sync_planner import office
-from unit.test_sync_run import PULL, PUSH, Api, Desk, answer, desk, people, stored
+from unit.test_sync_run import (
+    PULL,
+    PUSH,
+    Administration,
+    Api,
+    answer,
+    desk,
+    people,
+    stored,
+)
 
 LIMITED = replace(PULL, max_records=4)
 MINUTE = replace(PULL, max_minutes=1)
 
 
-def stopped(made: Desk) -> Run:
+def stopped(made: Administration) -> Run:
     """Run a line that reaches a limit, and return what was kept."""
     with pytest.raises(SyncFailed) as caught:
         made.run()
     assert caught.value.reason == "run_limit"
     assert "max_records" in caught.value.hint
-    (kept, *_) = made.runs.newest(1)
+    kept, *_ = made.runs.newest(1)
     assert (kept.state, kept.cause) == (RunState.FAILED, "run_limit")
     return kept
 
@@ -35,7 +49,9 @@ def stopped(made: Desk) -> Run:
 class Endless:
     """An API that invents two more records for every page, each of which takes some seconds."""
 
-    def __init__(self, made: Desk | None = None, seconds: float = 0.0) -> None:
+    def __init__(
+        self, made: Administration | None = None, seconds: float = 0.0
+    ) -> None:
         self.pages, self.desk, self._seconds = 0, made, seconds
 
     def __call__(self, _request: Request) -> Response:
@@ -45,7 +61,7 @@ class Endless:
         return answer(people(2 * self.pages, 2 * self.pages + 1))
 
 
-def endless(sync: Sync, seconds: float = 0.0) -> tuple[Desk, Endless]:
+def endless(sync: Sync, seconds: float = 0.0) -> tuple[Administration, Endless]:
     api = Endless(seconds=seconds)
     made = desk(sync, api)
     api.desk = made
@@ -113,7 +129,9 @@ def test_the_next_pull_begins_anew_with_the_whole_limit_and_archives_nothing() -
     assert made.run().counts == Counts(unchanged=4)
 
 
-def test_the_next_pull_asks_again_for_what_changed_since_the_last_complete_one() -> None:
+def test_the_next_pull_asks_again_for_what_changed_since_the_last_complete_one() -> (
+    None
+):
     incremental = Incremental("since", "id")
     made = desk(replace(LIMITED, incremental=incremental), Api(people(1, 2)))
     assert made.run().cursor == "2"
@@ -127,7 +145,7 @@ def test_the_next_pull_asks_again_for_what_changed_since_the_last_complete_one()
 # ── records of a push ────────────────────────────────────────────────────────────────────────
 
 
-def pushing(**limits: int) -> tuple[Desk, Api]:
+def pushing(**limits: int) -> tuple[Administration, Api]:
     api = Api()
     made = desk(replace(PUSH, **limits), api, method="POST")  # type: ignore[arg-type]
     stored(made, *({"number": f"n{n}", "name": f"Name {n}"} for n in range(1, 4)))
@@ -140,7 +158,9 @@ def test_a_push_of_exactly_as_many_records_as_it_may_send_is_done() -> None:
     assert len(api.asked) == 3
 
 
-def test_a_push_that_reached_its_limit_sends_nothing_twice_and_goes_on_when_it_is_raised() -> None:
+def test_a_push_that_reached_its_limit_sends_nothing_twice_and_goes_on_when_it_is_raised() -> (
+    None
+):
     made, api = pushing(max_records=2)
     first = stopped(made)
     assert first.counts == Counts(created=2)
@@ -175,8 +195,13 @@ def test_a_push_has_a_limit_of_minutes() -> None:
 def test_a_pull_of_exactly_as_many_minutes_as_it_may_take_goes_on() -> None:
     made, api = endless(MINUTE, seconds=30.0)
     kept = stopped(made)
-    assert (api.pages, kept.worked) == (3, 90.0)  # after 60 seconds there is one more page
-    assert kept.counts == Counts(created=4)  # the third page came too late to be written
+    assert (api.pages, kept.worked) == (
+        3,
+        90.0,
+    )  # after 60 seconds there is one more page
+    assert kept.counts == Counts(
+        created=4
+    )  # the third page came too late to be written
 
 
 def test_minutes_are_counted_over_all_parts_of_a_run_and_not_between_them() -> None:

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.adapters.finder_jmespath import JmespathFinder
-from outkey.core.checks import Level
-from outkey.core.config import SyncLine
+from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, SyncFailed
-from outkey.core.sync.answer import later, mark_of, oversize, read_json, records_in
-from outkey.core.sync.checks import check
+from outkey.core.findings.checks import Level
+from outkey.core.findings.line_checks import check
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -35,6 +34,7 @@ from outkey.core.sync.mapping import (
     outgoing,
     settled,
 )
+from outkey.core.sync.response import later, mark_of, oversize, read_json, records_in
 from outkey.core.sync.run import FieldKind, HostField
 
 T = Transform
@@ -82,7 +82,11 @@ def came(transform: Transform, value: object, **options: str) -> object:
         (T.NUMBER, True, "no_whole_number"),
         (T.NUMBER, [], "no_whole_number"),
         (T.DECIMAL, Decimal("0.1"), Decimal("0.1")),
-        (T.DECIMAL, "1234567890.123456789012345678", Decimal("1234567890.123456789012345678")),
+        (
+            T.DECIMAL,
+            "1234567890.123456789012345678",
+            Decimal("1234567890.123456789012345678"),
+        ),
         (T.DECIMAL, 3, Decimal(3)),
         (T.DECIMAL, "1e3", Decimal("1e3")),
         (T.DECIMAL, "1,5", "no_number"),
@@ -137,7 +141,12 @@ def test_a_value_becomes_exactly_what_the_host_keeps_or_a_reason(
         (T.DATE, "2026-07-01T23:30:00Z", {"zone": "Europe/Berlin"}, date(2026, 7, 2)),
         (T.DATE, NOON, {}, date(2026, 7, 1)),
         (T.DATETIME, "2026-07-01T14:00:00", {"zone": "Europe/Berlin"}, NOON),
-        (T.DATETIME, "1.7.2026 14:00", {"zone": "Europe/Berlin", "format": "%d.%m.%Y %H:%M"}, NOON),
+        (
+            T.DATETIME,
+            "1.7.2026 14:00",
+            {"zone": "Europe/Berlin", "format": "%d.%m.%Y %H:%M"},
+            NOON,
+        ),
         (T.DATETIME, NOON.timestamp(), {"format": "unix"}, NOON),
         (T.DATETIME, int(NOON.timestamp()) * 1000, {"format": "unix_ms"}, NOON),
         (T.DATETIME, str(int(NOON.timestamp())), {"format": "unix"}, NOON),
@@ -151,7 +160,12 @@ def test_a_value_becomes_exactly_what_the_host_keeps_or_a_reason(
         (T.TEMPLATE, {"a": "x", "b": {"c": 7}}, {"template": "{a}-{b.c}"}, "x-7"),
         (T.TEMPLATE, {"a": "x"}, {"template": "{a} {b.c}"}, "x"),
         (T.TEMPLATE, {"a": {"b": 1}}, {"template": "{a}"}, "no_text"),
-        (T.TEMPLATE, {"a": "{b}", "b": "no"}, {"template": "{a}{}{0}{a!r}"}, "{b}{}{0}{a!r}"),
+        (
+            T.TEMPLATE,
+            {"a": "{b}", "b": "no"},
+            {"template": "{a}{}{0}{a!r}"},
+            "{b}{}{0}{a!r}",
+        ),
     ],
 )
 def test_options_say_how_a_value_is_read(
@@ -261,7 +275,11 @@ def test_a_value_stays_one_segment_of_the_path(
 def test_a_value_in_a_body_stays_a_value() -> None:
     template = {"n": "{name}", "a": ["{age}", "#{age}", 1], "d": "Dear {name}{no}"}
     made = filled_body(template, {"name": '", "admin": "1', "age": 7})
-    assert made == {"n": '", "admin": "1', "a": [7, "#7", 1], "d": 'Dear ", "admin": "1'}
+    assert made == {
+        "n": '", "admin": "1',
+        "a": [7, "#7", 1],
+        "d": 'Dear ", "admin": "1',
+    }
 
 
 # ── what an API answers ──────────────────────────────────────────────────────────────────────
@@ -287,7 +305,11 @@ def test_what_is_no_json_is_refused_whole(body: bytes, reason: str) -> None:
 
 
 def test_numbers_with_a_fraction_stay_exact() -> None:
-    assert read_json(b"\xef\xbb\xbf[0.1, 1, 1.10]") == [Decimal("0.1"), 1, Decimal("1.10")]
+    assert read_json(b"\xef\xbb\xbf[0.1, 1, 1.10]") == [
+        Decimal("0.1"),
+        1,
+        Decimal("1.10"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -299,7 +321,7 @@ def test_numbers_with_a_fraction_stay_exact() -> None:
     ],
 )
 def test_records_are_a_list_of_objects(document: object, reason: str) -> None:
-    find = JmespathFinder().compile("items", field="records")
+    find = JmespathCompiler().compile("items", field="records")
     assert records_in({"items": [{"a": 1}]}, find) == [{"a": 1}]
     with pytest.raises(SyncFailed) as failed:
         records_in(document, find)
@@ -350,7 +372,11 @@ def test_the_greatest_value_of_a_field_is_remembered(
     assert later(before, value) == after
 
 
-@given(st.lists(st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=5))]))))
+@given(
+    st.lists(
+        st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=5))]))
+    )
+)
 def test_the_latest_moment_is_the_same_in_any_order(moments: list[datetime]) -> None:
     found = ""
     for moment in moments:
@@ -367,9 +393,11 @@ def test_a_mark_tells_pages_apart_also_with_odd_characters() -> None:
 
 
 @pytest.mark.parametrize("expression", ["", "a[", "(" * 1500, "a" * 3000, "f(", "a b"])
-def test_an_expression_that_is_none_is_a_configuration_error_at_its_field(expression: str) -> None:
+def test_an_expression_that_is_none_is_a_configuration_error_at_its_field(
+    expression: str,
+) -> None:
     with pytest.raises(ConfigError) as failed:
-        JmespathFinder().compile(expression, field="records")
+        JmespathCompiler().compile(expression, field="records")
     assert failed.value.field == "records"
     assert failed.value.__cause__ is None
 
@@ -388,13 +416,15 @@ def test_an_expression_that_is_none_is_a_configuration_error_at_its_field(expres
         ("length(rows)", 2),
     ],
 )
-def test_expressions_find_values_and_reckon_with_decimals(expression: str, found: object) -> None:
+def test_expressions_find_values_and_reckon_with_decimals(
+    expression: str, found: object
+) -> None:
     document = {
         "prices": [Decimal("1.5"), Decimal("2.5")],
         "place": {"city": {"name": "Bonn"}},
         "rows": [{"n": "a", "p": Decimal("0.5")}, {"n": "b", "p": Decimal("1.5")}],
     }
-    assert JmespathFinder().compile(expression, field="records")(document) == found
+    assert JmespathCompiler().compile(expression, field="records")(document) == found
 
 
 JSON = st.recursive(
@@ -409,13 +439,17 @@ def test_a_path_of_names_finds_what_the_interpreter_finds(
     document: object, names: list[str]
 ) -> None:
     path = ".".join(names)
-    found = JmespathFinder().compile(path, field="records")(document)
+    found = JmespathCompiler().compile(path, field="records")(document)
     assert found == jmespath.search(path, document)
 
 
-@pytest.mark.parametrize("expression", ["sum(a)", "unknown(a)", "join(',', b)", "avg(c)"])
-def test_an_expression_that_fails_on_a_value_repeats_nothing_of_it(expression: str) -> None:
-    find = JmespathFinder().compile(expression, field="records")
+@pytest.mark.parametrize(
+    "expression", ["sum(a)", "unknown(a)", "join(',', b)", "avg(c)"]
+)
+def test_an_expression_that_fails_on_a_value_repeats_nothing_of_it(
+    expression: str,
+) -> None:
+    find = JmespathCompiler().compile(expression, field="records")
     with pytest.raises(SyncFailed) as failed:
         find({"a": "hush-hush", "b": [1], "c": [Decimal(1), 1.5]})
     assert failed.value.reason == "expression"
@@ -436,7 +470,9 @@ FIELDS = (
 KEY = FieldMapping("id", "number", required=True)
 
 
-def found_in(sync: Sync, method: str = "GET", path: str = "/contacts") -> set[tuple[str, str]]:
+def found_in(
+    sync: Sync, method: str = "GET", path: str = "/contacts"
+) -> set[tuple[str, str]]:
     line = SyncLine("contacts", "acme", method, path, sync)
     found = check(line, sync, FIELDS, ZoneInfo)
     assert all(one.message and one.hint for one in found)
@@ -448,10 +484,15 @@ def test_a_line_that_fits_has_no_finding() -> None:
         KEY,
         FieldMapping("n", "name", T.TEMPLATE, options={"template": "{a} {b}"}),
         FieldMapping(
-            "born", "born", T.DATE, options={"zone": "Europe/Berlin", "format": "%d.%m.%y"}
+            "born",
+            "born",
+            T.DATE,
+            options={"zone": "Europe/Berlin", "format": "%d.%m.%y"},
         ),
         FieldMapping("s", "state", T.CHOICE, options={"1": "on", "0": "off"}),
-        FieldMapping("o", "owner", T.LOOKUP, default="7", options={"target": "t", "field": "f"}),
+        FieldMapping(
+            "o", "owner", T.LOOKUP, default="7", options={"target": "t", "field": "f"}
+        ),
         FieldMapping("", "extra", T.CONSTANT, options={"value": "x"}),
     )
     body = '{"page": "{position}", "size": "{size}", "since": "{since}"}'
@@ -467,25 +508,42 @@ def test_a_line_that_fits_has_no_finding() -> None:
         (FieldMapping("a", "born", T.NUMBER), "transform"),
         (FieldMapping("a", "owner", T.NUMBER), "transform"),
         (FieldMapping("a", "born", default="soon"), "default"),
-        (FieldMapping("a", "born", T.CONSTANT, options={"value": "soon"}), "options.value"),
+        (
+            FieldMapping("a", "born", T.CONSTANT, options={"value": "soon"}),
+            "options.value",
+        ),
         (FieldMapping("a", "name", T.CONSTANT), "options.value"),
         (FieldMapping("a", "name", T.TEMPLATE), "options.template"),
-        (FieldMapping("a", "owner", T.LOOKUP, options={"target": "t"}), "options.field"),
+        (
+            FieldMapping("a", "owner", T.LOOKUP, options={"target": "t"}),
+            "options.field",
+        ),
         (FieldMapping("a", "state", T.CHOICE), "options"),
         (FieldMapping("a", "state", T.CHOICE, options={"1": "up"}), "options.1"),
-        (FieldMapping("a", "born", T.DATE, options={"zone": "Mars/Olympus"}), "options.zone"),
-        (FieldMapping("a", "born", T.DATE, options={"zone": "../../etc/passwd"}), "options.zone"),
+        (
+            FieldMapping("a", "born", T.DATE, options={"zone": "Mars/Olympus"}),
+            "options.zone",
+        ),
+        (
+            FieldMapping("a", "born", T.DATE, options={"zone": "../../etc/passwd"}),
+            "options.zone",
+        ),
         (FieldMapping("a", "born", T.DATE, options={"format": "%Q"}), "options.format"),
     ],
 )
-def test_a_field_that_cannot_work_is_found_before_the_run(row: FieldMapping, field: str) -> None:
+def test_a_field_that_cannot_work_is_found_before_the_run(
+    row: FieldMapping, field: str
+) -> None:
     assert found_in(Sync(mappings=(KEY, row))) == {("L001", f"fields[1].{field}")}
 
 
 @pytest.mark.parametrize(
     ("sync", "finding"),
     [
-        (Sync(pagination=Pagination(Paging.PAGE)), ("L002", "pagination.position_parameter")),
+        (
+            Sync(pagination=Pagination(Paging.PAGE)),
+            ("L002", "pagination.position_parameter"),
+        ),
         (Sync(pagination=Pagination(Paging.CURSOR)), ("L003", "pagination.cursor")),
         (Sync(incremental=Incremental("since", "")), ("L004", "incremental.field")),
         (Sync(incremental=Incremental("", "at")), ("L004", "incremental.parameter")),
@@ -498,7 +556,9 @@ def test_pages_and_bodies_are_looked_at(sync: Sync, finding: tuple[str, str]) ->
 
 
 def test_a_line_that_could_archive_once_only_is_warned_of() -> None:
-    sync = Sync(mappings=(KEY,), incremental=Incremental("since", "at"), gone=Gone.ARCHIVE)
+    sync = Sync(
+        mappings=(KEY,), incremental=Incremental("since", "at"), gone=Gone.ARCHIVE
+    )
     found = check(SyncLine("c", "acme", "GET", "/", sync), sync, FIELDS, ZoneInfo)
     assert [(one.id, one.level) for one in found] == [("L005", Level.WARNING)]
 
@@ -511,13 +571,21 @@ def pushed(*rows: FieldMapping, **values: str) -> Sync:
     ("sync", "path", "findings"),
     [
         (pushed(KEY), "/contacts/{number}", set()),
-        (pushed(FieldMapping("a", "z", T.CONSTANT, options={"value": "1"})), "/", set()),
+        (
+            pushed(FieldMapping("a", "z", T.CONSTANT, options={"value": "1"})),
+            "/",
+            set(),
+        ),
         (pushed(KEY), "/contacts/{id}", {("L008", "path")}),
         (pushed(KEY, body='{"n": "{name}"}'), "/", {("L008", "body")}),
         (pushed(FieldMapping("a[0]", "name")), "/", {("L001", "fields[0].api")}),
         (pushed(FieldMapping("a", "nam")), "/", {("L001", "fields[0].host")}),
         (
-            pushed(FieldMapping("a", "owner", T.LOOKUP, options={"target": "t", "field": "f"})),
+            pushed(
+                FieldMapping(
+                    "a", "owner", T.LOOKUP, options={"target": "t", "field": "f"}
+                )
+            ),
             "/",
             {("L001", "fields[0].transform")},
         ),
@@ -528,7 +596,9 @@ def pushed(*rows: FieldMapping, **values: str) -> Sync:
         ),
     ],
 )
-def test_a_push_is_looked_at(sync: Sync, path: str, findings: set[tuple[str, str]]) -> None:
+def test_a_push_is_looked_at(
+    sync: Sync, path: str, findings: set[tuple[str, str]]
+) -> None:
     assert found_in(sync, "POST", path) == findings
     assert found_in(sync, "GET", path) == findings | {("L006", "method")}
 
@@ -536,7 +606,12 @@ def test_a_push_is_looked_at(sync: Sync, path: str, findings: set[tuple[str, str
 @given(
     st.sampled_from([t for t in Transform if t is not T.CONSTANT]),
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats() | st.decimals() | st.text(),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats()
+        | st.decimals()
+        | st.text(),
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
         max_leaves=5,
     ),

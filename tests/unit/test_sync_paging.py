@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.core.errors import SyncFailed
-from outkey.core.message import ResponseHeaders
-from outkey.core.origin import Location, Origin
+from outkey.core.request.message import ResponseHeaders
+from outkey.core.request.origin import Location, Origin
 from outkey.core.sync import paging
 from outkey.core.sync.line import Incremental, Pagination, Paging, Sync
 from outkey.core.sync.link_header import next_link
@@ -27,8 +27,14 @@ START = Position("line")
 
 
 def line(kind: Paging, **values: object) -> Sync:
-    made = {"size": 2, "size_parameter": "per_page", "position_parameter": "at"} | values
-    return Sync(pagination=Pagination(kind, **made), query=(("active", "1"), ("active", "2")))
+    made = {
+        "size": 2,
+        "size_parameter": "per_page",
+        "position_parameter": "at",
+    } | values
+    return Sync(
+        pagination=Pagination(kind, **made), query=(("active", "1"), ("active", "2"))
+    )
 
 
 def page(*records: object, cursor: object = None, link: str = "") -> Page:
@@ -52,7 +58,9 @@ def test_everything_at_once_has_no_second_page() -> None:
 @pytest.mark.parametrize(
     ("kind", "first", "second"), [(Paging.PAGE, "1", "2"), (Paging.OFFSET, "0", "2")]
 )
-def test_numbers_and_offsets_are_sent_with_the_size(kind: Paging, first: str, second: str) -> None:
+def test_numbers_and_offsets_are_sent_with_the_size(
+    kind: Paging, first: str, second: str
+) -> None:
     sync = line(kind)
     asked = {"active": ["1", "2"], "per_page": ["2"]}
     assert parameters(sync, START, "") == asked | {"at": [first]}
@@ -66,7 +74,9 @@ def test_pages_may_be_counted_from_zero() -> None:
     assert parameters(sync, following(sync, START, page(1, 2)), "")["at"] == ["1"]
 
 
-def test_the_time_of_the_last_run_is_sent_along_except_to_an_address_of_the_api() -> None:
+def test_the_time_of_the_last_run_is_sent_along_except_to_an_address_of_the_api() -> (
+    None
+):
     sync = replace(line(Paging.LINK), incremental=Incremental("since", "updated_at"))
     assert parameters(sync, START, "2026-01-01")["since"] == ["2026-01-01"]
     assert "since" not in parameters(sync, START, "")
@@ -101,7 +111,13 @@ def test_a_short_first_page_may_be_the_greatest_that_the_api_gives() -> None:
         (Paging.PAGE, 1, False, 404, True),  # Django REST framework
         (Paging.PAGE, 1, True, 400, True),  # WordPress
         (Paging.OFFSET, 1, True, 422, True),
-        (Paging.OFFSET, 1, False, 400, False),  # a limit of what is handed out, as of a search
+        (
+            Paging.OFFSET,
+            1,
+            False,
+            400,
+            False,
+        ),  # a limit of what is handed out, as of a search
         (Paging.PAGE, 0, False, 404, False),
         (Paging.PAGE, 1, True, 500, False),
         (Paging.CURSOR, 1, False, 404, False),
@@ -158,7 +174,10 @@ def test_a_cursor_is_sent_back_as_it_came(cursor: object) -> None:
 def test_a_cursor_may_be_an_address(parameter: str, cursor: str) -> None:
     sync = line(Paging.CURSOR, position_parameter=parameter)
     after = following(sync, START, page(1, cursor=cursor))
-    assert (after.at, after.is_address) == ("https://api.acme.example/v2/contacts?c=9", True)
+    assert (after.at, after.is_address) == (
+        "https://api.acme.example/v2/contacts?c=9",
+        True,
+    )
 
 
 @pytest.mark.parametrize("cursor", [True, 1.5, [], {"a": 1}, "x" * 9000])
@@ -180,7 +199,10 @@ def test_a_cursor_that_is_none_is_refused(cursor: object) -> None:
     ],
 )
 def test_the_next_page_stays_at_the_origin(address: str, reason: str) -> None:
-    assert reason_of(line(Paging.LINK), START, page(1, link=f"<{address}>; rel=next")) == reason
+    assert (
+        reason_of(line(Paging.LINK), START, page(1, link=f"<{address}>; rel=next"))
+        == reason
+    )
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 7, 50])
@@ -196,7 +218,9 @@ def test_cursors_that_walk_in_a_circle_are_found(length: int) -> None:
             return
 
 
-def test_ten_thousand_different_cursors_are_no_circle_and_make_no_bigger_checkpoint() -> None:
+def test_ten_thousand_different_cursors_are_no_circle_and_make_no_bigger_checkpoint() -> (
+    None
+):
     sync, position = line(Paging.CURSOR), START
     for number in range(10_000):
         position = following(sync, position, page(number, cursor=f"c{number}"))
@@ -232,7 +256,9 @@ def test_a_position_survives_a_checkpoint_unless_the_line_was_changed() -> None:
         ("<>; rel=next", ""),
     ],
 )
-def test_the_link_header_is_read_as_the_standard_says(value: str, found: str | None) -> None:
+def test_the_link_header_is_read_as_the_standard_says(
+    value: str, found: str | None
+) -> None:
     assert next_link([value]) == found
 
 

@@ -11,20 +11,35 @@ import pytest
 
 from outkey import Gateway
 from outkey.adapters.transport_aiohttp import AiohttpTransport
-from outkey.core.checks import Level
-from outkey.core.config import SyncLine
-from outkey.core.document import parse_document
-from outkey.core.errors import BadAnswer, ConfigError, ConnectionFailed, OutkeyError, SyncFailed
-from outkey.core.export import render
-from outkey.core.message import Request, Response, Route
+from outkey.core.config.configuration import SyncLine
+from outkey.core.config.document import parse_document
+from outkey.core.config.export import render
+from outkey.core.errors import (
+    BadAnswer,
+    ConfigError,
+    ConnectionFailed,
+    OutkeyError,
+    SyncFailed,
+)
+from outkey.core.findings.checks import Level
+from outkey.core.request.message import Request, Response, Route
 from outkey.core.sync.line import Pagination, Paging, Sync
 from outkey.core.sync.run import Counts, Outcome, Quarantined, RunState
 from outkey.engine.gateway import Asynchronous
 from outkey.engine.sync import Effect, SyncRunner
-from outkey.engine.sync.asking import Asking
-from outkey.engine.sync.course import Plan
+from outkey.engine.sync.requests import RequestBatch
+from outkey.engine.sync.run_in_progress import Plan
 from outkey.testing import AsyncFake, configuration, fake_gateway
-from unit.test_sync_run import PULL, PUSH, Desk, answer, desk, header, people, stored
+from unit.test_sync_run import (
+    PULL,
+    PUSH,
+    Administration,
+    answer,
+    desk,
+    header,
+    people,
+    stored,
+)
 
 OFFSET = Pagination(Paging.OFFSET, 2, "per_page", "offset")
 Answers = Callable[[Request], Response | OutkeyError]
@@ -52,21 +67,28 @@ class Crowd(AsyncFake):
 
 def crowded(
     sync: Sync, answers: Answers, *, waits: bool = False, **line: str
-) -> tuple[Desk, Crowd]:
+) -> tuple[Administration, Crowd]:
     made = desk(sync, answers, method=line.get("method", "GET"), path="/contacts")
     world = made.world
     crowd = Crowd(world.transport, world.resolver)
-    gateway = Gateway(replace(world.ports, asynchronous=Asynchronous(crowd, crowd, waits=waits)))
+    gateway = Gateway(
+        replace(world.ports, asynchronous=Asynchronous(crowd, crowd, waits=waits))
+    )
     ports = replace(made.ports, gateway=gateway)
     return replace(made, runner=SyncRunner(ports), ports=ports), crowd
 
 
-def pages_of(made: Desk, name: str = "page") -> list[int]:
-    asked = [parse_qs(urlsplit(request.target).query) for request, _ in made.world.transport.sent]
+def pages_of(made: Administration, name: str = "page") -> list[int]:
+    asked = [
+        parse_qs(urlsplit(request.target).query)
+        for request, _ in made.world.transport.sent
+    ]
     return [int(query[name][0]) for query in asked]
 
 
-def by_number(count: int, odd: dict[int, Response | OutkeyError] | None = None) -> Answers:
+def by_number(
+    count: int, odd: dict[int, Response | OutkeyError] | None = None
+) -> Answers:
     """Answer pages of two by their numbers, and some oddly."""
 
     def api(request: Request) -> Response | OutkeyError:
@@ -81,7 +103,9 @@ def by_number(count: int, odd: dict[int, Response | OutkeyError] | None = None) 
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["calls", "threads"])
-def test_pages_are_asked_for_together_and_kept_one_by_one_in_their_order(*, waits: bool) -> None:
+def test_pages_are_asked_for_together_and_kept_one_by_one_in_their_order(
+    *, waits: bool
+) -> None:
     made, crowd = crowded(replace(PULL, parallel=3), by_number(9), waits=waits)
     seen = list(made.runner.run("contacts", "ada"))
     assert [(run.pages, run.counts.created) for run in seen] == [
@@ -159,18 +183,26 @@ def test_the_first_page_that_failed_ends_the_run_and_the_next_goes_on_with_it(
     faults.clear()
     made.world.transport.sent.clear()
     done = made.run()
-    assert (done.id, done.counts, pages_of(made)[0]) == (failed.id, Counts(created=9), 3)
+    assert (done.id, done.counts, pages_of(made)[0]) == (
+        failed.id,
+        Counts(created=9),
+        3,
+    )
 
 
 @pytest.mark.parametrize("status", [404, 400, 500])
 def test_what_comes_from_behind_the_end_is_thrown_away(status: int) -> None:
-    behind: dict[int, Response | OutkeyError] = {n: Response(status) for n in range(5, 9)}
+    behind: dict[int, Response | OutkeyError] = {
+        n: Response(status) for n in range(5, 9)
+    }
     made, _ = crowded(replace(PULL, parallel=5), by_number(5, behind))
     assert made.run().counts == Counts(created=5)
 
 
 @pytest.mark.parametrize("third", [answer([]), Response(404), Response(204)])
-def test_an_empty_page_before_one_with_records_is_a_gap_and_not_the_end(third: Response) -> None:
+def test_an_empty_page_before_one_with_records_is_a_gap_and_not_the_end(
+    third: Response,
+) -> None:
     made, _ = crowded(replace(PULL, parallel=5), by_number(9, {3: third}))
     with pytest.raises(SyncFailed) as failed:
         made.run()
@@ -205,7 +237,9 @@ def test_a_pull_that_is_left_closes_its_connections_and_can_be_gone_on_with() ->
 
 
 def test_another_parallel_goes_on_where_the_run_stopped() -> None:
-    made, _ = crowded(replace(PULL, parallel=2), by_number(9, odd := {4: Response(503)}))
+    made, _ = crowded(
+        replace(PULL, parallel=2), by_number(9, odd := {4: Response(503)})
+    )
     with pytest.raises(BadAnswer):
         made.run()
     odd.clear()
@@ -234,7 +268,9 @@ def test_where_the_next_page_is_not_known_parallel_has_no_effect_and_that_is_sai
     assert crowd.sizes == []
 
 
-@pytest.mark.parametrize("sync", [replace(PULL, parallel=5), replace(PULL, pagination=OFFSET)])
+@pytest.mark.parametrize(
+    "sync", [replace(PULL, parallel=5), replace(PULL, pagination=OFFSET)]
+)
 def test_where_pages_have_numbers_there_is_nothing_to_say(sync: Sync) -> None:
     assert desk(sync).runner.check("contacts") == []
 
@@ -242,18 +278,22 @@ def test_where_pages_have_numbers_there_is_nothing_to_say(sync: Sync) -> None:
 # ── push ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def pushing(count: int, parallel: int, odd: dict[str, Response]) -> tuple[Desk, Crowd]:
+def pushing(
+    count: int, parallel: int, odd: dict[str, Response]
+) -> tuple[Administration, Crowd]:
     """Return a desk with so many records n1, n2, …; some of them are answered oddly."""
 
     def api(request: Request) -> Response:
         return odd.get(json.loads(bytes(request.body))["id"], Response(201))  # type: ignore[arg-type]
 
     made, crowd = crowded(replace(PUSH, parallel=parallel), api, method="POST")
-    stored(made, *({"number": f"n{n}", "name": f"Name {n}"} for n in range(1, count + 1)))
+    stored(
+        made, *({"number": f"n{n}", "name": f"Name {n}"} for n in range(1, count + 1))
+    )
     return made, crowd
 
 
-def sent(made: Desk) -> list[str]:
+def sent(made: Administration) -> list[str]:
     found = [request.body for request, _ in made.world.transport.sent]
     return [json.loads(bytes(body))["id"] for body in found]  # type: ignore[arg-type]
 
@@ -390,18 +430,26 @@ def test_parallel_is_a_whole_number_up_to_fifty(value: str) -> None:
 def test_no_more_are_sent_than_the_rate_limit_lets_through_in_time(
     per_minute: int, most: int
 ) -> None:
-    made = configuration(limits__requests_per_minute=per_minute, limits__total_timeout=60)
-    plan = Plan(SyncLine("contacts", "acme", "POST", "/"), replace(PUSH, parallel=10), made)
-    with Asking(fake_gateway(made).gateway, plan, 10) as asking:
+    made = configuration(
+        limits__requests_per_minute=per_minute, limits__total_timeout=60
+    )
+    plan = Plan(
+        SyncLine("contacts", "acme", "POST", "/"), replace(PUSH, parallel=10), made
+    )
+    with RequestBatch(fake_gateway(made).gateway, plan, 10) as asking:
         assert asking.width == 1
         asking.send([])
         assert asking.width == most
 
 
-def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_it_is_said_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     made = desk(replace(PULL, parallel=2))
     loop = Asynchronous(
-        AiohttpTransport(), AsyncFake(made.world.transport, made.world.resolver), waits=False
+        AiohttpTransport(),
+        AsyncFake(made.world.transport, made.world.resolver),
+        waits=False,
     )
     gateway = Gateway(replace(made.world.ports, asynchronous=loop))
     monkeypatch.setitem(sys.modules, "aiohttp.http", None)

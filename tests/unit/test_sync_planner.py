@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.config import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.errors import (
     AnswerBroken,
     ConfigError,
@@ -20,12 +20,18 @@ from outkey.core.errors import (
     StorageUnavailable,
     TimedOut,
 )
-from outkey.core.message import Response
+from outkey.core.request.message import Response
 from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.schedule import ATTEMPTS, DELAYS, TimedLine, delay_before_retry, locks_of
+from outkey.core.sync.schedule import (
+    ATTEMPTS,
+    DELAYS,
+    TimedLine,
+    delay_before_retry,
+    locks_of,
+)
 from outkey.engine.sync import Planner
 from outkey.testing import configuration
-from unit.test_sync_run import PULL, Api, Desk, desk, people
+from unit.test_sync_run import PULL, Administration, Api, desk, people
 
 HOURLY = replace(PULL, schedule="0 * * * *")
 
@@ -42,7 +48,7 @@ class Listed:
 
 @dataclass
 class Office:
-    desk: Desk
+    desk: Administration
     queue: Listed
     planner: Planner
     stopping: bool = False
@@ -55,7 +61,7 @@ class Office:
         self.desk.world.clock.advance(seconds)
 
 
-def office(made: Desk) -> Office:
+def office(made: Administration) -> Office:
     queue = Listed()
     here = Office(made, queue, None)  # type: ignore[arg-type]
     registry = made.world.ports.configurations
@@ -99,7 +105,11 @@ def test_a_trial_is_asked_for_too_and_not_tried_again() -> None:
     here = office(desk(answers=lambda _request: Response(500)))
     here.planner.ask("contacts", "ada", dry_run=True)
     (ended,) = here.work()
-    assert (ended.state, ended.dry_run, here.desk.runs.due()) == (RunState.FAILED, True, [])
+    assert (ended.state, ended.dry_run, here.desk.runs.due()) == (
+        RunState.FAILED,
+        True,
+        [],
+    )
 
 
 # ── schedules ────────────────────────────────────────────────────────────────────────────────
@@ -113,7 +123,10 @@ def test_a_schedule_asks_once_when_its_moment_has_come() -> None:
     here.planner.plan("schedule")
     here.planner.plan("schedule")
     (run,) = here.desk.runs.due()
-    assert (run.actor, {given for given, _ in here.queue.given}) == ("schedule", {run.id})
+    assert (run.actor, {given for given, _ in here.queue.given}) == (
+        "schedule",
+        {run.id},
+    )
 
 
 def test_what_was_missed_while_nobody_looked_comes_once() -> None:
@@ -158,9 +171,15 @@ def test_what_may_pass_is_tried_again_later_and_later_and_then_given_up() -> Non
         here.wait(3601)
     assert waits == [*DELAYS, None]
     (kept,) = here.desk.runs.kept.values()
-    assert (kept.id, kept.state, kept.cause) == (asked.id, RunState.FAILED, "server_error")
+    assert (kept.id, kept.state, kept.cause) == (
+        asked.id,
+        RunState.FAILED,
+        "server_error",
+    )
     assert here.work() == []
-    assert len(here.queue.given) == 1, "what waits for its time is not handed out before"
+    assert len(here.queue.given) == 1, (
+        "what waits for its time is not handed out before"
+    )
 
 
 def test_what_waited_for_its_time_is_handed_out_when_it_comes() -> None:
@@ -179,10 +198,19 @@ def test_a_run_goes_on_where_it_failed() -> None:
     here = office(desk(answers=api))
     here.planner.ask("contacts", "ada")
     (failed,) = here.work()
-    assert (failed.state, failed.cause, failed.pages) == (RunState.WAITING, "connection", 1)
+    assert (failed.state, failed.cause, failed.pages) == (
+        RunState.WAITING,
+        "connection",
+        1,
+    )
     here.wait(16)
     (done,) = here.work()
-    assert (done.id, done.state, done.attempt, done.pages) == (failed.id, RunState.DONE, 2, 4)
+    assert (done.id, done.state, done.attempt, done.pages) == (
+        failed.id,
+        RunState.DONE,
+        2,
+        4,
+    )
     assert len(api.asked) == 5
 
 
@@ -207,7 +235,11 @@ def test_who_is_told_to_stop_lets_go_at_the_next_page_and_another_goes_on() -> N
     here.planner.ask("contacts", "ada")
     here.stopping = True
     (stopped,) = here.work()
-    assert (stopped.state, stopped.cause, stopped.attempt) == (RunState.WAITING, "stopping", 1)
+    assert (stopped.state, stopped.cause, stopped.attempt) == (
+        RunState.WAITING,
+        "stopping",
+        1,
+    )
     here.stopping = False
     (done,) = here.work()
     assert (done.id, done.state, done.attempt) == (stopped.id, RunState.DONE, 1)
@@ -272,7 +304,10 @@ def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -
     )
     here.wait(16)
     (done,) = here.work()
-    assert (done.state, here.desk.numbers()) == (RunState.DONE, ["1", "2", "3", "4", "5"])
+    assert (done.state, here.desk.numbers()) == (
+        RunState.DONE,
+        ["1", "2", "3", "4", "5"],
+    )
 
 
 def test_a_cancelled_run_is_not_begun_by_who_has_heard_of_it_before() -> None:
@@ -335,7 +370,9 @@ def test_only_what_may_pass_by_itself_is_worth_another_attempt(
 
 @pytest.mark.parametrize(("at_once", "locks"), [(1, 1), (2, 2), (3, 3), (50, 5)])
 def test_lines_share_as_many_locks_as_may_run_at_once(at_once: int, locks: int) -> None:
-    timetable = [TimedLine(name, "acme", "") for name in "edcba"] + [TimedLine("b2", "shop", "")]
+    timetable = [TimedLine(name, "acme", "") for name in "edcba"] + [
+        TimedLine("b2", "shop", "")
+    ]
     found = locks_of(timetable, {"acme": at_once})
     assert sorted(found) == ["a", "b", "c", "d", "e"]
     assert len(set(found.values())) == locks
@@ -388,12 +425,26 @@ def moment(text: str) -> float:
         ("*/5 * * * *", "2027-01-01 00:01:00", "2027-01-01 00:05:00"),
         ("0 6 * * 1-5", "2027-01-02 00:00:00", "2027-01-04 06:00:00"),
         ("  0   6 * * *  ", "2027-01-02 06:00:00", "2027-01-03 06:00:00"),
-        ("CRON_TZ=Europe/Berlin 0 6 * * *", "2027-01-02 00:00:00", "2027-01-02 05:00:00"),
-        ("CRON_TZ=Europe/Berlin 0 6 * * *", "2027-07-02 00:00:00", "2027-07-02 04:00:00"),
-        ("CRON_TZ=Europe/Berlin 30 2 * * *", "2027-03-28 00:00:00", "2027-03-28 01:00:00"),
+        (
+            "CRON_TZ=Europe/Berlin 0 6 * * *",
+            "2027-01-02 00:00:00",
+            "2027-01-02 05:00:00",
+        ),
+        (
+            "CRON_TZ=Europe/Berlin 0 6 * * *",
+            "2027-07-02 00:00:00",
+            "2027-07-02 04:00:00",
+        ),
+        (
+            "CRON_TZ=Europe/Berlin 30 2 * * *",
+            "2027-03-28 00:00:00",
+            "2027-03-28 01:00:00",
+        ),
     ],
 )
-def test_a_schedule_means_what_cron_means(schedule: str, after: str, comes: str) -> None:
+def test_a_schedule_means_what_cron_means(
+    schedule: str, after: str, comes: str
+) -> None:
     assert CronCalendar().next_after(schedule, moment(after)) == moment(comes)
 
 

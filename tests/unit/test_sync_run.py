@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.adapters.finder_jmespath import JmespathFinder
-from outkey.core.config import SyncLine
+from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import (
     BadAnswer,
     ConfigError,
@@ -22,7 +22,7 @@ from outkey.core.errors import (
     StorageUnavailable,
     SyncFailed,
 )
-from outkey.core.message import Request, Response, ResponseHeaders
+from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -33,7 +33,15 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.run import Counts, FieldKind, HostField, Outcome, Quarantined, Run, RunState
+from outkey.core.sync.run import (
+    Counts,
+    FieldKind,
+    HostField,
+    Outcome,
+    Quarantined,
+    Run,
+    RunState,
+)
 from outkey.engine.sync import Effect, SyncPorts, SyncRunner
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
@@ -88,21 +96,25 @@ def people(*numbers: int, **values: object) -> list[dict[str, Any]]:
 
 
 @dataclass
-class Desk:
+class Administration:
     runner: SyncRunner
     world: FakeWorld
     records: MemoryRecords
     runs: MemoryRuns
     ports: SyncPorts
 
-    def run(self, *, dry_run: bool = False, note: Callable[[Effect], None] | None = None) -> Run:
+    def run(
+        self, *, dry_run: bool = False, note: Callable[[Effect], None] | None = None
+    ) -> Run:
         *_, last = self.runner.run("contacts", "ada", dry_run=dry_run, note=note)
         return last
 
     def numbers(self) -> list[object]:
         return sorted(row["number"] for row in self.records.rows("contact"))
 
-    def change(self, sync: Sync | None, method: str = "GET", path: str = "/contacts") -> None:
+    def change(
+        self, sync: Sync | None, method: str = "GET", path: str = "/contacts"
+    ) -> None:
         line = SyncLine("contacts", "acme", method, path, sync)
         self.world.ports.configurations.put_line(line)  # type: ignore[attr-defined]
 
@@ -117,10 +129,12 @@ def desk(
     *,
     method: str = "GET",
     path: str = "/contacts",
-) -> Desk:
+) -> Administration:
     line = SyncLine("contacts", "acme", method, path, sync)
     made = configuration(limits__retries=0, authentication_type="bearer")
-    world = fake_gateway(made, answers=answers or Api(), secrets={"token": "t"}, lines=[line])
+    world = fake_gateway(
+        made, answers=answers or Api(), secrets={"token": "t"}, lines=[line]
+    )
     runs = MemoryRuns(world.clock)
     records = MemoryRecords(FIELDS, runs)
     ports = SyncPorts(
@@ -128,17 +142,21 @@ def desk(
         world.ports.configurations,
         records,
         runs,
-        JmespathFinder(),
+        JmespathCompiler(),
         world.clock,
         CronCalendar(),
     )
-    return Desk(SyncRunner(ports), world, records, runs, ports)
+    return Administration(SyncRunner(ports), world, records, runs, ports)
 
 
-def stored(made: Desk, *rows: dict[str, object]) -> None:
+def stored(made: Administration, *rows: dict[str, object]) -> None:
     """Put records into the host that no line has brought."""
     for number, row in enumerate(rows, start=1):
-        made.records.tables["contact"][str(number)] = {"_archived": False, "_line": "", **row}
+        made.records.tables["contact"][str(number)] = {
+            "_archived": False,
+            "_line": "",
+            **row,
+        }
 
 
 # ── pull ─────────────────────────────────────────────────────────────────────────────────────
@@ -168,9 +186,9 @@ def test_the_same_again_changes_nothing() -> None:
 def test_requests_belong_to_the_line() -> None:
     made = desk(answers=Api())
     made.run()
-    assert {event.line for event in made.world.audit.events if hasattr(event, "line")} == {
-        "contacts"
-    }
+    assert {
+        event.line for event in made.world.audit.events if hasattr(event, "line")
+    } == {"contacts"}
 
 
 def test_a_run_keeps_the_script_that_it_began_with() -> None:
@@ -178,7 +196,9 @@ def test_a_run_keeps_the_script_that_it_began_with() -> None:
     registry = made.world.ports.configurations
     signs = "def compute_auth_header(sync_line): return {}  # version %d"
     for version in (1, 2):
-        configured = replace(registry.get("acme"), script=signs % version, script_enabled=True)
+        configured = replace(
+            registry.get("acme"), script=signs % version, script_enabled=True
+        )
         registry.replace(configured)  # type: ignore[attr-defined]
         if version == 1:
             steps = made.runner.run("contacts", "ada")
@@ -195,10 +215,17 @@ def test_values_are_mapped_and_looked_up_once_for_a_page() -> None:
         FieldMapping("b", "born", Transform.DATE, options={"format": "%d.%m.%Y"}),
         FieldMapping("p", "price"),
         FieldMapping(
-            "o", "owner", Transform.LOOKUP, options={"target": "person", "field": "login"}
+            "o",
+            "owner",
+            Transform.LOOKUP,
+            options={"target": "person", "field": "login"},
         ),
     )
-    api = Api(people(1, b="01.07.2026", p=0.1, o="ada") + people(2, o=True) + people(3, o="eve"))
+    api = Api(
+        people(1, b="01.07.2026", p=0.1, o="ada")
+        + people(2, o=True)
+        + people(3, o="eve")
+    )
     made = desk(replace(PULL, mappings=rows, pagination=Pagination()), api)
     made.records.tables["person"]["7"] = {"login": "ada"}
     run = made.run()
@@ -220,7 +247,9 @@ def test_values_are_mapped_and_looked_up_once_for_a_page() -> None:
 
 def test_a_constant_and_a_template_need_no_field_of_the_api() -> None:
     rows = (
-        FieldMapping("", "number", Transform.TEMPLATE, options={"template": "{org.id}-{id}"}),
+        FieldMapping(
+            "", "number", Transform.TEMPLATE, options={"template": "{org.id}-{id}"}
+        ),
         FieldMapping("name", "name", Transform.CONSTANT, options={"value": "them"}),
     )
     made = desk(replace(PULL, mappings=rows), Api(people(1, org={"id": "x"})))
@@ -266,7 +295,9 @@ def test_the_same_record_twice_on_a_page_is_one() -> None:
 
 def test_an_expression_that_fails_on_one_record_leaves_that_one_out() -> None:
     rows = (ROWS[0], FieldMapping("join('-', names)", "name"))
-    made = desk(replace(PULL, mappings=rows), Api(people(1, names=["a", "b"]) + people(2)))
+    made = desk(
+        replace(PULL, mappings=rows), Api(people(1, names=["a", "b"]) + people(2))
+    )
     run = made.run()
     assert made.runs.left_out(run.id, 9) == [Quarantined(2, "", "name", "expression")]
     assert made.records.rows("contact") == [{"number": "1", "name": "a-b"}]
@@ -290,7 +321,11 @@ def test_a_page_that_cannot_be_read_ends_the_run_and_keeps_the_pages_before(
         made.run()
     assert failed.value.reason == reason
     (run,) = made.runs.newest(9)
-    assert (run.state, run.cause, run.counts) == (RunState.FAILED, reason, Counts(created=2))
+    assert (run.state, run.cause, run.counts) == (
+        RunState.FAILED,
+        reason,
+        Counts(created=2),
+    )
     assert made.numbers() == ["1", "2"]
 
 
@@ -315,11 +350,15 @@ def test_a_failure_in_the_middle_ends_the_run_and_the_next_one_goes_on_behind_it
     assert (failed.state, failed.cause) == (RunState.FAILED, cause)
     done = made.run()
     assert (done.id, done.counts) == (failed.id, Counts(created=5))
-    pages = [parse_qs(urlsplit(request.target).query)["page"][0] for request in api.asked]
+    pages = [
+        parse_qs(urlsplit(request.target).query)["page"][0] for request in api.asked
+    ]
     assert pages == ["1", "2", "2", "3", "4"]
 
 
-def test_a_place_that_the_api_knows_no_more_is_tried_once_and_then_it_begins_anew() -> None:
+def test_a_place_that_the_api_knows_no_more_is_tried_once_and_then_it_begins_anew() -> (
+    None
+):
     api = Api(people(1, 2, 3), {2: Response(503), 3: Response(410)})
     made = desk(answers=api)
     for _ in range(2):
@@ -355,7 +394,9 @@ def test_links_lead_from_page_to_page_and_back_into_a_run() -> None:
         f"{base}?n=2": answer(people(2), ("Link", f"<{base}?n=3>; rel=next")),
         f"{base}?n=3": answer(people(3)),
     }
-    made = desk(replace(PULL, pagination=Pagination(Paging.LINK)), lambda r: pages[r.url])
+    made = desk(
+        replace(PULL, pagination=Pagination(Paging.LINK)), lambda r: pages[r.url]
+    )
     steps = made.runner.run("contacts", "ada")
     next(steps)
     next(steps)
@@ -372,11 +413,15 @@ def test_links_lead_from_page_to_page_and_back_into_a_run() -> None:
 )
 def test_a_next_link_leads_neither_away_nor_back(link: str, reason: str) -> None:
     page = answer(people(1), ("Link", f"<{link}>; rel=next"))
-    made = desk(replace(PULL, pagination=Pagination(Paging.LINK)), lambda _request: page)
+    made = desk(
+        replace(PULL, pagination=Pagination(Paging.LINK)), lambda _request: page
+    )
     with pytest.raises(SyncFailed) as failed:
         made.run()
     assert failed.value.reason == reason
-    assert {request.origin.host for request, _ in made.world.transport.sent} == {"api.acme.example"}
+    assert {request.origin.host for request, _ in made.world.transport.sent} == {
+        "api.acme.example"
+    }
 
 
 def test_a_cursor_in_the_body_and_in_the_question_may_be_json() -> None:
@@ -430,7 +475,11 @@ def asked_since(api: Api) -> list[str]:
 
 
 def test_the_next_run_asks_for_what_changed_since() -> None:
-    api = Api(people(1, at="2026-01-02") + people(2, at="2026-01-03") + people(3, at="2026-01-01"))
+    api = Api(
+        people(1, at="2026-01-02")
+        + people(2, at="2026-01-03")
+        + people(3, at="2026-01-01")
+    )
     made = desk(SINCE, api)
     assert made.run().cursor == "2026-01-03"
     made.run()
@@ -469,7 +518,11 @@ def test_what_the_api_has_no_more_is_archived_and_comes_back() -> None:
     [
         (people(1), PULL, False),  # keep
         ([], ARCHIVE, False),  # nothing at all is more likely hidden than gone
-        ([*people(1), {"name": "no id"}], ARCHIVE, False),  # who knows which one that was
+        (
+            [*people(1), {"name": "no id"}],
+            ARCHIVE,
+            False,
+        ),  # who knows which one that was
         (people(1), replace(SINCE, gone=Gone.ARCHIVE), False),  # only what changed
         (people(1), ARCHIVE, True),
     ],
@@ -478,7 +531,9 @@ def test_nothing_is_archived_where_a_record_may_only_be_out_of_sight(
     records: list[dict[str, object]], sync: Sync, *, dry_run: bool
 ) -> None:
     api = Api(people(1, 2, at="2026-01-01"))
-    made = desk(replace(SINCE, gone=Gone.ARCHIVE) if sync.incremental.parameter else sync, api)
+    made = desk(
+        replace(SINCE, gone=Gone.ARCHIVE) if sync.incremental.parameter else sync, api
+    )
     made.run()
     api.records = records
     assert made.run(dry_run=dry_run).counts.archived == 0
@@ -515,7 +570,12 @@ def test_a_dry_run_counts_and_shows_the_difference_and_writes_nothing() -> None:
     effects: list[Effect] = []
     run = made.run(dry_run=True, note=effects.append)
     assert run.counts == Counts(created=1, updated=1, unchanged=1, failed=1)
-    assert [effect.outcome for effect in effects] == ["updated", "unchanged", "created", "refused"]
+    assert [effect.outcome for effect in effects] == [
+        "updated",
+        "unchanged",
+        "created",
+        "refused",
+    ]
     assert effects[0].changes == {"name": ("old", "new")}
     assert (effects[3].field, effects[3].reason) == ("number", "missing")
     assert made.records.rows("contact") == before
@@ -545,7 +605,10 @@ def test_a_preview_asks_for_one_page_and_keeps_no_run() -> None:
         (replace(PULL, records="items["), "records"),
         (replace(PULL, mappings=(*ROWS, FieldMapping("a", "nam"))), "fields[2].host"),
         (replace(PULL, mappings=(*ROWS, FieldMapping("a(", "born"))), "fields[2].api"),
-        (replace(PULL, pagination=Pagination(Paging.CURSOR, cursor="(")), "pagination.cursor"),
+        (
+            replace(PULL, pagination=Pagination(Paging.CURSOR, cursor="(")),
+            "pagination.cursor",
+        ),
         (replace(PULL, incremental=Incremental("since", "?")), "incremental.field"),
         (replace(PULL, script="def transform(): return {}"), "script"),
     ],
@@ -564,7 +627,9 @@ def test_a_line_that_cannot_work_sends_nothing_and_keeps_no_run(
 
 def test_findings_are_collected() -> None:
     bad = (FieldMapping("(", "number"), FieldMapping("a", "nam"))
-    sync = replace(PULL, mappings=bad, incremental=Incremental("s", "a"), gone=Gone.ARCHIVE)
+    sync = replace(
+        PULL, mappings=bad, incremental=Incremental("s", "a"), gone=Gone.ARCHIVE
+    )
     found = desk(sync).runner.check("contacts")
     assert [(one.id, one.field) for one in found] == [
         ("L005", "gone"),
@@ -613,12 +678,22 @@ def test_a_run_that_was_taken_over_writes_nothing_more() -> None:
 class Faulty:
     """Wraps a port and raises at one call, before or after it is done."""
 
-    def __init__(self, port: object, turn: list[int], fault: BaseException, *, after: bool) -> None:
+    def __init__(
+        self, port: object, turn: list[int], fault: BaseException, *, after: bool
+    ) -> None:
         self._port, self._turn, self._fault, self._after = port, turn, fault, after
 
     def __getattr__(self, name: str) -> object:
         method = getattr(self._port, name)
-        if name not in {"begin", "save", "finish", "quarantine", "upsert", "archive", "send"}:
+        if name not in {
+            "begin",
+            "save",
+            "finish",
+            "quarantine",
+            "upsert",
+            "archive",
+            "send",
+        }:
             return method
 
         def call(*args: object, **options: object) -> object:
@@ -644,7 +719,9 @@ class Faulty:
             raise self._fault
 
 
-def faulty(made: Desk, turn: int, fault: BaseException, *, after: bool) -> SyncRunner:
+def faulty(
+    made: Administration, turn: int, fault: BaseException, *, after: bool
+) -> SyncRunner:
     left = [turn]
     return SyncRunner(
         replace(
@@ -656,7 +733,7 @@ def faulty(made: Desk, turn: int, fault: BaseException, *, after: bool) -> SyncR
     )
 
 
-def turns(sync: Sync, method: str = "GET") -> Iterator[tuple[Desk, Api, int]]:
+def turns(sync: Sync, method: str = "GET") -> Iterator[tuple[Administration, Api, int]]:
     """Return desks in the same state, and one more step to fail at each time."""
     for turn in range(1, 60):
         api = Api([*people(1, 2, 3, 4), {"name": "no id"}])
@@ -696,9 +773,13 @@ def header(request: Request, name: str) -> str:
     return next((str(h.value) for h in request.headers if h.name == name), "")
 
 
-def pushing(sync: Sync = PUSH, api: Api | None = None, **line: str) -> tuple[Desk, Api]:
+def pushing(
+    sync: Sync = PUSH, api: Api | None = None, **line: str
+) -> tuple[Administration, Api]:
     api = api or Api()
-    made = desk(sync, api, method=line.get("method", "POST"), path=line.get("path", "/contacts"))
+    made = desk(
+        sync, api, method=line.get("method", "POST"), path=line.get("path", "/contacts")
+    )
     stored(made, *({"number": f"n{n}", "name": f"Name {n}"} for n in range(1, 4)))
     return made, api
 
@@ -743,12 +824,19 @@ def test_a_record_that_cannot_be_mapped_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
-def test_what_is_not_about_the_record_ends_a_push_and_the_next_run_goes_on(status: int) -> None:
+def test_what_is_not_about_the_record_ends_a_push_and_the_next_run_goes_on(
+    status: int,
+) -> None:
     made, api = pushing(api=Api(odd={2: Response(status)}))
     with pytest.raises(BadAnswer):
         made.run()
     assert made.run().counts == Counts(created=3)
-    assert [header(r, "Idempotency-Key") for r in api.asked] == ["1-1", "1-2", "1-2", "1-3"]
+    assert [header(r, "Idempotency-Key") for r in api.asked] == [
+        "1-1",
+        "1-2",
+        "1-2",
+        "1-3",
+    ]
 
 
 def test_a_push_of_which_nothing_arrives_is_given_up() -> None:
@@ -787,7 +875,9 @@ def test_whatever_ends_a_push_at_any_step_the_next_run_completes_it_without_doub
         made.run()
         sent = [json.loads(bytes(request.body))["id"] for request in api.asked]  # type: ignore[arg-type]
         assert set(sent) == {"1", "2", "3"}
-        if made.runs.newest(9)[0].id == "1":  # an API that heeds the key has each record once
+        if (
+            made.runs.newest(9)[0].id == "1"
+        ):  # an API that heeds the key has each record once
             assert len({header(r, "Idempotency-Key") for r in api.asked}) == 3
             assert len(sent) <= 4
     pytest.fail("the run never got through")
@@ -827,7 +917,9 @@ def test_what_another_version_has_begun_counts_from_the_beginning() -> None:
     with pytest.raises(ConnectionFailed):
         made.run()
     (failed,) = made.runs.newest(9)
-    made.runs.kept[failed.id] = replace(failed, position={**failed.position, "line": "another"})
+    made.runs.kept[failed.id] = replace(
+        failed, position={**failed.position, "line": "another"}
+    )
     assert made.run().counts == Counts(created=1, unchanged=2)
 
 
@@ -836,7 +928,10 @@ def test_what_another_version_has_begun_counts_from_the_beginning() -> None:
     [
         ({"target": "person", "field": "login"}, []),
         ({"target": "user", "field": "login"}, [("L018", "fields[2].options.target")]),
-        ({"target": "person", "field": "password"}, [("L018", "fields[2].options.field")]),
+        (
+            {"target": "person", "field": "password"},
+            [("L018", "fields[2].options.field")],
+        ),
         ({"target": "person"}, [("L001", "fields[2].options.field")]),
     ],
 )

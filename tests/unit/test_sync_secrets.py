@@ -8,18 +8,30 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.adapters.finder_jmespath import JmespathFinder
-from outkey.core.config import SyncLine
+from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import OutkeyError, SyncFailed
-from outkey.core.message import Request, Response, ResponseHeaders
+from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
-from outkey.core.sync.line import FieldMapping, Incremental, Pagination, Paging, Sync, Transform
+from outkey.core.sync.line import (
+    FieldMapping,
+    Incremental,
+    Pagination,
+    Paging,
+    Sync,
+    Transform,
+)
 from outkey.core.sync.run import Counts, Outcome, RunState
-from outkey.engine.echo import EchoDetector, gives_away, holds_echo, sent_secrets
+from outkey.engine.sending.echoed_secrets import (
+    EchoDetector,
+    gives_away,
+    holds_echo,
+    sent_secrets,
+)
 from outkey.engine.sync import Effect, SyncPorts, SyncRunner
 from outkey.testing import FakeWorld, configuration, fake_gateway
 from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
-from unit.test_sync_run import FIELDS, PULL, PUSH, Desk, answer, desk, stored
+from unit.test_sync_run import FIELDS, PULL, PUSH, Administration, answer, desk, stored
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider
 
 TOKEN = "sekret/canary-4711"
@@ -28,14 +40,14 @@ LINE = SyncLine("contacts", "acme", "GET", "/contacts", ONE_PAGE)
 CURSOR = Pagination(Paging.CURSOR, position_parameter="after", cursor="next")
 
 
-def shop(sync: Sync, *answers: Response) -> Desk:
+def shop(sync: Sync, *answers: Response) -> Administration:
     rest = list(answers)
     made = desk(sync, lambda _: rest.pop(0))
     made.world.secrets.values["token"] = TOKEN
     return made
 
 
-def desk_of(world: FakeWorld) -> Desk:
+def desk_of(world: FakeWorld) -> Administration:
     runs = MemoryRuns(world.clock)
     records = MemoryRecords(FIELDS, runs)
     ports = SyncPorts(
@@ -43,18 +55,18 @@ def desk_of(world: FakeWorld) -> Desk:
         world.ports.configurations,
         records,
         runs,
-        JmespathFinder(),
+        JmespathCompiler(),
         world.clock,
         CronCalendar(),
     )
-    return Desk(SyncRunner(ports), world, records, runs, ports)
+    return Administration(SyncRunner(ports), world, records, runs, ports)
 
 
 def mapped(*mappings: FieldMapping) -> Sync:
     return replace(ONE_PAGE, mappings=(FieldMapping("id", "number"), *mappings))
 
 
-def told(made: Desk) -> list[Effect]:
+def told(made: Administration) -> list[Effect]:
     effects: list[Effect] = []
     made.run(dry_run=True, note=effects.append)
     return effects
@@ -67,18 +79,28 @@ def result(effect: Effect) -> tuple[Outcome, str, object]:
     return effect.outcome, effect.reason, effect.values
 
 
-def test_a_record_that_repeats_a_secret_is_rejected_and_the_others_are_written() -> None:
+def test_a_record_that_repeats_a_secret_is_rejected_and_the_others_are_written() -> (
+    None
+):
     echo = answer([{"id": "7", "name": f"I {TOKEN}"}, {"id": "8", "name": "harmless"}])
     made = shop(ONE_PAGE, echo, echo)
     first, second = told(made)
     assert result(first) == REJECTED
-    assert second.values == {"number": "***", "name": "***"}  # of such a page nothing is shown
+    assert second.values == {
+        "number": "***",
+        "name": "***",
+    }  # of such a page nothing is shown
     effects: list[Effect] = []
     run = made.run(note=effects.append)
     assert run.counts == Counts(created=1, failed=1)
     assert made.records.rows("contact") == [{"number": "8", "name": "harmless"}]
     (item,) = made.runs.left_out(run.id, 9)
-    assert (item.number, item.key, item.field, item.reason) == (1, "***", "", "secret_in_record")
+    assert (item.number, item.key, item.field, item.reason) == (
+        1,
+        "***",
+        "",
+        "secret_in_record",
+    )
     assert result(effects[0]) == REJECTED
     assert TOKEN not in repr((run, item, effects, [one.values for one in effects]))
 
@@ -90,7 +112,10 @@ def test_a_record_that_repeats_a_secret_is_rejected_and_the_others_are_written()
         TOKEN.upper(),
         f"prefix {TOKEN} suffix",
         *(b64encode(b"x" * n + TOKEN.encode() + b"y" * n).decode() for n in range(4)),
-        *(urlsafe_b64encode(b"?" * n + TOKEN.encode()).decode().rstrip("=") for n in range(4)),
+        *(
+            urlsafe_b64encode(b"?" * n + TOKEN.encode()).decode().rstrip("=")
+            for n in range(4)
+        ),
         TOKEN.encode().hex(),
         TOKEN.encode().hex().upper(),
         TOKEN.encode().hex(":"),
@@ -124,21 +149,33 @@ def test_a_secret_is_recognised_in_every_usual_form(value: object, script: str) 
 def test_what_a_script_or_a_template_puts_together_is_rejected_too() -> None:
     thirds = {"a": TOKEN[:6], "b": TOKEN[6:12], "c": TOKEN[12:]}
     page = answer([{"id": "7", "name": "x", **thirds}])
-    scripted = shop(replace(ONE_PAGE, script="def transform(record):\n    return record\n"), page)
+    scripted = shop(
+        replace(ONE_PAGE, script="def transform(record):\n    return record\n"), page
+    )
     scripted.world.scripts.change = lambda record: (
         record | {"name": f"{record['a']}{record['b']}{record['c']}"}
     )
-    template = FieldMapping("", "name", Transform.TEMPLATE, options={"template": "{a}{b}{c}"})
+    template = FieldMapping(
+        "", "name", Transform.TEMPLATE, options={"template": "{a}{b}{c}"}
+    )
     expression = FieldMapping("join('', [a, b, c])", "name")
-    for made in (scripted, shop(mapped(template), page), shop(mapped(expression), page)):
+    for made in (
+        scripted,
+        shop(mapped(template), page),
+        shop(mapped(expression), page),
+    ):
         run = made.run()
         assert run.counts == Counts(failed=1)
-        assert [one.reason for one in made.runs.left_out(run.id, 9)] == ["secret_in_record"]
+        assert [one.reason for one in made.runs.left_out(run.id, 9)] == [
+            "secret_in_record"
+        ]
         assert made.records.rows("contact") == []
 
 
 def test_a_secret_outside_of_the_records_rejects_none() -> None:
-    page = answer({"items": [{"id": "7", "name": "x"}], "headers": {"Authorization": TOKEN}})
+    page = answer(
+        {"items": [{"id": "7", "name": "x"}], "headers": {"Authorization": TOKEN}}
+    )
     made = shop(replace(ONE_PAGE, records="items"), page)
     assert made.run().counts == Counts(created=1)
 
@@ -160,9 +197,13 @@ def test_a_short_secret_does_not_reject_ordinary_records(password: str) -> None:
     assert made.run().counts == Counts(created=1)
 
 
-@pytest.mark.parametrize("value", ["hunter2", "aHVudGVyMg==", "aHVudGVyMg", "68756e74657232"])
+@pytest.mark.parametrize(
+    "value", ["hunter2", "aHVudGVyMg==", "aHVudGVyMg", "68756e74657232"]
+)
 def test_a_short_secret_is_recognised_where_it_is_the_whole_value(value: str) -> None:
-    made = shop(ONE_PAGE, answer([{"id": "7", "name": value}, {"id": "8", "name": "hunter21"}]))
+    made = shop(
+        ONE_PAGE, answer([{"id": "7", "name": value}, {"id": "8", "name": "hunter21"}])
+    )
     made.world.secrets.values["token"] = "hunter2"
     assert made.run().counts == Counts(created=1, failed=1)
 
@@ -174,11 +215,16 @@ def test_a_body_in_another_encoding_is_read_as_it_is_meant() -> None:
 
 
 def test_what_a_script_signs_is_rejected_and_what_anybody_knows_is_not() -> None:
-    rest = [{"id": "7", "signature": "made-for-1"}, {"id": "8", "account": "account-4711"}]
+    rest = [
+        {"id": "7", "signature": "made-for-1"},
+        {"id": "8", "account": "account-4711"},
+    ]
     rest += [{"id": "9", "at": 1_800_000_000, "day": "2027-01-15T08:00:00Z"}]
     script = "def compute_auth_header(sync_line):\n    account = 'account-4711'\n"
     kept = configuration(limits__retries=0, authentication_type="bearer", script=script)
-    world = fake_gateway(kept, answers=lambda _: answer(rest), secrets={"token": "t"}, lines=[LINE])
+    world = fake_gateway(
+        kept, answers=lambda _: answer(rest), secrets={"token": "t"}, lines=[LINE]
+    )
     made = desk_of(world)
     world.scripts.answer = lambda _: {
         "X-Signature": "made-for-1",
@@ -192,28 +238,42 @@ def test_what_a_script_signs_is_rejected_and_what_anybody_knows_is_not() -> None
 
 
 @pytest.mark.parametrize("expression", ["reverse(name)", "to_string(reverse(@.name))"])
-def test_where_the_answer_holds_a_secret_an_expression_cannot_carry_it_out(expression: str) -> None:
-    made = shop(mapped(FieldMapping(expression, "name")), answer([{"id": "7", "name": TOKEN}]))
+def test_where_the_answer_holds_a_secret_an_expression_cannot_carry_it_out(
+    expression: str,
+) -> None:
+    made = shop(
+        mapped(FieldMapping(expression, "name")), answer([{"id": "7", "name": TOKEN}])
+    )
     (effect,) = made.runner.preview("contacts")
     assert result(effect) == REJECTED
 
 
 def test_neither_can_a_script() -> None:
     echo = answer([{"id": "7", "name": TOKEN}])
-    made = shop(replace(ONE_PAGE, script="def transform(record):\n    return record\n"), echo)
-    made.world.scripts.change = lambda record: record | {"name": str(record["name"])[::-1]}
+    made = shop(
+        replace(ONE_PAGE, script="def transform(record):\n    return record\n"), echo
+    )
+    made.world.scripts.change = lambda record: (
+        record | {"name": str(record["name"])[::-1]}
+    )
     (effect,) = made.runner.preview("contacts")
     assert result(effect) == REJECTED
 
 
 def test_an_answer_that_escapes_the_secret_is_read_as_it_is_meant() -> None:
-    body = json.dumps([{"id": "7", "name": TOKEN}]).replace("/", "\\/").replace("s", "\\u0073")
+    body = (
+        json.dumps([{"id": "7", "name": TOKEN}])
+        .replace("/", "\\/")
+        .replace("s", "\\u0073")
+    )
     made = shop(ONE_PAGE, Response(200, body=body.encode()))
     assert result(made.runner.preview("contacts")[0]) == REJECTED
 
 
 def test_what_holds_a_secret_without_the_api_is_not_shown() -> None:
-    constant = FieldMapping("", "name", Transform.CONSTANT, options={"value": f"my {TOKEN}"})
+    constant = FieldMapping(
+        "", "name", Transform.CONSTANT, options={"value": f"my {TOKEN}"}
+    )
     made = shop(mapped(constant), answer([{"id": "7"}]))
     assert result(made.runner.preview("contacts")[0]) == REJECTED
     pushing = shop(PUSH)
@@ -235,14 +295,19 @@ def test_a_record_that_is_left_out_is_kept_and_told_without_the_secret() -> None
     effects: list[Effect] = []
     run = made.run(note=effects.append)
     assert run.counts == Counts(created=1, failed=1)
-    assert [(one.number, one.key) for one in made.runs.left_out(run.id, 9)] == [(2, "***")]
+    assert [(one.number, one.key) for one in made.runs.left_out(run.id, 9)] == [
+        (2, "***")
+    ]
     assert TOKEN not in repr([(one.key, one.values) for one in effects])
 
 
 @pytest.mark.parametrize(
     ("sync", "document"),
     [
-        (replace(ONE_PAGE, pagination=CURSOR, records="items"), {"items": [], "next": TOKEN}),
+        (
+            replace(ONE_PAGE, pagination=CURSOR, records="items"),
+            {"items": [], "next": TOKEN},
+        ),
         (
             replace(ONE_PAGE, records="items", incremental=Incremental("since", "at")),
             {"items": [{"id": "1", "at": f"Bearer {TOKEN}"}]},
@@ -265,13 +330,18 @@ def test_a_place_or_a_value_to_go_on_from_that_holds_a_secret_ends_the_run(
 def test_another_cursor_is_kept_though_the_answer_holds_a_secret() -> None:
     first = {"items": [{"id": "1", "name": TOKEN}], "next": "b"}
     made = shop(
-        replace(ONE_PAGE, pagination=CURSOR, records="items"), answer(first), answer({"items": []})
+        replace(ONE_PAGE, pagination=CURSOR, records="items"),
+        answer(first),
+        answer({"items": []}),
     )
     assert made.run().counts == Counts(failed=1)
 
 
 def test_a_number_of_a_page_is_no_secret() -> None:
-    made = desk(PULL, lambda request: answer([] if "page=1002" in request.target else [{"id": 1}]))
+    made = desk(
+        PULL,
+        lambda request: answer([] if "page=1002" in request.target else [{"id": 1}]),
+    )
     made.change(replace(PULL, pagination=replace(PULL.pagination, first=1001)))
     made.world.secrets.values["token"] = "1002"
     assert made.run().state is RunState.DONE
@@ -298,7 +368,9 @@ def test_a_secret_is_looked_for_as_it_was_entered_and_as_it_is_sent() -> None:
     made.world.secrets.values["token"] = f" Bearer {TOKEN} "
     kept = made.world.ports.configurations.get("acme")
     entered = (f" Bearer {TOKEN} ", f"Bearer {TOKEN}", TOKEN)
-    assert sent_secrets(made.world.gateway.sender, kept) == [Secret(text) for text in entered]
+    assert sent_secrets(made.world.gateway.sender, kept) == [
+        Secret(text) for text in entered
+    ]
     del made.world.secrets.values["token"]
     assert sent_secrets(made.world.gateway.sender, kept) == []
 
@@ -319,7 +391,9 @@ def test_what_is_nested_too_deeply_to_be_looked_through_is_taken_for_a_secret() 
         "items[?contains(to_string(@.name), '{guess}')]",
     ],
 )
-def test_an_expression_tells_nothing_about_a_secret_that_is_echoed(expression: str) -> None:
+def test_an_expression_tells_nothing_about_a_secret_that_is_echoed(
+    expression: str,
+) -> None:
     """A user who may change lines could else learn the secret by guessing, a piece at a time."""
     page = answer({"echo": TOKEN, "items": [{"id": "7", "name": f"x {TOKEN}"}]})
     results = []
@@ -347,9 +421,13 @@ def test_a_document_that_is_too_deep_to_be_masked_is_masked_as_a_whole() -> None
 
 def test_a_cursor_or_latest_value_that_was_masked_ends_the_run() -> None:
     by_cursor = replace(ONE_PAGE, pagination=CURSOR, records="items")
-    cursor = shop(by_cursor, answer({"items": [{"id": "7", "name": "n"}], "next": TOKEN}))
+    cursor = shop(
+        by_cursor, answer({"items": [{"id": "7", "name": "n"}], "next": TOKEN})
+    )
     since = Incremental(field="name", parameter="since")
-    latest = shop(replace(ONE_PAGE, incremental=since), answer([{"id": "7", "name": TOKEN}]))
+    latest = shop(
+        replace(ONE_PAGE, incremental=since), answer([{"id": "7", "name": TOKEN}])
+    )
     for made in (cursor, latest):
         with pytest.raises(SyncFailed) as failed:
             made.run()
@@ -358,7 +436,13 @@ def test_a_cursor_or_latest_value_that_was_masked_ends_the_run() -> None:
 
 def test_a_next_page_that_a_link_spells_with_a_secret_ends_the_run() -> None:
     link = (
-        ("Link", f'<https://api.acme.example/contacts?after={quote(TOKEN, safe="")}>; rel="next"'),
+        (
+            "Link",
+            (
+                f"<https://api.acme.example/contacts?after={quote(TOKEN, safe='')}>;"
+                ' rel="next"'
+            ),
+        ),
     )
     page = Response(200, ResponseHeaders(link), b'[{"id": "7", "name": "n"}]')
     made = shop(replace(ONE_PAGE, pagination=Pagination(Paging.LINK)), page)

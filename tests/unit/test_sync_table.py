@@ -5,10 +5,10 @@ from dataclasses import fields
 
 import pytest
 
-from outkey.core.config import SyncLine
-from outkey.core.document import parse_document
+from outkey.core.config.configuration import SyncLine
+from outkey.core.config.document import parse_document
+from outkey.core.config.export import render
 from outkey.core.errors import ConfigError
-from outkey.core.export import render
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -83,7 +83,9 @@ def test_every_key_of_a_synchronization_reaches_its_attribute() -> None:
 
 
 @pytest.mark.parametrize("sync", [READ, PUSH])
-def test_a_synchronization_comes_back_as_it_was_from_toml_and_from_json(sync: Sync) -> None:
+def test_a_synchronization_comes_back_as_it_was_from_toml_and_from_json(
+    sync: Sync,
+) -> None:
     line = SyncLine("a line", "acme", "PATCH", "/x", sync)
     assert parse_document(render([], [line])).lines == (line,)
     assert read_sync(json.loads(json.dumps(sync_table(sync)))) == sync
@@ -111,7 +113,8 @@ def test_a_line_that_only_names_a_call_synchronizes_nothing() -> None:
 
 def test_a_push_posts_where_nothing_else_is_said() -> None:
     text = (
-        '[line.x]\nconfiguration = "a"\ndirection = "push"\ntarget = "t"\nfields = [{ host = "n" }]'
+        '[line.x]\nconfiguration = "a"\ndirection = "push"\ntarget = "t"\nfields = [{'
+        ' host = "n" }]'
     )
     assert parse_document(text).lines[0].method == "POST"
 
@@ -133,10 +136,26 @@ def test_a_push_posts_where_nothing_else_is_said() -> None:
         ("fields = [5]", "fields[0]", "must be a table"),
         ('fields = [{ api = "a" }]', "fields[0].host", "must not be empty"),
         ('fields = [{ host = "a" }, { host = "a" }]', "fields[1].host", "mapped twice"),
-        ('fields = [{ host = "a", required = 1 }]', "fields[0].required", "true or false"),
-        ('fields = [{ host = "a", transform = "x" }]', "fields[0].transform", "one of: as_is"),
-        ('fields = [{ host = "a", options = 1 }]', "fields[0].options", "names with texts"),
-        ('fields = [{ host = "a", options = { k = 1 } }]', "fields[0].options.k", "must be text"),
+        (
+            'fields = [{ host = "a", required = 1 }]',
+            "fields[0].required",
+            "true or false",
+        ),
+        (
+            'fields = [{ host = "a", transform = "x" }]',
+            "fields[0].transform",
+            "one of: as_is",
+        ),
+        (
+            'fields = [{ host = "a", options = 1 }]',
+            "fields[0].options",
+            "names with texts",
+        ),
+        (
+            'fields = [{ host = "a", options = { k = 1 } }]',
+            "fields[0].options.k",
+            "must be text",
+        ),
         ("query = 5", "query", "names with texts"),
         ("pagination = 5", "pagination", "must be a table"),
         ("pagination = { size = 0 }", "pagination.size", "from 1 to"),

@@ -8,14 +8,21 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.adapters.finder_jmespath import JmespathFinder
-from outkey.core.checks import Level
-from outkey.core.config import SyncLine
+from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import SyncFailed
-from outkey.core.sync.answer import later, mark_of, records_in
-from outkey.core.sync.checks import check
+from outkey.core.findings.checks import Level
+from outkey.core.findings.line_checks import check
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
-from outkey.core.sync.mapping import Means, Unmapped, as_json, exactly, incoming, outgoing
+from outkey.core.sync.mapping import (
+    Means,
+    Unmapped,
+    as_json,
+    exactly,
+    incoming,
+    outgoing,
+)
+from outkey.core.sync.response import later, mark_of, records_in
 from outkey.core.sync.run import FieldKind, HostField
 
 T = Transform
@@ -30,7 +37,9 @@ def came(transform: Transform, value: object, **options: str) -> object:
 
 def sent(transform: Transform, value: object, **options: str) -> object:
     """Return what is sent of a value, which JSON must have, or the reason why nothing is."""
-    row = outgoing([FieldMapping("x", "x", transform, options=options)], {"x": value}, MEANS)
+    row = outgoing(
+        [FieldMapping("x", "x", transform, options=options)], {"x": value}, MEANS
+    )
     if isinstance(row, Unmapped):
         return row.reason
     json.dumps(row, allow_nan=False)
@@ -123,7 +132,8 @@ def test_json_has_exact_numbers_or_text(value: object, made: object) -> None:
 
 @pytest.mark.parametrize("transform", [T.AS_IS, T.DECIMAL])
 @pytest.mark.parametrize(
-    "value", [float("inf"), float("-inf"), float("nan"), Decimal("NaN"), Decimal("-Infinity")]
+    "value",
+    [float("inf"), float("-inf"), float("nan"), Decimal("NaN"), Decimal("-Infinity")],
 )
 def test_infinity_is_not_sent(transform: Transform, value: object) -> None:
     assert sent(transform, value) == "no_number"
@@ -132,7 +142,8 @@ def test_infinity_is_not_sent(transform: Transform, value: object) -> None:
 
 @pytest.mark.parametrize("transform", [T.AS_IS, T.DATE])
 @pytest.mark.parametrize(
-    ("zone", "expected"), [("", 1704067200), ("UTC", 1704067200), ("Europe/Berlin", 1704063600)]
+    ("zone", "expected"),
+    [("", 1704067200), ("UTC", 1704067200), ("Europe/Berlin", 1704063600)],
 )
 def test_a_day_is_sent_as_its_first_second_in_the_zone_of_the_mapping(
     transform: Transform, zone: str, expected: int, monkeypatch: pytest.MonkeyPatch
@@ -141,9 +152,13 @@ def test_a_day_is_sent_as_its_first_second_in_the_zone_of_the_mapping(
         for process in ("Pacific/Auckland", "America/New_York"):
             monkeypatch.setenv("TZ", process)
             time.tzset()
-            assert sent(transform, date(2024, 1, 1), format="unix", zone=zone) == expected
+            assert (
+                sent(transform, date(2024, 1, 1), format="unix", zone=zone) == expected
+            )
             naive = datetime(2024, 1, 1)  # noqa: DTZ001 - as a host without zones has it
-            assert sent(transform, naive, format="unix_ms", zone=zone) == expected * 1000
+            assert (
+                sent(transform, naive, format="unix_ms", zone=zone) == expected * 1000
+            )
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -155,7 +170,11 @@ def test_a_day_is_sent_as_its_first_second_in_the_zone_of_the_mapping(
         (FIRST, {"zone": "America/New_York"}, "no_date"),
         (LAST, {"zone": "Europe/Berlin"}, "no_date"),
         (FIRST, {"format": "unix"}, -62135596800),
-        (FIRST.date(), {"format": "unix", "zone": "Europe/Berlin"}, -62135596800 - 3208),
+        (
+            FIRST.date(),
+            {"format": "unix", "zone": "Europe/Berlin"},
+            -62135596800 - 3208,
+        ),
         (FIRST.date(), {"format": "%d.%m.%Y"}, "no_date"),
         (FIRST, {"format": "%d.%m.%Y"}, "no_date"),
         (date(1000, 1, 2), {"format": "%d.%m.%Y"}, "02.01.1000"),
@@ -217,7 +236,7 @@ class Huge(dict[str, object]):
 
 
 def test_an_expression_that_asks_for_too_much_memory_fails_like_any_other() -> None:
-    find = JmespathFinder().compile("name | join('', [@, @])", field="records")
+    find = JmespathCompiler().compile("name | join('', [@, @])", field="records")
     with pytest.raises(SyncFailed) as failed:
         find(Huge())
     assert failed.value.reason == "expression"
@@ -225,7 +244,7 @@ def test_an_expression_that_asks_for_too_much_memory_fails_like_any_other() -> N
 
 @pytest.mark.parametrize("function", ["ceil", "floor"])
 def test_a_number_beyond_all_bounds_is_not_rounded(function: str) -> None:
-    find = JmespathFinder().compile(f"{function}(n)", field="records")
+    find = JmespathCompiler().compile(f"{function}(n)", field="records")
     begun = time.process_time()
     with pytest.raises(SyncFailed) as failed:
         find({"n": Decimal("1e999990")})
@@ -244,13 +263,18 @@ def test_a_number_beyond_all_bounds_is_not_rounded(function: str) -> None:
     ],
 )
 def test_a_decimal_is_a_number_already(value: object, made: object) -> None:
-    assert JmespathFinder().compile("to_number(n)", field="records")({"n": value}) == made
+    assert (
+        JmespathCompiler().compile("to_number(n)", field="records")({"n": value})
+        == made
+    )
 
 
 # ── before a run ─────────────────────────────────────────────────────────────────────────────
 
 
-def found_in(sync: Sync, method: str, *, unique: bool | None = True) -> list[tuple[str, Level]]:
+def found_in(
+    sync: Sync, method: str, *, unique: bool | None = True
+) -> list[tuple[str, Level]]:
     fields = (
         HostField("a", "A", FieldKind.TEXT, unique=unique),
         HostField("b", "B", FieldKind.DATE),
@@ -285,11 +309,16 @@ def test_a_key_that_two_records_may_have_is_warned_of(
     keys: tuple[str, ...], found: list[tuple[str, Level]], *, unique: bool | None
 ) -> None:
     assert found_in(Sync(mappings=ROWS, keys=keys), "GET", unique=unique) == found
-    assert found_in(Sync(Direction.PUSH, mappings=ROWS, keys=keys), "POST", unique=unique) == []
+    assert (
+        found_in(Sync(Direction.PUSH, mappings=ROWS, keys=keys), "POST", unique=unique)
+        == []
+    )
 
 
 def test_a_body_that_only_python_takes_for_json_is_found_before_the_run() -> None:
-    assert found_in(Sync(mappings=ROWS, body='{"a": NaN}'), "POST") == [("L007", Level.ERROR)]
+    assert found_in(Sync(mappings=ROWS, body='{"a": NaN}'), "POST") == [
+        ("L007", Level.ERROR)
+    ]
 
 
 @pytest.mark.parametrize("options", [{"zone": "Mars/Olympus"}, {"format": "%Q"}])

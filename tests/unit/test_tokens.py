@@ -12,9 +12,9 @@ import pytest
 from frames import places_showing, product_frames
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.choices import Network
-from outkey.core.config import Configuration
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.core.config.choices import Network
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import (
     AuditUnavailable,
     ConfigError,
@@ -29,14 +29,14 @@ from outkey.core.errors import (
     TokenEndpointFailed,
     UnknownConfiguration,
 )
-from outkey.core.message import Request, Response, ResponseHeaders
 from outkey.core.oauth2.grants import consent_for
 from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, basis_of
+from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
-from outkey.engine.drive import drive
 from outkey.engine.gateway import Draft
-from outkey.engine.manage import Desk
-from outkey.engine.tokens import TokenKeeper
+from outkey.engine.managing.changes import Administration
+from outkey.engine.tokens.renewal import TokenManager
+from outkey.engine.wire.drive import drive
 from outkey.hosts.file import from_text
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeClock, FakeWorld, MemorySecrets
@@ -47,7 +47,10 @@ OAUTH = {
     "oauth2__token_url": "https://auth.acme.example/token",
     "oauth2__client_id": "erp",
 }
-NAMES = {"api.acme.example": ("93.184.215.14",), "auth.acme.example": ("93.184.215.15",)}
+NAMES = {
+    "api.acme.example": ("93.184.215.14",),
+    "auth.acme.example": ("93.184.215.15",),
+}
 SECRETS = {"client_secret": "client-secret-1", "refresh_token": "first-refresh-token"}
 
 
@@ -65,7 +68,9 @@ class Provider:
     def __call__(self, request: Request) -> Response | OutkeyError:
         if request.origin.host.startswith("auth."):
             return self._token(request)
-        header = next((h.value for h in request.headers if h.name == "Authorization"), Secret(""))
+        header = next(
+            (h.value for h in request.headers if h.name == "Authorization"), Secret("")
+        )
         assert isinstance(header, Secret)
         token = header.reveal().rpartition(" ")[2]
         self.seen.append(token)
@@ -85,7 +90,9 @@ class Provider:
     def granted(self, **changed: object) -> Response:
         token = f"access-token-{len(self.asked)}"
         self.live.add(token)
-        document = {"access_token": token, "token_type": "Bearer"} | self.extra | changed
+        document = (
+            {"access_token": token, "token_type": "Bearer"} | self.extra | changed
+        )
         return Response(200, body=json.dumps(document).encode())
 
     def refuse(self, error: str, status: int = 400, *headers: tuple[str, str]) -> None:
@@ -102,8 +109,8 @@ def send(fake: FakeWorld) -> Response:
     return fake.gateway.send("acme", "GET", "/")
 
 
-def keeper(fake: FakeWorld) -> TokenKeeper:
-    return TokenKeeper(fake.gateway.sender, fake.ports.configurations.get("acme"))
+def keeper(fake: FakeWorld) -> TokenManager:
+    return TokenManager(fake.gateway.sender, fake.ports.configurations.get("acme"))
 
 
 def kept(fake: FakeWorld) -> TokenState:
@@ -128,7 +135,11 @@ def test_the_first_send_gets_a_token_and_the_next_ones_use_it() -> None:
     fake = world(provider)
     assert [send(fake).status for _ in range(5)] == [200] * 5
     assert provider.asked == [
-        {"grant_type": "client_credentials", "client_id": "erp", "client_secret": "client-secret-1"}
+        {
+            "grant_type": "client_credentials",
+            "client_id": "erp",
+            "client_secret": "client-secret-1",
+        }
     ]
     assert set(provider.seen) == {"access-token-1"}
 
@@ -138,7 +149,12 @@ def test_getting_a_token_is_recorded_before_and_after_without_a_value() -> None:
     fake = world(provider)
     send(fake)
     tags = [event.tag for event in fake.audit.events]
-    assert tags == [Tag.TOKEN_INTENT, Tag.TOKEN_OUTCOME, Tag.SEND_INTENT, Tag.SEND_OUTCOME]
+    assert tags == [
+        Tag.TOKEN_INTENT,
+        Tag.TOKEN_OUTCOME,
+        Tag.SEND_INTENT,
+        Tag.SEND_OUTCOME,
+    ]
     intent = fake.audit.events[0]
     assert isinstance(intent, Intent)
     assert (intent.origin, intent.path) == ("https://auth.acme.example", "/token")
@@ -186,7 +202,9 @@ def test_an_unknown_lifetime_gets_the_configured_default() -> None:
 def test_preview_gets_no_token() -> None:
     provider = Provider()
     fake = world(provider)
-    shown = {header.name: header.value for header in fake.gateway.preview("acme").headers}
+    shown = {
+        header.name: header.value for header in fake.gateway.preview("acme").headers
+    }
     assert shown["Authorization"] == "Bearer ***"
     assert provider.asked == []
 
@@ -217,8 +235,10 @@ def test_whoever_needs_a_token_waits_for_the_one_who_gets_it() -> None:
         fake.clock.advance(seconds)
         if len(passed) == 3:
             provider.live.add("theirs-token")
-            body = json.dumps({"access_token": "theirs-token", "expires_in": 60}).encode()
-            granted = TokenKeeper(fake.gateway.sender, made)._granted(
+            body = json.dumps(
+                {"access_token": "theirs-token", "expires_in": 60}
+            ).encode()
+            granted = TokenManager(fake.gateway.sender, made)._granted(
                 other, Response(200, body=body), [], None, fake.clock.now()
             )
             assert fake.ports.tokens.swap(made, other, granted)
@@ -265,10 +285,10 @@ def test_waiting_for_another_process_has_an_end() -> None:
 
     sender = replace(fake.gateway.sender, tokens=Busy(fake.clock.now))
     with pytest.raises(TokenEndpointFailed) as caught:
-        drive(TokenKeeper(sender, made).get(), fake.gateway._world)
+        drive(TokenManager(sender, made).get(), fake.gateway._world)
     assert caught.value.reason == "waiting"
     with pytest.raises(TokenEndpointFailed):
-        drive(TokenKeeper(sender, made).forget(), fake.gateway._world)
+        drive(TokenManager(sender, made).forget(), fake.gateway._world)
 
 
 def test_a_lease_of_a_clock_that_was_set_back_binds_nobody() -> None:
@@ -308,7 +328,10 @@ def test_a_fork_in_the_middle_of_a_renewal_leaves_nobody_waiting() -> None:
     provider = Provider()
     fake = world(provider)
     held = fake.gateway.sender.held
-    held._busy["acme"] = (-1, object())  # by a thread of the process that this was forked from
+    held._busy["acme"] = (
+        -1,
+        object(),
+    )  # by a thread of the process that this was forked from
     assert send(fake).status == 200
 
 
@@ -365,20 +388,26 @@ def test_a_refused_token_is_renewed_once_and_the_request_sent_once_more() -> Non
     assert provider.seen == ["access-token-1", "access-token-1", "access-token-2"]
 
 
-def test_a_token_that_somebody_renewed_meanwhile_is_used_and_none_is_asked_for() -> None:
+def test_a_token_that_somebody_renewed_meanwhile_is_used_and_none_is_asked_for() -> (
+    None
+):
     provider = Provider()
     fake = world(provider)
     send(fake)
     provider.live = {"newer-token"}
     body = json.dumps({"access_token": "newer-token", "expires_in": 900}).encode()
     state, made = kept(fake), fake.ports.configurations.get("acme")
-    granted = keeper(fake)._granted(state, Response(200, body=body), [], None, fake.clock.now())
+    granted = keeper(fake)._granted(
+        state, Response(200, body=body), [], None, fake.clock.now()
+    )
     fake.ports.tokens.swap(made, state, granted)
     assert send(fake).status == 200
     assert len(provider.asked) == 1
 
 
-def test_an_api_that_refuses_every_token_does_not_cause_a_storm_at_the_provider() -> None:
+def test_an_api_that_refuses_every_token_does_not_cause_a_storm_at_the_provider() -> (
+    None
+):
     provider = Provider()
     fake = world(provider)
     send(fake)
@@ -506,7 +535,9 @@ def test_a_broken_connection_is_tried_once_more_with_the_same_refresh_token() ->
     fake = world(provider, oauth2__grant="refresh_token")
     provider.token_answers.append(ConnectionFailed())
     assert send(fake).status == 200
-    assert [form["refresh_token"] for form in provider.asked] == ["first-refresh-token"] * 2
+    assert [form["refresh_token"] for form in provider.asked] == [
+        "first-refresh-token"
+    ] * 2
 
 
 def test_a_connection_that_stays_broken_is_a_failure_of_the_token_endpoint() -> None:
@@ -529,7 +560,9 @@ def test_a_provider_that_hangs_ends_in_time_and_the_lease_is_free() -> None:
     assert kept(fake).holder == ""
 
 
-def test_a_token_endpoint_that_redirects_is_refused_also_to_those_who_come_later() -> None:
+def test_a_token_endpoint_that_redirects_is_refused_also_to_those_who_come_later() -> (
+    None
+):
     provider = Provider()
     fake = world(provider)
     headers = ResponseHeaders((("Location", "https://evil.example/token"),))
@@ -556,7 +589,7 @@ def test_who_was_stopped_before_asking_does_not_ask_when_it_is_too_late() -> Non
     sender = replace(fake.gateway.sender, signer=Stopped())  # type: ignore[arg-type]
     made = fake.ports.configurations.get("acme")
     with pytest.raises(TokenEndpointFailed):
-        drive(TokenKeeper(sender, made).get(), fake.gateway._world)
+        drive(TokenManager(sender, made).get(), fake.gateway._world)
     assert provider.asked == []
 
 
@@ -604,7 +637,9 @@ def test_a_token_url_without_https_is_refused_on_the_public_internet() -> None:
 class FailingTokens(MemoryTokens):
     """Storage that fails so many times when a token is to be kept."""
 
-    def __init__(self, clock: FakeClock, failures: int, *, always: bool = False) -> None:
+    def __init__(
+        self, clock: FakeClock, failures: int, *, always: bool = False
+    ) -> None:
         super().__init__(clock.now)
         self.failures, self.always = failures, always
 
@@ -617,9 +652,9 @@ class FailingTokens(MemoryTokens):
         return super().swap(configuration, before, after)
 
 
-def with_storage(fake: FakeWorld, tokens: MemoryTokens) -> TokenKeeper:
+def with_storage(fake: FakeWorld, tokens: MemoryTokens) -> TokenManager:
     sender = replace(fake.gateway.sender, tokens=tokens)
-    return TokenKeeper(sender, fake.ports.configurations.get("acme"))
+    return TokenManager(sender, fake.ports.configurations.get("acme"))
 
 
 def test_a_new_token_is_kept_when_storage_comes_back_and_only_then_used() -> None:
@@ -667,7 +702,11 @@ def test_a_rotated_refresh_token_is_used_the_next_time() -> None:
     fake.clock.advance(20)
     send(fake)
     used = [form["refresh_token"] for form in provider.asked]
-    assert used == ["first-refresh-token", "second-refresh-token", "second-refresh-token"]
+    assert used == [
+        "first-refresh-token",
+        "second-refresh-token",
+        "second-refresh-token",
+    ]
 
 
 def test_a_dead_refresh_token_ends_in_one_call_and_a_person_is_asked() -> None:
@@ -743,7 +782,11 @@ def test_the_status_says_how_a_token_stands() -> None:
     assert desk.status().state is State.NONE
     send(fake)
     status = desk.status()
-    assert (status.state, status.expires_in, status.scope) == (State.FRESH, 100, "orders:read")
+    assert (status.state, status.expires_in, status.scope) == (
+        State.FRESH,
+        100,
+        "orders:read",
+    )
     fake.clock.advance(95)
     assert desk.status().state is State.STALE
     fake.clock.advance(10)
@@ -821,7 +864,9 @@ def test_revoking_needs_a_token_and_an_address() -> None:
 
 def test_the_provider_is_asked_what_it_thinks_of_the_token() -> None:
     provider = Provider()
-    fake = world(provider, oauth2__introspection_url="https://auth.acme.example/introspect")
+    fake = world(
+        provider, oauth2__introspection_url="https://auth.acme.example/introspect"
+    )
     send(fake)
     provider.token_answers += [
         Response(200, body=b'{"active": true}'),
@@ -842,7 +887,9 @@ def test_a_code_is_exchanged_for_tokens_that_are_kept() -> None:
     fake = world(provider, **CODE)
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
     desk = fake.gateway.token("acme")
-    assert desk.consent_url(consent).startswith("https://auth.acme.example/authorize?tenant=7&")
+    assert desk.consent_url(consent).startswith(
+        "https://auth.acme.example/authorize?tenant=7&"
+    )
     desk.redeem(Secret("the-code-of-the-consent"), consent)
     assert send(fake).status == 200
     assert provider.asked[0] == {
@@ -963,7 +1010,12 @@ def test_a_proof_goes_with_token_and_api_requests_and_a_nonce_is_taken_up() -> N
     ]
     assert send(fake).status == 200
     assert len(provider.asked) == 2
-    proofs = [h for request, _ in fake.transport.sent for h in request.headers if h.name == "DPoP"]
+    proofs = [
+        h
+        for request, _ in fake.transport.sent
+        for h in request.headers
+        if h.name == "DPoP"
+    ]
     assert len(proofs) == 4
 
 
@@ -979,7 +1031,10 @@ def test_a_proof_without_its_key_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("asked", "given"), [(True, "Bearer"), (False, "DPoP")])
-def test_a_token_of_another_type_than_was_asked_for_is_not_used(asked: bool, given: str) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_token_of_another_type_than_was_asked_for_is_not_used(
+    asked: bool,  # noqa: FBT001 - a parameter of the test
+    given: str,
+) -> None:
     provider = Provider(token_type=given)
     fake = world(provider, oauth2__dpop=asked)
     with pytest.raises(TokenEndpointFailed) as caught:
@@ -1044,16 +1099,21 @@ def test_only_a_refusal_of_the_token_is_worth_another_loan() -> None:
     assert not fake.gateway.settle(loan, 403)
     assert not fake.gateway.settle(loan, 0)
     assert not fake.gateway.settle(replace(loan, token=None), 401)
-    other = fake.gateway.lend("acme", "GET", "https://api.acme.example/", [], rejected=loan)
+    other = fake.gateway.lend(
+        "acme", "GET", "https://api.acme.example/", [], rejected=loan
+    )
     fake.gateway.settle(other, 200)
     assert (
-        fake.gateway.lend("acme", "GET", "https://api.acme.example/", [], rejected=other) != other
+        fake.gateway.lend(
+            "acme", "GET", "https://api.acme.example/", [], rejected=other
+        )
+        != other
     )
 
 
 def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
     fake = world(Provider(refresh_token="second-refresh-token"))
-    keeper = TokenKeeper(fake.gateway.sender, fake.gateway.token("acme").configuration)
+    keeper = TokenManager(fake.gateway.sender, fake.gateway.token("acme").configuration)
     assert keeper.secrets() == []
     send(fake)
     assert len(keeper.secrets()) == 2
@@ -1061,9 +1121,12 @@ def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
 
 def test_what_people_do_with_a_token_is_recorded_first() -> None:
     fake = world(Provider(), **REVOKING)
-    desk = Desk(MemoryRegistry(), fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
+    desk = Administration(MemoryRegistry(), fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
     desk.token(fake.gateway, "acme", Tag.TOKEN_RENEWED).renew()
-    assert desk.token(fake.gateway, "acme", Tag.TOKEN_REVOKED).status().state is State.FRESH
+    assert (
+        desk.token(fake.gateway, "acme", Tag.TOKEN_REVOKED).status().state
+        is State.FRESH
+    )
     with pytest.raises(UnknownConfiguration):
         desk.token(fake.gateway, "unknown", Tag.TOKEN_AUTHORIZED)
     tags = [event.tag for event in fake.audit.events if isinstance(event, Change)]
@@ -1105,7 +1168,9 @@ grant = "refresh_token"
 def test_a_token_that_was_taken_before_is_renewed_again_when_it_is_refused() -> None:
     provider = Provider()
     fake = world(provider)
-    for _ in range(3):  # somebody revokes it behind our back, three times within a minute
+    for _ in range(
+        3
+    ):  # somebody revokes it behind our back, three times within a minute
         assert send(fake).status == 200
         provider.live.clear()
     assert send(fake).status == 200
@@ -1131,7 +1196,9 @@ def test_a_wordless_400_is_the_end_of_a_refresh_token() -> None:
         send(fake)
 
 
-def test_an_entered_refresh_token_that_was_not_replaced_is_good_after_forgetting() -> None:
+def test_an_entered_refresh_token_that_was_not_replaced_is_good_after_forgetting() -> (
+    None
+):
     provider = Provider()
     fake = world(provider, oauth2__grant="refresh_token")
     send(fake)
@@ -1165,7 +1232,9 @@ def test_a_redirected_token_request_wants_no_nonce() -> None:
     assert len(provider.asked) == 1
 
 
-def test_a_claim_that_storage_had_no_time_for_waits_for_the_one_that_got_through() -> None:
+def test_a_claim_that_storage_had_no_time_for_waits_for_the_one_that_got_through() -> (
+    None
+):
     provider = Provider()
     fake = world(provider)
     made = fake.ports.configurations.get("acme")
@@ -1183,7 +1252,7 @@ def test_a_claim_that_storage_had_no_time_for_waits_for_the_one_that_got_through
             return super().swap(configuration, before, after)
 
     sender = replace(fake.gateway.sender, tokens=Crowded(fake.clock.now))
-    token = drive(TokenKeeper(sender, made).get(), fake.gateway._world)
+    token = drive(TokenManager(sender, made).get(), fake.gateway._world)
     assert token.value == Secret("access-token-1")
 
 
@@ -1240,7 +1309,9 @@ def test_a_send_that_began_before_does_not_wipe_a_consent_given_since() -> None:
 
 
 @pytest.mark.parametrize("echoed", ["second-refresh-token", "first-refresh-token"])
-def test_a_refresh_token_that_comes_back_as_a_scope_is_not_kept_in_plain(echoed: str) -> None:
+def test_a_refresh_token_that_comes_back_as_a_scope_is_not_kept_in_plain(
+    echoed: str,
+) -> None:
     provider = Provider(refresh_token="second-refresh-token", expires_in=10)
     fake = world(provider, oauth2__grant="refresh_token")
     send(fake)
@@ -1338,7 +1409,12 @@ def test_a_renewal_that_was_broken_off_twice_is_tried_again_by_who_insists() -> 
 
 def test_a_device_code_outlives_a_hiccup_of_the_provider() -> None:
     provider, fake = device_world()
-    provider.token_answers += [ConnectionFailed(), ConnectionFailed(), TimedOut(), Response(503)]
+    provider.token_answers += [
+        ConnectionFailed(),
+        ConnectionFailed(),
+        TimedOut(),
+        Response(503),
+    ]
     desk = fake.gateway.token("acme")
     desk.wait_for(desk.device_code(), lambda _: None)
     assert desk.status().state is State.FRESH
@@ -1386,7 +1462,9 @@ def test_who_is_needed_and_for_what_is_said_by_the_grant(
 
 
 def test_forgetting_may_mean_that_a_person_must_agree_again() -> None:
-    fake = world(Provider(refresh_token="second-refresh-token"), oauth2__grant="refresh_token")
+    fake = world(
+        Provider(refresh_token="second-refresh-token"), oauth2__grant="refresh_token"
+    )
     desk = fake.gateway.token("acme")
     assert not desk.would_lose_consent()
     send(fake)

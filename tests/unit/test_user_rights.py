@@ -2,10 +2,12 @@
 
 import pytest
 
-from outkey.core.user_rights import STAFF, SUPERUSER, Rights
+from outkey.core.access.user_rights import STAFF, SUPERUSER, Rights
 
 NOTHING = Rights()
-CLERK = Rights(staff=True, permissions=frozenset({"auth.change_user", "outkey.view_run"}))
+CLERK = Rights(
+    staff=True, permissions=frozenset({"auth.change_user", "outkey.view_run"})
+)
 BOSS = Rights(superuser=True)
 
 
@@ -23,11 +25,17 @@ def test_everybody_covers_themselves() -> None:
     ("actor", "other", "missing"),
     [
         (CLERK, BOSS, {SUPERUSER}),
-        (CLERK, Rights(permissions=frozenset({"outkey.set_secret"})), {"outkey.set_secret"}),
+        (
+            CLERK,
+            Rights(permissions=frozenset({"outkey.set_secret"})),
+            {"outkey.set_secret"},
+        ),
         (NOTHING, Rights(staff=True), {STAFF}),
         (NOTHING, CLERK, {STAFF, "auth.change_user", "outkey.view_run"}),
     ],
 )
-def test_rights_that_are_missing_are_named(actor: Rights, other: Rights, missing: set[str]) -> None:
+def test_rights_that_are_missing_are_named(
+    actor: Rights, other: Rights, missing: set[str]
+) -> None:
     assert actor.lacks(other) == missing
     assert not actor.covers(other)

@@ -7,7 +7,8 @@ import trustme
 
 from outkey.adapters import tls_context
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.config import Configuration, HeaderRow, SecretState
+from outkey.core.config.configuration import Configuration, HeaderRow, SecretState
+from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Diagnosis
 from outkey.core.errors import (
     Cause,
@@ -19,26 +20,37 @@ from outkey.core.errors import (
     TimedOut,
     TlsFailed,
 )
-from outkey.core.message import Certificate, Peer, Request, Response, ResponseHeaders
 from outkey.core.oauth2.token import TokenState
-from outkey.core.reference import parse_reference
-from outkey.engine import verify
+from outkey.core.request.message import (
+    Certificate,
+    Peer,
+    Request,
+    Response,
+    ResponseHeaders,
+)
 from outkey.engine.gateway import Draft
-from outkey.engine.held_tokens import HeldTokens
-from outkey.engine.verify import Report, accepts
+from outkey.engine.managing import connection_test as verify
+from outkey.engine.managing.connection_test import Report, accepts
+from outkey.engine.tokens.token_cache import TokenCache
 from outkey.testing import MemorySecrets, configuration, fake_gateway
 
 TOKEN = {"token": "abc"}
 
 
 def trial_of(
-    *answers: Response | OutkeyError, secrets: dict[str, str] | None = None, **values: object
+    *answers: Response | OutkeyError,
+    secrets: dict[str, str] | None = None,
+    **values: object,
 ) -> Report:
     made = configuration(**({"authentication_type": "bearer"} | values))
-    world = fake_gateway(made, answers=list(answers), secrets=TOKEN if secrets is None else secrets)
+    world = fake_gateway(
+        made, answers=list(answers), secrets=TOKEN if secrets is None else secrets
+    )
     report = world.gateway.test("acme")
     with_credentials = [
-        request for request, _ in world.transport.sent if "Authorization" in names_of(request)
+        request
+        for request, _ in world.transport.sent
+        if "Authorization" in names_of(request)
     ]
     assert len(with_credentials) <= 1
     return report
@@ -164,7 +176,9 @@ def test_a_404_is_compared_with_the_answer_to_nobody(
 
 
 def test_a_404_is_not_compared_where_that_is_not_wanted() -> None:
-    made = configuration(authentication_type="bearer", **{"verification.compare": False})
+    made = configuration(
+        authentication_type="bearer", **{"verification.compare": False}
+    )
     world = fake_gateway(made, answers=[Response(404)], secrets=TOKEN)
     assert world.gateway.test("acme").cause == "not_found"
     assert len(world.transport.sent) == 1
@@ -181,7 +195,10 @@ def test_plain_http_that_ends_the_connection_is_told_first() -> None:
 def test_the_second_request_has_nothing_that_proves_who_sends() -> None:
     made = configuration(
         authentication_type="bearer",
-        headers=(HeaderRow("X-Api-Key", "", secret=True), HeaderRow("X-Tenant", "7", secret=False)),
+        headers=(
+            HeaderRow("X-Api-Key", "", secret=True),
+            HeaderRow("X-Tenant", "7", secret=False),
+        ),
     )
     secrets = TOKEN | {"header:X-Api-Key": "key"}
     world = fake_gateway(made, answers=[Response(200), Response(401)], secrets=secrets)
@@ -200,7 +217,9 @@ def test_the_second_request_has_nothing_that_proves_who_sends() -> None:
         {"authentication_type": "none", "no_auth_reason": "public_api"},
     ],
 )
-def test_nothing_is_compared_where_it_is_not_safe_or_not_wanted(values: dict[str, object]) -> None:
+def test_nothing_is_compared_where_it_is_not_safe_or_not_wanted(
+    values: dict[str, object],
+) -> None:
     world = fake_gateway(
         configuration(**({"authentication_type": "bearer"} | values)),
         answers=[Response(200)],
@@ -239,14 +258,20 @@ def test_the_step_connect_names_version_and_chain_and_remembers_them() -> None:
     world.transport.peer = Peer("93.184.215.14", "TLSv1.3", chain)
     report = world.gateway.test("acme")
     connect = next(step for step in report.steps if step.step == "connect")
-    assert connect.detail == (
-        "93.184.215.14, TLSv1.3, api.acme.example until 2001-09-09, Acme CA until 2033-05-18"
+    assert (
+        connect.detail
+        == "93.184.215.14, TLSv1.3, api.acme.example until 2001-09-09, Acme CA until"
+        " 2033-05-18"
     )
     assert report.seen == {"tls": "TLSv1.3", "certificate_ends": 1e9, "clock_offset": 0}
 
 
-@pytest.mark.parametrize("subject", ["tok-Zq8vN4xW2mK7", "tok.Zq8v.N4xW.2mK7.evil.example"])
-def test_the_name_of_a_certificate_that_repeats_a_secret_is_not_shown(subject: str) -> None:
+@pytest.mark.parametrize(
+    "subject", ["tok-Zq8vN4xW2mK7", "tok.Zq8v.N4xW.2mK7.evil.example"]
+)
+def test_the_name_of_a_certificate_that_repeats_a_secret_is_not_shown(
+    subject: str,
+) -> None:
     world = fake_gateway(
         configuration(authentication_type="bearer"),
         answers=[Response(200), Response(401)],
@@ -254,9 +279,13 @@ def test_the_name_of_a_certificate_that_repeats_a_secret_is_not_shown(subject: s
     )
     chain = (Certificate(subject, "Acme CA", 1e9), Certificate("Acme CA", "Root", 2e9))
     world.transport.peer = Peer("93.184.215.14", "TLSv1.3", chain)
-    connect = next(step for step in world.gateway.test("acme").steps if step.step == "connect")
-    assert connect.detail == (
-        "93.184.215.14, TLSv1.3, certificate until 2001-09-09, certificate until 2033-05-18"
+    connect = next(
+        step for step in world.gateway.test("acme").steps if step.step == "connect"
+    )
+    assert (
+        connect.detail
+        == "93.184.215.14, TLSv1.3, certificate until 2001-09-09, certificate until"
+        " 2033-05-18"
     )
 
 
@@ -264,7 +293,9 @@ def test_a_certificate_without_a_common_name_is_called_by_its_first_host() -> No
     authority = trustme.CA()
     leaf = authority.issue_cert("api.acme.example", "www.acme.example")
     named = authority.issue_cert("b.example", common_name="Acme")
-    shown = [tls_context._certificate(_der(one.cert_chain_pems[0])) for one in (leaf, named)]
+    shown = [
+        tls_context._certificate(_der(one.cert_chain_pems[0])) for one in (leaf, named)
+    ]
     assert [one.subject for one in shown] == ["api.acme.example", "Acme"]
     assert tls_context._certificate(_der(authority.cert_pem)).subject == ""
 
@@ -288,7 +319,10 @@ SAYS = b'{"message": "Bad credentials for this account"}'
 
 def test_the_other_systems_words_are_shown() -> None:
     report = trial_of(Response(401, body=SAYS))
-    assert report.steps[-1].detail == "answered 401; it says: Bad credentials for this account"
+    assert (
+        report.steps[-1].detail
+        == "answered 401; it says: Bad credentials for this account"
+    )
 
 
 DESCRIBED = 'Bearer error="invalid_token", error_description="no s3cret/of-tests"'
@@ -298,7 +332,9 @@ DESCRIBED = 'Bearer error="invalid_token", error_description="no s3cret/of-tests
     "answer",
     [
         Response(401, body=b'{"message": "unknown token s3cret/of-tests"}'),
-        Response(401, body=b'{"message": "unknown token", "echo": "czNjcmV0L29mLXRlc3Rz"}'),
+        Response(
+            401, body=b'{"message": "unknown token", "echo": "czNjcmV0L29mLXRlc3Rz"}'
+        ),
         Response(401, body=b'{"message": "unknown token s3cret\\/of-tests"}'),
         Response(401, ResponseHeaders((("WWW-Authenticate", DESCRIBED),))),
         Response(401, body=b'{"message": "' + b"x " * 92 + b's3cret/of-tests"}'),
@@ -317,7 +353,9 @@ def test_words_beside_a_token_of_oauth_are_not_shown() -> None:
         oauth2__token_url="https://api.acme.example/token",
         oauth2__client_id="erp",
     )
-    issued = b'{"access_token": "opaque-91c2", "token_type": "Bearer", "expires_in": 600}'
+    issued = (
+        b'{"access_token": "opaque-91c2", "token_type": "Bearer", "expires_in": 600}'
+    )
 
     def answer(request: Request) -> Response:
         if request.target == "/token":
@@ -329,7 +367,9 @@ def test_words_beside_a_token_of_oauth_are_not_shown() -> None:
 
 
 def test_what_a_success_says_is_data_and_not_shown() -> None:
-    report = trial_of(Response(200, body=SAYS), **{"verification.accepted_statuses": "599"})
+    report = trial_of(
+        Response(200, body=SAYS), **{"verification.accepted_statuses": "599"}
+    )
     assert report.steps[-1].detail == "answered 200"
 
 
@@ -351,7 +391,9 @@ def test_what_the_server_offers_is_remembered() -> None:
     assert trial_of(Response(401, headers)).seen["offered"] == ["basic", "bearer"]
 
 
-@pytest.mark.parametrize(("date", "words"), [(600, "600 s ahead of"), (-600, "600 s behind")])
+@pytest.mark.parametrize(
+    ("date", "words"), [(600, "600 s ahead of"), (-600, "600 s behind")]
+)
 def test_another_clock_is_reported(date: int, words: str) -> None:
     made = configuration(authentication_type="bearer")
     world = fake_gateway(made, secrets=TOKEN)
@@ -374,7 +416,9 @@ def test_a_success_that_is_none_fails_the_test(monkeypatch: pytest.MonkeyPatch) 
 def test_a_fix_is_offered_only_for_what_is_kept_here(reference: str | None) -> None:
     found = parse_reference(reference, field="token") if reference else None
     state = SecretState("https://api.acme.example:443", found)
-    made = replace(configuration(authentication_type="bearer"), secrets={"token": state})
+    made = replace(
+        configuration(authentication_type="bearer"), secrets={"token": state}
+    )
     world = fake_gateway(made, secrets={"token": "Bearer Bearer abc"})
     first = world.gateway.test("acme").suspicions[0]
     assert first.reason.id == "doubled-prefix"
@@ -403,10 +447,18 @@ ECHOED = "a-token-that-is-echoed"
 
 def causes_of(body: str, marker: str, **values: object) -> tuple[object, object]:
     """Return the cause that a test and a request report for a response 403 with this body."""
-    settings = {"authentication_type": "bearer", "verification__expired_marker": marker} | values
+    settings = {
+        "authentication_type": "bearer",
+        "verification__expired_marker": marker,
+    } | values
     answers = [Response(403, body=body.encode())] * 2
-    world = fake_gateway(configuration(**settings), answers=answers, secrets={"token": ECHOED})
-    return world.gateway.test("acme").cause, world.gateway.send("acme", "GET", "/").cause
+    world = fake_gateway(
+        configuration(**settings), answers=answers, secrets={"token": ECHOED}
+    )
+    return (
+        world.gateway.test("acme").cause,
+        world.gateway.send("acme", "GET", "/").cause,
+    )
 
 
 @pytest.mark.parametrize(
@@ -432,12 +484,16 @@ def test_a_marker_counts_where_no_secret_is_repeated() -> None:
 def fetching(request: Request) -> Response:
     """Grant a token, and echo it where it is used."""
     if request.target == "/token":
-        return Response(200, body=b'{"access_token": "a-fetched-token", "token_type": "Bearer"}')
+        return Response(
+            200, body=b'{"access_token": "a-fetched-token", "token_type": "Bearer"}'
+        )
     return Response(403, body=b'{"authorization": "Bearer a-fetched-token"}')
 
 
 @pytest.mark.parametrize("drafted", [True, False])
-def test_a_marker_that_matches_an_echoed_token_renews_nothing(drafted: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_marker_that_matches_an_echoed_token_renews_nothing(
+    drafted: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
     made = configuration(
         authentication_type="bearer",
         token_source="oauth2",
@@ -447,16 +503,24 @@ def test_a_marker_that_matches_an_echoed_token_renews_nothing(drafted: bool) -> 
     )
     secrets = {"client_secret": "a-client-secret"}
     world = fake_gateway(made, answers=fetching, secrets=secrets)
-    draft = Draft(MemorySecrets(secrets), MemoryTokens(world.clock.now)) if drafted else None
+    draft = (
+        Draft(MemorySecrets(secrets), MemoryTokens(world.clock.now))
+        if drafted
+        else None
+    )
     report = world.gateway.trial(made, draft).run()
     assert report.cause == Cause.INSUFFICIENT_PERMISSIONS
-    asked = [request for request, _ in world.transport.sent if request.target == "/token"]
+    asked = [
+        request for request, _ in world.transport.sent if request.target == "/token"
+    ]
     assert len(asked) == 1
 
 
 def test_a_secret_is_taken_to_be_repeated_where_tokens_cannot_be_read() -> None:
     class Failing(MemoryTokens):
-        def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
+        def read(
+            self, configuration: Configuration, *, opened: bool = True
+        ) -> TokenState:
             raise StorageUnavailable
 
     made = configuration(
@@ -468,5 +532,5 @@ def test_a_secret_is_taken_to_be_repeated_where_tokens_cannot_be_read() -> None:
     world = fake_gateway(made)
     sender = world.gateway.sender
     assert not sender.repeats_secret(made, Response(403, body=b"harmless"))
-    failing = replace(sender, tokens=Failing(world.clock.now), held=HeldTokens())
+    failing = replace(sender, tokens=Failing(world.clock.now), held=TokenCache())
     assert failing.repeats_secret(made, Response(403, body=b"harmless"))

@@ -5,16 +5,21 @@ from dataclasses import replace
 import pytest
 from tests.unit.test_manage import DOCUMENT, Office
 
-from outkey.core.choices import ClientAuth
-from outkey.core.config import Configuration, SecretState
-from outkey.core.errors import ConfigError, EditConflict, SecretMissing, SecretUnreadable
-from outkey.core.message import TlsSettings
-from outkey.core.origin import parse_base_url
-from outkey.core.reference import parse_reference
-from outkey.core.script import SEAL, seal_of
+from outkey.core.config.choices import ClientAuth
+from outkey.core.config.configuration import Configuration, SecretState
+from outkey.core.config.reference import parse_reference
+from outkey.core.errors import (
+    ConfigError,
+    EditConflict,
+    SecretMissing,
+    SecretUnreadable,
+)
+from outkey.core.request.message import TlsSettings
+from outkey.core.request.origin import parse_base_url
+from outkey.core.request.script import SEAL, seal_of
 from outkey.core.secret import Secret
-from outkey.core.voucher import SETTINGS, Voucher, facts_of, read_voucher
-from outkey.engine.manage import ConfigurationChange
+from outkey.core.vault.voucher import SETTINGS, Voucher, facts_of, read_voucher
+from outkey.engine.managing.changes import ConfigurationChange
 
 ORIGIN = "https://api.acme.example:443"
 
@@ -72,7 +77,9 @@ def test_a_replaced_secret_does_not_come_back_when_labels_are_swapped() -> None:
     before = office.registry.get("acme").secrets
     office.desk.set_secret("acme", "token", Secret("newer"))
     forged = written_by_sql(office, secrets=before)
-    assert office.registry.sealed(forged, "token", before["token"].version), "it is still there"
+    assert office.registry.sealed(forged, "token", before["token"].version), (
+        "it is still there"
+    )
     with pytest.raises(SecretUnreadable):
         office.sender.open(forged, "token")
 
@@ -85,7 +92,9 @@ def test_another_trust_that_was_written_into_the_database_gets_no_secret() -> No
     with pytest.raises(SecretUnreadable, match="is not as it was saved"):
         office.secrets.refuse_changed_settings(forged)
     office.apply('[configuration.acme.tls]\nca_file = "/etc/ssl/ours.pem"')
-    with pytest.raises(SecretUnreadable):  # what it was changed from was not ours either
+    with pytest.raises(
+        SecretUnreadable
+    ):  # what it was changed from was not ours either
         office.sender.open(office.registry.get("acme"), "token")
     office.desk.confirm(office.registry.get("acme"))
     assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
@@ -108,13 +117,20 @@ def test_a_save_takes_no_planted_trust_or_script_over() -> None:
     office.apply('[configuration.acme.tls]\nminimum_version = "1.3"')
     office.apply(f"[configuration.acme]\nscript = '''{script}'''")
     saved = office.registry.get("acme")
-    assert set(office.secrets.voucher(saved).differences(saved)) == {"tls.ca_file", SEAL}
+    assert set(office.secrets.voucher(saved).differences(saved)) == {
+        "tls.ca_file",
+        SEAL,
+    }
 
 
-def test_a_secret_that_is_entered_again_is_vouched_for_with_the_url_it_was_entered_for() -> None:
+def test_a_secret_that_is_entered_again_is_vouched_for_with_the_url_it_was_entered_for() -> (
+    None
+):
     office = office_with_token()
     other = replace(office.registry.get("acme"), base_url="https://moved.example")
-    moved = written_by_sql(office, base_url=other.base_url, base=parse_base_url(other.base_url))
+    moved = written_by_sql(
+        office, base_url=other.base_url, base=parse_base_url(other.base_url)
+    )
     with pytest.raises(SecretUnreadable):
         office.secrets.refuse_changed_settings(moved)
     office.desk.set_secret("acme", "token", Secret("entered-for-the-new-URL"))
@@ -128,11 +144,16 @@ def test_a_secret_that_is_entered_again_is_vouched_for_with_the_url_it_was_enter
 def test_a_row_that_is_called_like_a_script_vouches_for_none() -> None:
     office = office_with_token()
     planted = SecretState("", version="0" * 64)  # type: ignore[arg-type]  # SQLite takes any text
-    secrets = {**office.registry.get("acme").secrets, SEAL: planted, "tls.ca_file": planted}
+    secrets = {
+        **office.registry.get("acme").secrets,
+        SEAL: planted,
+        "tls.ca_file": planted,
+    }
     written_by_sql(office, secrets=secrets)
     office.desk.save(
         ConfigurationChange(
-            replace(office.registry.get("acme"), script="x = 1"), office.registry.get("acme")
+            replace(office.registry.get("acme"), script="x = 1"),
+            office.registry.get("acme"),
         )
     )
     with pytest.raises(SecretMissing):
@@ -145,11 +166,18 @@ def test_an_older_ciphertext_of_the_same_version_does_not_open() -> None:
     office.desk.clear_secret("acme", "token")
     office.desk.set_secret("acme", "token", Secret("replaced"))
     saved = office.registry.get("acme")
-    (older,) = [r for r in office.registry.sealed_by_others("", 9) if r.place.field == "token"]
+    (older,) = [
+        r for r in office.registry.sealed_by_others("", 9) if r.place.field == "token"
+    ]
     office.desk.clear_secret("acme", "token")
     office.desk.set_secret("acme", "token", Secret("current"))
-    assert office.registry.get("acme").secrets["token"].version == saved.secrets["token"].version
-    (newer,) = [r for r in office.registry.sealed_by_others("", 9) if r.place.field == "token"]
+    assert (
+        office.registry.get("acme").secrets["token"].version
+        == saved.secrets["token"].version
+    )
+    (newer,) = [
+        r for r in office.registry.sealed_by_others("", 9) if r.place.field == "token"
+    ]
     office.registry.swap_sealed(newer, older.stored)
     with pytest.raises(SecretUnreadable):
         office.sender.open(office.registry.get("acme"), "token")
@@ -186,7 +214,9 @@ def test_a_user_can_confirm_what_is_stored() -> None:
 def test_only_what_was_seen_is_confirmed() -> None:
     office = office_with_token()
     seen = written_by_sql(office, voucher=None)
-    written_by_sql(office, tls=TlsSettings(ca_file="/tmp/planted-during-the-prompt.pem"))
+    written_by_sql(
+        office, tls=TlsSettings(ca_file="/tmp/planted-during-the-prompt.pem")
+    )
     office.desk.confirm(seen)
     with pytest.raises(SecretUnreadable):
         office.sender.open(office.registry.get("acme"), "token")
@@ -197,11 +227,15 @@ def test_no_save_leaves_a_voucher_behind_that_could_return() -> None:
     office.desk.set_secret("acme", "token", Secret("newer"))
     rows = office.registry.sealed_by_others("", 100)
     record = office.registry.get("acme").record
-    vouchers = [r for r in rows if r.place.record == record and r.place.field == "voucher"]
+    vouchers = [
+        r for r in rows if r.place.record == record and r.place.field == "voucher"
+    ]
     assert len(vouchers) == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"facts": 7, "ciphertexts": {}}', '{"facts": {}}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"facts": 7, "ciphertexts": {}}', '{"facts": {}}']
+)
 def test_a_voucher_of_another_format_is_unreadable(text: str) -> None:
     with pytest.raises(SecretUnreadable):
         read_voucher(text)
@@ -216,13 +250,17 @@ def test_a_voucher_drops_what_is_not_there_any_more() -> None:
 
 
 @pytest.mark.parametrize("path", SETTINGS)
-def test_a_setting_that_guides_secrets_is_not_changed_in_the_database(path: str) -> None:
+def test_a_setting_that_guides_secrets_is_not_changed_in_the_database(
+    path: str,
+) -> None:
     office = office_with_token()
     stored = office.registry.get("acme")
     section, _, name = path.rpartition(".")
     other: object = "another"
     if section:
-        forged = replace(stored, **{section: replace(getattr(stored, section), **{name: other})})  # type: ignore[arg-type]
+        forged = replace(
+            stored, **{section: replace(getattr(stored, section), **{name: other})}
+        )  # type: ignore[arg-type]
     else:
         forged = replace(stored, **{name: other})  # type: ignore[arg-type]
     assert office.secrets.voucher(forged).differences(forged) == [path]
@@ -253,7 +291,9 @@ def test_a_voucher_that_is_garbage_vouches_for_nothing_and_can_be_replaced() -> 
     assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
 
 
-def test_many_configurations_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_configurations_do_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("outkey.adapters.secrets_stored._CACHED_VOUCHERS", 1)
     office = office_with_token()
     for name in ("acme", "other", "acme"):
@@ -261,7 +301,9 @@ def test_many_configurations_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPa
     assert len(office.secrets._vouchers) == 1
 
 
-def test_a_secret_is_refused_where_the_configuration_changed_while_it_was_typed() -> None:
+def test_a_secret_is_refused_where_the_configuration_changed_while_it_was_typed() -> (
+    None
+):
     office = office_with_token()
     seen = office.registry.get("acme")
     office.apply('[configuration.acme]\nbase_url = "https://elsewhere.example"')
@@ -279,7 +321,9 @@ def test_settings_and_secrets_of_one_save_stand_or_fall_together() -> None:
     stored = office.registry.get("acme")
     made = replace(stored, notes="changed")
     office.apply('[configuration.acme]\nbase_url = "https://elsewhere.example"')
-    change = ConfigurationChange(stored, made, {"token": Secret("typed")}, ("header:X-API-Key",))
+    change = ConfigurationChange(
+        stored, made, {"token": Secret("typed")}, ("header:X-API-Key",)
+    )
     with pytest.raises(EditConflict):
         office.desk.save(change)
     saved = office.registry.get("acme")
@@ -321,7 +365,9 @@ def test_an_opened_secret_with_control_characters_is_refused(
 
 
 @pytest.mark.parametrize("field", KEYS)
-@pytest.mark.parametrize("value", ["a\0b", "HOME=/root\0PATH=/bin\0", "a\x1bb", "two\nlines"])
+@pytest.mark.parametrize(
+    "value", ["a\0b", "HOME=/root\0PATH=/bin\0", "a\x1bb", "two\nlines"]
+)
 def test_a_secret_with_control_characters_is_not_stored(field: str, value: str) -> None:
     office = office_with_token()
     with pytest.raises(ConfigError):

@@ -13,35 +13,41 @@ import pytest
 from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
 from outkey.adapters.registry_memory import MemoryRegistry
-from outkey.core.audit import Change, Refusal
-from outkey.core.chain import canonical, chain_start, chained, label_of
-from outkey.core.config import Configuration, HeaderRow
-from outkey.core.errors import ConnectionFailed, Paused, StorageUnavailable, UnknownConfiguration
-from outkey.core.message import Request, Response, Route, TlsSettings
-from outkey.core.origin import parse_endpoint
-from outkey.core.secret import Secret
-from outkey.core.standing import Standing, Status, Summary
-from outkey.core.watch import (
+from outkey.core.audit.chain import canonical, chain_start, chained, label_of
+from outkey.core.audit.events import Change, Refusal
+from outkey.core.config.configuration import Configuration, HeaderRow
+from outkey.core.errors import (
+    ConnectionFailed,
+    Paused,
+    StorageUnavailable,
+    UnknownConfiguration,
+)
+from outkey.core.findings.health import Health, Status, Summary
+from outkey.core.findings.monitoring import (
     KINDS,
-    Habit,
+    Attempt,
+    Baseline,
+    Condition,
     Notice,
-    Seen,
-    Sign,
     bursts,
     failing_hosts,
     habit_of,
     learned,
     standing_signs,
 )
-from outkey.engine.brake import MOST_REFUSED, Brake
+from outkey.core.request.message import Request, Response, Route, TlsSettings
+from outkey.core.request.origin import parse_endpoint
+from outkey.core.secret import Secret
 from outkey.engine.gateway import Draft
-from outkey.engine.manage import Desk
-from outkey.engine.watch import Watch, prune_expired, verify_due
-from outkey.ports import AuditRows, Watchbook
+from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.monitoring import Monitor, prune_expired, verify_due
+from outkey.engine.wire.lockout_guard import MOST_REFUSED, LockoutGuard
+from outkey.ports.monitoring import MonitoringRows
+from outkey.ports.storage import AuditRows
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
-from outkey.testing.contracts_storage import WatchbookContract
+from outkey.testing.contracts_storage import MonitoringRowsContract
 from outkey.testing.fakes import FakeWorld, MemoryAuditRows, MemoryCheckpoints
-from outkey.testing.fakes_watch import MemoryWatchbook, ToldNotices
+from outkey.testing.fakes_watch import MemoryMonitoringRows, RecordedNotices
 
 NOW = 1_800_000_000.0
 HOUR = int(NOW // 3600)
@@ -52,7 +58,9 @@ SCRIPT = "def compute_auth_header(sync_line):\n    return {}"
 
 
 def refusing(*configurations: Configuration, status: int = 401) -> FakeWorld:
-    return fake_gateway(*configurations, answers=lambda _: Response(status), secrets=SECRETS)
+    return fake_gateway(
+        *configurations, answers=lambda _: Response(status), secrets=SECRETS
+    )
 
 
 def bearer(name: str = "acme", **values: object) -> Configuration:
@@ -72,7 +80,9 @@ def bearer(name: str = "acme", **values: object) -> Configuration:
     ],
     ids=["basic", "bearer", "row", "script"],
 )
-def test_five_refusals_in_a_row_pause_whatever_sends_credentials(made: Configuration) -> None:
+def test_five_refusals_in_a_row_pause_whatever_sends_credentials(
+    made: Configuration,
+) -> None:
     fake = refusing(made)
     for _ in range(MOST_REFUSED):
         assert fake.gateway.send("acme", "GET", "/").status == 401
@@ -100,7 +110,9 @@ def test_an_accepted_request_begins_the_count_anew_and_another_error_does_not() 
         fake.gateway.send("acme", "GET", "/")
 
 
-def test_a_test_is_made_in_spite_of_the_pause_counts_and_ends_it_when_it_is_good() -> None:
+def test_a_test_is_made_in_spite_of_the_pause_counts_and_ends_it_when_it_is_good() -> (
+    None
+):
     fake = refusing(bearer())
     for _ in range(MOST_REFUSED):
         assert not fake.gateway.test("acme").ok
@@ -117,7 +129,7 @@ def test_a_draft_is_tested_without_counting_for_what_is_kept() -> None:
     for _ in range(MOST_REFUSED + 1):
         fake.gateway.trial(kept, Draft(fake.secrets, fake.ports.tokens)).run()
     assert fake.ports.configurations.get("acme").refused == 0
-    Brake().refuse_paused_since(replace(kept, paused_at=NOW))
+    LockoutGuard().refuse_paused_since(replace(kept, paused_at=NOW))
     assert fake.gateway.send("acme", "GET", "/").status == 401
 
 
@@ -140,7 +152,11 @@ def test_a_renewed_oauth_token_that_is_refused_counts_once_a_call() -> None:
 
     def answer(request: Request) -> Response:
         if request.target == "/token":
-            body = {"access_token": f"t{next(tokens)}", "token_type": "Bearer", "expires_in": 600}
+            body = {
+                "access_token": f"t{next(tokens)}",
+                "token_type": "Bearer",
+                "expires_in": 600,
+            }
             return Response(200, body=json.dumps(body).encode())
         return Response(401)
 
@@ -150,7 +166,9 @@ def test_a_renewed_oauth_token_that_is_refused_counts_once_a_call() -> None:
         fake.clock.advance(100)
     with pytest.raises(Paused):
         fake.gateway.send("acme", "GET", "/")
-    assert len([r for r, _ in fake.transport.sent if r.target == "/"]) <= 2 * MOST_REFUSED
+    assert (
+        len([r for r, _ in fake.transport.sent if r.target == "/"]) <= 2 * MOST_REFUSED
+    )
 
 
 def test_an_oauth_token_that_another_client_was_refused_is_renewed_first_and_does_not_count() -> (
@@ -162,7 +180,9 @@ def test_an_oauth_token_that_another_client_was_refused_is_renewed_first_and_doe
         oauth2__client_id="c",
     )
     body = b'{"access_token": "t", "token_type": "Bearer", "expires_in": 600}'
-    fake = fake_gateway(made, answers=[Response(200, body=body)], secrets={"client_secret": "s"})
+    fake = fake_gateway(
+        made, answers=[Response(200, body=body)], secrets={"client_secret": "s"}
+    )
     loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/", ())
     assert fake.gateway.settle(loan, 401)
     assert fake.ports.configurations.get("acme").refused == 0
@@ -191,9 +211,11 @@ def test_a_count_that_cannot_be_written_costs_no_answer() -> None:
             raise StorageUnavailable
 
     made = bearer()
-    Brake(Broken([made])).learn(made, 401, NOW)
+    LockoutGuard(Broken([made])).learn(made, 401, NOW)
     fake = refusing(made)
-    fake.gateway.sender = replace(fake.gateway.sender, brake=Brake(Broken([made])))
+    fake.gateway.sender = replace(
+        fake.gateway.sender, brake=LockoutGuard(Broken([made]))
+    )
     assert fake.gateway.send("acme", "GET", "/").status == 401
 
 
@@ -227,17 +249,21 @@ def seen(
     origin: str = "https://a",
     outcome: str = "ok",
     status: int = 200,
-) -> Seen:
-    return Seen(at, name, origin, outcome, status)
+) -> Attempt:
+    return Attempt(at, name, origin, outcome, status)
 
 
 @pytest.mark.parametrize(
     ("count", "apart", "found"),
     [(10, 6.0, True), (9, 1.0, False), (10, 7.0, False), (30, 7.0, False)],
 )
-def test_ten_refusals_within_a_minute_are_a_burst(count: int, apart: float, *, found: bool) -> None:
+def test_ten_refusals_within_a_minute_are_a_burst(
+    count: int, apart: float, *, found: bool
+) -> None:
     recent = [seen(NOW + n * apart, status=401) for n in range(count)]
-    assert list(bursts(recent)) == ([Sign("S-refused-burst", "acme")] if found else [])
+    assert list(bursts(recent)) == (
+        [Condition("S-refused-burst", "acme")] if found else []
+    )
 
 
 def test_a_burst_belongs_to_one_configuration() -> None:
@@ -246,8 +272,11 @@ def test_a_burst_belongs_to_one_configuration() -> None:
 
 
 def test_three_configurations_that_fail_at_one_host_are_told_as_one() -> None:
-    fails = [seen(name=n, status=s, outcome="x") for n, s in (("a", 500), ("b", 0), ("c", 401))]
-    sign = Sign("S-host-failing", "", "https://a")
+    fails = [
+        seen(name=n, status=s, outcome="x")
+        for n, s in (("a", 500), ("b", 0), ("c", 401))
+    ]
+    sign = Condition("S-host-failing", "", "https://a")
     assert list(failing_hosts(fails)) == [sign]
     assert list(failing_hosts(fails[:2])) == []
     elsewhere = [fails[0], fails[1], fails[2]._replace(origin="https://b")]
@@ -261,20 +290,22 @@ def test_three_configurations_that_fail_at_one_host_are_told_as_one() -> None:
 
 def test_an_origin_is_new_unless_it_is_among_the_first() -> None:
     both = [seen(origin="https://a"), seen(origin="https://token"), seen(origin="")]
-    habit, signs = learned("acme", Habit(), both)
+    habit, signs = learned("acme", Baseline(), both)
     assert (habit.origins, signs) == (("https://a", "https://token"), [])
     habit, signs = learned("acme", habit, [seen(), seen(origin="https://evil")])
-    assert signs == [Sign("S-new-origin", "acme", "https://evil")]
+    assert signs == [Condition("S-new-origin", "acme", "https://evil")]
     assert learned("acme", habit, [seen(origin="https://evil")])[1] == []
 
 
 def test_an_acceptance_after_five_refusals_is_told_across_looks() -> None:
-    habit, signs = learned("acme", Habit(), [seen(status=401)] * 4 + [seen(status=500)])
+    habit, signs = learned(
+        "acme", Baseline(), [seen(status=401)] * 4 + [seen(status=500)]
+    )
     assert signs == []
     habit, signs = learned("acme", habit, [seen(status=401), seen(), seen()])
-    assert signs == [Sign("S-accepted-after-refusals", "acme")]
+    assert signs == [Condition("S-accepted-after-refusals", "acme")]
     assert habit.refused == 0
-    assert learned("acme", Habit(), [seen(status=401)] * 4 + [seen()])[1] == []
+    assert learned("acme", Baseline(), [seen(status=401)] * 4 + [seen()])[1] == []
 
 
 @pytest.mark.parametrize(
@@ -291,18 +322,18 @@ def test_a_volume_is_unusual_beside_the_hours_of_a_week(
     usual: list[int], count: int, *, unusual: bool
 ) -> None:
     hours = {HOUR - 1 - n: c for n, c in enumerate(usual)} | {HOUR: count}
-    assert Habit((), hours).is_unusual(NOW) is unusual
+    assert Baseline((), hours).is_unusual(NOW) is unusual
 
 
 def test_a_habit_keeps_a_week_and_comes_back_from_json() -> None:
-    habit = Habit(("https://a",), {HOUR - 169: 1, HOUR - 168: 2}, 3)
+    habit = Baseline(("https://a",), {HOUR - 169: 1, HOUR - 168: 2}, 3)
     habit, _ = learned("acme", habit, [seen(), seen()])
     assert habit.hours == {HOUR - 168: 2, HOUR: 2}
     assert habit_of(json.loads(json.dumps(habit.facts()))) == habit
 
 
 def listed(**standing: object) -> Summary:
-    known = Standing(NOW, NOW, current=True)
+    known = Health(NOW, NOW, current=True)
     made = replace(known, **standing)  # type: ignore[arg-type]
     return Summary("acme", "https://a", "bearer", "test", "public", made)
 
@@ -311,13 +342,21 @@ TODAY = datetime.fromtimestamp(NOW, UTC).date()
 
 
 @pytest.mark.parametrize(
-    ("days", "stage"), [(31, None), (30, 30), (8, 30), (7, 7), (2, 7), (1, 1), (0, 1), (-1, 0)]
+    ("days", "stage"),
+    [(31, None), (30, 30), (8, 30), (7, 7), (2, 7), (1, 1), (0, 1), (-1, 0)],
 )
-def test_an_end_is_told_thirty_seven_and_one_days_ahead(days: int, stage: int | None) -> None:
+def test_an_end_is_told_thirty_seven_and_one_days_ahead(
+    days: int, stage: int | None
+) -> None:
     day = TODAY + timedelta(days=days)
     moment = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()
-    signs = standing_signs(listed(expires_on=day, seen={"certificate_ends": moment}), NOW)
-    wanted = [Sign(f"S-{noun}-ends-{stage}", "acme", str(day)) for noun in ("token", "certificate")]
+    signs = standing_signs(
+        listed(expires_on=day, seen={"certificate_ends": moment}), NOW
+    )
+    wanted = [
+        Condition(f"S-{noun}-ends-{stage}", "acme", str(day))
+        for noun in ("token", "certificate")
+    ]
     assert list(signs) == ([] if stage is None else wanted)
 
 
@@ -329,13 +368,15 @@ def test_an_end_is_told_thirty_seven_and_one_days_ahead(days: int, stage: int | 
         ({"needs_person": True}, "S-person-needed"),
     ],
 )
-def test_a_standing_that_stops_sending_is_told(standing: dict[str, object], kind: str) -> None:
-    assert list(standing_signs(listed(**standing), NOW)) == [Sign(kind, "acme")]
+def test_a_standing_that_stops_sending_is_told(
+    standing: dict[str, object], kind: str
+) -> None:
+    assert list(standing_signs(listed(**standing), NOW)) == [Condition(kind, "acme")]
     assert list(standing_signs(listed(active=False, **standing), NOW)) == []
 
 
 def test_what_is_paused_says_so_before_what_fails() -> None:
-    standing = Standing(NOW, NOW, "invalid_credentials", current=True, paused_at=NOW)
+    standing = Health(NOW, NOW, "invalid_credentials", current=True, paused_at=NOW)
     assert standing.status(now=NOW, sealed=False) is Status.PAUSED
 
 
@@ -349,26 +390,36 @@ def test_every_kind_of_notice_says_what_to_do() -> None:
 # ── the watch ────────────────────────────────────────────────────────────────────────────────
 
 
-class TestMemoryWatchbook(WatchbookContract):
-    def make(self) -> tuple[Watchbook, AuditRows]:
+class TestMemoryMonitoringRows(MonitoringRowsContract):
+    def make(self) -> tuple[MonitoringRows, AuditRows]:
         rows = MemoryAuditRows()
-        return MemoryWatchbook(FakeClock(), rows), rows
+        return MemoryMonitoringRows(FakeClock(), rows), rows
 
 
 class Bench:
     """A watch over a list of records, with a clock that is moved."""
 
     def __init__(self, *configurations: Configuration) -> None:
-        self.clock, self.rows, self.told = FakeClock(NOW), MemoryAuditRows(), ToldNotices()
+        self.clock, self.rows, self.told = (
+            FakeClock(NOW),
+            MemoryAuditRows(),
+            RecordedNotices(),
+        )
         self.registry = MemoryRegistry(configurations)
-        self.book = MemoryWatchbook(self.clock, self.rows)
-        self.watch = Watch(self.book, self.registry, [self.told], self.clock)
+        self.book = MemoryMonitoringRows(self.clock, self.rows)
+        self.watch = Monitor(self.book, self.registry, [self.told], self.clock)
         self.watch.look()
 
-    def sent(self, status: int = 200, name: str = "acme", origin: str = "https://a") -> None:
+    def sent(
+        self, status: int = 200, name: str = "acme", origin: str = "https://a"
+    ) -> None:
         attempt = f"{len(self.rows.rows)}"
         at = round(self.clock.now() * 1000)
-        common: dict[str, object] = {"attempt": attempt, "configuration": name, "at": at}
+        common: dict[str, object] = {
+            "attempt": attempt,
+            "configuration": name,
+            "at": at,
+        }
         self.record(common | {"tag": "engine:send:intended", "origin": origin})
         outcome = {"tag": "engine:send:ended", "outcome": "ok", "status": status}
         self.record(common | outcome)
@@ -425,10 +476,12 @@ def test_what_happened_once_closes_after_a_day_without_a_word() -> None:
 
 def test_an_unusual_volume_is_told_until_its_hour_ends() -> None:
     bench = Bench()
-    bench.book.turn(0, {"acme": Habit((), {HOUR - n: 10 for n in range(1, 9)})}, [])
+    bench.book.turn(0, {"acme": Baseline((), {HOUR - n: 10 for n in range(1, 9)})}, [])
     for _ in range(150):
         bench.sent()
-    assert bench.look(0) == ["warning: acme: more than ten times as many requests as usual"]
+    assert bench.look(0) == [
+        "warning: acme: more than ten times as many requests as usual"
+    ]
     assert bench.look(0) == []  # though nothing was sent since
     (told,) = bench.look(60)
     assert told.startswith("recovered")
@@ -472,14 +525,18 @@ def test_each_warning_of_an_end_is_told_once_and_a_new_token_silently_ends_it() 
 
 def test_records_that_somebody_has_spoilt_are_passed_over() -> None:
     bench = Bench()
-    bench.record({"at": 1, "tag": "engine:send:ended", "status": "many", "configuration": "acme"})
+    bench.record(
+        {"at": 1, "tag": "engine:send:ended", "status": "many", "configuration": "acme"}
+    )
     bench.record({"at": 1, "tag": "people:session:began"})
     assert bench.look() == []
     assert bench.book.position() == 2
 
 
-def test_reading_is_bounded_and_goes_on_at_the_next_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    from outkey.engine import watch
+def test_reading_is_bounded_and_goes_on_at_the_next_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from outkey.engine.managing import monitoring as watch
 
     monkeypatch.setattr(watch, "_AT_ONCE", 4)
     monkeypatch.setattr(watch, "_MOST_BATCHES", 2)
@@ -487,7 +544,12 @@ def test_reading_is_bounded_and_goes_on_at_the_next_look(monkeypatch: pytest.Mon
     bench = Bench()
     for number in range(5):
         bench.record(
-            {"at": 1, "tag": "engine:send:intended", "attempt": str(number), "origin": "o"}
+            {
+                "at": 1,
+                "tag": "engine:send:intended",
+                "attempt": str(number),
+                "origin": "o",
+            }
         )
     for _ in range(3):
         bench.sent()
@@ -510,8 +572,8 @@ def kept_open(name: str) -> Configuration:
     return replace(configuration(name, no_auth_reason="public_api"), record=name)
 
 
-def desk_of(fake: FakeWorld) -> Desk:
-    return Desk(fake.ports.configurations, NoSecrets(), fake.audit, "outkey")  # type: ignore[arg-type]
+def desk_of(fake: FakeWorld) -> Administration:
+    return Administration(fake.ports.configurations, NoSecrets(), fake.audit, "outkey")  # type: ignore[arg-type]
 
 
 def verified(fake: FakeWorld) -> list[str]:
@@ -523,7 +585,9 @@ def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
     fake = fake_gateway(*map(kept_open, names))
     desk = desk_of(fake)
     for number, name in enumerate(names):
-        desk.registry.put_trial(desk.registry.get(name), NOW - 200_000 + number, "timeout")
+        desk.registry.put_trial(
+            desk.registry.get(name), NOW - 200_000 + number, "timeout"
+        )
     assert verify_due(desk, fake.gateway, 86_400, lambda: True) == 3
     assert verified(fake) == names[:3]
     assert verify_due(desk, fake.gateway, 86_400, lambda: False) == 0
@@ -554,7 +618,15 @@ def test_pruning_without_anything_old_records_nothing() -> None:
     desk, places = desk_of(fake), MemoryCheckpoints()
     facts = {"at": 5000, "configuration": "acme"}
     rows.append(
-        list(chained(KEY, "k.a", chain_start(KEY, "k.a"), 0, [(canonical(facts), label_of(facts))]))
+        list(
+            chained(
+                KEY,
+                "k.a",
+                chain_start(KEY, "k.a"),
+                0,
+                [(canonical(facts), label_of(facts))],
+            )
+        )
     )
     assert prune_expired(desk, rows, places, lambda _: KEY, 4.0) == 0
     assert fake.audit.events == []
@@ -564,11 +636,11 @@ def test_pruning_without_anything_old_records_nothing() -> None:
 
 # ── ways out ─────────────────────────────────────────────────────────────────────────────────
 
-FAILING = Notice(Sign("S-failing", "acme"), NOW)
+FAILING = Notice(Condition("S-failing", "acme"), NOW)
 
 
 def test_the_log_has_a_line_for_each_notice(caplog: pytest.LogCaptureFixture) -> None:
-    odd = Notice(Sign("S-accepted-after-refusals", "acme"), NOW)
+    odd = Notice(Condition("S-accepted-after-refusals", "acme"), NOW)
     LoggedNotices().tell([FAILING, replace(FAILING, closed_at=NOW + 1), odd])
     assert [(r.levelno, r.message) for r in caplog.records] == [
         (logging.ERROR, "S-failing error: acme: the last test failed"),
@@ -577,7 +649,9 @@ def test_the_log_has_a_line_for_each_notice(caplog: pytest.LogCaptureFixture) ->
     ]
 
 
-def webhook(transport: FakeTransport, clock: FakeClock, key: Secret | None) -> WebhookNotices:
+def webhook(
+    transport: FakeTransport, clock: FakeClock, key: Secret | None
+) -> WebhookNotices:
     place = parse_endpoint("https://hooks.example/T0/secret-part?x=1", "url")
     route = Route(("93.184.215.14",), "notices", TlsSettings(), 5, 10, 15, 1024)
     return WebhookNotices(place, transport, lambda: route, clock, key)
@@ -623,7 +697,9 @@ def test_a_webhook_that_fails_is_tried_three_times_and_logged_without_its_addres
     hook = webhook(transport, clock, Secret("shared"))
     hook.tell([FAILING])
     assert (len(transport.sent), clock.sleeps) == (3, [1.0, 4.0])
-    assert [record.message for record in caplog.records] == ["notices could not be posted (302)"]
+    assert [record.message for record in caplog.records] == [
+        "notices could not be posted (302)"
+    ]
     assert "secret-part" not in caplog.text + repr(hook)
     recovering = FakeTransport([Response(503), Response(204)])
     webhook(recovering, FakeClock(), None).tell([FAILING])
@@ -664,7 +740,9 @@ def test_a_lent_token_that_was_renewed_and_is_refused_again_counts() -> None:
     )
     issued = b'{"access_token": "a", "token_type": "Bearer", "expires_in": 600}'
     fake = fake_gateway(
-        made, answers=lambda _: Response(200, body=issued), secrets={"client_secret": "s"}
+        made,
+        answers=lambda _: Response(200, body=issued),
+        secrets={"client_secret": "s"},
     )
     url = "https://api.acme.example/x"
     first = fake.gateway.lend("acme", "GET", url, [])
@@ -676,7 +754,9 @@ def test_a_lent_token_that_was_renewed_and_is_refused_again_counts() -> None:
 
 
 def test_a_test_that_would_change_something_is_not_repeated_in_the_background() -> None:
-    made = configuration(no_auth_reason="public_api", verification__test_method="DELETE")
+    made = configuration(
+        no_auth_reason="public_api", verification__test_method="DELETE"
+    )
     fake = fake_gateway(replace(made, record="acme"))
     desk = desk_of(fake)
     desk.registry.put_trial(desk.registry.get("acme"), 1.0, "")

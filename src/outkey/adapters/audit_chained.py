@@ -11,10 +11,11 @@ import secrets
 import threading
 from dataclasses import dataclass
 
-from outkey.core import chain
-from outkey.core.audit import Change, Intent, Outcome, Refusal
+from outkey.core.audit import chain
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import AuditUnavailable
-from outkey.ports import AuditRows, Checkpoints, Clock
+from outkey.ports.sending import Clock
+from outkey.ports.storage import AuditRows, Checkpoints
 
 CHECKPOINT_ROWS = 1000
 CHECKPOINT_SECONDS = 60.0
@@ -54,7 +55,13 @@ class ChainedAudit:
     _failing: bool
 
     def __init__(
-        self, rows: AuditRows, checkpoints: Checkpoints, clock: Clock, *, key_id: str, key: bytes
+        self,
+        rows: AuditRows,
+        checkpoints: Checkpoints,
+        clock: Clock,
+        *,
+        key_id: str,
+        key: bytes,
     ) -> None:
         self._rows, self._checkpoints, self._clock = rows, checkpoints, clock
         self._key_id, self._key = key_id, key
@@ -127,14 +134,18 @@ class ChainedAudit:
             return
         stream = self._stream
         records = [(entry.body, entry.label) for entry in entries]
-        rows = list(chain.chained(self._key, stream.name, stream.mac, stream.number, records))
+        rows = list(
+            chain.chained(self._key, stream.name, stream.mac, stream.number, records)
+        )
         try:
             self._rows.append(rows)
         except AuditUnavailable:
             # Whether the rows are there is unknown, so the stream cannot go on: begin another.
             self._stream, self._failing = self._new_stream(), True
             with self._queue_lock:
-                self._queue = [entry for entry in entries if not entry.awaited] + self._queue
+                self._queue = [
+                    entry for entry in entries if not entry.awaited
+                ] + self._queue
             raise
         self._failing = False
         stream.number, stream.mac = rows[-1].number, rows[-1].mac
@@ -149,7 +160,9 @@ class ChainedAudit:
         if not unprotected or not due:
             return
         row = chain.ChainRow(stream.name, stream.number, b"", stream.mac, chain.Label())
-        with contextlib.suppress(AuditUnavailable):  # the rows stand; their tail is unprotected
+        with contextlib.suppress(
+            AuditUnavailable
+        ):  # the rows stand; their tail is unprotected
             self._checkpoints.append(chain.sign_checkpoint(self._key, row))
             stream.checkpoint_number = stream.number
             stream.checkpoint_at = self._clock.monotonic()

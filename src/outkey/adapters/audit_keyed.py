@@ -4,11 +4,12 @@ import atexit
 import contextlib
 
 from outkey.adapters.audit_chained import ChainedAudit
-from outkey.adapters.key_room import KeyRoom, Presence
+from outkey.adapters.keyring_loader import KeyringLoader, ProcessHeartbeat
 from outkey.adapters.process_lock import ProcessLock
-from outkey.core.audit import Change, Intent, Outcome, Refusal
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import OutkeyError
-from outkey.ports import AuditRows, Checkpoints, Clock
+from outkey.ports.sending import Clock
+from outkey.ports.storage import AuditRows, Checkpoints
 
 
 class KeyedAudit:
@@ -16,11 +17,11 @@ class KeyedAudit:
 
     def __init__(
         self,
-        keys: KeyRoom,
+        keys: KeyringLoader,
         rows: AuditRows,
         checkpoints: Checkpoints,
         clock: Clock,
-        presence: Presence,
+        presence: ProcessHeartbeat,
     ) -> None:
         self._keys, self._rows, self._checkpoints = keys, rows, checkpoints
         self._clock, self._presence = clock, presence
@@ -73,4 +74,6 @@ class KeyedAudit:
         ring = self._keys.ring()
         atexit.register(self.close)
         key_id, key = ring.primary.name, ring.derive("audit")
-        return ChainedAudit(self._rows, self._checkpoints, self._clock, key_id=key_id, key=key)
+        return ChainedAudit(
+            self._rows, self._checkpoints, self._clock, key_id=key_id, key=key
+        )

@@ -4,7 +4,7 @@ import json
 import logging
 import secrets
 
-from outkey.core.audit import Change, Intent, Outcome, Refusal
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 
 _logger = logging.getLogger("outkey.audit")
 

@@ -22,15 +22,21 @@ class CronCalendar:
         fields = (rest if named else schedule).split()
         found: datetime | None = None
         # A sixth field would be seconds.
-        with suppress(CronSimError, StopIteration, LookupError, ValueError, OSError, OverflowError):
+        with suppress(
+            CronSimError, StopIteration, LookupError, ValueError, OSError, OverflowError
+        ):
             if len(fields) == 5 and len(schedule) <= _LONGEST:
                 zone = _zone(first.removeprefix(_ZONE)) if named else UTC
-                found = next(CronSim(" ".join(fields), datetime.fromtimestamp(moment, zone)))
+                found = next(
+                    CronSim(" ".join(fields), datetime.fromtimestamp(moment, zone))
+                )
         if found is None:
             raise ConfigError(
                 "the schedule is no cron expression, or one that never comes",
-                hint="Write minute, hour, day, month and weekday, such as 0 6 * * 1-5;"
-                " a time zone stands before them: CRON_TZ=Europe/Berlin 0 6 * * *.",
+                hint=(
+                    "Write minute, hour, day, month and weekday, such as 0 6 * * 1-5;"
+                    " a time zone stands before them: CRON_TZ=Europe/Berlin 0 6 * * *."
+                ),
                 field="schedule",
             )
         return found.timestamp()
@@ -41,4 +47,6 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):
         hint = "Write it as in Europe/Berlin."
-        raise ConfigError("there is no such time zone", hint=hint, field="schedule") from None
+        raise ConfigError(
+            "there is no such time zone", hint=hint, field="schedule"
+        ) from None

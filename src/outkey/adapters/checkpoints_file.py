@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from outkey.core.chain import Mark
+from outkey.core.audit.chain import Mark
 from outkey.core.errors import AuditUnavailable
 
 
@@ -49,6 +49,8 @@ def _parse(line: bytes) -> Mark | None:
         stream, number, key_id = facts["stream"], facts["number"], facts["key_id"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    if not (isinstance(stream, str) and isinstance(number, int) and 0 <= number < 2**63):
+    if not (
+        isinstance(stream, str) and isinstance(number, int) and 0 <= number < 2**63
+    ):
         return None
     return Mark(stream, number, mac, str(key_id), signature)

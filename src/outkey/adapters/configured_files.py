@@ -42,7 +42,9 @@ _KERNEL_FILE_SYSTEMS = {
     0x09041934: "anonymous inodes",
     0x5345434D: "secretmem",
 }
-_STATFS_BYTES = 256  # more than struct statfs has on any architecture; f_type is its first word
+_STATFS_BYTES = (
+    256  # more than struct statfs has on any architecture; f_type is its first word
+)
 
 
 class ConfiguredFiles:
@@ -80,7 +82,10 @@ class ConfiguredFiles:
             # The path catches what is created later; the inode catches links and other mounts.
             if opened is not None and opened.is_relative_to(os.path.realpath(own)):
                 return True
-            if any(os.path.samestat(status, other) for other in _files_of(own, status.st_ino)):
+            if any(
+                os.path.samestat(status, other)
+                for other in _files_of(own, status.st_ino)
+            ):
                 return True
         return False
 
@@ -116,4 +121,6 @@ def _files_of(own: Path, inode: int) -> Iterator[os.stat_result]:
     for folder, _, _ in os.walk(own):
         with os.scandir(folder) as entries:
             # The inode stands in the folder itself, so most files need not be looked at.
-            yield from (e.stat(follow_symlinks=False) for e in entries if e.inode() == inode)
+            yield from (
+                e.stat(follow_symlinks=False) for e in entries if e.inode() == inode
+            )

@@ -11,8 +11,8 @@ from collections import OrderedDict, deque
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from outkey.adapters.process_lock import ProcessLock
-from outkey.core.message import Route
-from outkey.core.origin import Origin
+from outkey.core.request.message import Route
+from outkey.core.request.origin import Origin
 
 MAX_IDLE = 256
 # A connection idle for longer is not used again: nginx closes after 75 s. Node.js closes after
@@ -48,18 +48,25 @@ class ConnectionPool(Generic[AnyConnection]):
 
     def __init__(self) -> None:
         self._lock = ProcessLock()
-        self._idle: OrderedDict[tuple[str, Origin], deque[tuple[Kept[AnyConnection], float]]] = (
-            OrderedDict()
-        )
+        self._idle: OrderedDict[
+            tuple[str, Origin], deque[tuple[Kept[AnyConnection], float]]
+        ] = OrderedDict()
         self._count = 0
         self._process = os.getpid()
 
     def take(
-        self, route: Route, origin: Origin, context: ssl.SSLContext | None, *, repeatable: bool
+        self,
+        route: Route,
+        origin: Origin,
+        context: ssl.SSLContext | None,
+        *,
+        repeatable: bool,
     ) -> Kept[AnyConnection] | None:
         """Return a live connection to one of the vetted addresses with these TLS settings."""
         self._forget_parent()
-        oldest = time.monotonic() - (IDLE_SECONDS if repeatable else IDLE_SECONDS_UNREPEATABLE)
+        oldest = time.monotonic() - (
+            IDLE_SECONDS if repeatable else IDLE_SECONDS_UNREPEATABLE
+        )
         while found := self._pop((route.partition, origin)):
             kept, since = found
             usable = kept.context is context and kept.address in route.addresses

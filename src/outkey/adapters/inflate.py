@@ -13,7 +13,9 @@ _WINDOW_RAW = -15
 
 def inflated(body: bytes, encodings: list[str], limit: int) -> bytes:
     """Undo Content-Encoding (RFC 9110 §8.4), last one first; an unknown one is left as it is."""
-    layers = [e.strip().lower() for line in encodings for e in line.split(",") if e.strip()]
+    layers = [
+        e.strip().lower() for line in encodings for e in line.split(",") if e.strip()
+    ]
     if len(layers) > _MAX_LAYERS:
         raise ResponseTooLarge("the answer is compressed too many times over")
     for layer in reversed(layers):
@@ -51,7 +53,9 @@ def _members(body: bytes, window: int, limit: int) -> bytes:
                 inflater = zlib.decompressobj(window)
                 members += 1
                 if members > _MAX_MEMBERS:
-                    raise ResponseTooLarge("the answer is compressed in too many pieces")
+                    raise ResponseTooLarge(
+                        "the answer is compressed in too many pieces"
+                    )
             inflated_body += inflater.decompress(piece, limit - len(inflated_body) + 1)
             if len(inflated_body) > limit:
                 raise ResponseTooLarge

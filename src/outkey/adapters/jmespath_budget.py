@@ -26,11 +26,26 @@ _COSTS = {"multi_select_dict": 8, "multi_select_list": 3}
 _CHEAP = frozenset({"length", "not_null", "to_array", "type"})
 _COMPARING = frozenset({"max", "min", "sort"})
 # Nodes that never repeat a value, so that a result is no larger than the document.
-_UNREPEATING = frozenset({
-    "and_expression", "comparator", "current", "field", "filter_projection", "flatten", "identity",
-    "index", "index_expression", "not_expression", "or_expression", "pipe", "projection", "slice",
-    "subexpression", "value_projection",
-})  # fmt: skip
+_UNREPEATING = frozenset(
+    {
+        "and_expression",
+        "comparator",
+        "current",
+        "field",
+        "filter_projection",
+        "flatten",
+        "identity",
+        "index",
+        "index_expression",
+        "not_expression",
+        "or_expression",
+        "pipe",
+        "projection",
+        "slice",
+        "subexpression",
+        "value_projection",
+    }
+)
 
 
 class OverBudgetError(Exception):
@@ -86,7 +101,9 @@ class BudgetedInterpreter(TreeInterpreter):  # type: ignore[misc]  # the library
         super().__init__(Options(custom_functions=functions))
         self._budget = functions.budget
 
-    def search(self, tree: Mapping[str, Any], document: object, *, repeats: bool) -> object:
+    def search(
+        self, tree: Mapping[str, Any], document: object, *, repeats: bool
+    ) -> object:
         """Return what an expression finds; `repeats` says whether it may repeat values."""
         result = self.visit(tree, document)
         if repeats:
@@ -113,7 +130,9 @@ class BudgetedInterpreter(TreeInterpreter):  # type: ignore[misc]  # the library
         """Join the lists of a list into one."""
         base = self.visit(node["children"][0], value)
         if isinstance(base, list):
-            self._budget.spend(sum(len(part) if isinstance(part, list) else 1 for part in base))
+            self._budget.spend(
+                sum(len(part) if isinstance(part, list) else 1 for part in base)
+            )
         return super().visit_flatten({**node, "children": [ast.literal(base)]}, value)
 
     def visit_slice(self, node: Mapping[str, Any], value: object) -> object:
@@ -142,7 +161,9 @@ class BudgetedFunctions(Functions):  # type: ignore[misc]  # the library has no 
                 self._spend_on(name, argument, arguments)
         return super().call_function(name, arguments)
 
-    def _spend_on(self, name: str, argument: object, arguments: Sequence[object]) -> None:
+    def _spend_on(
+        self, name: str, argument: object, arguments: Sequence[object]
+    ) -> None:
         """Pay for reading the members of an argument, but not what is in them."""
         if isinstance(argument, str):
             self.budget.spend(len(argument) // _CHARACTERS_PER_STEP)
@@ -152,7 +173,10 @@ class BudgetedFunctions(Functions):  # type: ignore[misc]  # the library has no 
         characters = sum(len(part) for part in argument if isinstance(part, str))
         if name in _COMPARING:
             characters *= len(argument).bit_length()
-        if name in {"contains", "join"}:  # with each member, the other text is read or written
+        if name in {
+            "contains",
+            "join",
+        }:  # with each member, the other text is read or written
             other = sum(len(text) for text in arguments if isinstance(text, str))
             characters += len(argument) * other
         self.budget.spend(characters // _CHARACTERS_PER_STEP)

@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from outkey.core.envelope import KEY_ID_BYTES
 from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, frameless
 from outkey.core.secret import Secret
+from outkey.core.vault.envelope import KEY_ID_BYTES
 
 KEY_BYTES = 32
 
@@ -72,7 +72,9 @@ class Keyring:
         for key in self.keys:
             if key.id == key_id and key.state is not KeyState.RETIRED:
                 return key
-        raise Sealed(f"the key {key_id.hex()} that a secret was sealed with is not there")
+        raise Sealed(
+            f"the key {key_id.hex()} that a secret was sealed with is not there"
+        )
 
     def holds(self, name: str) -> bool:
         """Say whether the key of this name is in the ring."""
@@ -98,13 +100,17 @@ class Keyring:
         chosen = self._find(name)
         if chosen.state is KeyState.RETIRED:
             raise KeyStepRefused("a retired key cannot be promoted")
-        return self._with_states({self.primary.id: KeyState.DECRYPT, chosen.id: KeyState.PRIMARY})
+        return self._with_states(
+            {self.primary.id: KeyState.DECRYPT, chosen.id: KeyState.PRIMARY}
+        )
 
     def retire(self, name: str, *, secrets: int) -> "Keyring":
         """Return a ring that no longer opens with this key; refused while secrets need it."""
         chosen = self._find(name)
         if chosen.state is KeyState.PRIMARY:
-            raise KeyStepRefused("the primary key cannot be retired", hint="Promote another first.")
+            raise KeyStepRefused(
+                "the primary key cannot be retired", hint="Promote another first."
+            )
         if secrets:
             message = f"{secrets} secrets are still sealed with this key"
             raise KeyStepRefused(message, hint="Run: outkey keys rewrap")
@@ -119,10 +125,14 @@ class Keyring:
         for key in self.keys:
             if key.name == name:
                 return key
-        raise KeyStepRefused("there is no key of that id", hint="See: outkey keys status")
+        raise KeyStepRefused(
+            "there is no key of that id", hint="See: outkey keys status"
+        )
 
     def _with_states(self, states: dict[bytes, KeyState]) -> "Keyring":
-        return Keyring(tuple(replace(k, state=states.get(k.id, k.state)) for k in self.keys))
+        return Keyring(
+            tuple(replace(k, state=states.get(k.id, k.state)) for k in self.keys)
+        )
 
 
 def new_keyring() -> Keyring:

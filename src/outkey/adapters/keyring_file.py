@@ -21,7 +21,9 @@ class KeySource:
     variable: Secret | None
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str], default: Path) -> "KeySource":
+    def from_environment(
+        cls, environment: Mapping[str, str], default: Path
+    ) -> "KeySource":
         """Read OUTKEY_KEY and OUTKEY_KEY_FILE; without them the file is the default one."""
         given = environment.get("OUTKEY_KEY")
         file = Path(environment.get("OUTKEY_KEY_FILE") or default)
@@ -53,7 +55,9 @@ class KeySource:
             raise ConfigError(message, hint=hint)
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".key-")  # mode 0600
+            handle, name = tempfile.mkstemp(
+                dir=self.file.parent, prefix=".key-"
+            )  # mode 0600
         except OSError:
             raise _unwritable() from None
         try:

@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from outkey.core.addresses import plain_address
 from outkey.core.errors import ConfigError, StorageUnavailable
+from outkey.core.request.addresses import plain_address
 
 CACHE_SECONDS = 5.0
-_FILE = re.compile(r"([0-9]{1,5})-[a-z0-9_]+")  # the port, and what tells two servers apart
+_FILE = re.compile(
+    r"([0-9]{1,5})-[a-z0-9_]+"
+)  # the port, and what tells two servers apart
 
 
 class ListenerFiles:
@@ -59,7 +61,9 @@ class ListenerFiles:
             try:
                 self._folder.mkdir(mode=0o700, exist_ok=True)
                 self._remove_abandoned()
-                handle, draft = tempfile.mkstemp(dir=self._folder, prefix=".")  # mode 0600
+                handle, draft = tempfile.mkstemp(
+                    dir=self._folder, prefix="."
+                )  # mode 0600
                 file = stack.enter_context(os.fdopen(handle, "w", encoding="ascii"))
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.write(text)
@@ -78,7 +82,9 @@ class ListenerFiles:
         for port, place in self._files():
             with suppress(FileNotFoundError), place.open(encoding="ascii") as file:
                 if _is_locked(file.fileno()):
-                    known[port] = known.get(port, frozenset()) | frozenset(file.read().split())
+                    known[port] = known.get(port, frozenset()) | frozenset(
+                        file.read().split()
+                    )
         return known
 
     def _remove_abandoned(self) -> None:

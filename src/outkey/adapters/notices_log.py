@@ -3,11 +3,15 @@
 import logging
 from collections.abc import Sequence
 
-from outkey.core.checks import Level
-from outkey.core.watch import KINDS, Notice
+from outkey.core.findings.checks import Level
+from outkey.core.findings.monitoring import KINDS, Notice
 
 _logger = logging.getLogger("outkey.notices")
-_LEVELS = {Level.ERROR: logging.ERROR, Level.WARNING: logging.WARNING, Level.NOTICE: logging.INFO}
+_LEVELS = {
+    Level.ERROR: logging.ERROR,
+    Level.WARNING: logging.WARNING,
+    Level.NOTICE: logging.INFO,
+}
 
 
 class LoggedNotices:

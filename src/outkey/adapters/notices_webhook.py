@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from outkey.core.errors import OutkeyError
-from outkey.core.message import Header, Request, Route, Source
-from outkey.core.origin import Location
+from outkey.core.findings.monitoring import Notice
+from outkey.core.request.message import Header, Request, Route, Source
+from outkey.core.request.origin import Location
 from outkey.core.secret import Secret
-from outkey.core.watch import Notice
-from outkey.ports import Clock, Transport
+from outkey.ports.sending import Clock, Transport
 
 _logger = logging.getLogger("outkey.notices")
 _WAITS = (1.0, 4.0)  # before the second and the third try

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import StorageUnavailable
-from outkey.core.pace import Pace, RateLimit
-from outkey.ports import Paces
+from outkey.core.request.rate_limit import Pace, RateLimit
+from outkey.ports.storage import RateLimitRows
 
 MAX_HOLD = 300.0
 
@@ -24,7 +24,9 @@ class _Pool:
     """The slots that this process has taken for one configuration."""
 
     limit: RateLimit
-    lock: ProcessLock = field(default_factory=ProcessLock)  # a slow lease stops nobody else
+    lock: ProcessLock = field(
+        default_factory=ProcessLock
+    )  # a slow lease stops nobody else
     slots: deque[float] = field(default_factory=deque)
     size: int = 1  # of the next lease
 
@@ -32,14 +34,16 @@ class _Pool:
 class LeasedPermits:
     """Hands out the permits of this process; `time` is the clock that the paces are kept in."""
 
-    def __init__(self, paces: Paces, time: Callable[[], float]) -> None:
+    def __init__(self, paces: RateLimitRows, time: Callable[[], float]) -> None:
         self._paces, self._time = paces, time
         self._lock = ProcessLock()
         self._process = os.getpid()
         self._pools: dict[str, _Pool] = {}
         self._quiet: dict[str, float] = {}
 
-    def reserve(self, configuration: str, per_minute: int | None, patience: float) -> float | None:
+    def reserve(
+        self, configuration: str, per_minute: int | None, patience: float
+    ) -> float | None:
         if per_minute is None and configuration not in self._quiet:
             return 0.0
         if per_minute is None:
@@ -55,7 +59,9 @@ class LeasedPermits:
         until = self._time() + min(seconds, MAX_HOLD)
         with self._lock:
             self._quiet[configuration] = max(until, self._quiet.get(configuration, 0.0))
-        with contextlib.suppress(StorageUnavailable):  # this process at least keeps quiet
+        with contextlib.suppress(
+            StorageUnavailable
+        ):  # this process at least keeps quiet
             self._paces.advance(configuration, lambda pace: pace.quiet(until))
 
     def _pool(self, configuration: str, limit: RateLimit) -> _Pool:
@@ -67,7 +73,9 @@ class LeasedPermits:
             pool = self._pools[configuration] = _Pool(limit)
         return pool
 
-    def _wait(self, configuration: str, pool: _Pool, now: float, patience: float) -> float | None:
+    def _wait(
+        self, configuration: str, pool: _Pool, now: float, patience: float
+    ) -> float | None:
         earliest = max(now, self._quiet.get(configuration, 0.0))
         if pool.slots and pool.slots[-1] < earliest:
             pool.size = 1  # this process does not send as often as it did
@@ -84,7 +92,9 @@ class LeasedPermits:
         pool.slots.popleft()
         return wait
 
-    def _lease(self, configuration: str, pool: _Pool, now: float, patience: float) -> None:
+    def _lease(
+        self, configuration: str, pool: _Pool, now: float, patience: float
+    ) -> None:
         limit, taken, quiet = pool.limit, list[float](), list[float]()
 
         def take(pace: Pace) -> Pace:
@@ -104,7 +114,7 @@ class LeasedPermits:
             pool.size = min(pool.size * 2, limit.burst)
 
 
-class MemoryPaces:
+class MemoryRateLimitRows:
     """The paces of one process."""
 
     def __init__(self) -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from outkey.core.errors import ConfigError
-from outkey.core.policy import parse_days, parse_policy
-from outkey.core.posture import Policy
+from outkey.core.findings.policy import parse_days, parse_policy
+from outkey.core.findings.posture import Policy
 
 _RETENTION = "OUTKEY_RETENTION_DAYS"
 
@@ -19,9 +19,13 @@ def read_policy(home: Path, environment: Mapping[str, str]) -> Policy:
     except FileNotFoundError:
         policy = Policy()
     except (OSError, UnicodeDecodeError):
-        raise ConfigError("the policy cannot be read as UTF-8 text", field=file.name) from None
+        raise ConfigError(
+            "the policy cannot be read as UTF-8 text", field=file.name
+        ) from None
     given = environment.get(_RETENTION, "")
     if not given:
         return policy
-    days = parse_days(int(given) if given.isascii() and given.isdigit() else given, _RETENTION)
+    days = parse_days(
+        int(given) if given.isascii() and given.isdigit() else given, _RETENTION
+    )
     return replace(policy, retention_days=days)

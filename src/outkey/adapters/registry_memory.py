@@ -7,19 +7,26 @@ from contextlib import contextmanager
 from dataclasses import replace
 from uuid import uuid4
 
-from outkey.core.config import Configuration, SecretState, SyncLine, known_names
-from outkey.core.envelope import SealedRow, key_name_of, secret_place
+from outkey.core.config.configuration import (
+    Configuration,
+    SecretState,
+    SyncLine,
+    known_names,
+)
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
-from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
+from outkey.core.findings.health import Health, Summary, needs_secret, stores_secret
 from outkey.core.sync.schedule import TimedLine
-from outkey.core.voucher import FIELD
+from outkey.core.vault.envelope import SealedRow, key_name_of, secret_place
+from outkey.core.vault.voucher import FIELD
 
 
 class MemoryRegistry:
     """Keeps configurations, sync lines and ciphertexts in dictionaries."""
 
     def __init__(
-        self, configurations: Iterable[Configuration] = (), lines: Iterable[SyncLine] = ()
+        self,
+        configurations: Iterable[Configuration] = (),
+        lines: Iterable[SyncLine] = (),
     ) -> None:
         self._lock = threading.Lock()
         self._configurations = {c.name: c for c in configurations}
@@ -27,7 +34,7 @@ class MemoryRegistry:
         self._sealed: dict[tuple[str, str, int], SealedRow] = {}
         self._pending: dict[tuple[str, str], SecretState] = {}
         self._known_keys: dict[str, bytes] = {}
-        self._trials: dict[str, tuple[Standing, int]] = {}
+        self._trials: dict[str, tuple[Health, int]] = {}
 
     def get(self, name: str) -> Configuration:
         try:
@@ -40,7 +47,9 @@ class MemoryRegistry:
         try:
             return self._lines[name]
         except KeyError:
-            raise UnknownConfiguration("there is no sync line of that name", field="line") from None
+            raise UnknownConfiguration(
+                "there is no sync line of that name", field="line"
+            ) from None
 
     def all(self) -> list[Configuration]:
         return [self._configurations[name] for name in sorted(self._configurations)]
@@ -62,11 +71,19 @@ class MemoryRegistry:
     def add(self, configuration: Configuration) -> Configuration:
         with self._lock:
             if configuration.name in self._configurations:
-                raise ConfigError("there is a configuration of that name already", field="name")
+                raise ConfigError(
+                    "there is a configuration of that name already", field="name"
+                )
             known = configuration.secrets.items()
-            references = {name: state for name, state in known if state.reference is not None}
+            references = {
+                name: state for name, state in known if state.reference is not None
+            }
             kept = replace(
-                configuration, record=uuid4().hex, version=1, revision=1, secrets=references
+                configuration,
+                record=uuid4().hex,
+                version=1,
+                revision=1,
+                secrets=references,
             )
             self._configurations[kept.name] = kept
             return kept
@@ -86,7 +103,9 @@ class MemoryRegistry:
                 paused_at=None,
                 voucher=before.voucher,
                 secrets={
-                    n: s for n, s in known.items() if not n.startswith("header:") or n in rows
+                    n: s
+                    for n, s in known.items()
+                    if not n.startswith("header:") or n in rows
                 },
             )
             self._sealed = {
@@ -101,15 +120,24 @@ class MemoryRegistry:
         with self._lock:
             gone = self.get(name)
             del self._configurations[name]
-            self._lines = {n: li for n, li in self._lines.items() if li.configuration != name}
-            self._sealed = {k: v for k, v in self._sealed.items() if k[0] != gone.record}
+            self._lines = {
+                n: li for n, li in self._lines.items() if li.configuration != name
+            }
+            self._sealed = {
+                k: v for k, v in self._sealed.items() if k[0] != gone.record
+            }
 
     def lines(self) -> list[SyncLine]:
         return [self._lines[name] for name in sorted(self._lines)]
 
     def timetable(self) -> list[TimedLine]:
-        found = ((line, line.sync.schedule if line.sync else "") for line in self.lines())
-        return [TimedLine(line.name, line.configuration, schedule) for line, schedule in found]
+        found = (
+            (line, line.sync.schedule if line.sync else "") for line in self.lines()
+        )
+        return [
+            TimedLine(line.name, line.configuration, schedule)
+            for line, schedule in found
+        ]
 
     def put_line(self, line: SyncLine) -> None:
         self._lines[line.name] = line
@@ -117,7 +145,9 @@ class MemoryRegistry:
     def remove_line(self, name: str) -> None:
         del self._lines[self.line(name).name]
 
-    def put_secret(self, name: str, field: str, state: SecretState, sealed: bytes | None) -> None:
+    def put_secret(
+        self, name: str, field: str, state: SecretState, sealed: bytes | None
+    ) -> None:
         with self._lock:
             kept = self.get(name)
             before = kept.secrets.get(field)
@@ -127,7 +157,9 @@ class MemoryRegistry:
             self._drop(kept.record, field, state.version)
             if sealed is not None:
                 place = secret_place(kept.record, field, state.version, state.origin)
-                self._sealed[kept.record, field, state.version] = SealedRow(place, sealed)
+                self._sealed[kept.record, field, state.version] = SealedRow(
+                    place, sealed
+                )
 
     def lock(self, configuration: Configuration) -> None:
         with self._lock:
@@ -139,7 +171,9 @@ class MemoryRegistry:
     def put_voucher(self, name: str, voucher: SealedRow) -> None:
         with self._lock:
             stored = self.get(name)
-            for key in [key for key in self._sealed if key[:2] == (stored.record, FIELD)]:
+            for key in [
+                key for key in self._sealed if key[:2] == (stored.record, FIELD)
+            ]:
                 self._drop(*key)
             self._sealed[stored.record, FIELD, voucher.place.version] = voucher
             self._configurations[name] = replace(stored, voucher=voucher)
@@ -147,7 +181,9 @@ class MemoryRegistry:
     def clear_secret(self, name: str, field: str) -> None:
         with self._lock:
             kept = self.get(name)
-            secrets = {known: state for known, state in kept.secrets.items() if known != field}
+            secrets = {
+                known: state for known, state in kept.secrets.items() if known != field
+            }
             self._change_secrets(kept, secrets)
             for row in [key for key in self._sealed if key[:2] == (kept.record, field)]:
                 self._drop(*row)
@@ -166,7 +202,9 @@ class MemoryRegistry:
                 if row[2] not in {current, version}:
                     self._drop(*row)
 
-    def sealed(self, configuration: Configuration, field: str, version: int) -> bytes | None:
+    def sealed(
+        self, configuration: Configuration, field: str, version: int
+    ) -> bytes | None:
         row = self._sealed.get((configuration.record, field, version))
         return None if row is None else row.stored
 
@@ -204,11 +242,11 @@ class MemoryRegistry:
         seen: Mapping[str, object] | None = None,
     ) -> None:
         record = configuration.record
-        before, _ = self._trials.get(record, (Standing(), 0))
+        before, _ = self._trials.get(record, (Health(), 0))
         verified = before.verified_at if cause else at
         if self.get(configuration.name).revision != configuration.revision:
             return
-        ended = Standing(at, verified, cause, seen=seen or before.seen)
+        ended = Health(at, verified, cause, seen=seen or before.seen)
         self._trials[record] = ended, configuration.revision
         if not cause:
             self.note_accepted(configuration.name)
@@ -226,7 +264,9 @@ class MemoryRegistry:
     def pause(self, name: str, at: float) -> None:
         self._count(
             name,
-            lambda kept: replace(kept, paused_at=kept.paused_at or at) if kept.refused else kept,
+            lambda kept: (
+                replace(kept, paused_at=kept.paused_at or at) if kept.refused else kept
+            ),
         )
 
     def resume(self, name: str) -> None:
@@ -244,7 +284,7 @@ class MemoryRegistry:
         return [self._summary(kept) for kept in self.all()]
 
     def _summary(self, kept: Configuration) -> Summary:
-        standing, revision = self._trials.get(kept.record, (Standing(), -1))
+        standing, revision = self._trials.get(kept.record, (Health(), -1))
         standing = replace(
             standing,
             current=revision == kept.revision,
@@ -255,10 +295,16 @@ class MemoryRegistry:
             paused_at=kept.paused_at,
             active=kept.active,
         )
-        facts = (str(kept.authentication_type), str(kept.environment), str(kept.network))
+        facts = (
+            str(kept.authentication_type),
+            str(kept.environment),
+            str(kept.network),
+        )
         return Summary(kept.name, kept.base_url, *facts, standing)
 
-    def _change_secrets(self, kept: Configuration, secrets: Mapping[str, SecretState]) -> None:
+    def _change_secrets(
+        self, kept: Configuration, secrets: Mapping[str, SecretState]
+    ) -> None:
         self._configurations[kept.name] = replace(
             kept, secrets=secrets, revision=kept.revision + 1, refused=0, paused_at=None
         )

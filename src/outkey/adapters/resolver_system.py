@@ -62,7 +62,11 @@ class AsyncSystemResolver:
         known = self._system.known(host, port)
         if known:
             return known
-        begun, ends, pause = self._system.begin(host, port), time.monotonic() + timeout, 0.001
+        begun, ends, pause = (
+            self._system.begin(host, port),
+            time.monotonic() + timeout,
+            0.001,
+        )
         while begun.is_alive() and time.monotonic() < ends:
             await asyncio.sleep(pause)
             pause = min(2 * pause, 0.02)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from outkey.core.encodings import forms
-from outkey.core.search import SearchText
+from outkey.core.echo.encodings import forms
+from outkey.core.echo.search import SearchText
 from outkey.core.secret import MASK, Secret
 
 _SHORTEST = 4  # masking a shorter one would eat ordinary text
@@ -54,7 +54,9 @@ def scrubbed_headers(
 
 
 def _scrubbed_text(text: str, secrets: list[Secret], username: str) -> str:
-    return scrubbed(text.encode(errors="replace"), secrets, username).decode(errors="replace")
+    return scrubbed(text.encode(errors="replace"), secrets, username).decode(
+        errors="replace"
+    )
 
 
 def _are_in(secrets: list[Secret], texts: list[str]) -> bool:

@@ -9,9 +9,17 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from outkey.adapters.keyring import Keyring
-from outkey.core.envelope import DATA_KEY_BYTES, NONCE_BYTES, Envelope, Place, pad, unpack, unpad
 from outkey.core.errors import SecretUnreadable, frameless
 from outkey.core.secret import Secret
+from outkey.core.vault.envelope import (
+    DATA_KEY_BYTES,
+    NONCE_BYTES,
+    Envelope,
+    Place,
+    pad,
+    unpack,
+    unpad,
+)
 
 
 @frameless
@@ -22,7 +30,9 @@ def seal(secret: Secret, place: Place, ring: Keyring) -> bytes:
     bound = place.associated_data()
     key_nonce, nonce = os.urandom(NONCE_BYTES), os.urandom(NONCE_BYTES)
     wrapped = key.cipher.encrypt(key_nonce, data_key, bound)
-    text = secret.derive(lambda plain: pad(plain.encode()).hex())  # refuses what is not UTF-8
+    text = secret.derive(
+        lambda plain: pad(plain.encode()).hex()
+    )  # refuses what is not UTF-8
     ciphertext = AESGCM(data_key).encrypt(nonce, bytes.fromhex(text.reveal()), bound)
     return Envelope(key.id, key_nonce, wrapped, nonce, ciphertext).pack()
 
@@ -56,7 +66,9 @@ def rewrap(stored: bytes, place: Place, ring: Keyring) -> bytes:
     data_key = _unwrap(envelope, bound, ring)
     key_nonce = os.urandom(NONCE_BYTES)
     wrapped = key.cipher.encrypt(key_nonce, data_key, bound)
-    return Envelope(key.id, key_nonce, wrapped, envelope.nonce, envelope.ciphertext).pack()
+    return Envelope(
+        key.id, key_nonce, wrapped, envelope.nonce, envelope.ciphertext
+    ).pack()
 
 
 def _unwrap(envelope: Envelope, bound: bytes, ring: Keyring) -> bytes:

@@ -4,9 +4,9 @@ import os
 import re
 
 from outkey.adapters.configured_files import ConfiguredFiles
-from outkey.core.config import Configuration
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.reference import Reference, Store
 from outkey.core.errors import SecretMissing, frameless
-from outkey.core.reference import Reference, Store
 from outkey.core.secret import Secret
 
 _MAX_BYTES = 64 * 1024
@@ -38,7 +38,9 @@ def _from_environment(reference: Reference, field: str) -> Secret:
         message = f"the environment variable {reference.place} of {field} is not set"
         raise SecretMissing(message, field=field)
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        message = f"the environment variable {reference.place} of {field} is not UTF-8 text"
+        message = (
+            f"the environment variable {reference.place} of {field} is not UTF-8 text"
+        )
         raise SecretMissing(message, field=field)
     return Secret(value)
 
@@ -49,9 +51,13 @@ def _from_file(reference: Reference, field: str, files: ConfiguredFiles) -> Secr
         # Editors end files with a newline that is no part of the secret; one is removed.
         text = re.sub(r"\r?\n\Z", "", content.decode("utf-8"))
     except OSError:
-        raise SecretMissing(f"the file of {field} cannot be read", field=field) from None
+        raise SecretMissing(
+            f"the file of {field} cannot be read", field=field
+        ) from None
     except UnicodeDecodeError:
-        raise SecretMissing(f"the file of {field} is not UTF-8 text", field=field) from None
+        raise SecretMissing(
+            f"the file of {field} is not UTF-8 text", field=field
+        ) from None
     if len(content) > _MAX_BYTES:
         raise SecretMissing(f"the file of {field} is larger than 64 KiB", field=field)
     return Secret(text)

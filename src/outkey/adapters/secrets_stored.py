@@ -5,20 +5,27 @@ from typing import Protocol
 
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal, unseal_text
-from outkey.core.config import Configuration, SecretState, successor
-from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place, unpack
+from outkey.core.config.configuration import Configuration, SecretState, successor
 from outkey.core.errors import Sealed, SecretMissing, SecretUnreadable
-from outkey.core.script import SEAL
+from outkey.core.request.script import SEAL
 from outkey.core.secret import Secret
-from outkey.core.voucher import FIELD, Voucher, read_voucher, voucher_place
-from outkey.ports import Clock, Registry, Secrets
+from outkey.core.vault.envelope import (
+    Place,
+    SealedRow,
+    key_name_of,
+    secret_place,
+    unpack,
+)
+from outkey.core.vault.voucher import FIELD, Voucher, read_voucher, voucher_place
+from outkey.ports.sending import Clock, Secrets
+from outkey.ports.storage import Registry
 
 _BATCH = 200
 _LONGEST_PAUSE = 0.25
 _CACHED_VOUCHERS = 2000
 
 
-class Rings(Protocol):
+class Keyrings(Protocol):
     """Where the ring comes from; asking for it may say that the installation is sealed."""
 
     def ring(self, needed: str = "") -> Keyring:
@@ -31,11 +38,15 @@ class Rings(Protocol):
 class StoredSecrets:
     """Opens and replaces secrets."""
 
-    def __init__(self, registry: Registry, references: Secrets, keys: Rings, clock: Clock) -> None:
+    def __init__(
+        self, registry: Registry, references: Secrets, keys: Keyrings, clock: Clock
+    ) -> None:
         self._registry, self._references = registry, references
         self._keys, self._clock = keys, clock
         self._vouchers: dict[SealedRow, Voucher] = {}
-        self._checked: dict[str, Configuration] = {}  # by record, those whose settings are as saved
+        self._checked: dict[
+            str, Configuration
+        ] = {}  # by record, those whose settings are as saved
 
     def open(self, configuration: Configuration, field: str) -> Secret:
         if field == SEAL:
@@ -95,8 +106,12 @@ class StoredSecrets:
             for name, state in configuration.secrets.items()
             if name in changed and (sealed := self._sealed(configuration, name, state))
         }
-        voucher = self.voucher(configuration).renewed(configuration, changed, ciphertexts)
-        version = int(configuration.voucher.place.version) + 1 if configuration.voucher else 1
+        voucher = self.voucher(configuration).renewed(
+            configuration, changed, ciphertexts
+        )
+        version = (
+            int(configuration.voucher.place.version) + 1 if configuration.voucher else 1
+        )
         place = voucher_place(configuration.record, version)
         sealed = seal(voucher.written(), place, self._keys.fresh())
         self._registry.put_voucher(configuration.name, SealedRow(place, sealed))
@@ -115,12 +130,18 @@ class StoredSecrets:
         It stays pending until it was read back and opened, so that a value which cannot be opened
         never takes the place of one that can.
         """
-        before, origin = configuration.secrets.get(field), configuration.binding_of(field)
+        before, origin = (
+            configuration.secrets.get(field),
+            configuration.binding_of(field),
+        )
         state = successor(before, origin, set_at=self._clock.now(), set_by=by)
         sealed = seal(secret, place_of(configuration, field, state), self._keys.fresh())
         self._registry.put_secret(configuration.name, field, state, sealed)
         stored = self._sealed(configuration, field, state)
-        if stored is None or self._unsealed(configuration, field, state, stored) != secret:
+        if (
+            stored is None
+            or self._unsealed(configuration, field, state, stored) != secret
+        ):
             raise SecretUnreadable(field=field)
         self._registry.activate_secret(configuration.name, field, state.version)
         return state
@@ -134,7 +155,9 @@ class StoredSecrets:
         """
         ring, stuck, missed = self._keys.fresh(), set[Place](), set[SealedRow]()
         while True:
-            found = self._registry.sealed_by_others(ring.primary.name, _BATCH + len(stuck))
+            found = self._registry.sealed_by_others(
+                ring.primary.name, _BATCH + len(stuck)
+            )
             rows = [row for row in found if row.place not in stuck]
             if not rows:
                 break
@@ -143,11 +166,19 @@ class StoredSecrets:
             # Half of the time is for the others: SQLite hands its one lock to nobody in turn.
             self._clock.sleep(min(self._clock.monotonic() - started, _LONGEST_PAUSE))
         if stuck:
-            fields = ", ".join(sorted(f"{place.field} of {place.record}" for place in stuck)[:5])
-            raise SecretUnreadable(f"{len(stuck)} secrets could not be rewrapped: {fields}")
+            fields = ", ".join(
+                sorted(f"{place.field} of {place.record}" for place in stuck)[:5]
+            )
+            raise SecretUnreadable(
+                f"{len(stuck)} secrets could not be rewrapped: {fields}"
+            )
 
     def _rewrap_some(
-        self, rows: list[SealedRow], ring: Keyring, stuck: set[Place], missed: set[SealedRow]
+        self,
+        rows: list[SealedRow],
+        ring: Keyring,
+        stuck: set[Place],
+        missed: set[SealedRow],
     ) -> int:
         done = 0
         with self._registry.batch():
@@ -158,7 +189,9 @@ class StoredSecrets:
                     stuck.add(row.place)
                 else:
                     swapped = self._registry.swap_sealed(row, stored)
-                    done += swapped and row.place.field != FIELD  # vouchers are not reported
+                    done += (
+                        swapped and row.place.field != FIELD
+                    )  # vouchers are not reported
                     if not swapped:
                         # Missed twice with the same bytes: it was not changed meanwhile.
                         if row in missed:
@@ -166,11 +199,17 @@ class StoredSecrets:
                         missed.add(row)
         return done
 
-    def _sealed(self, configuration: Configuration, field: str, state: SecretState) -> bytes | None:
+    def _sealed(
+        self, configuration: Configuration, field: str, state: SecretState
+    ) -> bytes | None:
         return self._registry.sealed(configuration, field, state.version)
 
     def _unsealed(
-        self, configuration: Configuration, field: str, state: SecretState, sealed: bytes
+        self,
+        configuration: Configuration,
+        field: str,
+        state: SecretState,
+        sealed: bytes,
     ) -> Secret:
         ring = self._keys.ring(key_name_of(sealed))
         return unseal(sealed, place_of(configuration, field, state), ring)
@@ -184,8 +223,10 @@ def _ciphertext_id(sealed: bytes) -> str:
 def _changed(field: str) -> SecretUnreadable:
     return SecretUnreadable(
         f"{field} is not as it was saved",
-        hint="Somebody may have changed the database without outkey. An operator can list the"
-        " changes and accept them with: outkey secret confirm NAME",
+        hint=(
+            "Somebody may have changed the database without outkey. An operator can"
+            " list the changes and accept them with: outkey secret confirm NAME"
+        ),
         field=field,
     )
 

@@ -18,8 +18,17 @@ if TYPE_CHECKING:
 _NAMED = ("kid", "x5t", "x5t#S256")
 _BY_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
 _ALGORITHMS = (
-    "HS256", "RS256", "PS256", "ES256", "ES384", "ES512", "PS384", "PS512", "RS384", "RS512",
-)  # fmt: skip
+    "HS256",
+    "RS256",
+    "PS256",
+    "ES256",
+    "ES384",
+    "ES512",
+    "PS384",
+    "PS512",
+    "RS384",
+    "RS512",
+)
 
 
 _NUMBERS = ("n", "d", "p", "q", "dp", "dq", "qi")  # of an RSA key
@@ -31,13 +40,22 @@ class JoseSigner:
     """Signs. The library is loaded when something is to be signed, and not before."""
 
     @frameless
-    def assertion(self, claims: Mapping[str, object], key: Secret, shared: bool) -> Secret:  # noqa: FBT001 - the port's signature
+    def assertion(
+        self,
+        claims: Mapping[str, object],
+        key: Secret,
+        shared: bool,  # noqa: FBT001 - the port's signature
+    ) -> Secret:
         return key.derive(
-            lambda text: _with_shared(claims, text) if shared else _with_private(claims, text)
+            lambda text: (
+                _with_shared(claims, text) if shared else _with_private(claims, text)
+            )
         )
 
     @frameless
-    def proof(self, claims: Mapping[str, object], key: Secret, token: Secret | None) -> Secret:
+    def proof(
+        self, claims: Mapping[str, object], key: Secret, token: Secret | None
+    ) -> Secret:
         claims = dict(claims)
         if token is not None:
             claims["ath"] = token.derive(_hash).reveal()
@@ -61,12 +79,16 @@ def _library(part: str) -> Any:  # noqa: ANN401 - a module
         raise ConfigError("signing needs the package joserfc", hint=hint) from None
 
 
-def _signed(header: dict[str, object], claims: Mapping[str, object], key: object) -> str:
+def _signed(
+    header: dict[str, object], claims: Mapping[str, object], key: object
+) -> str:
     jwt = _library("jwt")
     with suppress(Exception):  # whatever it is, it may hold the key
         return str(jwt.encode(header, dict(claims), key, algorithms=list(_ALGORITHMS)))
     hint = "Check the kind of key and the alg, use and key_ops of a JWK."
-    raise ConfigError("Client Secret cannot be used for signing", field="client_secret", hint=hint)
+    raise ConfigError(
+        "Client Secret cannot be used for signing", field="client_secret", hint=hint
+    )
 
 
 def _with_shared(claims: Mapping[str, object], text: str) -> str:
@@ -76,7 +98,9 @@ def _with_shared(claims: Mapping[str, object], text: str) -> str:
 def _with_private(claims: Mapping[str, object], text: str) -> str:
     key = _private_key(text.strip())
     known = key.as_dict(private=True)
-    usual = "RS256" if known["kty"] == "RSA" else _BY_CURVE.get(str(known["crv"]), "ES256")
+    usual = (
+        "RS256" if known["kty"] == "RSA" else _BY_CURVE.get(str(known["crv"]), "ES256")
+    )
     header: dict[str, object] = {"alg": known.get("alg") or usual}
     header |= {name: known[name] for name in _NAMED if name in known}
     return _signed(header, claims, key)
@@ -86,13 +110,20 @@ def _private_key(text: str) -> "ECKey | RSAKey":
     jwk = _library("jwk")
     try:
         _refuse_large(text)
-        key = jwk.import_key(json.loads(text)) if text.startswith("{") else _from_pem(jwk, text)
+        key = (
+            jwk.import_key(json.loads(text))
+            if text.startswith("{")
+            else _from_pem(jwk, text)
+        )
         usable = key.is_private and key.key_type in {"RSA", "EC"}
     except Exception:  # noqa: BLE001 - whatever it is, it may hold the key
         usable = False
     if not usable:
         message = "Client Secret is no private key, which private key JWT needs"
-        hint = "Enter an RSA key of at most 4096 bits or an EC key, as unencrypted PEM or as a JWK."
+        hint = (
+            "Enter an RSA key of at most 4096 bits or an EC key, as unencrypted PEM or"
+            " as a JWK."
+        )
         raise ConfigError(message, field="client_secret", hint=hint)
     made: ECKey | RSAKey = key
     return made
@@ -106,7 +137,9 @@ def _refuse_large(text: str) -> None:
     """
     if text.startswith("{"):
         members = json.loads(text)
-        is_large = any(len(members.get(name, "")) > _LONGEST_NUMBER for name in _NUMBERS)
+        is_large = any(
+            len(members.get(name, "")) > _LONGEST_NUMBER for name in _NUMBERS
+        )
     else:
         is_large = len(text) > _LONGEST_PEM
     if is_large:

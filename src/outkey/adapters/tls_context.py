@@ -24,9 +24,15 @@ from cryptography.x509.oid import NameOID
 
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.process_lock import ProcessLock
-from outkey.core.errors import ConfigError, ConnectionFailed, OutkeyError, TlsBelowFloor, TlsFailed
-from outkey.core.fields import BY_PATH
-from outkey.core.message import Certificate, Route, TlsSettings
+from outkey.core.config.fields import BY_PATH
+from outkey.core.errors import (
+    ConfigError,
+    ConnectionFailed,
+    OutkeyError,
+    TlsBelowFloor,
+    TlsFailed,
+)
+from outkey.core.request.message import Certificate, Route, TlsSettings
 from outkey.core.secret import Secret
 
 _MAX_CA_BYTES = 4 * 1024 * 1024  # the bundle of a whole system has a quarter of a MiB
@@ -44,23 +50,35 @@ _CERTIFICATE = re.compile(
 _VERIFY_FAILURES = {
     10: ("the server's certificate has expired", "certificate-expired"),
     18: ("the server's certificate is self-signed", "certificate-self-signed"),
-    19: ("the server's certificate chain ends in an unknown, self-signed authority",
-        "certificate-unknown-issuer"),
-    20: ("the server's certificate is from an unknown authority", "certificate-unknown-issuer"),
-    21: ("the server's certificate is from an unknown authority", "certificate-unknown-issuer"),
+    19: (
+        "the server's certificate chain ends in an unknown, self-signed authority",
+        "certificate-unknown-issuer",
+    ),
+    20: (
+        "the server's certificate is from an unknown authority",
+        "certificate-unknown-issuer",
+    ),
+    21: (
+        "the server's certificate is from an unknown authority",
+        "certificate-unknown-issuer",
+    ),
     62: ("the server's certificate is for another host", "certificate-other-host"),
     64: ("the server's certificate is for another address", "certificate-other-host"),
     66: ("the key of the server's certificate is too weak", ""),
     67: ("a key in the server's certificate chain is too weak", ""),
-}  # fmt: skip
+}
 _VERSION_REASONS = {
-    "TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL", "NO_PROTOCOLS_AVAILABLE",
+    "TLSV1_ALERT_PROTOCOL_VERSION",
+    "UNSUPPORTED_PROTOCOL",
+    "NO_PROTOCOLS_AVAILABLE",
     "VERSION_TOO_LOW",
-}  # fmt: skip
+}
 _CLIENT_REASONS = {
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED", "TLSV1_ALERT_UNKNOWN_CA", "SSLV3_ALERT_BAD_CERTIFICATE",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    "TLSV1_ALERT_UNKNOWN_CA",
+    "SSLV3_ALERT_BAD_CERTIFICATE",
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
-}  # fmt: skip
+}
 # Characters in PEM; 4096 bits have 3272. The check for primes of a longer key takes many seconds,
 # and all threads wait.
 _LONGEST_KEY = 4000
@@ -115,7 +133,9 @@ def make_context(
     context.minimum_version = _VERSIONS[settings.minimum_version]
     _trust_system(context)
     if settings.ca_file:
-        authorities = _read_pem(files, settings.ca_file, _MAX_CA_BYTES, field="tls.ca_file")
+        authorities = _read_pem(
+            files, settings.ca_file, _MAX_CA_BYTES, field="tls.ca_file"
+        )
         try:
             context.load_verify_locations(cadata=authorities)
         except (OSError, ValueError):
@@ -176,7 +196,9 @@ def _certificate(der: bytes) -> Certificate:
 def _first_name(found: x509.Certificate) -> str:
     """Return the first host that a certificate is for; many have no common name any more."""
     try:
-        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = found.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
     except (x509.ExtensionNotFound, ValueError):
         return ""
     return _shown(names.get_values_for_type(x509.DNSName)[:1])
@@ -184,7 +206,9 @@ def _first_name(found: x509.Certificate) -> str:
 
 def _common_name(name: x509.Name) -> str:
     """Return what a certificate calls somebody; its maker chose the text, so it is kept short."""
-    return _shown([str(one.value) for one in name.get_attributes_for_oid(NameOID.COMMON_NAME)])
+    return _shown(
+        [str(one.value) for one in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    )
 
 
 def _shown(texts: list[str]) -> str:
@@ -238,7 +262,9 @@ def _read_pem(files: ConfiguredFiles, path: str, limit: int, *, field: str) -> s
 def _encrypted(pem: str, password: Secret) -> str:
     if len(pem) > _LONGEST_KEY:
         message = "Client key has more than 4096 bits, or is not a single key"
-        hint = "Enter an RSA key of at most 4096 bits or an EC key, without certificates."
+        hint = (
+            "Enter an RSA key of at most 4096 bits or an EC key, without certificates."
+        )
         raise ConfigError(message, field="tls.client_key", hint=hint)
     try:
         key = load_pem_private_key(pem.encode(), None)
@@ -250,14 +276,19 @@ def _encrypted(pem: str, password: Secret) -> str:
 
 
 def _unusable(field: str) -> ConfigError:
-    message = f"{BY_PATH[field].label} cannot be read, or is not the PEM file it should be"
+    message = (
+        f"{BY_PATH[field].label} cannot be read, or is not the PEM file it should be"
+    )
     hint = "Check path and permissions; certificate and key must belong together."
     return ConfigError(message, field=field, hint=hint)
 
 
 def _file_states(settings: TlsSettings) -> tuple[tuple[int, int, int], ...]:
     """Return which files the settings name and when they changed; a missing one is refused."""
-    files = {"tls.ca_file": settings.ca_file, "tls.client_certificate": settings.client_certificate}
+    files = {
+        "tls.ca_file": settings.ca_file,
+        "tls.client_certificate": settings.client_certificate,
+    }
     states = []
     for field, name in files.items():
         if not name:

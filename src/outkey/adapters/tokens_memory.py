@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from outkey.adapters.process_lock import ProcessLock
-from outkey.core.config import Configuration
+from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import TokenState
 
 

@@ -3,18 +3,18 @@
 from dataclasses import replace
 
 from outkey.adapters.secrets_envelope import seal, unseal
-from outkey.adapters.secrets_stored import Rings
-from outkey.core.config import Configuration
-from outkey.core.envelope import TokenRow, key_name_of, token_place
+from outkey.adapters.secrets_stored import Keyrings
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import SecretUnreadable
 from outkey.core.oauth2.token import TokenContent, TokenState
-from outkey.ports import TokenRows
+from outkey.core.vault.envelope import TokenRow, key_name_of, token_place
+from outkey.ports.storage import TokenRows
 
 
 class StoredTokens:
     """Seals what is secret of a token before it is written."""
 
-    def __init__(self, rows: TokenRows, keys: Rings) -> None:
+    def __init__(self, rows: TokenRows, keys: Keyrings) -> None:
         self._rows, self._keys = rows, keys
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:

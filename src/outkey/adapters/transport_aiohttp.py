@@ -33,8 +33,15 @@ from outkey.core.errors import (
     TimedOut,
     bare,
 )
-from outkey.core.message import IDEMPOTENT, Request, Response, ResponseHeaders, Route, TlsSettings
-from outkey.core.origin import Origin
+from outkey.core.request.message import (
+    IDEMPOTENT,
+    Request,
+    Response,
+    ResponseHeaders,
+    Route,
+    TlsSettings,
+)
+from outkey.core.request.origin import Origin
 
 if TYPE_CHECKING:
     from aiohttp import StreamReader
@@ -44,7 +51,9 @@ _CHUNK = 64 * 1024
 _MAX_INTERIM = 10
 _MAX_LINE = 65_536
 _MAX_HEADERS = 99
-_READ_AHEAD = 1024 * 1024  # more than a loop reads at once, so that the parser never has to pause
+_READ_AHEAD = (
+    1024 * 1024
+)  # more than a loop reads at once, so that the parser never has to pause
 _INFLATED_AT_ONCE = 8 * 1024  # at a thousandfold still a matter of milliseconds
 
 
@@ -79,7 +88,9 @@ class AiohttpTransport:
         loop = asyncio.get_running_loop()
         ends = loop.time() + route.time_left
         pool = self._pools.get(loop) or await self._new_pool(loop)
-        context = await self._context(route) if request.origin.scheme == "https" else None
+        context = (
+            await self._context(route) if request.origin.scheme == "https" else None
+        )
         repeatable = request.method in IDEMPOTENT
         kept = pool.take(route, request.origin, context, repeatable=repeatable)
         if kept is None:
@@ -87,7 +98,9 @@ class AiohttpTransport:
         connection, reusable = kept.connection, False
         try:
             bounds = _Bounds(route.read_timeout, ends, route.response_bytes)
-            answer = await connection.ask(wire_form(request), bounds, head=request.method == "HEAD")
+            answer = await connection.ask(
+                wire_form(request), bounds, head=request.method == "HEAD"
+            )
             reusable = connection.is_reusable
         finally:
             if reusable:
@@ -100,7 +113,9 @@ class AiohttpTransport:
             return replace(response, body=body)
         return response
 
-    async def _new_pool(self, loop: asyncio.AbstractEventLoop) -> "ConnectionPool[_Connection]":
+    async def _new_pool(
+        self, loop: asyncio.AbstractEventLoop
+    ) -> "ConnectionPool[_Connection]":
         await asyncio.to_thread(_load)
         self._forget_closed()
         return self._pools.setdefault(loop, ConnectionPool())
@@ -151,7 +166,9 @@ class _Connection(asyncio.Protocol):
 
     # ── the exchange ─────────────────────────────────────────────────────────────────────────
 
-    def ask(self, message: bytes, bounds: _Bounds, *, head: bool) -> asyncio.Future[_Answer]:
+    def ask(
+        self, message: bytes, bounds: _Bounds, *, head: bool
+    ) -> asyncio.Future[_Answer]:
         """Write a request, and return the future of its answer.
 
         Not a coroutine: whatever is raised must not carry the message along in its frames.
@@ -185,7 +202,12 @@ class _Connection(asyncio.Protocol):
     def is_reusable(self) -> bool:
         """Whether the next request can use this connection."""
         over = self._head is not None and not self._head.should_close
-        return over and not self._unsent and not self._lost and not self._transport.is_closing()
+        return (
+            over
+            and not self._unsent
+            and not self._lost
+            and not self._transport.is_closing()
+        )
 
     @property
     def is_connected(self) -> bool:
@@ -263,7 +285,11 @@ class _Connection(asyncio.Protocol):
         if head.code >= 200 and self._head is None:
             self._head, self._payload = head, payload
             length = head.headers.get("Content-Length", "")
-            if not payload.is_eof() and length.isdecimal() and int(length) > self._body_left:
+            if (
+                not payload.is_eof()
+                and length.isdecimal()
+                and int(length) > self._body_left
+            ):
                 raise ResponseTooLarge
             return
         self._interim += 1
@@ -286,9 +312,13 @@ class _Connection(asyncio.Protocol):
     def _broken(self, error: BaseException | None) -> OutkeyError:
         if self._head is not None:
             return AnswerBroken()
-        if isinstance(error, ssl.SSLError):  # TLS 1.3 refuses a client certificate only now
+        if isinstance(
+            error, ssl.SSLError
+        ):  # TLS 1.3 refuses a client certificate only now
             return tls_failure(error)
-        if type(error).__name__ == "LineTooLong":  # by name, since the library is loaded late
+        if (
+            type(error).__name__ == "LineTooLong"
+        ):  # by name, since the library is loaded late
             return too_many_headers("a header line of the answer is too long")
         # This one has nothing but a text to tell it by.
         if "Too many headers" in str(error):
@@ -303,7 +333,9 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
         self._stop_timer()
-        if self._parser is not None and isinstance(exc, BrokenPipeError | ConnectionResetError):
+        if self._parser is not None and isinstance(
+            exc, BrokenPipeError | ConnectionResetError
+        ):
             # A server may answer, say 413 or 401, and close before it has read everything.
             self.data_received(_left_behind(self._transport))
         if self._parser is None:
@@ -342,7 +374,10 @@ def _left_behind(transport: asyncio.Transport) -> bytes:
     """Return what came before a connection broke; asyncio closes it when a write fails."""
     if transport.get_extra_info("ssl_object") is not None:
         return b""
-    with transport.get_extra_info("socket").dup() as again, contextlib.suppress(OSError):
+    with (
+        transport.get_extra_info("socket").dup() as again,
+        contextlib.suppress(OSError),
+    ):
         again.settimeout(0)
         left: bytes = again.recv(_CHUNK)
         return left
@@ -385,7 +420,9 @@ async def _open(
     except ssl.SSLError as error:
         raise tls_failure(error) from None
     except OSError:
-        raise ConnectionFailed("the connection was refused or could not be opened") from None
+        raise ConnectionFailed(
+            "the connection was refused or could not be opened"
+        ) from None
     if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
         transport.abort()  # TCP simultaneous open on one port
         raise EgressDenied("the connection leads back to itself; nothing listens there")
@@ -394,7 +431,9 @@ async def _open(
 
 def _response(answer: _Answer) -> Response:
     # A list first: three times as fast as a generator.
-    lines = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in answer.head.raw_headers]
+    lines = [
+        (n.decode("latin-1"), v.decode("latin-1")) for n, v in answer.head.raw_headers
+    ]
     return Response(answer.head.code, ResponseHeaders(tuple(lines)), answer.body)
 
 

@@ -20,8 +20,15 @@ from outkey.adapters.connection_pool import ConnectionPool, Kept
 from outkey.adapters.inflate import inflated
 from outkey.adapters.tls_context import TlsContexts, shown_by, tls_failure
 from outkey.core import errors
-from outkey.core.message import IDEMPOTENT, Peer, Request, Response, ResponseHeaders, Route
-from outkey.core.origin import Origin
+from outkey.core.request.message import (
+    IDEMPOTENT,
+    Peer,
+    Request,
+    Response,
+    ResponseHeaders,
+    Route,
+)
+from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
 
 _CHUNK = 64 * 1024
@@ -39,7 +46,9 @@ class Urllib3Transport:
     @errors.frameless  # its frames held the request as it was written
     def send(self, request: Request, route: Route) -> Response:
         deadline = _Deadline(route)
-        context = self._contexts.get(route) if request.origin.scheme == "https" else None
+        context = (
+            self._contexts.get(route) if request.origin.scheme == "https" else None
+        )
         repeatable = request.method in IDEMPOTENT
         kept = self._pool.take(route, request.origin, context, repeatable=repeatable)
         if kept is None:
@@ -96,7 +105,9 @@ class _Wire(io.RawIOBase):
     for "all there is".
     """
 
-    def __init__(self, connection: HTTPConnection, deadline: _Deadline, limit: int) -> None:
+    def __init__(
+        self, connection: HTTPConnection, deadline: _Deadline, limit: int
+    ) -> None:
         self._socket = connection.sock
         self._deadline = deadline
         # Half as much again for chunk sizes and trailers, and room for the headers.
@@ -164,7 +175,9 @@ def _open(connection: HTTPConnection) -> None:
         except (ConnectTimeoutError, TimeoutError):
             raise errors.ConnectTimedOut from None
         except (HTTPError, OSError):
-            raise errors.ConnectionFailed("the connection broke while it was opened") from None
+            raise errors.ConnectionFailed(
+                "the connection broke while it was opened"
+            ) from None
         closing.pop_all()
 
 
@@ -176,7 +189,11 @@ def _new_connection(
         return HTTPConnection(address, origin.port, timeout=wait)
     # Connected to the pinned address, but SNI and the certificate are those of the host.
     connection = _TlsConnection(
-        address, origin.port, timeout=wait, ssl_context=context, server_hostname=origin.host
+        address,
+        origin.port,
+        timeout=wait,
+        ssl_context=context,
+        server_hostname=origin.host,
     )
     connection.deadline = deadline
     return connection
@@ -185,7 +202,9 @@ def _new_connection(
 def _refuse_self_connection(connection: HTTPConnection) -> None:
     """Refuse a loopback connection that met itself (TCP simultaneous open on one port)."""
     if connection.sock.getsockname() == connection.sock.getpeername():
-        raise errors.EgressDenied("the connection leads back to itself; nothing listens there")
+        raise errors.EgressDenied(
+            "the connection leads back to itself; nothing listens there"
+        )
 
 
 def _exchange(
@@ -204,16 +223,22 @@ def _exchange(
     except (http.client.HTTPException, OSError, ValueError) as error:
         if started:
             raise errors.AnswerBroken from None
-        if isinstance(error, ssl.SSLError):  # TLS 1.3 refuses a client certificate only now
+        if isinstance(
+            error, ssl.SSLError
+        ):  # TLS 1.3 refuses a client certificate only now
             raise tls_failure(error) from None
-        raise errors.ConnectionFailed("the connection broke, or the answer is not HTTP") from None
+        raise errors.ConnectionFailed(
+            "the connection broke, or the answer is not HTTP"
+        ) from None
     headers = ResponseHeaders(tuple(_header_lines(parsed)))
     body = inflated(body, headers.get_all("Content-Encoding"), route.response_bytes)
     reusable = whole and not parsed.will_close and parsed.isclosed()
     return Response(parsed.status, headers, body), reusable
 
 
-def _transmit(connection: HTTPConnection, request: Request, deadline: _Deadline) -> bool:
+def _transmit(
+    connection: HTTPConnection, request: Request, deadline: _Deadline
+) -> bool:
     """Write the request and say whether all of it left.
 
     Names and values were validated to be ASCII without line breaks. A server may answer, say 413
@@ -235,8 +260,14 @@ def wire_form(request: Request) -> bytes:
     """Return a request as it is written on the wire."""
     lines = [f"{request.method} {request.target} HTTP/1.1"]
     for name, value, _ in request.headers:
-        lines.append(f"{name}: {value.reveal() if isinstance(value, Secret) else value}")
-    body = request.body.reveal().encode() if isinstance(request.body, Secret) else request.body
+        lines.append(
+            f"{name}: {value.reveal() if isinstance(value, Secret) else value}"
+        )
+    body = (
+        request.body.reveal().encode()
+        if isinstance(request.body, Secret)
+        else request.body
+    )
     return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + body
 
 
@@ -248,7 +279,9 @@ def _receive_head(wire: _Wire, method: str) -> http.client.HTTPResponse:
         if parsed.status >= 200:
             return parsed
         if parsed.status == 101:
-            raise http.client.HTTPException("switched to a protocol that nobody asked for")
+            raise http.client.HTTPException(
+                "switched to a protocol that nobody asked for"
+            )
         parsed.fp = None  # type: ignore[assignment]  # or it would close the reader it shares
     raise http.client.HTTPException("too many interim answers")
 
@@ -268,7 +301,9 @@ def _parse_head(parsed: http.client.HTTPResponse) -> None:
 
 def too_many_headers(message: str) -> errors.ResponseTooLarge:
     """Say that an answer's head is too large."""
-    return errors.ResponseTooLarge(message, hint="Ask the API's provider; this limit is fixed.")
+    return errors.ResponseTooLarge(
+        message, hint="Ask the API's provider; this limit is fixed."
+    )
 
 
 def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:

@@ -8,15 +8,15 @@ import hmac
 from collections.abc import Callable, Iterable
 from typing import NoReturn, SupportsIndex
 
-from outkey.core.encodings import forms
-from outkey.core.errors import ConfigError, OutkeyError, bare
-from outkey.core.search import (
+from outkey.core.echo.encodings import forms
+from outkey.core.echo.search import (
     SHORTEST,
     SHORTEST_SPLIT,
     SearchPatterns,
     SearchText,
     is_distinctive,
 )
+from outkey.core.errors import ConfigError, OutkeyError, bare
 
 MASK = "***"
 
@@ -46,7 +46,9 @@ class Secret:
         except OutkeyError as refused:
             failure = refused
         except Exception:  # noqa: BLE001 - e.g. UnicodeEncodeError carries the whole text
-            failure = ConfigError("a secret cannot be used: it is not what it should be")
+            failure = ConfigError(
+                "a secret cannot be used: it is not what it should be"
+            )
         raise bare(failure)
 
     def derive_all(self, transform: Callable[[str], Iterable[str]]) -> "list[Secret]":
@@ -79,7 +81,10 @@ class Secret:
     def stands_in(self, searched: SearchText) -> bool:
         """Tell whether a text gives the secret away anywhere, even a short one inside a word."""
         if len(self.__text) < SHORTEST:
-            return searched.text == b'"' + self.__text.encode(errors="replace").lower() + b'"'
+            return (
+                searched.text
+                == b'"' + self.__text.encode(errors="replace").lower() + b'"'
+            )
         text = searched.text
         return any(form.lower() in text for form in forms(self.__text).values())
 
@@ -119,7 +124,8 @@ class Secret:
         if not isinstance(other, Secret):
             return NotImplemented
         return hmac.compare_digest(
-            self.__text.encode(errors="surrogatepass"), other.__text.encode(errors="surrogatepass")
+            self.__text.encode(errors="surrogatepass"),
+            other.__text.encode(errors="surrogatepass"),
         )
 
     __hash__ = None  # type: ignore[assignment]  # a hash of a weak secret gives it away

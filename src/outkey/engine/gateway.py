@@ -7,32 +7,32 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Self
 
-from outkey.core.assembly import Call, encode_body
-from outkey.core.checks import Finding, check
-from outkey.core.choices import Grant, Network
-from outkey.core.config import Configuration
+from outkey.core.config.choices import Grant, Network
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.field_kinds import check_method
 from outkey.core.errors import ConfigError
-from outkey.core.field_kinds import check_method
-from outkey.core.message import Peer, Response, ResponseHeaders
+from outkey.core.findings.checks import Finding, check
 from outkey.core.oauth2.token import AccessToken
-from outkey.core.origin import Params
-from outkey.core.schemes.oauth2 import is_rejected
+from outkey.core.request.assembly import Call, encode_body
+from outkey.core.request.message import Peer, Response, ResponseHeaders
+from outkey.core.request.origin import Params
+from outkey.core.request.schemes.oauth2 import is_rejected
 from outkey.core.secret import Secret
-from outkey.engine.brake import Brake
-from outkey.engine.carry import Sender
-from outkey.engine.discover import discover
-from outkey.engine.drive import AsyncWorld, Steps, World, adrive, drive
-from outkey.engine.echo import repeats_secret
-from outkey.engine.egress import Egress
-from outkey.engine.held_tokens import HeldTokens
-from outkey.engine.lend import Loan, lend
-from outkey.engine.preview import Preview, preview
-from outkey.engine.scripts import Tried, try_script
-from outkey.engine.send import exchange
-from outkey.engine.token_desk import TokenDesk
-from outkey.engine.tokens import TokenKeeper
-from outkey.engine.verify import Means, Report, Trial
-from outkey.ports import (
+from outkey.engine.managing.connection_test import Means, Report, Trial
+from outkey.engine.sending.echoed_secrets import repeats_secret
+from outkey.engine.sending.exchange import exchange
+from outkey.engine.sending.lend import Loan, lend
+from outkey.engine.sending.preview import Preview, preview
+from outkey.engine.sending.scripts import Tried, try_script
+from outkey.engine.tokens.actions import TokenActions
+from outkey.engine.tokens.discovery import discover
+from outkey.engine.tokens.renewal import TokenManager
+from outkey.engine.tokens.token_cache import TokenCache
+from outkey.engine.wire.drive import AsyncRuntime, Runtime, Steps, adrive, drive
+from outkey.engine.wire.egress import Egress
+from outkey.engine.wire.lockout_guard import LockoutGuard
+from outkey.engine.wire.transmit import SendContext
+from outkey.ports.sending import (
     AsyncResolver,
     AsyncTransport,
     Audit,
@@ -97,9 +97,9 @@ class Gateway:
     def __init__(self, ports: Ports) -> None:
         self._configurations = ports.configurations
         self._transport = ports.transport
-        self._world = World(ports.transport, ports.resolver, ports.clock, ports.audit)
+        self._world = Runtime(ports.transport, ports.resolver, ports.clock, ports.audit)
         self._async_world = _async_world(ports)
-        self.sender = Sender(
+        self.sender = SendContext(
             ports.secrets,
             ports.clock,
             ports.permits,
@@ -108,7 +108,7 @@ class Gateway:
             ports.tokens,
             ports.signer,
             ports.scripts,
-            brake=Brake(ports.configurations),
+            brake=LockoutGuard(ports.configurations),
             echo=repeats_secret,
         )
 
@@ -153,12 +153,23 @@ class Gateway:
 
         Whoever is cancelled waits for a token that is on its way, a few seconds at most.
         """
-        asked = configuration, method, path, params, json, data, headers, line, begun_with
+        asked = (
+            configuration,
+            method,
+            path,
+            params,
+            json,
+            data,
+            headers,
+            line,
+            begun_with,
+        )
         make = partial(self._call, *asked)
         world = self._async_world
         if world is None:
             raise ConfigError(
-                "this gateway has no asynchronous transport", hint="Call send in a thread."
+                "this gateway has no asynchronous transport",
+                hint="Call send in a thread.",
             )
         if world.waits:
             return await adrive(self._exchange(make), world)
@@ -197,7 +208,7 @@ class Gateway:
         sender = replace(self.sender, brake=replace(self.sender.brake, stops=False))
         if draft is not None:
             sender = replace(sender, secrets=draft.secrets, tokens=draft.tokens)
-            sender = replace(sender, held=HeldTokens(), brake=Brake())
+            sender = replace(sender, held=TokenCache(), brake=LockoutGuard())
         once = replace(configuration, limits=replace(configuration.limits, retries=0))
         desk = self._token_desk(sender, once)
         unkept = draft is not None and once.oauth2.grant is not Grant.CLIENT_CREDENTIALS
@@ -209,20 +220,26 @@ class Gateway:
         )
         return Trial(sender, once, means)
 
-    def _look(self, sender: Sender, configuration: Configuration) -> Peer:
+    def _look(self, sender: SendContext, configuration: Configuration) -> Peer:
         route = drive(sender.route_of(configuration), self._world)
         return self._transport.look(configuration.base.origin, route)
 
-    def token(self, configuration: str | Configuration) -> TokenDesk:
+    def token(self, configuration: str | Configuration) -> TokenActions:
         """Return the desk where people look after a configuration's token."""
         if isinstance(configuration, str):
             configuration = self._configurations.get(configuration)
         return self._token_desk(self.sender, configuration)
 
-    def _token_desk(self, sender: Sender, configuration: Configuration) -> TokenDesk:
-        return TokenDesk(sender, configuration, lambda steps: drive(steps, self._world))
+    def _token_desk(
+        self, sender: SendContext, configuration: Configuration
+    ) -> TokenActions:
+        return TokenActions(
+            sender, configuration, lambda steps: drive(steps, self._world)
+        )
 
-    def discover(self, issuer: str, network: Network, ca_file: str = "") -> dict[str, str]:
+    def discover(
+        self, issuer: str, network: Network, ca_file: str = ""
+    ) -> dict[str, str]:
         """Return the addresses that an authorization server names in its metadata."""
         return drive(discover(self.sender, issuer, network, ca_file), self._world)
 
@@ -248,10 +265,14 @@ class Gateway:
         """
         found = self._configurations.get(configuration)
         token = rejected.token if rejected else None
-        steps = lend(self.sender, found, method, url, present, body=body, rejected=token)
+        steps = lend(
+            self.sender, found, method, url, present, body=body, rejected=token
+        )
         return drive(steps, self._world)
 
-    def settle(self, loan: Loan, status: int, headers: Iterable[tuple[str, str]] = ()) -> bool:
+    def settle(
+        self, loan: Loan, status: int, headers: Iterable[tuple[str, str]] = ()
+    ) -> bool:
         """Record how a request with lent credentials ended; status 0 means without an answer.
 
         Tell whether the answer refuses the token, so that a loan with another is worth a try.
@@ -260,14 +281,18 @@ class Gateway:
         if not status:
             return False
         configuration = self._configurations.get(loan.configuration)
-        if loan.token is None or loan.renewed or status != 401:  # the first one is renewed first
+        if (
+            loan.token is None or loan.renewed or status != 401
+        ):  # the first one is renewed first
             lent = replace(configuration, revision=loan.revision)
             self.sender.brake.learn(lent, status, self.sender.clock.now())
         if loan.token is None:
             return False
         if status < 400:
-            TokenKeeper(self.sender, configuration).accepted()
-        return is_rejected(Response(status, ResponseHeaders(tuple(headers))), configuration)
+            TokenManager(self.sender, configuration).accepted()
+        return is_rejected(
+            Response(status, ResponseHeaders(tuple(headers))), configuration
+        )
 
     def findings(self, configuration: str) -> list[Finding]:
         """Return what is wrong or risky about a configuration."""
@@ -313,9 +338,13 @@ class Gateway:
         line: str = "",
         begun_with: Configuration | None = None,
     ) -> Call:
-        asked = line if begun_with is None else ""  # a run has its line as it was when it began
+        asked = (
+            line if begun_with is None else ""
+        )  # a run has its line as it was when it began
         if asked and self._configurations.line(asked).configuration != configuration:
-            raise ConfigError("the sync line belongs to another configuration", field="line")
+            raise ConfigError(
+                "the sync line belongs to another configuration", field="line"
+            )
         found = self._configurations.get(configuration)
         if begun_with is not None:
             found = found.as_begun_with(begun_with)
@@ -332,11 +361,11 @@ class Gateway:
         )
 
 
-def _async_world(ports: Ports) -> AsyncWorld | None:
+def _async_world(ports: Ports) -> AsyncRuntime | None:
     loop = ports.asynchronous
     if loop is None:
         return None
-    return AsyncWorld(
+    return AsyncRuntime(
         loop.transport, loop.resolver, loop.sleep, ports.clock, ports.audit, loop.waits
     )
 

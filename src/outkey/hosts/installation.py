@@ -10,8 +10,8 @@ from outkey.adapters.audit_keyed import KeyedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configured_files import ConfiguredFiles
-from outkey.adapters.key_room import KeyRoom, KeyRotation, Presence
 from outkey.adapters.keyring_file import KeySource
+from outkey.adapters.keyring_loader import KeyringLoader, KeyRotation, ProcessHeartbeat
 from outkey.adapters.listeners_file import ListenerFiles
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.policy_file import read_policy
@@ -23,10 +23,16 @@ from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.posture import Policy
+from outkey.core.findings.posture import Policy
 from outkey.engine.gateway import Asynchronous, Gateway, Ports
-from outkey.engine.manage import Desk
-from outkey.ports import AuditRows, Paces, Processes, Registry, TokenRows
+from outkey.engine.managing.changes import Administration
+from outkey.ports.storage import (
+    AuditRows,
+    Processes,
+    RateLimitRows,
+    Registry,
+    TokenRows,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class Installation:
 
     registry: Registry
     secrets: StoredSecrets
-    keys: KeyRoom
+    keys: KeyringLoader
     rotation: KeyRotation
     audit: KeyedAudit
     audit_rows: AuditRows
@@ -44,9 +50,11 @@ class Installation:
     policy: Callable[[], Policy]  # read anew each time, since an operator may change it
     listeners: ListenerFiles
 
-    def desk(self, actor: str) -> Desk:
+    def desk(self, actor: str) -> Administration:
         """Return what somebody changes things with, under the operator's policy."""
-        return Desk(self.registry, self.secrets, self.audit, actor, self.policy)
+        return Administration(
+            self.registry, self.secrets, self.audit, actor, self.policy
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,7 @@ class Tables:
 
     registry: Registry
     audit: AuditRows
-    paces: Paces
+    paces: RateLimitRows
     processes: Processes
     tokens: TokenRows
 
@@ -67,12 +75,14 @@ def build_installation(
     clock, registry, rows = SystemClock(), tables.registry, tables.audit
     resolver = SystemResolver()
     source = KeySource.from_environment(environment, home / "config" / "key")
-    keys = KeyRoom(source, registry)
+    keys = KeyringLoader(source, registry)
     # What no configuration may have read and sent: the key, the database and what lies beside them.
     files = ConfiguredFiles(own=[source.file, home / "config", home / "data"])
     stored = StoredSecrets(registry, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
-    audit = KeyedAudit(keys, rows, checkpoints, clock, Presence(tables.processes, keys, clock))
+    audit = KeyedAudit(
+        keys, rows, checkpoints, clock, ProcessHeartbeat(tables.processes, keys, clock)
+    )
     listeners = ListenerFiles(home / "data" / "listening")
     gateway = Gateway(
         Ports(

@@ -2,7 +2,7 @@
 
 import httpx
 
-from outkey.integrations.one_hop import OneHopFlow
+from outkey.integrations.httpx_flow import OneHopFlow
 
 
 class OutkeyAuth(OneHopFlow, httpx.Auth):

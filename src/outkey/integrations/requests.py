@@ -6,7 +6,7 @@ from requests.auth import AuthBase
 from outkey.core.errors import RedirectBlocked
 from outkey.core.secret import MASK, Secret
 from outkey.engine.gateway import Gateway
-from outkey.engine.lend import Loan
+from outkey.engine.sending.lend import Loan
 
 
 class _Masked(str):
@@ -32,7 +32,9 @@ class OutkeyAuth(AuthBase):
         asked = self._configuration, request.method or "GET", request.url or ""
         loan = self._gateway.lend(*asked, names, body=body, rejected=rejected)
         for name, value, _ in loan.headers:
-            request.headers[name] = _Masked(value.reveal()) if isinstance(value, Secret) else value
+            request.headers[name] = (
+                _Masked(value.reveal()) if isinstance(value, Secret) else value
+            )
 
         def ended(response: Response, *_args: object, **_kwargs: object) -> Response:
             return self._ended(loan, response)
@@ -41,15 +43,22 @@ class OutkeyAuth(AuthBase):
         return request
 
     def _ended(self, loan: Loan, response: Response) -> Response:
-        refused = self._gateway.settle(loan, response.status_code, response.headers.items())
+        refused = self._gateway.settle(
+            loan, response.status_code, response.headers.items()
+        )
         # requests cannot be told to send once more; the next request gets another token.
         self._rejected = loan if refused else None
         # Called before requests follows. It would copy every header but Authorization to another
         # origin, and put a .netrc entry in the place of ours at the same one.
         if response.is_redirect:
             response.close()
-            message = "the server redirected, and requests would not keep the credentials safe"
-            hint = "Use gateway.send, which follows what is safe, or correct the address."
+            message = (
+                "the server redirected, and requests would not keep the credentials"
+                " safe"
+            )
+            hint = (
+                "Use gateway.send, which follows what is safe, or correct the address."
+            )
             raise RedirectBlocked(message, hint=hint)
         return response
 

@@ -5,7 +5,7 @@ Both journal what came. Aim a configuration at them before you aim it at the rea
     python -m outkey.spar
 """
 
+from outkey.spar.exchange import Arrival
 from outkey.spar.server import Spar
-from outkey.spar.stage import Arrival
 
 __all__ = ["Arrival", "Spar"]

@@ -14,7 +14,9 @@ from outkey.spar.server import Spar
 def main() -> int:
     """Read the arguments and serve."""
     parser = argparse.ArgumentParser(prog="python -m outkey.spar", description=__doc__)
-    parser.add_argument("--port", type=int, default=9000, help="the port of the main server")
+    parser.add_argument(
+        "--port", type=int, default=9000, help="the port of the main server"
+    )
     parser.add_argument("--tls", action="store_true", help="serve https as well")
     arguments = parser.parse_args()
     return serve(arguments.port, tls=arguments.tls)
@@ -25,7 +27,9 @@ def serve(port: int, *, tls: bool) -> int:
     try:
         spar = Spar(port=port, tls=tls)
     except (OSError, OverflowError):
-        print(f"port {port} cannot be used; choose another with --port", file=sys.stderr)  # noqa: T201
+        print(  # noqa: T201
+            f"port {port} cannot be used; choose another with --port", file=sys.stderr
+        )
         return 2
     with contextlib.suppress(KeyboardInterrupt):
         for line in _introduction(spar):
@@ -39,8 +43,8 @@ def _introduction(spar: Spar) -> list[str]:
     if spar.secure:
         lines.append(f"with TLS on {spar.secure}, CA certificates in {spar.ca_file}")
     lines.append(
-        f"authorization server {spar.issuer}: client {CLIENT} with secret {CLIENT_SECRET}, "
-        f"metadata at {spar.url}/{WELL_KNOWN}{ISSUER_PATH}"
+        f"authorization server {spar.issuer}: client {CLIENT} with secret"
+        f" {CLIENT_SECRET}, metadata at {spar.url}/{WELL_KNOWN}{ISSUER_PATH}"
     )
     return lines + [f"  {path:<16} {purpose}" for path, purpose in index().items()]
 

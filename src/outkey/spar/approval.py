@@ -4,9 +4,9 @@ import re
 from html import escape
 from urllib.parse import urlencode
 
-from outkey.spar.asking import NO_STORE, authenticated, read_form
+from outkey.spar.exchange import Stage
 from outkey.spar.records import SCOPE, Fields, Refused
-from outkey.spar.stage import Stage
+from outkey.spar.token_requests import NO_STORE, authenticated, read_form
 
 ISSUER_PATH = "/oauth"
 # Loopback with any port (RFC 8252 §7.3) and the names reserved by RFC 2606, without a fragment.
@@ -26,7 +26,9 @@ def authorize(stage: Stage) -> None:
     `twist=no-state`, `twist=no-iss` bend the redirect.
     """
     uri = stage.query.get("redirect_uri", "")
-    if not stage.authority.knows(stage.query.get("client_id", "")) or not _REDIRECT.fullmatch(uri):
+    if not stage.authority.knows(
+        stage.query.get("client_id", "")
+    ) or not _REDIRECT.fullmatch(uri):
         # RFC 6749 §4.1.2.1: never redirect to an address that cannot be trusted.
         _page(stage, 400, "Unknown client or redirect_uri")
         return
@@ -53,7 +55,9 @@ def _approval(stage: Stage) -> dict[str, str] | None:
     if query.get("decision") != "approve" and query.get("auto") != "1":
         return None
     scope = query.get("scope", SCOPE)
-    code = stage.authority.approve(query["client_id"], query["redirect_uri"], challenge, scope)
+    code = stage.authority.approve(
+        query["client_id"], query["redirect_uri"], challenge, scope
+    )
     return {"code": code}
 
 

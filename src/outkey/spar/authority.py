@@ -103,7 +103,9 @@ class Authority:
                 reuses=self._reuses,
                 live_families=live,
                 dead_families=len(self._families) - live,
-                live_access_tokens=sum(access.usable(now) for access in self._access.values()),
+                live_access_tokens=sum(
+                    access.usable(now) for access in self._access.values()
+                ),
             )
 
     # ── what the scenes ask ──────────────────────────────────────────────────────────────────
@@ -161,18 +163,24 @@ class Authority:
         with self._lock:
             return self._issue(client, scope, terms, None)
 
-    def approve(self, client: str, redirect_uri: str, challenge: str, scope: str) -> str:
+    def approve(
+        self, client: str, redirect_uri: str, challenge: str, scope: str
+    ) -> str:
         """Return a code for somebody who approved (RFC 6749 §4.1.2)."""
         with self._lock:
             code = f"spar-code-{secrets.token_hex(16)}"
             expires = time.monotonic() + _CODE_LIFETIME
-            self._codes[code] = Code(client, redirect_uri, challenge, scope or SCOPE, expires)
+            self._codes[code] = Code(
+                client, redirect_uri, challenge, scope or SCOPE, expires
+            )
             return code
 
     def device(self, client: str, scope: str, interval: float) -> Fields:
         """Start a device authorization (RFC 8628 §3.2)."""
         with self._lock:
-            device = Device(client, scope or SCOPE, time.monotonic() + _DEVICE_LIFETIME, interval)
+            device = Device(
+                client, scope or SCOPE, time.monotonic() + _DEVICE_LIFETIME, interval
+            )
             device_code = f"spar-device-{secrets.token_hex(16)}"
             letters = "".join(secrets.choice(_USER_CODE_LETTERS) for _ in range(8))
             self._devices[device_code] = self._user_codes[letters] = device
@@ -205,7 +213,9 @@ class Authority:
             if not owned:
                 return  # RFC 7009 §2.2: an unknown token is no error
             if owned.client != client:
-                raise Refused("unauthorized_client", "The token belongs to another client")
+                raise Refused(
+                    "unauthorized_client", "The token belongs to another client"
+                )
             owned.live = False
 
     def introspect(self, token: str) -> Fields:
@@ -220,15 +230,23 @@ class Authority:
 
     # ── grants; the lock is held ─────────────────────────────────────────────────────────────
 
-    def _client_credentials(self, client: str, form: Mapping[str, str], terms: Terms) -> Fields:
+    def _client_credentials(
+        self, client: str, form: Mapping[str, str], terms: Terms
+    ) -> Fields:
         if not self._clients[client]:
             # RFC 6749 §4.4: confidential clients only.
             raise Refused("unauthorized_client", "A public client has no credentials")
         return self._issue(client, form.get("scope", SCOPE), terms, None)
 
-    def _refresh_token(self, client: str, form: Mapping[str, str], terms: Terms) -> Fields:
+    def _refresh_token(
+        self, client: str, form: Mapping[str, str], terms: Terms
+    ) -> Fields:
         refresh = self._refresh.get(needed(form, "refresh_token"))
-        if refresh is None or refresh.family.client != client or not refresh.family.live:
+        if (
+            refresh is None
+            or refresh.family.client != client
+            or not refresh.family.live
+        ):
             raise Refused("invalid_grant", "The refresh token is unknown or revoked")
         family, now = refresh.family, time.monotonic()
         scope = form.get("scope", family.scope)
@@ -239,7 +257,9 @@ class Authority:
         refresh.used = now if refresh.used is None else refresh.used
         return self._issue_pair(family, scope, terms)
 
-    def _authorization_code(self, client: str, form: Mapping[str, str], terms: Terms) -> Fields:
+    def _authorization_code(
+        self, client: str, form: Mapping[str, str], terms: Terms
+    ) -> Fields:
         code = self._codes.get(needed(form, "code"))
         if code is None or code.client != client or time.monotonic() > code.expires:
             raise Refused("invalid_grant", "The code is unknown or expired")
@@ -247,12 +267,16 @@ class Authority:
             # RFC 6749 §4.1.2: deny, and revoke what was issued for this code.
             self._betray(code.family, "The code was used before")
         if code.redirect_uri != form.get("redirect_uri"):
-            raise Refused("invalid_grant", "Another redirect_uri than the code was issued for")
+            raise Refused(
+                "invalid_grant", "Another redirect_uri than the code was issued for"
+            )
         check_verifier(needed(form, "code_verifier"), code.challenge)
         code.family = self._new_family(client, code.scope)
         return self._issue_pair(code.family, code.scope, terms)
 
-    def _device_code(self, client: str, form: Mapping[str, str], terms: Terms) -> Fields:
+    def _device_code(
+        self, client: str, form: Mapping[str, str], terms: Terms
+    ) -> Fields:
         device = self._devices.get(needed(form, "device_code"))
         if device is None or device.client != client or device.decision == "used":
             raise Refused("invalid_grant", "The device code is unknown or used")
@@ -269,13 +293,17 @@ class Authority:
         if device.decision == "pending":
             raise Refused("authorization_pending", "Nobody has decided yet")
         device.decision = "used"
-        return self._issue_pair(self._new_family(client, device.scope), device.scope, terms)
+        return self._issue_pair(
+            self._new_family(client, device.scope), device.scope, terms
+        )
 
     def _issue_pair(self, family: Family, scope: str, terms: Terms) -> Fields:
         fields = self._issue(family.client, scope, terms, family)
         return fields | {"refresh_token": self._new_refresh(family)}
 
-    def _issue(self, client: str, scope: str, terms: Terms, family: Family | None) -> Fields:
+    def _issue(
+        self, client: str, scope: str, terms: Terms, family: Family | None
+    ) -> Fields:
         now, token = time.monotonic(), f"spar-at-{secrets.token_hex(16)}"
         self._access[token] = Access(client, scope, now + terms.lifetime, family)
         fields: Fields = {"access_token": token, "token_type": "Bearer"}

@@ -7,12 +7,12 @@ Its clients are made up and public: `spar-client` with secret `spar-client-secre
 import json
 from collections.abc import Callable
 
-from outkey.spar import odd
+from outkey.spar import malformed_responses as odd
 from outkey.spar.approval import ISSUER_PATH, authorize, device
-from outkey.spar.asking import NO_STORE, authenticated, read_form, read_pairs
 from outkey.spar.authority import CLIENT, GRANTS
+from outkey.spar.exchange import Stage
 from outkey.spar.records import SCOPE, Fields, Refused, Terms, needed
-from outkey.spar.stage import Stage
+from outkey.spar.token_requests import NO_STORE, authenticated, read_form, read_pairs
 
 WELL_KNOWN = ".well-known/oauth-authorization-server"
 
@@ -96,10 +96,14 @@ def _api(stage: Stage) -> None:
         # RFC 6750 §3.1: who showed nothing is told nothing.
         stage.answer(401, {"error": "unauthorized"}, ("WWW-Authenticate", challenge))
     elif access is None:
-        challenge += ', error="invalid_token", error_description="Expired, revoked or unknown"'
+        challenge += (
+            ', error="invalid_token", error_description="Expired, revoked or unknown"'
+        )
         stage.answer(401, {"error": "invalid_token"}, ("WWW-Authenticate", challenge))
     else:
-        stage.answer(200, {"token": "accepted", "client": access.client, "scope": access.scope})
+        stage.answer(
+            200, {"token": "accepted", "client": access.client, "scope": access.scope}
+        )
 
 
 def _metadata(stage: Stage) -> None:
@@ -109,17 +113,26 @@ def _metadata(stage: Stage) -> None:
     """
     # RFC 8414 §3.1: the well-known part goes between the host and the path of the issuer.
     if stage.path != f"/{WELL_KNOWN}{ISSUER_PATH}":
-        stage.answer(404, {"error": "no such issuer", "try": f"/{WELL_KNOWN}{ISSUER_PATH}"})
+        stage.answer(
+            404, {"error": "no such issuer", "try": f"/{WELL_KNOWN}{ISSUER_PATH}"}
+        )
         return
     issuer = stage.neighbours.main if stage.server == "elsewhere" else stage.origin
-    names = {"authorize": "authorization", "device": "device_authorization", "token": "token"}
+    names = {
+        "authorize": "authorization",
+        "device": "device_authorization",
+        "token": "token",
+    }
     names |= {"revoke": "revocation", "introspect": "introspection"}
     methods = ["client_secret_basic", "client_secret_post", "none"]
     stage.answer(
         200,
         {
             "issuer": issuer + ISSUER_PATH,
-            **{f"{name}_endpoint": f"{stage.origin}/oauth/{at}" for at, name in names.items()},
+            **{
+                f"{name}_endpoint": f"{stage.origin}/oauth/{at}"
+                for at, name in names.items()
+            },
             "response_types_supported": ["code"],
             "grant_types_supported": list(GRANTS),
             "code_challenge_methods_supported": ["S256"],
@@ -140,7 +153,9 @@ def _journal(stage: Stage) -> None:
 def _seed(stage: Stage) -> None:
     """Return a live refresh token, as if somebody had approved; `?client=`, `?scope=`."""
     client, scope = stage.query.get("client", CLIENT), stage.query.get("scope", SCOPE)
-    stage.answer(200, {"refresh_token": stage.authority.seed_refresh(client, scope)}, *NO_STORE)
+    stage.answer(
+        200, {"refresh_token": stage.authority.seed_refresh(client, scope)}, *NO_STORE
+    )
 
 
 def _expire(stage: Stage) -> None:
@@ -150,7 +165,15 @@ def _expire(stage: Stage) -> None:
 
 
 AUTHORIZATION: dict[str, Callable[[Stage], None]] = {
-    "oauth/token": _token, "oauth/odd": _odd, "oauth/authorize": authorize, "oauth/device": device,
-    "oauth/revoke": _revoke, "oauth/introspect": _introspect, "oauth/api": _api,
-    "oauth/journal": _journal, "oauth/seed": _seed, "oauth/expire": _expire, WELL_KNOWN: _metadata,
-}  # fmt: skip
+    "oauth/token": _token,
+    "oauth/odd": _odd,
+    "oauth/authorize": authorize,
+    "oauth/device": device,
+    "oauth/revoke": _revoke,
+    "oauth/introspect": _introspect,
+    "oauth/api": _api,
+    "oauth/journal": _journal,
+    "oauth/seed": _seed,
+    "oauth/expire": _expire,
+    WELL_KNOWN: _metadata,
+}

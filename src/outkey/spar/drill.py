@@ -3,10 +3,12 @@
 import re
 from typing import NamedTuple
 
-from outkey.spar.stage import Stage
+from outkey.spar.exchange import Stage
 
 _ISSUED = re.compile(r"spar-at-[0-9a-f]+")
-_INVALID = 'Bearer realm="spar", error="invalid_token", error_description="Expired or unknown"'
+_INVALID = (
+    'Bearer realm="spar", error="invalid_token", error_description="Expired or unknown"'
+)
 
 
 class _Said(NamedTuple):
@@ -18,7 +20,9 @@ class _Said(NamedTuple):
 SAID = {
     "wrong": _Said(401, {"error": "unauthorized"}),
     "expired-403": _Said(403, {"error": "forbidden"}),
-    "error-in-200": _Said(200, {"ok": False, "error": "invalid_auth"}),  # as Slack says no
+    "error-in-200": _Said(
+        200, {"ok": False, "error": "invalid_auth"}
+    ),  # as Slack says no
     "limited": _Said(429, {"error": "rate_limited"}, (("Retry-After", "5"),)),
     "unavailable": _Said(503, {"error": "unavailable"}),
     "skewed": _Said(403, {"Code": "RequestTimeTooSkewed"}),  # as Amazon S3 says it
@@ -34,7 +38,9 @@ def drill(stage: Stage) -> None:
     said = SAID.get(stage.rest)
     if said is not None and _came(stage) <= stage.number("times", 1e9):
         stage.answer(said.status, said.body, *said.headers)
-    elif all(map(stage.authority.access, _ISSUED.findall(" ".join(stage.headers.values())))):
+    elif all(
+        map(stage.authority.access, _ISSUED.findall(" ".join(stage.headers.values())))
+    ):
         stage.answer(200, {"welcome": True})
     else:
         stage.answer(401, {"error": "invalid_token"}, ("WWW-Authenticate", _INVALID))

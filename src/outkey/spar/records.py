@@ -70,7 +70,11 @@ class Access:
 
     def usable(self, now: float) -> bool:
         """Say whether an API takes it."""
-        return self.live and now < self.expires and (self.family is None or self.family.live)
+        return (
+            self.live
+            and now < self.expires
+            and (self.family is None or self.family.live)
+        )
 
 
 @dataclass(slots=True)

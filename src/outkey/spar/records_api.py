@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from outkey.spar.stage import Stage
+from outkey.spar.exchange import Stage
 
 TOKEN = "spar-token"  # noqa: S105 - made up and public
 _MOST = 1_000_000
@@ -43,7 +43,10 @@ def order(number: int) -> dict[str, object]:
     }
 
 
-_KINDS: dict[str, Callable[[int], dict[str, object]]] = {"contacts": contact, "orders": order}
+_KINDS: dict[str, Callable[[int], dict[str, object]]] = {
+    "contacts": contact,
+    "orders": order,
+}
 
 
 def records(stage: Stage) -> None:
@@ -56,7 +59,9 @@ def records(stage: Stage) -> None:
     make = _KINDS.get(stage.rest.partition("/")[0])
     given = stage.headers.get("authorization", "").removeprefix("Bearer ")
     if given != TOKEN and stage.authority.access(given) is None:
-        stage.answer(401, {"error": "unauthorized"}, ("WWW-Authenticate", 'Bearer realm="spar"'))
+        stage.answer(
+            401, {"error": "unauthorized"}, ("WWW-Authenticate", 'Bearer realm="spar"')
+        )
     elif make is None:
         stage.answer(404, {"error": "no such records", "records": sorted(_KINDS)})
     elif stage.method in {"POST", "PUT", "PATCH"}:
@@ -106,7 +111,9 @@ def _refused(stage: Stage, _: Body) -> None:
 
 def _truncated(stage: Stage, body: Body) -> None:
     whole = json.dumps(body).encode()
-    stage.head(200, ("Content-Type", "application/json"), ("Content-Length", str(len(whole))))
+    stage.head(
+        200, ("Content-Type", "application/json"), ("Content-Length", str(len(whole)))
+    )
     stage.write(whole[: len(whole) // 2])
     stage.hang_up = True
 
@@ -119,7 +126,9 @@ def _wide(stage: Stage, body: Body) -> None:
 
 _FAULTS: dict[str, Callable[[Stage, Body], None]] = {
     "truncated": _truncated,
-    "text": lambda stage, _: stage.answer(200, b"<p>Please log in</p>", kind="text/html"),
+    "text": lambda stage, _: stage.answer(
+        200, b"<p>Please log in</p>", kind="text/html"
+    ),
     "huge": lambda stage, body: stage.answer(200, body | {"padding": "x" * _HUGE}),
     "wide": _wide,
     "loop": lambda stage, body: stage.answer(200, body | {"next": "0"}),

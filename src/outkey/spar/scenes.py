@@ -10,12 +10,12 @@ import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 
-from outkey.spar.asking import refuse
 from outkey.spar.authorization import AUTHORIZATION
 from outkey.spar.drill import drill
+from outkey.spar.exchange import Stage
 from outkey.spar.records import Refused
 from outkey.spar.records_api import records
-from outkey.spar.stage import Stage
+from outkey.spar.token_requests import refuse
 
 USERNAME, PASSWORD = "sparring", "open sesame"
 TOKEN, API_KEY, SIGNING_KEY = "spar-token", "spar-key", "spar-signing-key"
@@ -40,7 +40,10 @@ def play(stage: Stage) -> None:
 
 def index() -> dict[str, str]:
     """Return the scenes and what they do."""
-    return {f"/{name}": " ".join((scene.__doc__ or "").split()) for name, scene in SCENES.items()}
+    return {
+        f"/{name}": " ".join((scene.__doc__ or "").split())
+        for name, scene in SCENES.items()
+    }
 
 
 def _welcome(stage: Stage) -> None:
@@ -64,12 +67,17 @@ def _bearer(stage: Stage) -> None:
     """Demand the token `spar-token`; `/bearer/expired` takes none any more."""
     given = stage.headers.get("authorization")
     if stage.rest == "expired":
-        text = 'Bearer realm="spar", error="invalid_token", error_description="The token expired"'
+        text = (
+            'Bearer realm="spar", error="invalid_token", error_description="The token'
+            ' expired"'
+        )
         stage.answer(401, {"error": "token_expired"}, ("WWW-Authenticate", text))
     elif _equal(given, f"Bearer {TOKEN}"):
         stage.answer(200, {"token": "accepted"})
     else:
-        stage.answer(401, {"error": "unauthorized"}, ("WWW-Authenticate", 'Bearer realm="spar"'))
+        stage.answer(
+            401, {"error": "unauthorized"}, ("WWW-Authenticate", 'Bearer realm="spar"')
+        )
 
 
 def _key(stage: Stage) -> None:
@@ -101,7 +109,12 @@ def _equal(given: str | None, wanted: str) -> bool:
 def _echo(stage: Stage) -> None:
     """Tell what arrived: method, path, header names, body size."""
     names = sorted(stage.headers)
-    facts = {"method": stage.method, "path": stage.path, "headers": names, "body": len(stage.body)}
+    facts = {
+        "method": stage.method,
+        "path": stage.path,
+        "headers": names,
+        "body": len(stage.body),
+    }
     stage.answer(200, facts)
 
 
@@ -109,7 +122,10 @@ def _status(stage: Stage) -> None:
     """Answer `/status/NNN`, with `?challenge=` as WWW-Authenticate and `?retry_after=` if given."""
     status = int(stage.rest) if stage.rest.isdigit() else 200
     headers = []
-    for parameter, name in (("challenge", "WWW-Authenticate"), ("retry_after", "Retry-After")):
+    for parameter, name in (
+        ("challenge", "WWW-Authenticate"),
+        ("retry_after", "Retry-After"),
+    ):
         if parameter in stage.query:
             # A query may hold an encoded line break, which must not become a header of its own.
             headers.append((name, " ".join(stage.query[parameter].split())))
@@ -218,9 +234,13 @@ def _blocks(size: int) -> Iterator[bytes]:
 def _bomb(stage: Stage) -> None:
     """Send about 1 MB of gzip that inflates to `?mebibytes=` (1024 by default)."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
-    block = compressor.compress(b"\0" * 1024 * 1024) + compressor.flush(zlib.Z_FULL_FLUSH)
+    block = compressor.compress(b"\0" * 1024 * 1024) + compressor.flush(
+        zlib.Z_FULL_FLUSH
+    )
     # After a full flush each block stands alone, so one can be repeated without end.
-    body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + block * int(stage.number("mebibytes", 1024))
+    body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + block * int(
+        stage.number("mebibytes", 1024)
+    )
     stage.answer(200, body, ("Content-Encoding", stage.query.get("encoding", "gzip")))
 
 
@@ -244,9 +264,27 @@ def _hints(stage: Stage) -> None:
 
 
 SCENES: dict[str, Callable[[Stage], None]] = {
-    "": _welcome, "basic": _basic, "bearer": _bearer, "key": _key, "signed": _signed, "echo": _echo,
-    "status": _status, "forbidden": _forbidden, "header-format": _header_format,
-    "limited": _limited, "journal": _journal, "redirect": _redirect, "slow": _slow, "reset": _reset,
-    "truncated": _truncated, "huge": _huge, "bomb": _bomb, "headers": _headers,
-    "impatient": _impatient, "hints": _hints, "records": records, "drill": drill, **AUTHORIZATION,
-}  # fmt: skip
+    "": _welcome,
+    "basic": _basic,
+    "bearer": _bearer,
+    "key": _key,
+    "signed": _signed,
+    "echo": _echo,
+    "status": _status,
+    "forbidden": _forbidden,
+    "header-format": _header_format,
+    "limited": _limited,
+    "journal": _journal,
+    "redirect": _redirect,
+    "slow": _slow,
+    "reset": _reset,
+    "truncated": _truncated,
+    "huge": _huge,
+    "bomb": _bomb,
+    "headers": _headers,
+    "impatient": _impatient,
+    "hints": _hints,
+    "records": records,
+    "drill": drill,
+    **AUTHORIZATION,
+}

@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from outkey.spar.approval import ISSUER_PATH
 from outkey.spar.authority import Authority
+from outkey.spar.exchange import Arrival, Neighbours, Stage
 from outkey.spar.scenes import play
-from outkey.spar.stage import Arrival, Neighbours, Stage
 
 _JOURNAL_LENGTH = 10_000
 _MAX_BODY = 64 * 1024 * 1024
@@ -57,7 +57,9 @@ class Spar:
     def start(self) -> Self:
         """Serve in background threads."""
         for server in self._servers:
-            thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+            thread = threading.Thread(
+                target=server.serve_forever, args=(0.05,), daemon=True
+            )
             thread.start()
             self._closing.callback(thread.join)
             self._closing.callback(server.shutdown)
@@ -112,7 +114,9 @@ class _Server(ThreadingHTTPServer):
     context: ssl.SSLContext | None = None
     neighbours: Neighbours
 
-    def __init__(self, name: str, port: int, journal: deque[Arrival], authority: Authority) -> None:
+    def __init__(
+        self, name: str, port: int, journal: deque[Arrival], authority: Authority
+    ) -> None:
         self.name = name
         self.journal = journal
         self.authority = authority
@@ -149,7 +153,9 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._body()
         parts = urlsplit(self.path)
         headers = tuple(self.headers.items())
-        arrival = Arrival(self.server.name, self.command, parts.path, parts.query, headers, body)
+        arrival = Arrival(
+            self.server.name, self.command, parts.path, parts.query, headers, body
+        )
         if parts.path not in _UNJOURNALED:
             self.server.journal.append(arrival)
         stage = Stage(
@@ -175,7 +181,9 @@ class _Handler(BaseHTTPRequestHandler):
             length = int(self.headers.get("Content-Length") or 0)
             return self.rfile.read(min(length, _MAX_BODY))
         body = b""
-        while len(body) < _MAX_BODY and (size := int(self.rfile.readline(20) or b"0", 16)):
+        while len(body) < _MAX_BODY and (
+            size := int(self.rfile.readline(20) or b"0", 16)
+        ):
             body += self.rfile.read(min(size, _MAX_BODY))
             self.rfile.readline(20)
         self.rfile.readline(20)

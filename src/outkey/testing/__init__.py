@@ -7,7 +7,17 @@ Shipped, so that whoever writes a host or an adapter can test it the way outkey 
 from outkey.testing.fakes import *
 
 __all__ = [
-    "AsyncFake", "FakeClock", "FakeListeners", "FakeResolver", "FakeTransport", "FixedRing",
-    "MemoryAudit", "MemoryAuditRows", "MemoryCheckpoints", "MemoryProcesses", "MemorySecrets",
-    "configuration", "fake_gateway",
-]  # fmt: skip
+    "AsyncFake",
+    "FakeClock",
+    "FakeListeners",
+    "FakeResolver",
+    "FakeTransport",
+    "FixedRing",
+    "MemoryAudit",
+    "MemoryAuditRows",
+    "MemoryCheckpoints",
+    "MemoryProcesses",
+    "MemorySecrets",
+    "configuration",
+    "fake_gateway",
+]

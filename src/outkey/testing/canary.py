@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from outkey.core.encodings import forms
+from outkey.core.echo.encodings import forms
 from outkey.core.secret import Secret
 
 _MAX_FILE = 256 * 1024 * 1024
@@ -79,7 +79,9 @@ def canary(request: pytest.FixtureRequest, tmp_path: Path) -> Canaries:
 
 
 @pytest.fixture(autouse=True)
-def _every_secret(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _every_secret(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Remember the text of every secret that the test makes."""
     made: set[str] = set()
     request.node.stash[_MADE] = made
@@ -110,7 +112,8 @@ def pytest_runtest_makereport(
     canaries = item.stash.get(_KEY, None) or Canaries()
     found = list(
         canaries.leaks(
-            "the printed failure", str(report.longrepr).encode(errors="backslashreplace")
+            "the printed failure",
+            str(report.longrepr).encode(errors="backslashreplace"),
         )
     )
     if report.when == "teardown":

@@ -11,8 +11,8 @@ from enum import Enum, auto
 
 import pytest
 
-from outkey.core.audit import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.config import Configuration
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import (
     ConnectionFailed,
     DnsFailed,
@@ -20,10 +20,17 @@ from outkey.core.errors import (
     SecretMissing,
     TimedOut,
 )
-from outkey.core.message import Header, Request, Response, Route, Source, TlsSettings
-from outkey.core.origin import Origin
+from outkey.core.request.message import (
+    Header,
+    Request,
+    Response,
+    Route,
+    Source,
+    TlsSettings,
+)
+from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
-from outkey.ports import (
+from outkey.ports.sending import (
     AsyncResolver,
     AsyncTransport,
     Audit,
@@ -76,7 +83,9 @@ class Trial:
     origin: Origin
     received: list[tuple[str, str, tuple[tuple[str, str], ...], bytes]]
 
-    def send(self, *, time_left: float = 5.0, response_bytes: int = 1024 * 1024) -> Response:
+    def send(
+        self, *, time_left: float = 5.0, response_bytes: int = 1024 * 1024
+    ) -> Response:
         """Send a request with a secret and a body."""
         headers = (
             Header("Host", self.origin.authority, Source.DEFAULT),
@@ -228,14 +237,18 @@ class AuditContract(ABC):
 
     def test_every_attempt_gets_an_id_of_its_own(self) -> None:
         audit = self.make()
-        intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0)
+        intent = Intent(
+            "acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0
+        )
         first, second = audit.intend(intent), audit.intend(intent)
         assert first
         assert first != second
 
     def test_ends_and_refusals_are_taken_without_an_error(self) -> None:
         audit = self.make()
-        intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0)
+        intent = Intent(
+            "acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0
+        )
         attempt = audit.intend(intent)
         audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
         audit.note(Change(Tag.SECRET_SET, "somebody", "acme", ("token",)))

@@ -8,7 +8,7 @@ import pytest
 
 from outkey.core.errors import ConfigError
 from outkey.core.sync.run import FieldKind, HostField, Outcome, Written
-from outkey.ports import Records
+from outkey.ports.sync import Records
 
 TARGET = "demo.contact"
 # What the suite of records needs the target to have, besides fields that are not required.
@@ -44,7 +44,9 @@ class RecordsContract(ABC):
         assert TARGET in [target.name for target in records.targets()]
         known = {field.name: field for field in records.describe(TARGET)}
         assert [known[field.name] for field in FIELDS] == list(FIELDS)
-        assert all(not field.required for name, field in known.items() if name not in _NAMES)
+        assert all(
+            not field.required for name, field in known.items() if name not in _NAMES
+        )
 
     def test_what_is_not_open_is_refused(self) -> None:
         records, run = self.make(), self.begun("contacts")
@@ -63,13 +65,20 @@ class RecordsContract(ABC):
                 refused()
         assert records.read(TARGET, "", 10) == []
 
-    def test_a_row_is_created_once_then_unchanged_and_updated_where_it_differs(self) -> None:
+    def test_a_row_is_created_once_then_unchanged_and_updated_where_it_differs(
+        self,
+    ) -> None:
         records, run = self.make(), self.begun("contacts")
         rows = [contact(1), contact(2)]
         assert list(records.upsert(TARGET, _KEYS, rows, run)) == [_CREATED, _CREATED]
-        assert list(records.upsert(TARGET, _KEYS, rows, run)) == [_UNCHANGED, _UNCHANGED]
+        assert list(records.upsert(TARGET, _KEYS, rows, run)) == [
+            _UNCHANGED,
+            _UNCHANGED,
+        ]
         rows[1]["name"] = "Another"
-        again = records.upsert(TARGET, _KEYS, [*rows, contact(3)], self.begun("contacts"))
+        again = records.upsert(
+            TARGET, _KEYS, [*rows, contact(3)], self.begun("contacts")
+        )
         assert list(again) == [_UNCHANGED, _UPDATED, _CREATED]
         assert self._names(records) == ["Contact 1", "Another", "Contact 3"]
 
@@ -103,7 +112,9 @@ class RecordsContract(ABC):
         (refused,) = records.upsert(TARGET, _KEYS, [{"external_id": "c-1"}], run)
         assert (refused.outcome, refused.field) == (Outcome.REFUSED, "name")
         records.upsert(TARGET, _KEYS, [contact(1)], run)
-        assert list(records.upsert(TARGET, _KEYS, [{"external_id": "c-1"}], run)) == [_UNCHANGED]
+        assert list(records.upsert(TARGET, _KEYS, [{"external_id": "c-1"}], run)) == [
+            _UNCHANGED
+        ]
 
     def test_of_two_rows_with_the_same_keys_the_later_one_stays(self) -> None:
         records, run = self.make(), self.begun("contacts")
@@ -115,11 +126,24 @@ class RecordsContract(ABC):
     def test_a_comparison_tells_before_and_after_and_writes_nothing(self) -> None:
         records, run = self.make(), self.begun("contacts")
         records.upsert(TARGET, _KEYS, [contact(1), contact(2)], run)
-        rows = [contact(1), contact(2, name="Another"), contact(3), contact(4, name=None)]
+        rows = [
+            contact(1),
+            contact(2, name="Another"),
+            contact(3),
+            contact(4, name=None),
+        ]
         compared = records.compare(TARGET, _KEYS, rows)
         outcomes = [written.outcome for written, _ in compared]
-        assert outcomes == [Outcome.UNCHANGED, Outcome.UPDATED, Outcome.CREATED, Outcome.REFUSED]
-        created: Mapping[str, object] = {"external_id": (None, "c-3"), "name": (None, "Contact 3")}
+        assert outcomes == [
+            Outcome.UNCHANGED,
+            Outcome.UPDATED,
+            Outcome.CREATED,
+            Outcome.REFUSED,
+        ]
+        created: Mapping[str, object] = {
+            "external_id": (None, "c-3"),
+            "name": (None, "Contact 3"),
+        }
         changes = [dict(change) for _, change in compared]
         assert changes == [{}, {"name": ("Contact 2", "Another")}, created, {}]
         assert self._names(records) == ["Contact 1", "Contact 2"]
@@ -138,16 +162,23 @@ class RecordsContract(ABC):
         records, run = self.make(), self.begun("contacts")
         rows = [contact(1), contact(2), contact(3, name="Contact 2")]
         records.upsert(TARGET, _KEYS, rows, run)
-        ids = {record.values["external_id"]: record.id for record in records.read(TARGET, "", 9)}
+        ids = {
+            record.values["external_id"]: record.id
+            for record in records.read(TARGET, "", 9)
+        }
         found = records.find(TARGET, "external_id", ["c-1", "c-3", "c-9", "", "x" * 99])
         assert {value: str(record) for value, record in found.items()} == {
             "c-1": ids["c-1"],
             "c-3": ids["c-3"],
         }
         by_name = records.find(TARGET, "name", ["Contact 1", "Contact 2"])
-        assert {name: str(record) for name, record in by_name.items()} == {"Contact 1": ids["c-1"]}
+        assert {name: str(record) for name, record in by_name.items()} == {
+            "Contact 1": ids["c-1"]
+        }
 
-    def test_what_a_line_brought_and_does_not_see_any_more_is_archived_once(self) -> None:
+    def test_what_a_line_brought_and_does_not_see_any_more_is_archived_once(
+        self,
+    ) -> None:
         records = self.make()
         records.upsert(TARGET, _KEYS, [contact(1), contact(2)], self.begun("contacts"))
         records.upsert(TARGET, _KEYS, [contact(3)], self.begun("others"))
@@ -158,4 +189,7 @@ class RecordsContract(ABC):
 
     def _names(self, records: Records) -> list[object]:
         found = records.read(TARGET, "", 100)
-        return [r.values["name"] for r in sorted(found, key=lambda r: str(r.values["external_id"]))]
+        return [
+            r.values["name"]
+            for r in sorted(found, key=lambda r: str(r.values["external_id"]))
+        ]

@@ -8,7 +8,7 @@ import pytest
 
 from outkey.core.errors import ConfigError, LineBusy, RunStopped
 from outkey.core.sync.run import Counts, Quarantined, Run, RunState
-from outkey.ports import Runs
+from outkey.ports.sync import Runs
 
 _LEASE = 120.0  # a minute, and the total time-out that a configuration has by default
 
@@ -31,8 +31,17 @@ class RunsContract(ABC):
     def test_a_run_begins_at_the_beginning(self) -> None:
         runs = self.make()
         begun = runs.begin("contacts", "tester", dry_run=False)
-        assert (begun.line, begun.actor, begun.state) == ("contacts", "tester", RunState.RUNNING)
-        assert (begun.position, begun.cursor, begun.since, begun.counts) == ({}, "", "", Counts())
+        assert (begun.line, begun.actor, begun.state) == (
+            "contacts",
+            "tester",
+            RunState.RUNNING,
+        )
+        assert (begun.position, begun.cursor, begun.since, begun.counts) == (
+            {},
+            "",
+            "",
+            Counts(),
+        )
         assert not begun.dry_run
         assert runs.get(begun.id) == begun
 
@@ -51,7 +60,9 @@ class RunsContract(ABC):
         again = runs.save(replace(saved, pages=2))
         assert runs.get(again.id) == again
 
-    def test_a_run_that_was_killed_goes_on_where_it_was_and_its_ghost_is_stopped(self) -> None:
+    def test_a_run_that_was_killed_goes_on_where_it_was_and_its_ghost_is_stopped(
+        self,
+    ) -> None:
         runs = self.make()
         ghost = runs.save(_moved(runs.begin("contacts", "tester", dry_run=False)))
         self.pass_time(_LEASE - 5)
@@ -76,20 +87,30 @@ class RunsContract(ABC):
             runs.begin("contacts", "tester", dry_run=False)
 
     @pytest.mark.parametrize("dry_run", [True, False])
-    def test_a_trial_and_a_run_do_not_go_on_with_each_other(self, *, dry_run: bool) -> None:
+    def test_a_trial_and_a_run_do_not_go_on_with_each_other(
+        self, *, dry_run: bool
+    ) -> None:
         runs = self.make()
         killed = runs.save(_moved(runs.begin("contacts", "tester", dry_run=dry_run)))
         self.pass_time(_LEASE + 5)
         fresh = runs.begin("contacts", "tester", dry_run=not dry_run)
         assert fresh.id != killed.id
-        assert (fresh.position, fresh.counts, fresh.dry_run) == ({}, Counts(), not dry_run)
+        assert (fresh.position, fresh.counts, fresh.dry_run) == (
+            {},
+            Counts(),
+            not dry_run,
+        )
         assert runs.get(killed.id).state is RunState.FAILED
 
     @pytest.mark.parametrize("state", [RunState.DONE, RunState.FAILED])
-    def test_what_ended_without_a_position_is_not_gone_on_with(self, state: RunState) -> None:
+    def test_what_ended_without_a_position_is_not_gone_on_with(
+        self, state: RunState
+    ) -> None:
         runs = self.make()
         run = runs.save(_moved(runs.begin("contacts", "tester", dry_run=False)))
-        ended = replace(run, state=state, position={}, ended_at=run.started_at + 1, cause="timeout")
+        ended = replace(
+            run, state=state, position={}, ended_at=run.started_at + 1, cause="timeout"
+        )
         runs.finish(ended)
         assert replace(runs.get(run.id), generation=run.generation) == ended
         fresh = runs.begin("contacts", "tester", dry_run=False)
@@ -99,7 +120,11 @@ class RunsContract(ABC):
     def test_what_failed_at_a_position_is_gone_on_with(self) -> None:
         runs = self.make()
         run = runs.save(_moved(runs.begin("contacts", "tester", dry_run=False)))
-        runs.finish(replace(run, state=RunState.FAILED, ended_at=run.started_at, cause="timeout"))
+        runs.finish(
+            replace(
+                run, state=RunState.FAILED, ended_at=run.started_at, cause="timeout"
+            )
+        )
         resumed = runs.begin("contacts", "tester", dry_run=False)
         assert replace(resumed, generation=run.generation) == run
         with pytest.raises(LineBusy):
@@ -135,7 +160,10 @@ class RunsContract(ABC):
     def test_a_page_is_kept_whole_or_not_at_all(self) -> None:
         runs = self.make()
         run = runs.begin("contacts", "tester", dry_run=False)
-        left = [Quarantined(3, "c-3", "name", "missing"), Quarantined(1, "", "", "no_object")]
+        left = [
+            Quarantined(3, "c-3", "name", "missing"),
+            Quarantined(1, "", "", "no_object"),
+        ]
         with pytest.raises(KeyError), runs.page():  # noqa: PT012 - the last one fails
             runs.quarantine(run, left)
             runs.save(_moved(run))
@@ -198,7 +226,9 @@ class RunsContract(ABC):
 
     def test_a_trial_that_was_asked_for_stays_one(self) -> None:
         runs = self.make()
-        real, trial = (runs.request("contacts", "ada", dry_run=dry) for dry in (False, True))
+        real, trial = (
+            runs.request("contacts", "ada", dry_run=dry) for dry in (False, True)
+        )
         assert (real.dry_run, trial.dry_run) == (False, True)
         begun = runs.begin("contacts", "ada", dry_run=True)
         assert (begun.id, begun.dry_run) == (trial.id, True)
@@ -213,15 +243,25 @@ class RunsContract(ABC):
         runs = self.make()
         run = self._failed(runs)
         waiting = runs.wait_again(run, 60, 2)
-        assert (waiting.id, waiting.state, waiting.attempt) == (run.id, RunState.WAITING, 2)
+        assert (waiting.id, waiting.state, waiting.attempt) == (
+            run.id,
+            RunState.WAITING,
+            2,
+        )
         assert (waiting.cause, waiting.position) == ("timeout", run.position)
         self.pass_time(61)
         assert [one.id for one in runs.due()] == [run.id]
         resumed = runs.begin("contacts", "tester", dry_run=False, asked=run.id)
-        assert (resumed.id, resumed.position, resumed.cause) == (run.id, run.position, "")
+        assert (resumed.id, resumed.position, resumed.cause) == (
+            run.id,
+            run.position,
+            "",
+        )
         assert resumed.ended_at is None
 
-    def test_what_failed_at_once_waits_as_the_same_run_and_forgets_what_it_left_out(self) -> None:
+    def test_what_failed_at_once_waits_as_the_same_run_and_forgets_what_it_left_out(
+        self,
+    ) -> None:
         runs = self.make()
         run = runs.begin("contacts", "tester", dry_run=False)
         runs.quarantine(run, [Quarantined(1, "k", "f", "missing")])
@@ -230,7 +270,9 @@ class RunsContract(ABC):
         assert runs.begin("contacts", "tester", dry_run=False).id == run.id
         assert runs.left_out(run.id, 9) == []
         runs.finish(replace(runs.get(run.id), state=RunState.FAILED, cause="timeout"))
-        assert runs.request("contacts", "tester").id != run.id, "who asks anew gets a new one"
+        assert runs.request("contacts", "tester").id != run.id, (
+            "who asks anew gets a new one"
+        )
 
     def test_only_what_failed_and_nobody_else_waits_for_can_wait_again(self) -> None:
         runs = self.make()
@@ -257,7 +299,9 @@ class RunsContract(ABC):
         with pytest.raises(LineBusy):
             runs.request("contacts", "ada", dry_run=True)
 
-    def test_a_killed_run_that_was_asked_for_is_due_and_counts_its_attempts(self) -> None:
+    def test_a_killed_run_that_was_asked_for_is_due_and_counts_its_attempts(
+        self,
+    ) -> None:
         runs = self.make()
         asked = runs.request("contacts", "tester")
         for attempt in (1, 2, 3):

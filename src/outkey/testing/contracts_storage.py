@@ -12,15 +12,23 @@ from itertools import groupby
 
 import pytest
 
-from outkey.core import chain
-from outkey.core.config import Configuration, HeaderRow, SecretState, SyncLine, build
-from outkey.core.envelope import Envelope, Place, SealedRow
+from outkey.core.audit import chain
+from outkey.core.config.configuration import (
+    Configuration,
+    HeaderRow,
+    SecretState,
+    SyncLine,
+    build,
+)
+from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
-from outkey.core.reference import parse_reference
-from outkey.core.standing import Standing
-from outkey.core.voucher import voucher_place
-from outkey.core.watch import Habit, Notice, Sign
-from outkey.ports import AuditRows, Checkpoints, Clock, Permits, Processes, Registry, Watchbook
+from outkey.core.findings.health import Health
+from outkey.core.findings.monitoring import Baseline, Condition, Notice
+from outkey.core.vault.envelope import Envelope, Place, SealedRow
+from outkey.core.vault.voucher import voucher_place
+from outkey.ports.monitoring import MonitoringRows
+from outkey.ports.sending import Clock, Permits
+from outkey.ports.storage import AuditRows, Checkpoints, Processes, Registry
 
 _KEY = b"k" * 32
 
@@ -32,7 +40,9 @@ def _rows(stream: str, count: int) -> list[chain.ChainRow]:
 def _rows_at(stream: str, *moments: int) -> list[chain.ChainRow]:
     facts = [{"at": at, "configuration": "acme", "outcome": "ok"} for at in moments]
     records = [(chain.canonical(fact), chain.label_of(fact)) for fact in facts]
-    return list(chain.chained(_KEY, stream, chain.chain_start(_KEY, stream), 0, records))
+    return list(
+        chain.chained(_KEY, stream, chain.chain_start(_KEY, stream), 0, records)
+    )
 
 
 class AuditRowsContract(ABC):
@@ -50,7 +60,10 @@ class AuditRowsContract(ABC):
         table.append(two[5:])
         read = list(table.read())
         assert sorted(read, key=lambda row: row.stream) == two + one
-        assert len([stream for stream, _ in groupby(read, key=lambda row: row.stream)]) == 2
+        assert (
+            len([stream for stream, _ in groupby(read, key=lambda row: row.stream)])
+            == 2
+        )
 
     def test_the_newest_rows_are_found_by_label_and_page(self) -> None:
         table = self.make()
@@ -58,7 +71,10 @@ class AuditRowsContract(ABC):
         assert table.count() == 4
         first, second = table.newest(2)
         assert (first["at"], second["at"]) == (4, 3)
-        assert [r["at"] for r in table.newest(9, before=int(str(second["id"])))] == [2, 1]
+        assert [r["at"] for r in table.newest(9, before=int(str(second["id"])))] == [
+            2,
+            1,
+        ]
         assert len(table.newest(9, configuration="acme", outcome="ok")) == 4
         assert table.newest(9, configuration="other") == []
 
@@ -75,9 +91,14 @@ class AuditRowsContract(ABC):
         assert sorted(removed) == [("k.a", 2), ("k.b", 2), ("k.b", 3)]
         left = sorted((row.stream, row.number) for row in table.read())
         assert left == [("k.a", 3), ("k.a", 4), ("k.c", 1)]
-        assert {mark.stream: mark.number for mark in table.tombstones()} == {"k.a": 2, "k.b": 3}
+        assert {mark.stream: mark.number for mark in table.tombstones()} == {
+            "k.a": 2,
+            "k.b": 3,
+        }
         marks = table.tombstones()
-        verdict = chain.verify(table.read(), lambda _: _KEY, checkpoints=(), tombstones=marks)
+        verdict = chain.verify(
+            table.read(), lambda _: _KEY, checkpoints=(), tombstones=marks
+        )
         assert (verdict.ok, verdict.rows) == (True, 3)
         assert list(table.expired(10, 2)) == []
 
@@ -138,7 +159,10 @@ class RegistryContract(ABC):
             "verification.test_path": "/me",
             "verification.forbidden_means_expired": True,
         }
-        rows = (HeaderRow("X-Tenant", "7", secret=False), HeaderRow("X-API-Key", "", secret=True))
+        rows = (
+            HeaderRow("X-Tenant", "7", secret=False),
+            HeaderRow("X-API-Key", "", secret=True),
+        )
         made = build("contract", values, headers=rows)
         registry.add(made)
         assert replace(registry.get("contract"), record="", version=0) == made
@@ -146,7 +170,10 @@ class RegistryContract(ABC):
     def test_a_new_one_is_kept_with_its_references(self) -> None:
         registry = self.make()
         reference = parse_reference("env:TOKEN", field="token")
-        values = {"base_url": "https://contract.example", "authentication_type": "bearer"}
+        values = {
+            "base_url": "https://contract.example",
+            "authentication_type": "bearer",
+        }
         made = build("contract", values, references={"token": reference})
         registry.add(made)
         assert registry.get("contract").secrets == made.secrets
@@ -188,7 +215,11 @@ class RegistryContract(ABC):
         registry = self.make()
         for name in ("b", "c", "a"):
             registry.add(build(name, {"base_url": "https://contract.example"}))
-        assert [configuration.name for configuration in registry.all()] == ["a", "b", "c"]
+        assert [configuration.name for configuration in registry.all()] == [
+            "a",
+            "b",
+            "c",
+        ]
 
     def test_a_line_is_kept_and_changed(self) -> None:
         registry = self.kept()
@@ -201,7 +232,9 @@ class RegistryContract(ABC):
 
     def test_a_sealed_secret_is_replaced_by_a_reference_and_back(self) -> None:
         registry = self.kept()
-        stored = SecretState("https://contract.example:443", version=3, set_at=1_800_000_000.5)
+        stored = SecretState(
+            "https://contract.example:443", version=3, set_at=1_800_000_000.5
+        )
         put(registry, "token", stored, _sealed("k1"))
         found = registry.get("contract")
         assert found.secrets == {"token": stored}
@@ -213,9 +246,13 @@ class RegistryContract(ABC):
         assert found.secrets == {"token": elsewhere}
         assert registry.sealed(found, "token", 4) is None
 
-    def test_a_pending_secret_is_not_in_use_and_two_versions_before_are_gone(self) -> None:
+    def test_a_pending_secret_is_not_in_use_and_two_versions_before_are_gone(
+        self,
+    ) -> None:
         registry = self.kept()
-        states = [SecretState("https://contract.example:443", version=n) for n in (1, 2, 3)]
+        states = [
+            SecretState("https://contract.example:443", version=n) for n in (1, 2, 3)
+        ]
         for state in states[:2]:
             put(registry, "token", state, _sealed(f"k{state.version}"))
         for _ in range(2):  # the second time one is pending already, as after a kill
@@ -247,7 +284,12 @@ class RegistryContract(ABC):
         row = HeaderRow("X-Key", "", secret=True)
         made = registry.add(replace(_configuration(), headers=(row,)))
         for field in ("token", "header:X-Key"):  # set after the configuration was read
-            put(registry, field, SecretState("https://contract.example:443"), _sealed("k1"))
+            put(
+                registry,
+                field,
+                SecretState("https://contract.example:443"),
+                _sealed("k1"),
+            )
         registry.replace(replace(made, headers=()))
         assert set(registry.get("contract").secrets) == {"token"}
         assert registry.key_uses() == {_name("k1"): 1}
@@ -262,16 +304,27 @@ class RegistryContract(ABC):
 
     def test_some_are_found_by_name_and_what_is_not_there_is_left_out(self) -> None:
         registry = self.make()
-        made = [registry.add(build(n, {"base_url": "https://a.example"})) for n in ("a", "b")]
+        made = [
+            registry.add(build(n, {"base_url": "https://a.example"}))
+            for n in ("a", "b")
+        ]
         found = registry.find(["b", "nobody", "a"])
         assert found == {"a": made[0], "b": made[1]}
 
     def test_a_batch_is_kept_whole_or_not_at_all(self) -> None:
         registry = self.make()
         first = registry.add(_configuration())
-        with pytest.raises(EditConflict), registry.batch():  # noqa: PT012 - the last one fails
+        with (  # noqa: PT012 - the last one fails
+            pytest.raises(EditConflict),
+            registry.batch(),
+        ):
             registry.add(build("another", {"base_url": "https://a.example"}))
-            put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+            put(
+                registry,
+                "token",
+                SecretState("https://contract.example:443"),
+                _sealed("k1"),
+            )
             registry.replace(replace(first, version=7))
         assert [c.name for c in registry.all()] == ["contract"]
         assert registry.get("contract").secrets == {}
@@ -294,32 +347,55 @@ class RegistryContract(ABC):
         registry.clear_secret("contract", "token")
         found = registry.get("contract")
         assert found.secrets == {}
-        assert [registry.sealed(found, "token", version) for version in (1, 2)] == [None, None]
+        assert [registry.sealed(found, "token", version) for version in (1, 2)] == [
+            None,
+            None,
+        ]
         assert registry.key_uses() == {}
 
     def test_a_standing_says_what_is_missing_stored_and_about_to_expire(self) -> None:
         registry = self.make()
         day = date(2027, 1, 31)
-        values = {"base_url": "https://contract.example", "authentication_type": "bearer"}
+        values = {
+            "base_url": "https://contract.example",
+            "authentication_type": "bearer",
+        }
         registry.add(build("contract", values | {"token_expires_on": day}))
         known = standing(registry)
-        assert (known.needs_secret, known.stores_secret, known.expires_on) == (True, False, day)
-        put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+        assert (known.needs_secret, known.stores_secret, known.expires_on) == (
+            True,
+            False,
+            day,
+        )
+        put(
+            registry,
+            "token",
+            SecretState("https://contract.example:443"),
+            _sealed("k1"),
+        )
         (found,) = registry.summaries()
-        assert (found.standing.needs_secret, found.standing.stores_secret) == (False, True)
+        assert (found.standing.needs_secret, found.standing.stores_secret) == (
+            False,
+            True,
+        )
         registry.clear_secret("contract", "token")
         assert standing(registry).needs_secret
 
     def test_how_a_test_ended_holds_until_something_changes(self) -> None:
         registry = self.make()
         made = registry.add(_configuration())
-        assert standing(registry) == Standing()
+        assert standing(registry) == Health()
         registry.put_trial(made, 10.0, "")
-        assert standing(registry) == Standing(10.0, 10.0, "", current=True)
+        assert standing(registry) == Health(10.0, 10.0, "", current=True)
         registry.put_trial(made, 20.0, "timeout")
-        failing = Standing(20.0, 10.0, "timeout", current=True)
+        failing = Health(20.0, 10.0, "timeout", current=True)
         assert standing(registry) == failing
-        put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+        put(
+            registry,
+            "token",
+            SecretState("https://contract.example:443"),
+            _sealed("k1"),
+        )
         assert standing(registry) == replace(failing, current=False)
         registry.put_trial(made, 30.0, "")  # of the state before the secret was set
         assert standing(registry) == replace(failing, current=False)
@@ -340,8 +416,14 @@ class RegistryContract(ABC):
     def test_refusals_are_counted_until_one_is_accepted(self) -> None:
         registry = self.kept()
         revision = registry.get("contract").revision
-        assert [registry.note_refused("contract", revision) for _ in range(3)] == [1, 2, 3]
-        assert registry.note_refused("contract", revision - 1) == 0, "of a former secret"
+        assert [registry.note_refused("contract", revision) for _ in range(3)] == [
+            1,
+            2,
+            3,
+        ]
+        assert registry.note_refused("contract", revision - 1) == 0, (
+            "of a former secret"
+        )
         assert (registry.get("contract").refused, standing(registry).refused) == (3, 3)
         registry.pause("contract", 70.0)
         registry.pause("contract", 80.0)
@@ -354,7 +436,7 @@ class RegistryContract(ABC):
         registry.note_refused("contract", registry.get("contract").revision)
         registry.pause("contract", 90.0)
         registry.resume("contract")
-        assert standing(registry) == Standing()
+        assert standing(registry) == Health()
 
     def test_what_is_gone_is_neither_counted_nor_resumed(self) -> None:
         registry = self.make()
@@ -380,13 +462,22 @@ class RegistryContract(ABC):
         assert not paused_after(lambda: put(registry, "token", state, _sealed("k1")))
         assert not paused_after(lambda: registry.clear_secret("contract", "token"))
         assert not paused_after(lambda: registry.replace(registry.get("contract")))
-        assert not paused_after(lambda: registry.put_trial(registry.get("contract"), 1.0, ""))
-        assert paused_after(lambda: registry.put_trial(registry.get("contract"), 1.0, "timeout"))
+        assert not paused_after(
+            lambda: registry.put_trial(registry.get("contract"), 1.0, "")
+        )
+        assert paused_after(
+            lambda: registry.put_trial(registry.get("contract"), 1.0, "timeout")
+        )
 
     def test_a_late_refusal_of_the_old_secret_does_not_pause_the_new_one(self) -> None:
         registry = self.kept()
         registry.note_refused("contract", registry.get("contract").revision)
-        put(registry, "token", SecretState("https://contract.example:443"), _sealed("k1"))
+        put(
+            registry,
+            "token",
+            SecretState("https://contract.example:443"),
+            _sealed("k1"),
+        )
         registry.pause("contract", 70.0)
         assert not registry.get("contract").paused
 
@@ -419,12 +510,15 @@ class RegistryContract(ABC):
         with pytest.raises(EditConflict), registry.batch():
             registry.lock(stored)
 
-    def test_a_voucher_comes_with_its_configuration_and_only_the_last_one_stays(self) -> None:
+    def test_a_voucher_comes_with_its_configuration_and_only_the_last_one_stays(
+        self,
+    ) -> None:
         registry = self.kept()
         stored = registry.get("contract")
         assert stored.voucher is None
         rows = [
-            SealedRow(voucher_place(stored.record, version), _sealed("old")) for version in (1, 2)
+            SealedRow(voucher_place(stored.record, version), _sealed("old"))
+            for version in (1, 2)
         ]
         for row in rows:
             registry.put_voucher("contract", row)
@@ -458,14 +552,16 @@ class RegistryContract(ABC):
         assert registry.key_uses() == {_name("new"): 3}
 
 
-def standing(registry: Registry) -> Standing:
+def standing(registry: Registry) -> Health:
     """Return how the contract's configuration stands, apart from its secrets."""
     (found,) = registry.summaries()
     assert found[:2] == ("contract", "https://contract.example")
     return replace(found.standing, stores_secret=False)
 
 
-def put(registry: Registry, field: str, state: SecretState, sealed: bytes | None) -> None:
+def put(
+    registry: Registry, field: str, state: SecretState, sealed: bytes | None
+) -> None:
     """Keep a secret of the contract's configuration and use it at once."""
     registry.put_secret("contract", field, state, sealed)
     registry.activate_secret("contract", field, state.version)
@@ -473,7 +569,9 @@ def put(registry: Registry, field: str, state: SecretState, sealed: bytes | None
 
 def _sealed(key: str) -> bytes:
     """Return bytes in the form of an envelope that no key opens."""
-    return Envelope(key.encode().ljust(8), b"n" * 12, b"w" * 48, b"n" * 12, b"c" * 80).pack()
+    return Envelope(
+        key.encode().ljust(8), b"n" * 12, b"w" * 48, b"n" * 12, b"c" * 80
+    ).pack()
 
 
 def _name(key: str) -> str:
@@ -484,11 +582,11 @@ def _configuration() -> Configuration:
     return build("contract", {"base_url": "https://contract.example"})
 
 
-class WatchbookContract(ABC):
+class MonitoringRowsContract(ABC):
     """What every watchbook promises."""
 
     @abstractmethod
-    def make(self) -> tuple[Watchbook, AuditRows]:
+    def make(self) -> tuple[MonitoringRows, AuditRows]:
         """Return an empty book, and the table that it reads."""
 
     def test_a_duty_is_one_holders_until_it_leaves_or_its_time_ends(self) -> None:
@@ -518,14 +616,17 @@ class WatchbookContract(ABC):
 
     def test_habits_come_back_and_are_replaced(self) -> None:
         book, _ = self.make()
-        usual = Habit(("https://a.example",), {500: 3}, 2)
-        book.turn(0, {"a": usual, "b": Habit()}, [])
-        book.turn(0, {"b": Habit(refused=7)}, [])
-        assert book.habits(["a", "b", "c"]) == {"a": usual, "b": Habit(refused=7)}
+        usual = Baseline(("https://a.example",), {500: 3}, 2)
+        book.turn(0, {"a": usual, "b": Baseline()}, [])
+        book.turn(0, {"b": Baseline(refused=7)}, [])
+        assert book.habits(["a", "b", "c"]) == {"a": usual, "b": Baseline(refused=7)}
 
     def test_a_notice_opens_once_and_can_open_again_after_it_closed(self) -> None:
         book, _ = self.make()
-        sign, other = Sign("S-failing", "a"), Sign("S-host-failing", "", "https://a.example")
+        sign, other = (
+            Condition("S-failing", "a"),
+            Condition("S-host-failing", "", "https://a.example"),
+        )
         book.turn(0, {}, [Notice(sign, 10.0), Notice(other, 11.0)])
         assert book.open_notices() == [Notice(sign, 10.0), Notice(other, 11.0)]
         book.turn(0, {}, [Notice(sign, 10.0, 20.0)])

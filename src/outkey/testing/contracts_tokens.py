@@ -4,14 +4,14 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from outkey.core.config import Configuration
-from outkey.core.oauth2.answers import TokenAnswer
+from outkey.core.config.configuration import Configuration
+from outkey.core.oauth2.responses import TokenResponse
 from outkey.core.oauth2.token import TokenState
 from outkey.core.secret import Secret
-from outkey.ports import Tokens
+from outkey.ports.sending import Tokens
 
 _BOTH = Secret("an-access-token"), Secret("a-refresh-token")
-_ANSWER = TokenAnswer(*_BOTH, "Bearer", 60.0, "orders:read")
+_ANSWER = TokenResponse(*_BOTH, "Bearer", 60.0, "orders:read")
 
 
 class TokensContract(ABC):
@@ -66,7 +66,10 @@ class TokensContract(ABC):
         tokens.swap(acme, TokenState(), _granted(TokenState()))
         seen = tokens.read(acme, opened=False)
         assert seen.content is None
-        assert tokens.swap(acme, seen, TokenState(seen.generation, seen.serial + 1)) is not None
+        assert (
+            tokens.swap(acme, seen, TokenState(seen.generation, seen.serial + 1))
+            is not None
+        )
 
     def test_of_many_at_once_one_gets_the_lease(self) -> None:
         tokens, acme = self.make()
@@ -80,7 +83,9 @@ class TokensContract(ABC):
                 won.append(number)
             self.finished()
 
-        threads = [threading.Thread(target=claim, args=(number,)) for number in range(8)]
+        threads = [
+            threading.Thread(target=claim, args=(number,)) for number in range(8)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

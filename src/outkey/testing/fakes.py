@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 
 from outkey.adapters.keyring import Keyring
-from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
+from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit import Change, Intent, Outcome, Refusal
-from outkey.core.chain import ChainRow, Mark, facts_of
-from outkey.core.config import Configuration, HeaderRow, SyncLine, build
+from outkey.core.audit.chain import ChainRow, Mark, facts_of
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal
+from outkey.core.config.configuration import Configuration, HeaderRow, SyncLine, build
 from outkey.core.errors import (
     AuditUnavailable,
     DnsFailed,
@@ -21,12 +21,12 @@ from outkey.core.errors import (
     SecretMissing,
     TimedOut,
 )
-from outkey.core.message import Peer, Request, Response, Route
-from outkey.core.origin import Origin
-from outkey.core.script import ScriptCall
+from outkey.core.request.message import Peer, Request, Response, Route
+from outkey.core.request.origin import Origin
+from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
-from outkey.core.sync.answer import Record
 from outkey.core.sync.mapping import Unmapped
+from outkey.core.sync.response import Record
 from outkey.engine.gateway import Asynchronous, Gateway, Ports
 
 Answer = Response | OutkeyError
@@ -82,9 +82,13 @@ class FakeListeners:
     """Listeners that know what they were given: bound addresses by port, and local addresses."""
 
     def __init__(
-        self, bound: Mapping[int, Iterable[str]] | None = None, local: Iterable[str] = ()
+        self,
+        bound: Mapping[int, Iterable[str]] | None = None,
+        local: Iterable[str] = (),
     ) -> None:
-        self._bound = {port: frozenset(addresses) for port, addresses in (bound or {}).items()}
+        self._bound = {
+            port: frozenset(addresses) for port, addresses in (bound or {}).items()
+        }
         self._local = frozenset(local)
 
     def addresses(self, port: int) -> frozenset[str]:
@@ -123,7 +127,9 @@ class FakeTransport:
         """Tell what the test says of the other side."""
         if isinstance(self.peer, OutkeyError):
             raise self.peer
-        return self.peer or Peer(route.addresses[0], "TLSv1.3" if origin.scheme == "https" else "")
+        return self.peer or Peer(
+            route.addresses[0], "TLSv1.3" if origin.scheme == "https" else ""
+        )
 
     def close(self) -> None:
         """Keep nothing, close nothing."""
@@ -174,7 +180,9 @@ class FakeScripts:
     def __init__(self) -> None:
         self.calls: list[ScriptCall] = []
         self.answer: Callable[[ScriptCall], Mapping[str, str]] = lambda _call: {}
-        self.change: Callable[[Record], Record | Unmapped | None] = lambda record: record
+        self.change: Callable[[Record], Record | Unmapped | None] = lambda record: (
+            record
+        )
 
     def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
         """Return the headers that the test's function gives."""
@@ -239,11 +247,14 @@ class MemoryAuditRows:
     def count(self) -> int:
         return len(self.rows)
 
-    def newest(self, limit: int, *, before: int = 0, **columns: str) -> list[dict[str, object]]:
+    def newest(
+        self, limit: int, *, before: int = 0, **columns: str
+    ) -> list[dict[str, object]]:
         found = [
             {"id": number} | facts_of(row.body)
             for number, row in enumerate(self.rows, start=1)
-            if (not before or number < before) and columns.items() <= row.label._asdict().items()
+            if (not before or number < before)
+            and columns.items() <= row.label._asdict().items()
         ]
         return found[::-1][:limit]
 
@@ -292,7 +303,11 @@ class MemoryProcesses:
         self.present.pop(process, None)
 
     def lacking(self, key: str, since: float) -> list[str]:
-        return [p for p, (keys, at) in self.present.items() if at >= since and key not in keys]
+        return [
+            p
+            for p, (keys, at) in self.present.items()
+            if at >= since and key not in keys
+        ]
 
 
 @dataclass
@@ -342,7 +357,9 @@ def fake_gateway(
     """Return a gateway whose every port is a fake."""
     clock = FakeClock()
     transport = FakeTransport([] if answers is None else answers, clock=clock)
-    resolver = FakeResolver({"api.acme.example": ("93.184.215.14",)} if names is None else names)
+    resolver = FakeResolver(
+        {"api.acme.example": ("93.184.215.14",)} if names is None else names
+    )
     audit, store, scripts = MemoryAudit(), MemorySecrets(secrets), FakeScripts()
     both = AsyncFake(transport, resolver)
     ports = Ports(
@@ -352,11 +369,13 @@ def fake_gateway(
         resolver=resolver,
         clock=clock,
         audit=audit,
-        permits=LeasedPermits(MemoryPaces(), clock.monotonic),
+        permits=LeasedPermits(MemoryRateLimitRows(), clock.monotonic),
         tokens=MemoryTokens(clock.now),
         signer=JoseSigner(),
         scripts=scripts,
         asynchronous=Asynchronous(both, both, waits=False, sleep=clock.asleep),
         jitter=lambda: 0.5,
     )
-    return FakeWorld(Gateway(ports), ports, transport, resolver, clock, audit, store, scripts)
+    return FakeWorld(
+        Gateway(ports), ports, transport, resolver, clock, audit, store, scripts
+    )

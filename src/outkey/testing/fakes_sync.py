@@ -20,7 +20,7 @@ from outkey.core.sync.run import (
     Target,
     Written,
 )
-from outkey.ports import Clock
+from outkey.ports.sending import Clock
 
 _LEASE_SECONDS = 120.0  # a minute, and as long as a request may take
 _OPEN = (RunState.WAITING, RunState.RUNNING)
@@ -53,13 +53,17 @@ class MemoryRuns:
 
     def _begun(self, line: str, actor: str, asked: str, *, dry_run: bool) -> Run:
         self._end_killed(line)
-        found = self._waiting(line, dry_run=dry_run) or self._unfinished(line, dry_run=dry_run)
+        found = self._waiting(line, dry_run=dry_run) or self._unfinished(
+            line, dry_run=dry_run
+        )
         if asked and (found is None or found.id != asked):
             raise RunStopped(reason="taken_over")
         run = found or self._new(line, dry_run=dry_run)
         if not run.position:
             self._left_out.pop(run.id, None)
-        begun = replace(run, actor=actor, state=RunState.RUNNING, generation=run.generation + 1)
+        begun = replace(
+            run, actor=actor, state=RunState.RUNNING, generation=run.generation + 1
+        )
         return self._put(replace(begun, cause="", ended_at=None, due_at=None))
 
     def _end_killed(self, line: str, *, dry_run: bool | None = None) -> None:
@@ -89,19 +93,25 @@ class MemoryRuns:
         number, now = str(len(self.kept) + 1), self._clock.now()
         return Run(number, line, "", now, dry_run=dry_run, since=since)
 
-    def request(self, line: str, actor: str, *, dry_run: bool = False, sooner: bool = True) -> Run:
+    def request(
+        self, line: str, actor: str, *, dry_run: bool = False, sooner: bool = True
+    ) -> Run:
         with self._lock:
             self._end_killed(line, dry_run=dry_run)
             now, waiting = self._clock.now(), self._waiting(line, dry_run=dry_run)
             if waiting is not None:
                 is_later = sooner and (waiting.due_at or 0) > now
                 return self._put(replace(waiting, due_at=now)) if is_later else waiting
-            found = self._unfinished(line, dry_run=dry_run) or self._new(line, dry_run=dry_run)
+            found = self._unfinished(line, dry_run=dry_run) or self._new(
+                line, dry_run=dry_run
+            )
             return self._wait(replace(found, actor=actor), 0.0, 1)
 
     def wait_again(self, run: Run, seconds: float, attempt: int) -> Run:
         failed = self.kept[run.id]
-        if failed.state is not RunState.FAILED or self._waiting(run.line, dry_run=run.dry_run):
+        if failed.state is not RunState.FAILED or self._waiting(
+            run.line, dry_run=run.dry_run
+        ):
             raise LineBusy
         return self._wait(failed, seconds, attempt)
 
@@ -112,11 +122,19 @@ class MemoryRuns:
 
     def due(self, run: str = "") -> list[Run]:
         ends = {
-            one.id: self._seen_at[one.id] + _LEASE_SECONDS if one.due_at is None else one.due_at
+            one.id: (
+                self._seen_at[one.id] + _LEASE_SECONDS
+                if one.due_at is None
+                else one.due_at
+            )
             for one in self.kept.values()
             if one.attempt and one.state in _OPEN
         }
-        due = [one for one, end in ends.items() if end <= self._clock.now() and run in ("", one)]
+        due = [
+            one
+            for one, end in ends.items()
+            if end <= self._clock.now() and run in ("", one)
+        ]
         return [self.kept[one] for one in sorted(due, key=lambda one: ends[one])]
 
     def take_schedules(self) -> tuple[float, float]:
@@ -162,7 +180,9 @@ class MemoryRuns:
         return self.kept[run]
 
     def left_out(self, run: str, limit: int) -> list[Quarantined]:
-        return sorted(self._left_out.get(self.get(run).id, []), key=lambda q: q.number)[:limit]
+        return sorted(self._left_out.get(self.get(run).id, []), key=lambda q: q.number)[
+            :limit
+        ]
 
     def cancel(self, run: str) -> None:
         found = self.get(run)
@@ -179,9 +199,13 @@ class MemoryRuns:
 class MemoryRecords:
     """Records in dictionaries, by target and id; `_run` and `_archived` stand among the values."""
 
-    def __init__(self, fields: Mapping[str, Sequence[HostField]], runs: MemoryRuns) -> None:
+    def __init__(
+        self, fields: Mapping[str, Sequence[HostField]], runs: MemoryRuns
+    ) -> None:
         self._fields, self._runs = fields, runs
-        self.tables: dict[str, dict[str, dict[str, object]]] = {name: {} for name in fields}
+        self.tables: dict[str, dict[str, dict[str, object]]] = {
+            name: {} for name in fields
+        }
         runs.records = self
 
     def targets(self) -> list[Target]:
@@ -189,12 +213,16 @@ class MemoryRecords:
 
     def describe(self, target: str) -> Sequence[HostField]:
         if target not in self._fields:
-            raise ConfigError("this model is not open to be synchronized", field="target")
+            raise ConfigError(
+                "this model is not open to be synchronized", field="target"
+            )
         return self._fields[target]
 
     def rows(self, target: str) -> list[dict[str, object]]:
         """Return what is kept, without what was archived and without our own marks."""
-        return [_own(row) for row in self._table(target).values() if not row["_archived"]]
+        return [
+            _own(row) for row in self._table(target).values() if not row["_archived"]
+        ]
 
     def read(self, target: str, after: str, limit: int) -> list[HostRecord]:
         table = self._table(target)
@@ -202,7 +230,11 @@ class MemoryRecords:
         return [HostRecord(str(n), _own(table[str(n)])) for n in numbers[:limit]]
 
     def upsert(
-        self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]], run: str
+        self,
+        target: str,
+        keys: Sequence[str],
+        rows: Sequence[Mapping[str, object]],
+        run: str,
     ) -> list[Written]:
         line, written = self._runs.get(run).line, []
         for row in rows:
@@ -229,13 +261,17 @@ class MemoryRecords:
             row["_archived"] = True
         return len(gone)
 
-    def find(self, target: str, field: str, values: Sequence[object]) -> dict[object, object]:
+    def find(
+        self, target: str, field: str, values: Sequence[object]
+    ) -> dict[object, object]:
         if field not in {known.name for known in self.describe(target)}:
             raise ConfigError("the model has no such field to synchronize", field=field)
         found: dict[object, list[int]] = {}
         for place, row in self._table(target).items():
             found.setdefault(row.get(field), []).append(int(place))
-        return {value: found[value][0] for value in values if len(found.get(value, ())) == 1}
+        return {
+            value: found[value][0] for value in values if len(found.get(value, ())) == 1
+        }
 
     def _table(self, target: str) -> dict[str, dict[str, object]]:
         self.describe(target)
@@ -244,7 +280,9 @@ class MemoryRecords:
     def _next_id(self, target: str) -> str:
         return str(max(map(int, self.tables[target]), default=0) + 1)
 
-    def _place(self, target: str, keys: Sequence[str], row: Mapping[str, object]) -> str:
+    def _place(
+        self, target: str, keys: Sequence[str], row: Mapping[str, object]
+    ) -> str:
         wanted = [row[key] for key in keys]
         for place, kept in self.tables[target].items():
             if [kept.get(key) for key in keys] == wanted:
@@ -256,12 +294,16 @@ class MemoryRecords:
     ) -> tuple[Written, Mapping[str, tuple[object, object]]]:
         fields = {known.name: known for known in self.describe(target)}
         if not {*keys, *row} <= {*fields} or not {*keys} <= {*row}:
-            raise ConfigError("the model has no such field to synchronize", field="keys")
+            raise ConfigError(
+                "the model has no such field to synchronize", field="keys"
+            )
         before = self.tables[target].get(self._place(target, keys, row))
         was = before or {}
         for name, known in fields.items():
             looked_at = name in row or before is None
-            if looked_at and (reason := _fault(known, row.get(name), is_key=name in keys)):
+            if looked_at and (
+                reason := _fault(known, row.get(name), is_key=name in keys)
+            ):
                 return Written(Outcome.REFUSED, name, reason), {}
         changes = {n: (was.get(n), v) for n, v in row.items() if was.get(n) != v}
         if before is None:

@@ -2,20 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from outkey.core.chain import facts_of
-from outkey.core.watch import Habit, Notice
-from outkey.ports import Clock
+from outkey.core.audit.chain import facts_of
+from outkey.core.findings.monitoring import Baseline, Notice
+from outkey.ports.sending import Clock
 from outkey.testing.fakes import MemoryAuditRows
 
 
-class MemoryWatchbook:
+class MemoryMonitoringRows:
     """Duties, habits and notices in dictionaries; records from a list of rows."""
 
     def __init__(self, clock: Clock, rows: MemoryAuditRows) -> None:
         self._clock, self._rows = clock, rows
         self._duties: dict[str, tuple[str, float]] = {}
         self._position: int | None = None
-        self._habits: dict[str, Habit] = {}
+        self._habits: dict[str, Baseline] = {}
         self.notices: list[Notice] = []
         self.failing: list[tuple[str, str]] = []
         self.missed = False
@@ -29,7 +29,9 @@ class MemoryWatchbook:
         return True
 
     def leave(self, holder: str) -> None:
-        self._duties = {duty: held for duty, held in self._duties.items() if held[0] != holder}
+        self._duties = {
+            duty: held for duty, held in self._duties.items() if held[0] != holder
+        }
 
     def position(self) -> int:
         return self._rows.count() if self._position is None else self._position
@@ -38,7 +40,7 @@ class MemoryWatchbook:
         rows = enumerate(self._rows.rows[after : after + limit], start=after + 1)
         return [facts_of(row.body) | {"id": number} for number, row in rows]
 
-    def habits(self, names: Iterable[str]) -> dict[str, Habit]:
+    def habits(self, names: Iterable[str]) -> dict[str, Baseline]:
         return {name: self._habits[name] for name in names if name in self._habits}
 
     def is_anybody_missed(self, seconds: float) -> bool:
@@ -50,15 +52,21 @@ class MemoryWatchbook:
     def open_notices(self) -> list[Notice]:
         return [notice for notice in self.notices if notice.closed_at is None]
 
-    def turn(self, position: int, habits: Mapping[str, Habit], notices: Iterable[Notice]) -> None:
+    def turn(
+        self, position: int, habits: Mapping[str, Baseline], notices: Iterable[Notice]
+    ) -> None:
         self._position = position
         self._habits.update(habits)
         for notice in notices:
-            still = [n for n in self.notices if n.sign != notice.sign or n.closed_at is not None]
+            still = [
+                n
+                for n in self.notices
+                if n.sign != notice.sign or n.closed_at is not None
+            ]
             self.notices = [*still, notice]
 
 
-class ToldNotices:
+class RecordedNotices:
     """Remembers what was told, each time as a list."""
 
     def __init__(self) -> None:

@@ -10,11 +10,11 @@ prepare(PAGES)
 from django.contrib.auth.models import Permission, User  # noqa: E402
 from django.test import Client  # noqa: E402
 
-from outkey.core.document import parse_document  # noqa: E402
+from outkey.core.config.document import parse_document  # noqa: E402
 from outkey.core.errors import OutkeyError  # noqa: E402
-from outkey.engine.manage import apply  # noqa: E402
+from outkey.engine.managing.changes import apply  # noqa: E402
 from outkey.hosts.django.models import Configuration  # noqa: E402
-from outkey.hosts.django.pages.installed import desk_for, installation  # noqa: E402
+from outkey.hosts.django.pages.access import desk_for, installation  # noqa: E402
 from outkey.hosts.django.registry import DjangoRegistry  # noqa: E402
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -61,7 +61,9 @@ def main() -> None:
         statuses.append(saved.status_code)
 
     DjangoRegistry.batch = batch_and_let_the_editor_save  # type: ignore[method-assign]
-    entered = form(notes="entered by the administrator", **{"secret:token": "precious-token"})
+    entered = form(
+        notes="entered by the administrator", **{"secret:token": "precious-token"}
+    )
     administrator_client.post(place, entered)
     assert statuses == [302], "the editor did save in between"
     stored = here.registry.find(["shop"])["shop"]

@@ -13,8 +13,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from outkey.adapters.scripts_locked.nursery import Born, unavailable
-from outkey.adapters.scripts_locked.worker import CHUNK, FIRST, HEAD, LARGEST_ANSWER, TAG, TEXTS
+from outkey.adapters.scripts_locked.spawner import Spawned, unavailable
+from outkey.adapters.scripts_locked.worker import (
+    CHUNK,
+    FIRST,
+    HEAD,
+    LARGEST_ANSWER,
+    TAG,
+    TEXTS,
+)
 from outkey.core.errors import (
     HeaderFormatError,
     OutkeyError,
@@ -22,18 +29,22 @@ from outkey.core.errors import (
     SecretMissing,
     SyncFailed,
 )
-from outkey.core.script import IMPORT_HINT, MAX_BODY, MAX_RECORD, ScriptCall
+from outkey.core.request.script import IMPORT_HINT, MAX_BODY, MAX_RECORD, ScriptCall
 from outkey.core.secret import Secret
-from outkey.core.sync.answer import Record, read_json
 from outkey.core.sync.mapping import Unmapped
+from outkey.core.sync.response import Record, read_json
 
 _MOST_CALLS = 10_000
 _MOST_BUSY = 20.0  # seconds; a worker's own limit of processor time is never met by honest scripts
 _START_SECONDS = 5.0
 _LARGEST_MESSAGE = TAG + LARGEST_ANSWER
-_LARGEST_RECORD = 2 * MAX_RECORD  # of what is read of it; the rest of a message's answers follow
+_LARGEST_RECORD = (
+    2 * MAX_RECORD
+)  # of what is read of it; the rest of a message's answers follow
 
-_TYPES = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)} | {
+_TYPES = {
+    name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)
+} | {
     "NoneType": type(None),
     "generator": object,
     "function": object,
@@ -54,30 +65,42 @@ Reader = Callable[["Worker", str], Read]  # of one answer
 ENDED = "the script ended its process"
 _ODD = "the script answered out of turn"
 _RETURN = 'Write: return {"X-Name": "text"}'
-_AS_TEXT = dict.fromkeys(("int", "float", "complex"), "Write a number as text: str(number).") | (
+_AS_TEXT = dict.fromkeys(
+    ("int", "float", "complex"), "Write a number as text: str(number)."
+) | (
     dict.fromkeys(
         ("bytes", "bytearray", "memoryview"),
-        "Make text of bytes: .decode(), or base64.b64encode(…).decode() where they are no text.",
+        "Make text of bytes: .decode(), or base64.b64encode(…).decode() where they are"
+        " no text.",
     )
 )
 _HINTS = {
-    ("m", "NoneType"): 'Let every way through the function end with: return {"X-Name": "text"}',
-    ("v", "NoneType"): "Leave the header out where there is no value, or return an empty text.",
-    ("l", ""): "Use base64.b64encode, not encodebytes, and remove line breaks with .strip().",
+    (
+        "m",
+        "NoneType",
+    ): 'Let every way through the function end with: return {"X-Name": "text"}',
+    (
+        "v",
+        "NoneType",
+    ): "Leave the header out where there is no value, or return an empty text.",
+    (
+        "l",
+        "",
+    ): "Use base64.b64encode, not encodebytes, and remove line breaks with .strip().",
 }
 
 
-class WorkerGone(Exception):
+class WorkerEnded(Exception):
     """The worker had ended before it was asked."""
 
 
-class Unanswered(ScriptFailed):
+class NoResponse(ScriptFailed):
     """The script gave no answer; the word is what is said of a record that it should change."""
 
     word = "script_error"
 
 
-class TookTooLong(Unanswered):
+class ScriptTimedOut(NoResponse):
     """The script took longer than it may."""
 
     word = "script_timeout"
@@ -86,10 +109,12 @@ class TookTooLong(Unanswered):
 class Worker:
     """A locked process with one script and one secret."""
 
-    def __init__(self, born: Born, call: ScriptCall, limit: float) -> None:
+    def __init__(self, born: Spawned, call: ScriptCall, limit: float) -> None:
         self._channel, self._pidfd = born
         self._limit = limit
-        self._buffer = bytearray(_LARGEST_MESSAGE + 1)  # one more: longer messages are cut silently
+        self._buffer = bytearray(
+            _LARGEST_MESSAGE + 1
+        )  # one more: longer messages are cut silently
         self._view = memoryview(self._buffer)
         self._tags: list[bytes] = []
         self._calls, self._busy = 0, 0.0
@@ -147,7 +172,9 @@ class Worker:
             said = b""
         if said != b"R":
             self.kill()
-            raise unavailable(said[1:].decode(errors="replace") or "a worker cannot be locked")
+            raise unavailable(
+                said[1:].decode(errors="replace") or "a worker cannot be locked"
+            )
         self._channel.settimeout(self._limit)
         secret = None if call.secret is None else call.secret.reveal()
         opening = call.source, secret, call.at, call.shift, call.function
@@ -167,7 +194,7 @@ class Worker:
             raise self._too_long() from None
         except OSError:
             self._lost(ENDED)
-            raise WorkerGone from None
+            raise WorkerEnded from None
         if count == 1:
             return [self._receive(tag)]
         answers: list[str] = []
@@ -251,7 +278,7 @@ class Worker:
         if (raised := self._exception(answer)) is not None:
             kind, line = raised
             where = f"script:{line}" if line else "script"
-            return Unmapped(f"{where} {kind.__name__}", Unanswered.word)
+            return Unmapped(f"{where} {kind.__name__}", NoResponse.word)
         if answer[:1] not in {"K", "R"}:
             return Unmapped("script", self._lost(_ODD).word)
         with suppress(SyncFailed):
@@ -275,16 +302,24 @@ class Worker:
 
     def _exception(self, answer: str) -> tuple[type[BaseException], int] | None:
         """Return what the script raised, and in which line; a name must be one of Python's own."""
-        name, _, digits = answer[1:].partition(" ") if answer[:1] == "E" else ("", "", "")
+        name, _, digits = (
+            answer[1:].partition(" ") if answer[:1] == "E" else ("", "", "")
+        )
         kind = _TYPES.get(name, object)
-        line = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 8 else -1
+        line = (
+            int(digits)
+            if digits.isascii() and digits.isdigit() and len(digits) < 8
+            else -1
+        )
         is_known = issubclass(kind, BaseException) and 0 <= line <= self._lines
         return (kind, line) if is_known else None
 
-    def _too_long(self) -> Unanswered:
-        return self._lost(f"the script took longer than {self._limit * 1000:.0f} ms", TookTooLong)
+    def _too_long(self) -> NoResponse:
+        return self._lost(
+            f"the script took longer than {self._limit * 1000:.0f} ms", ScriptTimedOut
+        )
 
-    def _lost(self, reason: str, kind: type[Unanswered] = Unanswered) -> Unanswered:
+    def _lost(self, reason: str, kind: type[NoResponse] = NoResponse) -> NoResponse:
         self.is_lost = True
         self.kill()
         return kind(reason)
@@ -310,12 +345,16 @@ def _no_headers(letter: str, kind: str = "") -> HeaderFormatError:
 
 def _frame(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
     if max(len(call.body) for call in calls) > MAX_BODY:
-        raise ScriptFailed("the body of the request is larger than the 16 MiB a script can get")
+        raise ScriptFailed(
+            "the body of the request is larger than the 16 MiB a script can get"
+        )
     text = "\0".join(
         f"{call.name}\0{call.configuration}\0{call.base_url}\0{call.username}\0"
         f"{call.method}\0{call.url}\0{call.path}\0{call.query}\0{len(call.body)}"
         for call in calls
     )
     if text.count("\0") != len(calls) * TEXTS - 1:
-        raise ScriptFailed("the name or the address of the request has a NUL character in it")
+        raise ScriptFailed(
+            "the name or the address of the request has a NUL character in it"
+        )
     return text, b"".join(call.body for call in calls)

@@ -86,7 +86,10 @@ pause 34 -, nanosleep 35 101, clock_getres 229 114, clock_settime 227 112, sysin
 uname 63 160, sched_getaffinity 204 123, sched_setaffinity 203 122, getcpu 309 168,
 getpriority 140 141, setpriority 141 140, msync 26 227, mincore 27 232
 """
-_MACHINES = {"x86_64": (1, 0xC000003E), "aarch64": (2, 0xC00000B7)}  # column, AUDIT_ARCH_*
+_MACHINES = {
+    "x86_64": (1, 0xC000003E),
+    "aarch64": (2, 0xC00000B7),
+}  # column, AUDIT_ARCH_*
 
 
 class Calls(NamedTuple):
@@ -100,7 +103,11 @@ class Calls(NamedTuple):
 
 def calls_of(machine: str) -> Calls:
     """Return the numbers of a machine type; one without a table cannot run scripts."""
-    if machine not in _MACHINES or sys.byteorder != "little" or struct.calcsize("P") != 8:
+    if (
+        machine not in _MACHINES
+        or sys.byteorder != "little"
+        or struct.calcsize("P") != 8
+    ):
         raise LockError("no system call table for this machine type")
     column, architecture = _MACHINES[machine]
 
@@ -115,17 +122,26 @@ def calls_of(machine: str) -> Calls:
 
 _LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _EPERM = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
-_NUMBER, _ARCHITECTURE, _ARGUMENT_0, _ARGUMENT_2 = 0, 4, 16, 32  # in struct seccomp_data
+_NUMBER, _ARCHITECTURE, _ARGUMENT_0, _ARGUMENT_2 = (
+    0,
+    4,
+    16,
+    32,
+)  # in struct seccomp_data
 _X32 = 0x40000000  # a second numbering of all calls on x86_64
 _PROT_EXEC = 4
-_MADV_MERGEABLE = 12  # from here on: sharing pages with others, and for root, breaking them
+_MADV_MERGEABLE = (
+    12  # from here on: sharing pages with others, and for root, breaking them
+)
 
 
 def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
     return struct.pack("HBBI", code, yes, no, value)  # struct sock_filter
 
 
-def _by_argument(number: int, offset: int, test: int, value: int, *, good: bool) -> bytes:
+def _by_argument(
+    number: int, offset: int, test: int, value: int, *, good: bool
+) -> bytes:
     """Allow a call where a test of one argument comes out as it should, else EPERM."""
     return b"".join(
         (
@@ -155,7 +171,9 @@ def program(calls: Calls, descriptor: int) -> bytes:
         _by_argument(checked["write"], _ARGUMENT_0, _EQUAL, descriptor, good=True),
         _by_argument(checked["mmap"], _ARGUMENT_2, _BITS, _PROT_EXEC, good=False),
         _by_argument(checked["mprotect"], _ARGUMENT_2, _BITS, _PROT_EXEC, good=False),
-        _by_argument(checked["madvise"], _ARGUMENT_2, _AT_LEAST, _MADV_MERGEABLE, good=False),
+        _by_argument(
+            checked["madvise"], _ARGUMENT_2, _AT_LEAST, _MADV_MERGEABLE, good=False
+        ),
         _each(calls.allowed.values(), _ALLOW),
         _each(calls.refused.values(), _EPERM),
         _step(_RETURN, _KILL),
@@ -168,7 +186,9 @@ def install(filters: bytes) -> None:
     code = ctypes.create_string_buffer(filters, len(filters))
     head = struct.pack("HxxxxxxP", len(filters) // 8, ctypes.addressof(code))
     pointer = ctypes.create_string_buffer(head, len(head))
-    _control("seccomp", 22, 2, ctypes.addressof(pointer))  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    _control(
+        "seccomp", 22, 2, ctypes.addressof(pointer)
+    )  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
 
 
 def _attempts(plan: Plan) -> dict[str, Callable[[], object]]:
@@ -185,7 +205,9 @@ def _attempts(plan: Plan) -> dict[str, Callable[[], object]]:
         "copy a descriptor": lambda: os.dup(plan.descriptor),
         "make a pipe": os.pipe,
         "make a file in memory": lambda: os.memfd_create("x"),
-        "map executable memory": lambda: mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC),
+        "map executable memory": lambda: mmap.mmap(
+            -1, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC
+        ),
         "share memory pages": lambda: mmap.mmap(-1, 4096).madvise(_MADV_MERGEABLE),
         "look at a limit": lambda: resource.getrlimit(resource.RLIMIT_CORE),
         "handle a signal": lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
@@ -220,11 +242,15 @@ def _control(layer: str, option: int, *arguments: int) -> int:
 
 
 def _renounce_privileges(_plan: Plan) -> None:
-    _control("no new privileges", 38, 1)  # PR_SET_NO_NEW_PRIVS, which Landlock and seccomp want
+    _control(
+        "no new privileges", 38, 1
+    )  # PR_SET_NO_NEW_PRIVS, which Landlock and seccomp want
 
 
 def _hide_from_tracers(_plan: Plan) -> None:
-    _control("not dumpable", 4, 0)  # PR_SET_DUMPABLE: no core file, no ptrace, a closed /proc
+    _control(
+        "not dumpable", 4, 0
+    )  # PR_SET_DUMPABLE: no core file, no ptrace, a closed /proc
 
 
 def _die_with_parent(plan: Plan) -> None:
@@ -239,7 +265,9 @@ def _dies_with_parent(_plan: Plan) -> bool:
     return number.value == signal.SIGKILL
 
 
-_CAPABILITIES = struct.pack("Ii", 0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
+_CAPABILITIES = struct.pack(
+    "Ii", 0x20080522, 0
+)  # _LINUX_CAPABILITY_VERSION_3, this process
 
 
 def _drop_capabilities(_plan: Plan) -> None:
@@ -252,7 +280,11 @@ def _has_no_capabilities(_plan: Plan) -> bool:
     return _libc.capget(_CAPABILITIES, sets) == 0 and sets.raw == bytes(24)
 
 
-_CREATE_RULESET, _RESTRICT_SELF, _VERSION = 444, 446, 1  # the same on every machine type
+_CREATE_RULESET, _RESTRICT_SELF, _VERSION = (
+    444,
+    446,
+    1,
+)  # the same on every machine type
 
 
 def _landlock(number: int, *arguments: object) -> int:
@@ -264,11 +296,16 @@ def _landlock(number: int, *arguments: object) -> int:
 
 def _restrict_files(_plan: Plan) -> None:
     """Handle every right that this kernel's Landlock knows, and grant none."""
-    version = _landlock(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_VERSION))
+    version = _landlock(
+        _CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_VERSION)
+    )
     files = (1 << 13) - 1
     for since, right in ((2, 13), (3, 14), (5, 15)):  # refer, truncate, device ioctl
         files |= (1 << right) * (version >= since)
-    network, scopes = 3 * (version >= 4), 3 * (version >= 6)  # TCP; abstract sockets and signals
+    network, scopes = (
+        3 * (version >= 4),
+        3 * (version >= 6),
+    )  # TCP; abstract sockets and signals
     size = 8 + 8 * (version >= 4) + 8 * (version >= 6)
     rules = struct.pack("QQQ", files, network, scopes)
     ruleset = _landlock(_CREATE_RULESET, rules, ctypes.c_size_t(size), ctypes.c_uint(0))
@@ -304,7 +341,10 @@ def _limit(plan: Plan) -> None:
 
 
 def _is_limited(plan: Plan) -> bool:
-    return all(resource.getrlimit(what) == (value,) * 2 for what, value in _limits(plan).items())
+    return all(
+        resource.getrlimit(what) == (value,) * 2
+        for what, value in _limits(plan).items()
+    )
 
 
 # ── ctypes and cffi: the code that calls native functions goes ───────────────────────────────
@@ -376,7 +416,9 @@ def lock(plan: Plan, build: Iterable[Layer] = LAYERS, last: Layer = SECCOMP) -> 
             raise LockError(f"{layer.name}: it does not hold")
     gc.disable()
     erasers = [_eraser(*where) for where in plan.native]
-    views = [memoryview((ctypes.c_char * 1).from_address(start)) for start, _ in plan.native]
+    views = [
+        memoryview((ctypes.c_char * 1).from_address(start)) for start, _ in plan.native
+    ]
     _kept.extend(views)
     last.build(plan)
     SECCOMP.stands(plan)

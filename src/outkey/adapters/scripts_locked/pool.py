@@ -16,29 +16,32 @@ from outkey.adapters.scripts_locked.link import (
     ENDED,
     Given,
     Made,
+    NoResponse,
     Pairs,
     Read,
     Reader,
-    Unanswered,
     Worker,
-    WorkerGone,
+    WorkerEnded,
 )
-from outkey.adapters.scripts_locked.nursery import Nursery
+from outkey.adapters.scripts_locked.spawner import WorkerSpawner
 from outkey.adapters.scripts_locked.worker import json_text
 from outkey.core.errors import OutkeyError, ScriptFailed, bare, frameless
-from outkey.core.script import FUNCTION, MAX_RECORD, TRANSFORM, ScriptCall
-from outkey.core.sync.answer import Record, oversize
+from outkey.core.request.script import FUNCTION, MAX_RECORD, TRANSFORM, ScriptCall
 from outkey.core.sync.mapping import Unmapped
+from outkey.core.sync.response import Record, oversize
 
 _IDLE_SECONDS = 600.0
 # One odd record or a few must not set aside a script that nobody waits for.
 _ROW = {FUNCTION: 3, TRANSFORM: 20}
 _FIRST_REFUSAL, _LONGEST_REFUSAL = 30.0, 300.0
-_FRAME, _FRAME_BYTES = 64, 1024 * 1024  # calls in one round trip, and how much is sent with them
+_FRAME, _FRAME_BYTES = (
+    64,
+    1024 * 1024,
+)  # calls in one round trip, and how much is sent with them
 _PATIENCE = 10.0  # seconds, for whoever is behind others
 
 
-class SetAside(Unanswered):
+class DisabledScript(NoResponse):
     """The script is not asked for a while."""
 
     word = "script_set_aside"
@@ -56,7 +59,7 @@ class Circuit:
         """Refuse while the script is set aside; afterwards one call is its trial."""
         left = self._until - time.monotonic() if self._failures >= self._row else 0.0
         if left > 0:
-            raise SetAside(
+            raise DisabledScript(
                 f"the script is set aside for another {math.ceil(left)} s:"
                 f" it failed to answer {self._failures} times in a row"
             )
@@ -69,10 +72,10 @@ class Circuit:
             self._until = time.monotonic() + min(wait, _LONGEST_REFUSAL)
 
 
-class Seat:
+class WorkerSlot:
     """One place's worker, and who may talk to it: one thread at a time."""
 
-    def __init__(self, nursery: Nursery, limit: float, row: int) -> None:
+    def __init__(self, nursery: WorkerSpawner, limit: float, row: int) -> None:
         self.lock = threading.Lock()
         self.used = time.monotonic()
         self.closed = False
@@ -91,7 +94,7 @@ class Seat:
         if worker is not None and not worker.is_spent:
             try:
                 return self._ask(worker, calls, read)
-            except WorkerGone:
+            except WorkerEnded:
                 pass  # somebody has killed it while it was idle
         return self._ask_another(calls, read)
 
@@ -106,16 +109,20 @@ class Seat:
         if self._worker is not None:
             self._worker.forget()
 
-    def _ask_another(self, calls: Sequence[ScriptCall], read: Reader[Read]) -> list[Read]:
+    def _ask_another(
+        self, calls: Sequence[ScriptCall], read: Reader[Read]
+    ) -> list[Read]:
         if self._worker is not None:
             self._worker.kill()
         worker = self._worker = Worker(self._nursery.bear(), calls[0], self._limit)
         try:
             return self._ask(worker, calls, read)
-        except WorkerGone:
-            raise Unanswered(ENDED) from None
+        except WorkerEnded:
+            raise NoResponse(ENDED) from None
 
-    def _ask(self, worker: Worker, calls: Sequence[ScriptCall], read: Reader[Read]) -> list[Read]:
+    def _ask(
+        self, worker: Worker, calls: Sequence[ScriptCall], read: Reader[Read]
+    ) -> list[Read]:
         try:
             return worker.run(calls, read)
         finally:
@@ -129,8 +136,8 @@ class LockedScripts:
         self._limit, self._most = limit, most
         self._lock = ProcessLock()
         self._process = os.getpid()
-        self._nursery = Nursery()
-        self._seats: dict[str, Seat] = {}
+        self._nursery = WorkerSpawner()
+        self._seats: dict[str, WorkerSlot] = {}
         # Also when nobody closes it: at the end of the program no process is left.
         self._end = weakref.finalize(self, _close, self._seats, self._nursery)
         _all.add(self)
@@ -138,7 +145,11 @@ class LockedScripts:
     @frameless
     def run(self, call: ScriptCall) -> Pairs:
         """Return the headers that a script gives for one call, or say why it gives none."""
-        (given,) = self._try_once(call) if call.at is not None else self._run((call,), Worker.given)
+        (given,) = (
+            self._try_once(call)
+            if call.at is not None
+            else self._run((call,), Worker.given)
+        )
         if isinstance(given, OutkeyError):
             raise given
         return given
@@ -148,10 +159,14 @@ class LockedScripts:
         """Return for each of one script's calls its headers, or the reason for none."""
         first = calls[0]
         if any(_whose(call) != _whose(first) for call in calls) or first.at is not None:
-            raise ValueError("these calls are not of one script and one secret, at this moment")
+            raise ValueError(
+                "these calls are not of one script and one secret, at this moment"
+            )
         return self._in_frames(calls, Worker.given, lambda error: error)
 
-    def transform(self, line: str, source: str, records: Sequence[Record]) -> list[Made]:
+    def transform(
+        self, line: str, source: str, records: Sequence[Record]
+    ) -> list[Made]:
         """Return what a sync line's script makes of each record; see the port."""
         ready = list(map(_crossing, records))
         call = partial(ScriptCall, f"line {line}", source, function=TRANSFORM)
@@ -190,18 +205,23 @@ class LockedScripts:
         for frame in _frames(calls):
             try:
                 found += self._run(frame, read)
-            except ScriptFailed:  # one of them never answers, and the others need not suffer
+            except (
+                ScriptFailed
+            ):  # one of them never answers, and the others need not suffer
                 found += map(apart, frame)
         return found
 
     def _run(self, calls: Sequence[ScriptCall], read: Reader[Read]) -> list[Read]:
-        if self._process != os.getpid():  # forked by something that runs no hooks of Python
+        if (
+            self._process != os.getpid()
+        ):  # forked by something that runs no hooks of Python
             self.forget_parent()
         while True:
             seat = self._seats.get(calls[0].place) or self._new_seat(calls[0])
             if not seat.lock.acquire(timeout=_PATIENCE):
                 raise ScriptFailed(
-                    "too many requests wait for this script", hint="Make it quicker, or send less."
+                    "too many requests wait for this script",
+                    hint="Make it quicker, or send less.",
                 )
             try:
                 if not seat.closed:  # by somebody who needed room, just now
@@ -214,15 +234,15 @@ class LockedScripts:
         worker = Worker(self._nursery.bear(), call, self._limit)
         try:
             return worker.run((call,), Worker.given)
-        except WorkerGone:
-            raise Unanswered(ENDED) from None
+        except WorkerEnded:
+            raise NoResponse(ENDED) from None
         finally:
             worker.kill()
 
-    def _new_seat(self, call: ScriptCall) -> Seat:
+    def _new_seat(self, call: ScriptCall) -> WorkerSlot:
         with self._lock:
             self._make_room()
-            seat = Seat(self._nursery, self._limit, _ROW[call.function])
+            seat = WorkerSlot(self._nursery, self._limit, _ROW[call.function])
             return self._seats.setdefault(call.place, seat)
 
     def _make_room(self) -> None:
@@ -267,12 +287,12 @@ def _crossing(record: Record) -> bytes | Unmapped:
 
 def _unmade(error: OutkeyError) -> Unmapped:
     """Return why there is no record; what no record can be blamed for is raised."""
-    if not isinstance(error, Unanswered):
+    if not isinstance(error, NoResponse):
         raise error
     return Unmapped("script", error.word)
 
 
-def _close(seats: dict[str, Seat], nursery: Nursery) -> None:
+def _close(seats: dict[str, WorkerSlot], nursery: WorkerSpawner) -> None:
     for seat in seats.values():
         seat.close()
     seats.clear()

@@ -33,9 +33,13 @@ hazmat.primitives.kdf.hkdf hazmat.primitives.padding hazmat.primitives.serializa
 """
 # C code imports by way of whoever calls it, so a script's strptime needs the name as well.
 _FOR_C = "_strptime _pylong"
-ROOTS = frozenset(n.partition(".")[0] for n in f"{_MODULES} {_FOR_C} cryptography".split())
+ROOTS = frozenset(
+    n.partition(".")[0] for n in f"{_MODULES} {_FOR_C} cryptography".split()
+)
 # Loaded by these lazily, or from a file at their first use.
-_BEHIND = "encodings.idna encodings.punycode stringprep email._parseaddr importlib.resources"
+_BEHIND = (
+    "encodings.idna encodings.punycode stringprep email._parseaddr importlib.resources"
+)
 _CODECS = "ascii cp1252 idna iso8859_15 latin-1 punycode utf-8 utf-8-sig utf-16 utf-32"
 # The others are not found in a script. All 600 would take longer than the rest together.
 _ZONES = """

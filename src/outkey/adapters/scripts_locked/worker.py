@@ -46,7 +46,9 @@ class SecretMissing(Exception):
 class Request:
     """What a script sees as `sync_line.request`."""
 
-    def __init__(self, method: str, url: str, path: str, query: str, body: bytes) -> None:
+    def __init__(
+        self, method: str, url: str, path: str, query: str, body: bytes
+    ) -> None:
         self.method = method
         self.url = url
         self.path = path
@@ -57,7 +59,9 @@ class Request:
 class Configuration:
     """What a script sees as `sync_line.api_config_id`: a facade, and no record."""
 
-    def __init__(self, name: str, base_url: str, username: str, secret: str | None) -> None:
+    def __init__(
+        self, name: str, base_url: str, username: str, secret: str | None
+    ) -> None:
         self.name = name
         self.base_url = base_url
         self.username = username
@@ -73,7 +77,9 @@ class Configuration:
 class SyncLine:
     """What a script is called with."""
 
-    def __init__(self, name: str, configuration: Configuration, request: Request) -> None:
+    def __init__(
+        self, name: str, configuration: Configuration, request: Request
+    ) -> None:
         self.name = name
         self.api_config_id = configuration
         self.request = request
@@ -105,10 +111,14 @@ def serve(descriptor: int, set_clock: Callable[[float | None, int], None]) -> No
         os.write(descriptor, tag + _describe(error))
     else:
         sign = partial(_signed, compute, secret)
-        _answer_calls(descriptor, partial(_made, compute) if function == TRANSFORM else sign)
+        _answer_calls(
+            descriptor, partial(_made, compute) if function == TRANSFORM else sign
+        )
 
 
-def _answer_calls(descriptor: int, answer_to: Callable[[list[str], bytes], bytes]) -> None:
+def _answer_calls(
+    descriptor: int, answer_to: Callable[[list[str], bytes], bytes]
+) -> None:
     while True:
         tag, text, bodies = _receive(descriptor)
         texts = text.split("\0")
@@ -130,23 +140,34 @@ def _answer_calls(descriptor: int, answer_to: Callable[[list[str], bytes], bytes
 
 
 def _signed(
-    compute: Callable[[SyncLine], object], secret: str | None, texts: list[str], body: bytes
+    compute: Callable[[SyncLine], object],
+    secret: str | None,
+    texts: list[str],
+    body: bytes,
 ) -> bytes:
     name, configuration, base_url, username, method, url, path, query = texts
     facade = Configuration(configuration, base_url, username, secret)
     try:
-        return _encode(compute(SyncLine(name, facade, Request(method, url, path, query, body))))
+        return _encode(
+            compute(SyncLine(name, facade, Request(method, url, path, query, body)))
+        )
     except SecretMissing:
         return b"S"
     except BaseException as error:  # noqa: BLE001 - the script's, whatever it is
         return _describe(error)
 
 
-def _made(transform: Callable[[object], object], _texts: list[str], record: bytes) -> bytes:
+def _made(
+    transform: Callable[[object], object], _texts: list[str], record: bytes
+) -> bytes:
     """Return the record that the script makes of one, as JSON; null leaves it out."""
     try:
         made = transform(json.loads(record, parse_float=Decimal))
-        answer = b"K" + json_text(made).encode() if isinstance(made, dict | NoneType) else b"R"
+        answer = (
+            b"K" + json_text(made).encode()
+            if isinstance(made, dict | NoneType)
+            else b"R"
+        )
     except NotJson:
         return b"R"
     except BaseException as error:  # noqa: BLE001 - the script's, whatever it is
@@ -172,7 +193,9 @@ def json_text(value: object) -> str:
         case float() if isfinite(value):
             text = float.__repr__(value)
         case dict() if all(isinstance(name, str) for name in value):
-            members = (f"{json_string(name)}:{json_text(part)}" for name, part in value.items())
+            members = (
+                f"{json_string(name)}:{json_text(part)}" for name, part in value.items()
+            )
             text = f"{{{','.join(members)}}}"
         case list() | tuple():
             text = f"[{','.join(map(json_text, value))}]"
@@ -224,7 +247,9 @@ def _encode(result: object) -> bytes:
 
 def _plain(value: object) -> bytes:
     """Name the nearest built-in type: the name of any other class is text of the script."""
-    return next(kind.__name__ for kind in type(value).__mro__ if kind in _PLAIN).encode()
+    return next(
+        kind.__name__ for kind in type(value).__mro__ if kind in _PLAIN
+    ).encode()
 
 
 def _describe(error: BaseException) -> bytes:

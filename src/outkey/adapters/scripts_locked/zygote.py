@@ -19,8 +19,19 @@ from typing import Any, NoReturn
 
 _DESCRIPTOR = 3  # the worker's only one
 _MEMORY = 128 * 1024 * 1024  # beyond what is loaded already
-_SECONDS = 60  # of processor time in a worker's life; the application recycles it before
-_HIDDEN = ("ctypes", "_ctypes", "_cffi_backend", "mmap", "resource", "socket", "_socket", "select")
+_SECONDS = (
+    60  # of processor time in a worker's life; the application recycles it before
+)
+_HIDDEN = (
+    "ctypes",
+    "_ctypes",
+    "_cffi_backend",
+    "mmap",
+    "resource",
+    "socket",
+    "_socket",
+    "select",
+)
 
 
 def _sibling(name: str) -> ModuleType:
@@ -34,7 +45,9 @@ def _sibling(name: str) -> ModuleType:
     return module
 
 
-lockdown, preload, still, worker = map(_sibling, ("lockdown", "preload", "still", "worker"))
+lockdown, preload, frozen_clock, worker = map(
+    _sibling, ("lockdown", "preload", "frozen_clock", "worker")
+)
 
 
 class Zygote:
@@ -68,7 +81,9 @@ class Zygote:
             self._bury(descriptor)
 
     def _take_order(self) -> bool:
-        message, descriptors, _, _ = socket.recv_fds(self._control, 16, 1, socket.MSG_CMSG_CLOEXEC)
+        message, descriptors, _, _ = socket.recv_fds(
+            self._control, 16, 1, socket.MSG_CMSG_CLOEXEC
+        )
         if not message or len(descriptors) != 1:
             return False
         try:
@@ -85,7 +100,9 @@ class Zygote:
         number = os.fork()
         if number == 0:
             self._become_worker(job)
-        pidfd = os.pidfd_open(number)  # nobody but us can reap it, so the number is still its own
+        pidfd = os.pidfd_open(
+            number
+        )  # nobody but us can reap it, so the number is still its own
         self._workers[pidfd] = number
         self._poll.register(pidfd, select.POLLIN)
         return pidfd
@@ -112,7 +129,7 @@ class Zygote:
             for name in _HIDDEN:
                 sys.modules.pop(name, None)
             os.write(_DESCRIPTOR, b"R")
-            worker.serve(_DESCRIPTOR, still.set_clock)
+            worker.serve(_DESCRIPTOR, frozen_clock.set_clock)
         finally:
             os._exit(0)
 

@@ -11,23 +11,44 @@ clues with a weight (`answers`, `entered`, `failures`); the reasons they speak f
 
 from dataclasses import replace
 
-from outkey.core.assembly import SecretOpener
-from outkey.core.config import Configuration
-from outkey.core.diagnosis import answers, entered
-from outkey.core.diagnosis.evidence import Clue, Diagnosis, Evidence, Fix, Suspicion, ranked
+from outkey.core.config.configuration import Configuration
+from outkey.core.diagnosis import entered
+from outkey.core.diagnosis import response_rules as answers
+from outkey.core.diagnosis.evidence import (
+    Clue,
+    Diagnosis,
+    Evidence,
+    Fix,
+    Suspicion,
+    ranked,
+)
 from outkey.core.diagnosis.failures import clues_of
 from outkey.core.diagnosis.reasons import FIXES, REASONS, REMEDIES, Reason
+from outkey.core.diagnosis.remote_text import shortened, words_of
 from outkey.core.diagnosis.success import clues_in_success
-from outkey.core.diagnosis.words import shortened, words_of
 from outkey.core.errors import Cause, OutkeyError
-from outkey.core.message import Response, http_date
+from outkey.core.request.assembly import SecretOpener
+from outkey.core.request.message import Response, http_date
 
 __all__ = [
-    "FIXES", "REASONS", "REMEDIES", "Diagnosis", "Fix", "Reason", "Suspicion", "diagnose",
-    "diagnose_error", "diagnose_success", "retry_after", "shortened", "words_of",
-]  # fmt: skip
+    "FIXES",
+    "REASONS",
+    "REMEDIES",
+    "Diagnosis",
+    "Fix",
+    "Reason",
+    "Suspicion",
+    "diagnose",
+    "diagnose_error",
+    "diagnose_success",
+    "retry_after",
+    "shortened",
+    "words_of",
+]
 
-_RENEWED = "Check Scope, Audience and Resource: outkey got a new token, and it is refused too."
+_RENEWED = (
+    "Check Scope, Audience and Resource: outkey got a new token, and it is refused too."
+)
 _OF_TOKENS = frozenset({"wrong-credentials", "token-expired", "expired-as-403"})
 _WRONG = "wrong-credentials"
 _BETTER = 60  # from here on a clue explains a 401, and its usual reason only repeats the status
@@ -54,7 +75,9 @@ def diagnose(
     asked = [rule for rule, statuses in rules if response.status in statuses]
     clues = [clue for rule in asked for clue in rule(evidence)]
     if any(clue.weight >= _BETTER for clue in clues):
-        clues = [clue for clue in clues if clue.reason != _WRONG or clue.weight >= _BETTER]
+        clues = [
+            clue for clue in clues if clue.reason != _WRONG or clue.weight >= _BETTER
+        ]
     found = _diagnosis(clues, configuration, response.status)
     return found if secret is None else _naming_fields(found, configuration)
 
@@ -72,7 +95,9 @@ def _naming_fields(found: Diagnosis, configuration: Configuration) -> Diagnosis:
     return replace(found, remedy=suspicions[0].remedy, suspicions=suspicions)
 
 
-def diagnose_success(response: Response, made: Configuration, *, now: float) -> Diagnosis | None:
+def diagnose_success(
+    response: Response, made: Configuration, *, now: float
+) -> Diagnosis | None:
     """Say what is wrong with an answer that says success; None where nothing is."""
     clues = list(clues_in_success(Evidence(response, made, now)))
     return _diagnosis(clues, made, response.status) if clues else None
@@ -91,13 +116,17 @@ def diagnose_error(
     return Diagnosis(error.cause, remedy or fallback, suspicions)
 
 
-def _diagnosis(clues: list[Clue], configuration: Configuration, status: int) -> Diagnosis:
+def _diagnosis(
+    clues: list[Clue], configuration: Configuration, status: int
+) -> Diagnosis:
     suspicions = ranked(clues)
     if configuration.uses_oauth2 and status >= 400:
         suspicions = tuple(
-            replace(one, remedy=_RENEWED)
-            if one.reason.id in _OF_TOKENS and one.remedy == one.reason.remedy
-            else one
+            (
+                replace(one, remedy=_RENEWED)
+                if one.reason.id in _OF_TOKENS and one.remedy == one.reason.remedy
+                else one
+            )
             for one in suspicions
         )
     first = suspicions[0]

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.parse import urlsplit
 
-from outkey.core.choices import AuthenticationType, Environment
-from outkey.core.config import Configuration
+from outkey.core.config.choices import AuthenticationType, Environment
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.fields import FIELDS
 from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of, told
 from outkey.core.errors import OutkeyError
-from outkey.core.fields import FIELDS
-from outkey.core.headers import tidy_token, tidy_value
+from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.secret import Secret
 
 _STATUSES = frozenset({400, 401, 403, 404})
@@ -31,7 +31,9 @@ _FAULTS = {
 }
 _TRIAL_KEYS = ("sk_test_", "rk_test_", "pk_test_", "test_", "sandbox_", "TEST-")
 _LIVE_KEYS = ("sk_live_", "rk_live_", "pk_live_", "live_", "prod_")
-_LABELS: dict[str, str] = {field.secret_name: field.label for field in FIELDS if field.secret}
+_LABELS: dict[str, str] = {
+    field.secret_name: field.label for field in FIELDS if field.secret
+}
 
 
 def by_entered(evidence: Evidence) -> Iterator[Clue]:
@@ -76,7 +78,9 @@ def _entered(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], str]]]:
 
 def _row_value(has_scheme: bool, text: str) -> str:  # noqa: FBT001 - bound by partial
     """Return a row's value without the one scheme that may stand there."""
-    return _SCHEME.sub("", tidy_value(text), count=1) if has_scheme else tidy_value(text)
+    return (
+        _SCHEME.sub("", tidy_value(text), count=1) if has_scheme else tidy_value(text)
+    )
 
 
 def _fault(text: str) -> str:
@@ -96,7 +100,10 @@ def _environment(evidence: Evidence, label: str, value: Secret) -> Iterator[Clue
     production = environment is Environment.PRODUCTION
     kind = "tests" if production else "live use"
     if value.derive(tidy_value).known_prefix(_TRIAL_KEYS if production else _LIVE_KEYS):
-        said = f"{label} begins like a key for {kind}, and Environment is {environment.label}."
+        said = (
+            f"{label} begins like a key for {kind}, and Environment is"
+            f" {environment.label}."
+        )
         yield Clue(67, "wrong-environment", said)
 
 
@@ -108,13 +115,19 @@ def by_claims(evidence: Evidence) -> Iterator[Clue]:
     now = evidence.now + evidence.skew  # by the clock that the token was judged by
     if claims.expires is not None and claims.expires <= now:
         reason = "expired-as-403" if evidence.status == 403 else "token-expired"
-        yield Clue(94, reason, f"The token's exp claim ended at {told(claims.expires)}.")
+        yield Clue(
+            94, reason, f"The token's exp claim ended at {told(claims.expires)}."
+        )
     if claims.not_before is not None and claims.not_before > now:
         said = f"The token's nbf claim begins at {told(claims.not_before)}."
         yield Clue(94, "token-not-yet-valid", said)
     host = evidence.configuration.base.origin.host
     hosts = [_host(one) for one in claims.audiences]
-    if evidence.status in {401, 403} and any(hosts) and not any(_akin(h, host) for h in hosts):
+    if (
+        evidence.status in {401, 403}
+        and any(hosts)
+        and not any(_akin(h, host) for h in hosts)
+    ):
         said = "The token's aud claim names other hosts than the Base URL."
         yield Clue(62, "token-other-audience", said)
     issuer = evidence.configuration.oauth2.issuer

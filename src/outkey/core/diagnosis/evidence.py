@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
-from outkey.core.assembly import SecretOpener
-from outkey.core.challenge import parse_challenges
-from outkey.core.choices import AuthenticationType
-from outkey.core.config import Configuration
+from outkey.core.config.choices import AuthenticationType
+from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.reasons import FIXES, REASONS, Reason
 from outkey.core.errors import Cause, OutkeyError
-from outkey.core.jwt import Claims, claims_of
-from outkey.core.message import Response, http_date
+from outkey.core.oauth2.jwt import Claims, claims_of
+from outkey.core.request.assembly import SecretOpener
+from outkey.core.request.challenge import parse_challenges
+from outkey.core.request.message import Response, http_date
 
 BODY_READ = 16 * 1024
 SKEW_SECONDS = 60
@@ -69,7 +69,9 @@ class Clue:
     fix: Fix | None = None
 
 
-def fix_of(reason: str, *changes: tuple[str, str], word: str = "", tidied: str = "") -> Fix:
+def fix_of(
+    reason: str, *changes: tuple[str, str], word: str = "", tidied: str = ""
+) -> Fix:
     """Return the fix of a reason, with what was found out in its label."""
     return Fix(FIXES[reason].format(word), changes, tidied)
 
@@ -126,12 +128,16 @@ class Evidence:
         self.configuration = configuration
         self.now = now
         self.secret = secret
-        self.anonymous: int | None = None  # the status of the same request without credentials
+        self.anonymous: int | None = (
+            None  # the status of the same request without credentials
+        )
         self.headers = {name.lower(): value for name, value in response.headers}
         self.body = response.body[:BODY_READ]
         self.challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
         self.offered = {challenge.scheme for challenge in self.challenges}
-        self.errors = {challenge.parameters.get("error", "") for challenge in self.challenges}
+        self.errors = {
+            challenge.parameters.get("error", "") for challenge in self.challenges
+        }
         described = (c.parameters.get("error_description", "") for c in self.challenges)
         self.described = " ".join(described).lower()
         self.lower = self.body[:_SEARCHED].lower()
@@ -170,7 +176,11 @@ class Evidence:
     def claims(self) -> Claims | None:
         """What the entered token says of itself, if it is a JWT and may be looked at."""
         configuration = self.configuration
-        if self.secret is None or not configuration.sends_token or configuration.uses_oauth2:
+        if (
+            self.secret is None
+            or not configuration.sends_token
+            or configuration.uses_oauth2
+        ):
             return None
         try:
             return claims_of(self.secret("token"))

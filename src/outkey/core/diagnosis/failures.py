@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from outkey.core import errors
-from outkey.core.choices import ClientAuth, Network
-from outkey.core.config import Configuration
+from outkey.core.config.choices import ClientAuth, Network
+from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.evidence import SKEW_SECONDS, Clue, Fix, fix_of, https_fix
 from outkey.core.diagnosis.reasons import REASONS
 
@@ -28,7 +28,9 @@ _AT_TOKEN_URL = {
     "unsupported_grant_type": ("grant-not-allowed", "token-url-wrong"),
     "invalid_request": ("client-authentication-style",),
     "invalid_target": ("token-other-audience",),
-    **dict.fromkeys(("invalid_dpop_proof", "use_dpop_nonce", "token_type"), ("dpop-required",)),
+    **dict.fromkeys(
+        ("invalid_dpop_proof", "use_dpop_nonce", "token_type"), ("dpop-required",)
+    ),
     **dict.fromkeys(("not_a_token_endpoint", "not_found"), ("token-url-wrong",)),
     **dict.fromkeys(("no_token", "too_large"), ("token-url-wrong",)),
     **dict.fromkeys(("rate_limited", "slow_down"), ("rate-limited",)),
@@ -64,7 +66,9 @@ def clues_of(
         yield from _at_token_url(error, made, now)
     elif isinstance(error, errors.HeaderFormatError):
         yield from _header(error)
-    elif isinstance(error, errors.RedirectBlocked) and error.field == "oauth2.token_url":
+    elif (
+        isinstance(error, errors.RedirectBlocked) and error.field == "oauth2.token_url"
+    ):
         yield _clue(90, "token-url-wrong", error)
     elif met and made.base.origin.scheme == "http":
         yield from _after_plain_http(error, made)
@@ -73,36 +77,61 @@ def clues_of(
         yield from _on_the_way(error, made)
 
 
-def _clue(weight: int, reason: str, error: errors.OutkeyError, fix: Fix | None = None) -> Clue:
+def _clue(
+    weight: int, reason: str, error: errors.OutkeyError, fix: Fix | None = None
+) -> Clue:
     """Make a clue of an error, whose message and hint are words of ours."""
     said = f"{error.message[:1].upper()}{error.message[1:]}."
     return Clue(weight, reason, said, error.hint or REASONS[reason].remedy, fix)
 
 
-def _on_the_way(error: errors.OutkeyError, configuration: Configuration) -> Iterator[Clue]:
+def _on_the_way(
+    error: errors.OutkeyError, configuration: Configuration
+) -> Iterator[Clue]:
     kinds = (reason for kind, reason in _BY_KIND if isinstance(error, kind))
     reason = error.reason or next(kinds, "")
     plain = configuration.base.origin.scheme == "http"
-    if isinstance(error, errors.EgressDenied) and plain and configuration.network is Network.PUBLIC:
+    if (
+        isinstance(error, errors.EgressDenied)
+        and plain
+        and configuration.network is Network.PUBLIC
+    ):
         reason = "https-required"
     if not reason:
         return
     if reason == "client-certificate-missing" and configuration.tls.client_certificate:
         reason = "client-certificate-refused"
     said = _clue(90, reason, error, https_fix(reason, configuration))
-    if reason == "redirected-elsewhere":  # the message may name a place that the other side chose
-        said = Clue(90, reason, "The server redirects to a place that is not its own.", error.hint)
+    if (
+        reason == "redirected-elsewhere"
+    ):  # the message may name a place that the other side chose
+        said = Clue(
+            90,
+            reason,
+            "The server redirects to a place that is not its own.",
+            error.hint,
+        )
     yield said
 
 
-def _after_plain_http(error: errors.OutkeyError, configuration: Configuration) -> Iterator[Clue]:
+def _after_plain_http(
+    error: errors.OutkeyError, configuration: Configuration
+) -> Iterator[Clue]:
     """Tell a port for https by what it does with plain http: it hangs up, with an alert or not."""
-    if isinstance(error, errors.ConnectionFailed) and not isinstance(error, errors.AnswerBroken):
+    if isinstance(error, errors.ConnectionFailed) and not isinstance(
+        error, errors.AnswerBroken
+    ):
         fix = https_fix(_PLAIN, configuration)
-        said = "The connection was opened, and ended without HTTP when plain http was sent."
+        said = (
+            "The connection was opened, and ended without HTTP when plain http was"
+            " sent."
+        )
         yield Clue(92, _PLAIN, said, fix=fix)
     elif isinstance(error, errors.TimedOut):
-        said = "The Base URL is plain http, and some ports for https answer that with silence."
+        said = (
+            "The Base URL is plain http, and some ports for https answer that with"
+            " silence."
+        )
         yield Clue(30, _PLAIN, said)
 
 
@@ -116,7 +145,11 @@ def _at_token_url(
         said = f"The provider's clock and ours differ by {abs(skew)} seconds."
         yield Clue(95 if abs(skew) > SKEW_SECONDS else 20, "clock-off", said)
     if error.reason == "invalid_client" and style is ClientAuth.MTLS:
-        reason = "client-certificate-refused" if certificate else "client-certificate-missing"
+        reason = (
+            "client-certificate-refused"
+            if certificate
+            else "client-certificate-missing"
+        )
         said = "The provider does not know the client, and it is to be known by mTLS."
         yield Clue(92, reason, said)
     for place, reason in enumerate(_AT_TOKEN_URL.get(error.reason, ("unexpected",))):

@@ -13,99 +13,349 @@ _REFUSED = frozenset({401, 403})
 _SAYS, _VAGUE = 70, 60  # vague: said of everything that is refused
 # "token has expired" is said of every kind of token, "session" by Salesforce, "authentication" by
 # HubSpot, "lifetime validation" by Microsoft.
-# fmt: off
 _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
-    ("token-expired", _SAYS, _ALL, (
-        "token expired", "token has expired", "token is expired", "expired token",
-        "expired access token", "expired authentication", "expired credential", "expired session",
-        "session expired", "session has expired", "credentials expired", "credentials have expired",
-        "credential has expired", "jwt expired", "jwt is expired", "token you provided has expired",
-        "api key expired", "api key has expired", "lifetime validation failed")),
-    ("token-revoked", _SAYS, _ALL, (
-        "token revoked", "token has been revoked", "token was revoked", "revoked token",
-        "token is revoked", "key has been revoked", "access has been revoked")),
-    ("token-not-yet-valid", _SAYS, _ALL, (
-        "not yet valid", "token used before", "jwt not active", "issued in the future")),
-    ("token-other-audience", _SAYS, _ALL, (
-        "invalid audience", "wrong audience", "incorrect audience", "audience is invalid",
-        "audience invalid", "audience validation failed", "audience not allowed")),
-    ("token-other-issuer", _SAYS, _ALL, (
-        "invalid issuer", "wrong issuer", "issuer is invalid", "issuer invalid",
-        "issuer validation failed", "untrusted issuer", "issuer mismatch")),
-    ("missing-scope", _SAYS, _REFUSED, (
-        "insufficient scope", "scope insufficient", "missing scope", "required scope",
-        "insufficient authentication scopes", "merchant approval", "scope does not match",
-        "scope mismatch", "insufficient privileges", "not accessible by personal access token",
-        "not accessible by integration")),
+    (
+        "token-expired",
+        _SAYS,
+        _ALL,
+        (
+            "token expired",
+            "token has expired",
+            "token is expired",
+            "expired token",
+            "expired access token",
+            "expired authentication",
+            "expired credential",
+            "expired session",
+            "session expired",
+            "session has expired",
+            "credentials expired",
+            "credentials have expired",
+            "credential has expired",
+            "jwt expired",
+            "jwt is expired",
+            "token you provided has expired",
+            "api key expired",
+            "api key has expired",
+            "lifetime validation failed",
+        ),
+    ),
+    (
+        "token-revoked",
+        _SAYS,
+        _ALL,
+        (
+            "token revoked",
+            "token has been revoked",
+            "token was revoked",
+            "revoked token",
+            "token is revoked",
+            "key has been revoked",
+            "access has been revoked",
+        ),
+    ),
+    (
+        "token-not-yet-valid",
+        _SAYS,
+        _ALL,
+        (
+            "not yet valid",
+            "token used before",
+            "jwt not active",
+            "issued in the future",
+        ),
+    ),
+    (
+        "token-other-audience",
+        _SAYS,
+        _ALL,
+        (
+            "invalid audience",
+            "wrong audience",
+            "incorrect audience",
+            "audience is invalid",
+            "audience invalid",
+            "audience validation failed",
+            "audience not allowed",
+        ),
+    ),
+    (
+        "token-other-issuer",
+        _SAYS,
+        _ALL,
+        (
+            "invalid issuer",
+            "wrong issuer",
+            "issuer is invalid",
+            "issuer invalid",
+            "issuer validation failed",
+            "untrusted issuer",
+            "issuer mismatch",
+        ),
+    ),
+    (
+        "missing-scope",
+        _SAYS,
+        _REFUSED,
+        (
+            "insufficient scope",
+            "scope insufficient",
+            "missing scope",
+            "required scope",
+            "insufficient authentication scopes",
+            "merchant approval",
+            "scope does not match",
+            "scope mismatch",
+            "insufficient privileges",
+            "not accessible by personal access token",
+            "not accessible by integration",
+        ),
+    ),
     ("csrf-required", _SAYS, frozenset({400, 403}), ("csrf",)),
-    ("ip-not-allowed", _SAYS, _REFUSED, (
-        "ip address", "ip allow list", "ip whitelist", "ip referer blocked")),
-    ("account-locked", _SAYS, _REFUSED | {402, 423}, (
-        "account locked", "account is locked", "account has been locked", "account disabled",
-        "account is disabled", "account has been disabled", "account inactive",
-        "account is inactive", "account suspended", "account is suspended",
-        "account has been suspended", "user locked", "user is locked", "user disabled",
-        "user is disabled", "user is inactive", "too many failed", "password expired",
-        "password has expired")),
-    ("quota-exhausted", _SAYS, frozenset({403, 429}), (
-        "quota exceeded", "exceeded your quota", "exceeded quota", "quota exhausted",
-        "daily limit", "monthly limit", "rateLimitExceeded", "out of call volume quota",
-        "request limit exceeded", "quota will be replenished")),
-    ("rate-limited", _SAYS, frozenset({403}), ("too many requests", "secondary rate limit")),
-    ("https-required", _SAYS, _ALL | {426}, (
-        "https required", "https is required", "ssl required", "ssl is required", "requires https",
-        "use https", "over https", "using https")),
-    ("client-certificate-missing", 92, frozenset({400, 401, 403}), (
-        "no required SSL certificate was sent", "client certificate required",
-        "client certificate is required", "no client certificate")),
-    ("client-certificate-refused", 91, frozenset({400, 401, 403}), (
-        "the SSL certificate error", "invalid client certificate",
-        "client certificate is not trusted")),
-    ("plain-http-to-tls-port", 92, frozenset({400}), (
-        "plain HTTP request was sent to HTTPS port", "sent an HTTP request to an HTTPS server",
-        "speaking plain HTTP to an SSL-enabled server port")),
-    ("header-too-large", 85, frozenset({400, 413}), (
-        "header or cookie too large", "header fields too large", "header field too large",
-        "headers too large", "header too large", "header field exceeds server limit",
-        "request header is too long", "limit request headers fields size")),
-    ("malformed-header", 72, frozenset({400, 401, 403}), (
-        "authorization header malformed", "malformed authorization", "invalid authorization header",
-        "bad authorization header", "authorization header format",
-        "equal-sign) in authorization header", "incomplete signature", "jwt malformed",
-        "jwt is not well formed", "compact token parsing failed")),
-    ("wrong-environment", _SAYS + 1, _ALL | {404}, (
-        "exists in test mode", "exists in live mode", "test mode key", "live mode key",
-        "wrong datacenter", "wrong environment", "sandbox credentials", "sandbox account")),
-    ("hidden-401", _SAYS, frozenset({404}), (
-        "do not have permission", "do not have access", "don't have permission",
-        "don't have access", "not have sufficient", "docs.github.com", "not authorized")),
-    ("blocked-by-firewall", _SAYS, frozenset({403, 406, 429, 503}), (
-        "attention required! | cloudflare", "requested url was rejected", "incapsula incident",
-        "web application firewall", "sucuri website firewall", "request blocked")),
-    ("no-credentials-sent", _VAGUE + 2, _ALL, (
-        "credentials were not provided", "no api key", "missing api key", "api key is missing",
-        "did not provide an api key", "missing authorization", "missing authentication token",
-        "authorization header is missing", "authorization header missing", "not authed",
-        "no authorization header", "no token provided", "consumer key is missing",
-        "login required", "missing subscription key")),
-    ("wrong-credentials", _VAGUE, _ALL, (
-        "bad credentials", "invalid credentials", "invalid api key", "api key not valid",
-        "api key invalid", "api key is invalid")),
-    ("wrong-credentials", _VAGUE, _REFUSED, (
-        "invalid username or password",
-        "incorrect username or password", "wrong username or password", "invalid access token",
-        "access token is invalid", "unrecognized login", "authentication failed",
-        "invalid auth", "invalid token", "invalid signature", "signature does not match",
-        "invalid access key id", "key is invalid", "secret is invalid", "invalid client",
-        "could not be authenticated", "unknown api key", "authentication failure")),
+    (
+        "ip-not-allowed",
+        _SAYS,
+        _REFUSED,
+        ("ip address", "ip allow list", "ip whitelist", "ip referer blocked"),
+    ),
+    (
+        "account-locked",
+        _SAYS,
+        _REFUSED | {402, 423},
+        (
+            "account locked",
+            "account is locked",
+            "account has been locked",
+            "account disabled",
+            "account is disabled",
+            "account has been disabled",
+            "account inactive",
+            "account is inactive",
+            "account suspended",
+            "account is suspended",
+            "account has been suspended",
+            "user locked",
+            "user is locked",
+            "user disabled",
+            "user is disabled",
+            "user is inactive",
+            "too many failed",
+            "password expired",
+            "password has expired",
+        ),
+    ),
+    (
+        "quota-exhausted",
+        _SAYS,
+        frozenset({403, 429}),
+        (
+            "quota exceeded",
+            "exceeded your quota",
+            "exceeded quota",
+            "quota exhausted",
+            "daily limit",
+            "monthly limit",
+            "rateLimitExceeded",
+            "out of call volume quota",
+            "request limit exceeded",
+            "quota will be replenished",
+        ),
+    ),
+    (
+        "rate-limited",
+        _SAYS,
+        frozenset({403}),
+        ("too many requests", "secondary rate limit"),
+    ),
+    (
+        "https-required",
+        _SAYS,
+        _ALL | {426},
+        (
+            "https required",
+            "https is required",
+            "ssl required",
+            "ssl is required",
+            "requires https",
+            "use https",
+            "over https",
+            "using https",
+        ),
+    ),
+    (
+        "client-certificate-missing",
+        92,
+        frozenset({400, 401, 403}),
+        (
+            "no required SSL certificate was sent",
+            "client certificate required",
+            "client certificate is required",
+            "no client certificate",
+        ),
+    ),
+    (
+        "client-certificate-refused",
+        91,
+        frozenset({400, 401, 403}),
+        (
+            "the SSL certificate error",
+            "invalid client certificate",
+            "client certificate is not trusted",
+        ),
+    ),
+    (
+        "plain-http-to-tls-port",
+        92,
+        frozenset({400}),
+        (
+            "plain HTTP request was sent to HTTPS port",
+            "sent an HTTP request to an HTTPS server",
+            "speaking plain HTTP to an SSL-enabled server port",
+        ),
+    ),
+    (
+        "header-too-large",
+        85,
+        frozenset({400, 413}),
+        (
+            "header or cookie too large",
+            "header fields too large",
+            "header field too large",
+            "headers too large",
+            "header too large",
+            "header field exceeds server limit",
+            "request header is too long",
+            "limit request headers fields size",
+        ),
+    ),
+    (
+        "malformed-header",
+        72,
+        frozenset({400, 401, 403}),
+        (
+            "authorization header malformed",
+            "malformed authorization",
+            "invalid authorization header",
+            "bad authorization header",
+            "authorization header format",
+            "equal-sign) in authorization header",
+            "incomplete signature",
+            "jwt malformed",
+            "jwt is not well formed",
+            "compact token parsing failed",
+        ),
+    ),
+    (
+        "wrong-environment",
+        _SAYS + 1,
+        _ALL | {404},
+        (
+            "exists in test mode",
+            "exists in live mode",
+            "test mode key",
+            "live mode key",
+            "wrong datacenter",
+            "wrong environment",
+            "sandbox credentials",
+            "sandbox account",
+        ),
+    ),
+    (
+        "hidden-401",
+        _SAYS,
+        frozenset({404}),
+        (
+            "do not have permission",
+            "do not have access",
+            "don't have permission",
+            "don't have access",
+            "not have sufficient",
+            "docs.github.com",
+            "not authorized",
+        ),
+    ),
+    (
+        "blocked-by-firewall",
+        _SAYS,
+        frozenset({403, 406, 429, 503}),
+        (
+            "attention required! | cloudflare",
+            "requested url was rejected",
+            "incapsula incident",
+            "web application firewall",
+            "sucuri website firewall",
+            "request blocked",
+        ),
+    ),
+    (
+        "no-credentials-sent",
+        _VAGUE + 2,
+        _ALL,
+        (
+            "credentials were not provided",
+            "no api key",
+            "missing api key",
+            "api key is missing",
+            "did not provide an api key",
+            "missing authorization",
+            "missing authentication token",
+            "authorization header is missing",
+            "authorization header missing",
+            "not authed",
+            "no authorization header",
+            "no token provided",
+            "consumer key is missing",
+            "login required",
+            "missing subscription key",
+        ),
+    ),
+    (
+        "wrong-credentials",
+        _VAGUE,
+        _ALL,
+        (
+            "bad credentials",
+            "invalid credentials",
+            "invalid api key",
+            "api key not valid",
+            "api key invalid",
+            "api key is invalid",
+        ),
+    ),
+    (
+        "wrong-credentials",
+        _VAGUE,
+        _REFUSED,
+        (
+            "invalid username or password",
+            "incorrect username or password",
+            "wrong username or password",
+            "invalid access token",
+            "access token is invalid",
+            "unrecognized login",
+            "authentication failed",
+            "invalid auth",
+            "invalid token",
+            "invalid signature",
+            "signature does not match",
+            "invalid access key id",
+            "key is invalid",
+            "secret is invalid",
+            "invalid client",
+            "could not be authenticated",
+            "unknown api key",
+            "authentication failure",
+        ),
+    ),
 )
-# fmt: on
-_Phrase = tuple[bytes, str, int, str]  # as it is looked for, the reason, the weight, as it is told
+_Phrase = tuple[
+    bytes, str, int, str
+]  # as it is looked for, the reason, the weight, as it is told
 # One of these stands in nearly every phrase: most answers hold few of them, which saves the search
 # for all the rest.
 _STEMS = tuple(
-    b"expired revoked scope audience issuer account certificate header limit quota https ssl "
-    b"credentials apikey auth invalid missing token user have mode ipaddress".split()
+    b"expired revoked scope audience issuer account certificate header limit quota"
+    b" https ssl credentials apikey auth invalid missing token user have mode ipaddress".split()
 )
 
 
@@ -121,12 +371,19 @@ def _by_stem(status: int) -> tuple[tuple[bytes, tuple[_Phrase, ...]], ...]:
 
 
 # An error that is hidden in a 200 may use the words of any status.
-_BY_STATUS = {status: _by_stem(status) for status in {200}.union(*(row[2] for row in _TABLE))}
+_BY_STATUS = {
+    status: _by_stem(status) for status in {200}.union(*(row[2] for row in _TABLE))
+}
 _BY_403 = ("token-expired", 403)
-_OF_KEYS = frozenset((
-    "token-expired", "token-revoked", "token-not-yet-valid", "token-other-audience",
-    "token-other-issuer",
-))  # fmt: skip
+_OF_KEYS = frozenset(
+    (
+        "token-expired",
+        "token-revoked",
+        "token-not-yet-valid",
+        "token-other-audience",
+        "token-other-issuer",
+    )
+)
 
 
 def spoken(evidence: Evidence) -> Iterator[Clue]:

@@ -3,23 +3,38 @@
 import re
 from collections.abc import Iterator
 
-from outkey.core.diagnosis.answers import asks_for_password
 from outkey.core.diagnosis.evidence import Clue, Evidence
 from outkey.core.diagnosis.phrases import spoken
-from outkey.core.diagnosis.words import read_json
+from outkey.core.diagnosis.remote_text import read_json
+from outkey.core.diagnosis.response_rules import asks_for_password
 
 # What may stand beside an error that is the whole answer.
 _ABOUT_ERRORS = frozenset(
-    {"error", "errors", "error_description", "error_uri", "message", "code", "status", "detail"}
+    {
+        "error",
+        "errors",
+        "error_description",
+        "error_uri",
+        "message",
+        "code",
+        "status",
+        "detail",
+    }
 )
-_LOGIN = re.compile(r"(?i)(?:^|[/?&=._-])(?:login|log-in|signin|sign-in|sso|saml2?|logon)\b")
-_LOGIN_TITLE = re.compile(rb"(?i)<title[^>]{0,100}>[^<]{0,60}(?:log ?in|sign ?in|anmeld)")
+_LOGIN = re.compile(
+    r"(?i)(?:^|[/?&=._-])(?:login|log-in|signin|sign-in|sso|saml2?|logon)\b"
+)
+_LOGIN_TITLE = re.compile(
+    rb"(?i)<title[^>]{0,100}>[^<]{0,60}(?:log ?in|sign ?in|anmeld)"
+)
 _WHO = ("whoami", "/me", "/self", "/user")
 
 
 def clues_in_success(evidence: Evidence) -> Iterator[Clue]:
     """Yield what shows that an answer of 2xx or 3xx is a refusal."""
-    if 300 <= evidence.status < 400 and _LOGIN.search(evidence.headers.get("location", "")[:2000]):
+    if 300 <= evidence.status < 400 and _LOGIN.search(
+        evidence.headers.get("location", "")[:2000]
+    ):
         yield Clue(80, "login-page", "The answer redirects to a page to log in.")
     if evidence.status >= 300:
         return

@@ -6,11 +6,11 @@ from functools import partial
 from typing import NamedTuple, assert_never
 from urllib.parse import quote
 
-from outkey.core.choices import ClientAuth
-from outkey.core.config import Configuration
+from outkey.core.config.choices import ClientAuth
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError
-from outkey.core.headers import tidy_value
-from outkey.core.message import Header, Source
+from outkey.core.request.headers import tidy_value
+from outkey.core.request.message import Header, Source
 from outkey.core.secret import Secret
 
 Parameters = list[tuple[str, str | Secret]]
@@ -54,9 +54,13 @@ def prove(
         case ClientAuth.BASIC | ClientAuth.BASIC_RAW as way:
             encoded = _encoded if way is ClientAuth.BASIC else str
             value = _basic(settings.client_id, client_secret(), encoded)
-            return Proof(headers=(Header("Authorization", value, Source.AUTHENTICATION),))
+            return Proof(
+                headers=(Header("Authorization", value, Source.AUTHENTICATION),)
+            )
         case ClientAuth.MTLS:
-            return Proof(parameters=(identity,))  # RFC 8705 §2: the certificate is the proof
+            return Proof(
+                parameters=(identity,)
+            )  # RFC 8705 §2: the certificate is the proof
         case ClientAuth.CLIENT_SECRET_JWT | ClientAuth.PRIVATE_KEY_JWT as way:
             claims: dict[str, object] = {
                 "iss": settings.client_id,
@@ -77,7 +81,9 @@ def prove(
 def _no_private_key(text: str) -> str:
     """Refuse to send what must never leave, whoever changed the way of authentication."""
     if "PRIVATE KEY-----" in text or (text.startswith("{") and '"d"' in text):
-        message = "Client Secret is a private key, which only private key JWT keeps here"
+        message = (
+            "Client Secret is a private key, which only private key JWT keeps here"
+        )
         hint = "Choose private key JWT, or enter the secret that the provider gave."
         raise ConfigError(message, field="client_secret", hint=hint)
     return text

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus, urlencode
 
-from outkey.core.choices import Grant
-from outkey.core.config import Configuration
+from outkey.core.config.choices import Grant
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError, frameless
-from outkey.core.message import Header, Request, Source
-from outkey.core.oauth2.answers import failure
 from outkey.core.oauth2.client_auth import Parameters, Proof
-from outkey.core.origin import Location, parse_endpoint
+from outkey.core.oauth2.responses import failure
+from outkey.core.request.message import Header, Request, Source
+from outkey.core.request.origin import Location, parse_endpoint
 from outkey.core.secret import Secret
 
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -38,10 +38,14 @@ def refresh(configuration: Configuration, token: Secret) -> Parameters:
     """Ask with a refresh token (RFC 6749 §6); the scope stays as it was granted."""
     asked: Parameters = [("grant_type", "refresh_token"), ("refresh_token", token)]
     kept = configuration.oauth2.grant is Grant.REFRESH_TOKEN
-    return asked + [pair for pair in _wanted(configuration) if kept or pair[0] != "scope"]
+    return asked + [
+        pair for pair in _wanted(configuration) if kept or pair[0] != "scope"
+    ]
 
 
-def authorization_code(made: Configuration, code: Secret, consent: "Consent") -> Parameters:
+def authorization_code(
+    made: Configuration, code: Secret, consent: "Consent"
+) -> Parameters:
     """Ask with the code that a person's consent gave (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
     return [
         ("grant_type", "authorization_code"),
@@ -75,7 +79,11 @@ def about_token(token: Secret, hint: str) -> Parameters:
 
 def _wanted(configuration: Configuration) -> Parameters:
     settings = configuration.oauth2
-    named = {"scope": settings.scope, "audience": settings.audience, "resource": settings.resource}
+    named = {
+        "scope": settings.scope,
+        "audience": settings.audience,
+        "resource": settings.resource,
+    }
     wanted: Parameters = [(name, text) for name, text in named.items() if text]
     return wanted + _extra(configuration)
 
@@ -85,11 +93,17 @@ def _extra(configuration: Configuration) -> Parameters:
     return [(name, text) for name, text in extra if name != "grant_type"]
 
 
-def post(configuration: Configuration, url: str, parameters: Parameters, proof: Proof) -> Request:
+def post(
+    configuration: Configuration, url: str, parameters: Parameters, proof: Proof
+) -> Request:
     """Build a request to the authorization server; its body is secret."""
     fields = dict((*parameters, *proof.parameters))
     as_json = configuration.oauth2.body_format == "json"
-    written = (json.dumps, "{", ": ", ", ", "}") if as_json else (quote_plus, "", "=", "&", "")
+    written = (
+        (json.dumps, "{", ": ", ", ", "}")
+        if as_json
+        else (quote_plus, "", "=", "&", "")
+    )
     body = _joined(fields, *written)
     kind = "application/json" if as_json else "application/x-www-form-urlencoded"
     location = parse_endpoint(url, "oauth2.token_url")
@@ -171,8 +185,10 @@ def refuse_other_issuer(configuration: Configuration, issuer: str) -> None:
         if issuer != settings.issuer:
             raise ConfigError(
                 "the response comes from another issuer than the configured one",
-                hint="Open the configuration, compare Issuer with the provider's documentation,"
-                " and press Connect again.",
+                hint=(
+                    "Open the configuration, compare Issuer with the provider's"
+                    " documentation, and press Connect again."
+                ),
                 field="oauth2.issuer",
             )
         return
@@ -187,10 +203,12 @@ def refuse_other_issuer(configuration: Configuration, issuer: str) -> None:
         origin = None
     if origin not in expected:
         raise ConfigError(
-            "the response comes from an issuer at another origin than the Authorization URL"
-            " and the Token URL",
-            hint="If this is your provider, enter its issuer in Issuer (the value named issuer in"
-            " its metadata), save, and press Connect again.",
+            "the response comes from an issuer at another origin than the Authorization"
+            " URL and the Token URL",
+            hint=(
+                "If this is your provider, enter its issuer in Issuer (the value named"
+                " issuer in its metadata), save, and press Connect again."
+            ),
             field="oauth2.issuer",
         )
 
@@ -222,8 +240,16 @@ def read_device_code(document: Mapping[str, object]) -> DeviceCode:
         Secret(str(code)),
         str(user_code)[:40],
         str(address),
-        max(1.0, min(float(interval), 60.0)) if isinstance(interval, int | float) else 5.0,
-        max(1.0, min(float(lifetime), 1800.0)) if isinstance(lifetime, int | float) else 600.0,
+        (
+            max(1.0, min(float(interval), 60.0))
+            if isinstance(interval, int | float)
+            else 5.0
+        ),
+        (
+            max(1.0, min(float(lifetime), 1800.0))
+            if isinstance(lifetime, int | float)
+            else 600.0
+        ),
     )
 
 

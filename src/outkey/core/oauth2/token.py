@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-from outkey.core.choices import Grant
-from outkey.core.config import Configuration
-from outkey.core.oauth2.answers import TokenAnswer
+from outkey.core.config.choices import Grant
+from outkey.core.config.configuration import Configuration
+from outkey.core.oauth2.responses import TokenResponse
 from outkey.core.secret import Secret
 
 LEASE_SECONDS = 15.0
@@ -53,11 +53,20 @@ class TokenContent:
 
     def packed(self) -> Secret:
         """Return all of it as one secret, to be sealed."""
-        named = {"access": self.access, "refresh": self.refresh, "proof_key": self.proof_key}
+        named = {
+            "access": self.access,
+            "refresh": self.refresh,
+            "proof_key": self.proof_key,
+        }
         parts: list[str | Secret] = []
         for name, secret in named.items():
             if secret is not None:
-                parts += [", " if parts else "{", json.dumps(name), ": ", secret.derive(json.dumps)]
+                parts += [
+                    ", " if parts else "{",
+                    json.dumps(name),
+                    ": ",
+                    secret.derive(json.dumps),
+                ]
         return Secret.joined(*parts, "}")
 
     @classmethod
@@ -89,7 +98,9 @@ class TokenState:
     retry_at: float = 0.0
     error: str = ""
     after_rejection: bool = False
-    spent: bool = False  # the entered refresh token was replaced, and its successor forgotten
+    spent: bool = (
+        False  # the entered refresh token was replaced, and its successor forgotten
+    )
     dead: bool = False
 
     @property
@@ -132,7 +143,12 @@ class TokenState:
         consent, wish, _, seed = basis.split(":")
         before = [*self.basis.split(":"), *[""] * 4]
         same_consent, same_seed = before[0] == consent, before[3] == seed
-        if self.content is not None and same_consent and same_seed and (before[1] == wish or seed):
+        if (
+            self.content is not None
+            and same_consent
+            and same_seed
+            and (before[1] == wish or seed)
+        ):
             fresh = replace(self, failures=0, retry_at=0.0, error="", dead=False)
             return replace(fresh, basis=basis, lifetime=0.0)
         used = self.spent or self.content is not None or bool(self.holder)
@@ -163,7 +179,12 @@ class TokenState:
         return replace(self, holder="", leased_until=0.0, tries=max(0, self.tries - 1))
 
     def granted(
-        self, answer: TokenAnswer, *, at: float, default_lifetime: float, proof_key: Secret | None
+        self,
+        answer: TokenResponse,
+        *,
+        at: float,
+        default_lifetime: float,
+        proof_key: Secret | None,
     ) -> "TokenState":
         """Take the new token; a refresh token that was not replaced stays."""
         before = self.content
@@ -183,7 +204,9 @@ class TokenState:
         """Note a failure: waits grow, and from the fifth on the circuit is open for a minute."""
         wait = _WAITS[self.failures] if self.failures < len(_WAITS) else CIRCUIT_SECONDS
         later, count = now + max(wait, asked), self.failures + 1
-        return replace(self.released(), tries=0, failures=count, retry_at=later, error=reason)
+        return replace(
+            self.released(), tries=0, failures=count, retry_at=later, error=reason
+        )
 
     def is_waiting(self, now: float) -> bool:
         """Tell whether the Token URL is left alone after failures."""
@@ -205,12 +228,20 @@ class TokenState:
 
     @classmethod
     def from_facts(
-        cls, facts: Mapping[str, object], generation: int, serial: int, content: TokenContent | None
+        cls,
+        facts: Mapping[str, object],
+        generation: int,
+        serial: int,
+        content: TokenContent | None,
     ) -> Self:
         """Undo `facts`; raises ValueError for what `facts` would not have written."""
         usual = cls().facts()
         for name, value in facts.items():
-            kinds = (int, float) if isinstance(usual.get(name), float) else type(usual.get(name))
+            kinds = (
+                (int, float)
+                if isinstance(usual.get(name), float)
+                else type(usual.get(name))
+            )
             if name not in usual or not isinstance(value, kinds):
                 raise ValueError(name)
         if facts.get("kind", "Bearer") not in KINDS:  # it stands in a header line

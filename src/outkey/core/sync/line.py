@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from outkey.core.choices import Choice
+from outkey.core.config.choices import Choice
 
 
 class Direction(Choice):
@@ -55,7 +55,9 @@ class Pagination:
     size_parameter: str = ""
     position_parameter: str = ""  # of the page number, the offset or the cursor
     first: int = 1  # the number of the first page
-    cursor: str = ""  # JMESPath: the next cursor in the body, or the next page's whole address
+    cursor: str = (
+        ""  # JMESPath: the next cursor in the body, or the next page's whole address
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,9 @@ class Sync:
     incremental: Incremental = Incremental()
     gone: Gone = Gone.KEEP
     script: str = field(default="", repr=False)  # transform(record), in a locked worker
-    schedule: str = field(default="", repr=False)  # cron; decides nothing about what comes
+    schedule: str = field(
+        default="", repr=False
+    )  # cron; decides nothing about what comes
     # Requests at a time. Not part of what a position belongs to: it changes no record.
     parallel: int = field(default=1, repr=False)
     # Limits of one run. Not part of it either: a push that reached one goes on when it is raised.

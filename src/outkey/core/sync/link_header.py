@@ -20,7 +20,10 @@ def next_link(values: Iterable[str]) -> str | None:
         left -= len(part)
         for address, parameters in _links(part):
             # A link with an anchor speaks of another page than the one that was asked for.
-            if "next" in parameters.get("rel", "").lower().split() and "anchor" not in parameters:
+            if (
+                "next" in parameters.get("rel", "").lower().split()
+                and "anchor" not in parameters
+            ):
                 return address
     return None
 

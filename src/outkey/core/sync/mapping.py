@@ -24,8 +24,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
 from urllib.parse import quote
 
-from outkey.core.sync.answer import oversize
 from outkey.core.sync.line import FieldMapping, Transform
+from outkey.core.sync.response import oversize
 from outkey.core.sync.run import FieldKind, HostField
 
 Zones = Callable[[str], tzinfo]
@@ -34,7 +34,9 @@ Lookups = Mapping[str, Mapping[str, object]]  # by host field, then by the key's
 _WHOLE = re.compile(r"[+-]?\d{1,40}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?", re.ASCII)
 _GROUPED = re.compile(r"[+-]?\d{1,3}(\.\d{3})*(,\d+)?|[+-]?\d+(,\d+)?", re.ASCII)
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # PostgreSQL and UTF-8 do not take these
+_UNSTORABLE = re.compile(
+    "[\x00\ud800-\udfff]"
+)  # PostgreSQL and UTF-8 do not take these
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}", re.ASCII)
 _WORDS = {
     **dict.fromkeys(("true", "yes", "on", "1", "y", "t"), True),
@@ -42,7 +44,9 @@ _WORDS = {
 }
 _UNIX = {"unix": 1, "unix_ms": 1000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_DIGITS = 20  # of a moment; to read 1e999990 as a whole number takes most of a minute
+_MOST_DIGITS = (
+    20  # of a moment; to read 1e999990 as a whole number takes most of a minute
+)
 _LONGEST_NUMBER = 100  # characters of a number that is written as text
 _LONGEST_MOMENT = 10_000
 _LONGEST_TEXT = 1_000_000  # characters that a template may make of what it repeats
@@ -110,13 +114,17 @@ def outgoing(
     row: dict[str, object] = {}
     for mapping in mappings:
         try:
-            row[mapping.host] = _sendable(mapping, _to_send(mapping, values, means), means)
+            row[mapping.host] = _sendable(
+                mapping, _to_send(mapping, values, means), means
+            )
         except _Refused as refused:
             return Unmapped(mapping.host, str(refused))
     return row
 
 
-def nested(mappings: Sequence[FieldMapping], row: Mapping[str, object]) -> dict[str, object]:
+def nested(
+    mappings: Sequence[FieldMapping], row: Mapping[str, object]
+) -> dict[str, object]:
     """Return the object for the API; dots in its names make objects inside."""
     made: dict[str, object] = {}
     for mapping in mappings:
@@ -128,7 +136,9 @@ def nested(mappings: Sequence[FieldMapping], row: Mapping[str, object]) -> dict[
     return made
 
 
-def _to_send(mapping: FieldMapping, values: Mapping[str, object], means: Means) -> object:
+def _to_send(
+    mapping: FieldMapping, values: Mapping[str, object], means: Means
+) -> object:
     match mapping.transform:
         case Transform.CONSTANT:
             return mapping.options.get("value", "")
@@ -151,7 +161,9 @@ def converted(mapping: FieldMapping, value: object, means: Means) -> object:
                 raise _Refused("missing")
             return None
     made = _TRANSFORMS[mapping.transform](mapping, value, means)
-    if isinstance(made, str) and made.isprintable():  # as most are, and quicker than to search
+    if (
+        isinstance(made, str) and made.isprintable()
+    ):  # as most are, and quicker than to search
         return made
     if not _is_storable(made):
         raise _Refused("unstorable_character")
@@ -201,7 +213,9 @@ def _text(_mapping: FieldMapping, value: object, _means: Means) -> str:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int) or (isinstance(value, Decimal | float) and _is_finite(value)):
+    if isinstance(value, int) or (
+        isinstance(value, Decimal | float) and _is_finite(value)
+    ):
         return str(value)
     raise _Refused("no_text")
 
@@ -216,7 +230,11 @@ def _number(_mapping: FieldMapping, value: object, _means: Means) -> int:
     if isinstance(value, bool) or not isinstance(value, int | Decimal | float):
         raise _Refused("no_whole_number")
     exact = Decimal(value)
-    if not exact.is_finite() or exact.adjusted() > 40 or exact != exact.to_integral_value():
+    if (
+        not exact.is_finite()
+        or exact.adjusted() > 40
+        or exact != exact.to_integral_value()
+    ):
         raise _Refused("no_whole_number")
     return int(exact)
 
@@ -293,7 +311,9 @@ def _milliseconds(value: object, per_second: int) -> int:
 
 
 def _boolean(_mapping: FieldMapping, value: object, _means: Means) -> bool:
-    found = _WORDS.get(str(value).strip().lower()) if isinstance(value, str | int) else None
+    found = (
+        _WORDS.get(str(value).strip().lower()) if isinstance(value, str | int) else None
+    )
     if found is None:
         raise _Refused("no_yes_or_no")
     return found
@@ -346,7 +366,9 @@ _TRANSFORMS: Mapping[Transform, Callable[[FieldMapping, object, Means], object]]
 
 
 def _sendable(mapping: FieldMapping, value: object, means: Means) -> object:
-    return _written(mapping, value, means) if isinstance(value, date) else as_json(value)
+    return (
+        _written(mapping, value, means) if isinstance(value, date) else as_json(value)
+    )
 
 
 def as_json(value: object) -> object:
@@ -401,7 +423,8 @@ def filled_path(template: str, values: Mapping[str, object]) -> str | Unmapped:
         if value is None or str(value) in {"", ".", ".."}:
             return Unmapped(name, "not_for_a_path")
     return _PLACEHOLDER.sub(
-        lambda found: quote(str(value_at(values, found[1])), safe="", errors="replace"), template
+        lambda found: quote(str(value_at(values, found[1])), safe="", errors="replace"),
+        template,
     )
 
 
@@ -415,7 +438,9 @@ def filled_body(template: object, values: Mapping[str, object]) -> object:
             alone = _PLACEHOLDER.fullmatch(template)
             if alone:
                 return value_at(values, alone[1])
-            return _PLACEHOLDER.sub(lambda found: _shown(value_at(values, found[1])), template)
+            return _PLACEHOLDER.sub(
+                lambda found: _shown(value_at(values, found[1])), template
+            )
         case dict():
             return {name: filled_body(part, values) for name, part in template.items()}
         case list():

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import NamedTuple
 
 from outkey.core.errors import ConfigError, SyncFailed
-from outkey.core.message import ResponseHeaders
-from outkey.core.origin import Location, parse_redirect
-from outkey.core.sync.answer import mark_of
+from outkey.core.request.message import ResponseHeaders
+from outkey.core.request.origin import Location, parse_redirect
 from outkey.core.sync.line import Paging, Sync
 from outkey.core.sync.link_header import next_link
+from outkey.core.sync.response import mark_of
 
 MOST_PAGES = 1_000_000
 _LONGEST = 8192
@@ -33,7 +33,9 @@ class Position:
     milestone: str = ""  # an earlier `at`: who meets it again walks in a circle
     ended: bool = False
     doubtful: bool = False  # a refusal after a full page was taken for the end
-    ahead: tuple[str, ...] = ()  # of a push: records behind `at` that were answered already
+    ahead: tuple[
+        str, ...
+    ] = ()  # of a push: records behind `at` that were answered already
 
     def kept(self) -> dict[str, object]:
         """Return the position as a checkpoint keeps it."""
@@ -54,7 +56,9 @@ class Page(NamedTuple):
 
 def position_of(line: str, kept: Mapping[str, object]) -> Position:
     """Return where a run goes on; at the beginning if the line was changed meanwhile."""
-    if kept.get("line") != line or not kept.keys() <= _PARTS:  # or another version wrote it
+    if (
+        kept.get("line") != line or not kept.keys() <= _PARTS
+    ):  # or another version wrote it
         return Position(line)
     known = Position(**kept)  # type: ignore[arg-type]  # as `kept` wrote it
     return replace(known, ahead=tuple(known.ahead))  # JSON has lists only
@@ -114,7 +118,9 @@ def is_behind_the_end(sync: Sync, position: Position, status: int) -> bool:
 def following(sync: Sync, position: Position, page: Page) -> Position:
     """Return where the run stands after a page; it has ended where nothing follows."""
     if position.pages >= MOST_PAGES:
-        raise SyncFailed(f"there are more than {MOST_PAGES} pages", reason="too_many_pages")
+        raise SyncFailed(
+            f"there are more than {MOST_PAGES} pages", reason="too_many_pages"
+        )
     read = replace(position, pages=position.pages + 1)
     kind = sync.pagination.kind
     if kind in NUMBERED:
@@ -180,7 +186,9 @@ def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Posi
         )
     # Brent's way to find a circle: remember one place, a later one at every power of two.
     passed = read.pages & (read.pages - 1) == 0
-    return replace(read, at=at, is_address=is_address, milestone=at if passed else read.milestone)
+    return replace(
+        read, at=at, is_address=is_address, milestone=at if passed else read.milestone
+    )
 
 
 def _address(here: Location, reference: str) -> str:
@@ -188,7 +196,9 @@ def _address(here: Location, reference: str) -> str:
     try:
         found = parse_redirect(here.origin, here.target, reference)
     except ConfigError:
-        raise SyncFailed("the next page's address is none", reason="bad_cursor") from None
+        raise SyncFailed(
+            "the next page's address is none", reason="bad_cursor"
+        ) from None
     if found.origin != here.origin:
         raise SyncFailed(
             "the next page is at another origin than the Base URL",

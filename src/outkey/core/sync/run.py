@@ -46,7 +46,9 @@ class Run:
     state: RunState = RunState.RUNNING
     dry_run: bool = False
     position: Mapping[str, object] = field(default_factory=dict)  # {} is the beginning
-    cursor: str = ""  # the greatest value of the incremental field that this run has seen
+    cursor: str = (
+        ""  # the greatest value of the incremental field that this run has seen
+    )
     since: str = ""  # what the run before it had seen
     counts: Counts = Counts()
     pages: int = 0
@@ -56,7 +58,9 @@ class Run:
     attempt: int = 0  # how often it was begun on behalf of whoever asked; 0 nobody did
     due_at: float | None = None  # of one that waits
     worked: float = 0.0  # seconds that somebody worked on it, until it was last written
-    lease: float = field(default=60.0, compare=False)  # seconds that it lives after each write
+    lease: float = field(
+        default=60.0, compare=False
+    )  # seconds that it lives after each write
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,9 @@ class TimedLine(NamedTuple):
     schedule: str
 
 
-def locks_of(timetable: Iterable[TimedLine], at_once: Mapping[str, int]) -> dict[str, str]:
+def locks_of(
+    timetable: Iterable[TimedLine], at_once: Mapping[str, int]
+) -> dict[str, str]:
     """Return the name of the lock that runs hold, for each line of these configurations.
 
     The lines of a configuration share as many locks as it may have runs at once, in turns: so many

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 
-from outkey.core.choices import Choice
+from outkey.core.config.choices import Choice
 from outkey.core.errors import ConfigError
-from outkey.core.script import MAX_SOURCE
-from outkey.core.sync.answer import MOST_RECORDS
+from outkey.core.request.script import MAX_SOURCE
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -22,12 +21,15 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
+from outkey.core.sync.response import MOST_RECORDS
 
 MOST_FIELDS = 1000
 _MOST_RECORDS_OF_A_RUN = 1_000_000_000
 _MOST_MINUTES_OF_A_RUN = 7 * 24 * 60
 # Line breaks and tabs are for bodies and scripts; nothing may steer a terminal or turn a text.
-_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
 Reader = Callable[[object, str], object]
 
 
@@ -49,10 +51,16 @@ def _check_hosts(made: Sync, place: str) -> None:
     for number, host in enumerate(hosts):
         if not host or host in hosts[:number]:
             reason = "is mapped twice" if host else "must not be empty"
-            raise ConfigError(f"the host's field {reason}", field=f"{place}fields[{number}].host")
+            raise ConfigError(
+                f"the host's field {reason}", field=f"{place}fields[{number}].host"
+            )
     # Without keys every run would create every record again.
-    if made.direction is Direction.PULL and not (made.keys and {*made.keys} <= {*hosts}):
-        raise ConfigError("a pull needs keys, each the host of a field", field=f"{place}keys")
+    if made.direction is Direction.PULL and not (
+        made.keys and {*made.keys} <= {*hosts}
+    ):
+        raise ConfigError(
+            "a pull needs keys, each the host of a field", field=f"{place}keys"
+        )
 
 
 def sync_table(sync: Sync) -> dict[str, object]:
@@ -80,7 +88,9 @@ def _plain(value: object) -> object:
     return str(value) if isinstance(value, Choice) else value
 
 
-def _read(readers: Mapping[str, Reader], table: object, place: str) -> dict[str, object]:
+def _read(
+    readers: Mapping[str, Reader], table: object, place: str
+) -> dict[str, object]:
     if not isinstance(table, Mapping):
         raise ConfigError("must be a table", field=place.removesuffix("."))
     for key in table:
@@ -92,7 +102,9 @@ def _read(readers: Mapping[str, Reader], table: object, place: str) -> dict[str,
 
 def _text(value: object, place: str, longest: int = 2000) -> str:
     if not isinstance(value, str) or len(value) > longest or _STEERING.search(value):
-        reason = f"must be text of at most {longest} characters, without control characters"
+        reason = (
+            f"must be text of at most {longest} characters, without control characters"
+        )
         raise ConfigError(reason, field=place)
     return value
 
@@ -104,7 +116,11 @@ def _flag(value: object, place: str) -> bool:
 
 
 def _number(low: int, high: int, value: object, place: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or not low <= value <= high
+    ):
         raise ConfigError(f"must be a whole number from {low} to {high}", field=place)
     return value
 
@@ -118,8 +134,13 @@ def _choice(choices: type[Choice], value: object, place: str) -> Choice:
 
 def _pairs(value: object, place: str) -> dict[str, str]:
     if not isinstance(value, Mapping):
-        raise ConfigError('must be names with texts, such as { active = "true" }', field=place)
-    return {_text(name, place): _text(text, f"{place}.{name}") for name, text in value.items()}
+        raise ConfigError(
+            'must be names with texts, such as { active = "true" }', field=place
+        )
+    return {
+        _text(name, place): _text(text, f"{place}.{name}")
+        for name, text in value.items()
+    }
 
 
 def _several(reader: Reader, value: object, place: str) -> tuple[object, ...]:

@@ -12,8 +12,8 @@ than the line asks for at a time, which is one unless it says otherwise.
     planner  runs that are asked for, and done by whoever is free
 """
 
-from outkey.engine.sync.course import Effect, SyncPorts
 from outkey.engine.sync.planner import Planner
+from outkey.engine.sync.run_in_progress import Effect, SyncPorts
 from outkey.engine.sync.runner import SyncRunner
 
 __all__ = ["Effect", "Planner", "SyncPorts", "SyncRunner"]

@@ -15,9 +15,10 @@ from outkey.core.errors import (
 )
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.schedule import ATTEMPTS, delay_before_retry, locks_of
-from outkey.engine.sync.course import SyncPorts
+from outkey.engine.sync.run_in_progress import SyncPorts
 from outkey.engine.sync.runner import STOPPING, SyncRunner
-from outkey.ports import Queue, Registry
+from outkey.ports.storage import Registry
+from outkey.ports.sync import Queue
 
 _PATIENCE = (1, 2, 4, 8, 15, 30)  # seconds; a database that restarts is back by then
 T = TypeVar("T")
@@ -27,7 +28,11 @@ class Planner:
     """Asks for runs and works them off; what is asked for twice is run once."""
 
     def __init__(
-        self, ports: SyncPorts, registry: Registry, queue: Queue, stopping: Callable[[], bool]
+        self,
+        ports: SyncPorts,
+        registry: Registry,
+        queue: Queue,
+        stopping: Callable[[], bool],
     ) -> None:
         self.clock, self._runner = ports.clock, SyncRunner(ports)
         self._runs, self._calendar = ports.runs, ports.calendar
@@ -61,11 +66,15 @@ class Planner:
         if asked is None:
             return self._runs.get(run)
         was_killed = asked.state is RunState.RUNNING
-        if was_killed and asked.attempt >= ATTEMPTS:  # again and again, and perhaps by this run
+        if (
+            was_killed and asked.attempt >= ATTEMPTS
+        ):  # again and again, and perhaps by this run
             return self._failed(asked, "killed")
         last = asked
         try:
-            steps = self._runner.run(asked.line, asked.actor, dry_run=asked.dry_run, asked=run)
+            steps = self._runner.run(
+                asked.line, asked.actor, dry_run=asked.dry_run, asked=run
+            )
             for last in steps:
                 if self._stopping() and last.state is RunState.RUNNING:
                     steps.throw(RunStopped(reason=STOPPING))
@@ -79,11 +88,15 @@ class Planner:
     def _comes(self, schedule: str, since: float, now: float) -> bool:
         try:
             return self._calendar.next_after(schedule, since) <= now
-        except ConfigError:  # it was refused when it was saved; a line with a fault is not run
+        except (
+            ConfigError
+        ):  # it was refused when it was saved; a line with a fault is not run
             return False
 
     def _handed_out(self, run: Run) -> Run:
-        for lock in self._locks({run.line}).values():  # none where the line was just deleted
+        for lock in self._locks(
+            {run.line}
+        ).values():  # none where the line was just deleted
             self._queue.put(run, lock)
         return run
 
@@ -101,14 +114,20 @@ class Planner:
             return 1
 
     def _failed(self, run: Run, cause: str) -> Run:
-        ended = replace(run, state=RunState.FAILED, cause=cause, ended_at=self.clock.now())
-        with suppress(RunStopped):  # it is written down already, or another one goes on with it
+        ended = replace(
+            run, state=RunState.FAILED, cause=cause, ended_at=self.clock.now()
+        )
+        with suppress(
+            RunStopped
+        ):  # it is written down already, or another one goes on with it
             self._runs.finish(ended)
         return ended
 
     def _settle(self, run: Run, error: OutkeyError, *, begun: bool) -> None:
         """Ask for a run that failed once more, if that may help."""
-        if not begun or isinstance(error, HostError):  # how it ended could not be written down
+        if not begun or isinstance(
+            error, HostError
+        ):  # how it ended could not be written down
             self._patiently(lambda: self._failed(run, error.code))
         stopped = error.reason == STOPPING
         wait = 0.0 if stopped else delay_before_retry(error, run.attempt)

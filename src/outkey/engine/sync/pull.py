@@ -6,17 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from outkey.core.errors import SyncFailed
-from outkey.core.message import Response
-from outkey.core.origin import Location, build_target, parse_url
-from outkey.core.sync.answer import (
-    MOST_VALUES,
-    Record,
-    later,
-    mark_of,
-    oversize,
-    read_json,
-    records_in,
-)
+from outkey.core.request.message import Response
+from outkey.core.request.origin import Location, build_target, parse_url
 from outkey.core.sync.line import Paging, Sync, Transform
 from outkey.core.sync.mapping import Means, Unmapped, filled_body, incoming, settled
 from outkey.core.sync.paging import (
@@ -29,10 +20,25 @@ from outkey.core.sync.paging import (
     place_of,
     upcoming,
 )
+from outkey.core.sync.response import (
+    MOST_VALUES,
+    Record,
+    later,
+    mark_of,
+    oversize,
+    read_json,
+    records_in,
+)
 from outkey.core.sync.run import Outcome, Run, Written
-from outkey.engine.echo import EchoDetector, holds_echo
-from outkey.engine.sync.asking import Answer, Asked, Asking
-from outkey.engine.sync.course import Course, Effect, Note, Plan, SyncPorts
+from outkey.engine.sending.echoed_secrets import EchoDetector, holds_echo
+from outkey.engine.sync.requests import Answer, LineRequest, RequestBatch
+from outkey.engine.sync.run_in_progress import (
+    Effect,
+    Note,
+    Plan,
+    RunInProgress,
+    SyncPorts,
+)
 
 _LONGEST_KEY = 200
 _PREVIEW_VALUES = 200_000
@@ -72,7 +78,7 @@ def _assembles(sync: Sync) -> bool:
     )
 
 
-class Pull(Course):
+class Pull(RunInProgress):
     """Records of the API on their way into the host."""
 
     def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
@@ -90,8 +96,10 @@ class Pull(Course):
         paging = plan.sync.pagination
         self._is_numbered = paging.kind in NUMBERED
         parallel = plan.sync.parallel if self._is_numbered else 1
-        self._asking = Asking(ports.gateway, plan, parallel)
-        self._answers: dict[str, Answer] = {}  # of pages that are not read yet, by their places
+        self._asking = RequestBatch(ports.gateway, plan, parallel)
+        self._answers: dict[
+            str, Answer
+        ] = {}  # of pages that are not read yet, by their places
         self._stride = paging.size
         self._assembles = _assembles(plan.sync)
         self._is_suspicious = False  # a secret may stand in the page
@@ -103,7 +111,9 @@ class Pull(Course):
         with self._asking:
             records, _ = self._fetched(self._position())
         self._limit_preview()
-        return self._masked(self._effects(self._scripted(self._harmless(records[:limit]))))
+        return self._masked(
+            self._effects(self._scripted(self._harmless(records[:limit])))
+        )
 
     def steps(self) -> Iterator[Run]:
         """Ask for page after page, and keep each with its checkpoint."""
@@ -139,7 +149,9 @@ class Pull(Course):
         self._is_suspicious = self._echoes().may_be_in_page(response, document)
         if self._is_suspicious:
             document = self._echoes().masked(document)
-        records = [] if response.status == 204 else records_in(document, self._find_records)
+        records = (
+            [] if response.status == 204 else records_in(document, self._find_records)
+        )
         cursor = self._find_cursor(document) if self._find_cursor else None
         self._refuse_echo(cursor)
         page = Page(self._here(position), response.headers, records, cursor)
@@ -154,10 +166,15 @@ class Pull(Course):
         for answer in self._answers.values():
             if isinstance(answer, Response) and answer.status == 200:
                 records = records_in(read_json(answer.body), self._find_records)
-                if records and mark_of(records) != last.mark:  # some give the last page for ever
+                if (
+                    records and mark_of(records) != last.mark
+                ):  # some give the last page for ever
                     raise SyncFailed(
                         "a page is empty or missing, and one behind it is not",
-                        hint="Run it again; if it stays so, ask for one page at a time (parallel).",
+                        hint=(
+                            "Run it again; if it stays so, ask for one page at a time"
+                            " (parallel)."
+                        ),
                         reason="gap",
                     )
 
@@ -171,13 +188,17 @@ class Pull(Course):
         detector = self._echoes()
         return [self._harmless_or_rejected(record, detector) for record in records]
 
-    def _harmless_or_rejected(self, record: Record, detector: EchoDetector) -> Record | Unmapped:
+    def _harmless_or_rejected(
+        self, record: Record, detector: EchoDetector
+    ) -> Record | Unmapped:
         if reason := oversize(record):  # its text may be longer than memory
             return Unmapped("", reason)
         is_echo = holds_echo(record) or detector.is_in(record)
         return _REPEATS_SECRET if is_echo else record
 
-    def _scripted(self, records: Sequence[Record | Unmapped]) -> Sequence[Record | Unmapped]:
+    def _scripted(
+        self, records: Sequence[Record | Unmapped]
+    ) -> Sequence[Record | Unmapped]:
         """Return what the line's script makes of the records."""
         if not self._sync.script:
             return records
@@ -200,8 +221,8 @@ class Pull(Course):
             raise answer
         return answer
 
-    def _asked(self, position: Position) -> Asked:
-        return Asked(
+    def _asked(self, position: Position) -> LineRequest:
+        return LineRequest(
             path=position.at if position.is_address else self._plan.line.path,
             params=parameters(self._sync, position, self.run.since),
             json=self._body(position),
@@ -254,15 +275,23 @@ class Pull(Course):
                 planned.append(Effect(Outcome.UNCHANGED, _shown(key), row))
             else:
                 # Which of the two is right nobody here can know.
-                planned.append(_refused(key, Unmapped(self._sync.keys[0], "duplicate_key")))
+                planned.append(
+                    _refused(key, Unmapped(self._sync.keys[0], "duplicate_key"))
+                )
         judged = iter(self._judged(list(rows.values())) if rows else ())
-        return [one if isinstance(one, Effect) else _effect(*one, *next(judged)) for one in planned]
+        return [
+            one if isinstance(one, Effect) else _effect(*one, *next(judged))
+            for one in planned
+        ]
 
     def _judged(self, rows: Sequence[Row]) -> Sequence[Judged]:
         records, target, keys = self._ports.records, self._sync.target, self._sync.keys
         if self.run.dry_run:
             return records.compare(target, keys, rows)
-        return [(one, _NO_CHANGES) for one in records.upsert(target, keys, rows, self.run.id)]
+        return [
+            (one, _NO_CHANGES)
+            for one in records.upsert(target, keys, rows, self.run.id)
+        ]
 
     def _key(self, row: Row | Unmapped) -> tuple[str, ...]:
         known = row.row if isinstance(row, Unmapped) else row
@@ -274,19 +303,29 @@ class Pull(Course):
         means = Means(self._ports.zones, self._lookups(found))
         return self._without_assembled_secrets(
             [
-                one if isinstance(one, Unmapped) else incoming(self._mappings, one, means)
+                (
+                    one
+                    if isinstance(one, Unmapped)
+                    else incoming(self._mappings, one, means)
+                )
                 for one in found
             ]
         )
 
-    def _without_assembled_secrets(self, rows: list[Row | Unmapped]) -> list[Row | Unmapped]:
+    def _without_assembled_secrets(
+        self, rows: list[Row | Unmapped]
+    ) -> list[Row | Unmapped]:
         """Reject what has become a secret only here, of parts that were none by themselves."""
         values = [row for row in rows if not isinstance(row, Unmapped)]
         detector = self._detector
         if not self._assembles or not detector.may_be_in(values):
             return rows
         return [
-            _REPEATS_SECRET if not isinstance(row, Unmapped) and detector.is_in(row) else row
+            (
+                _REPEATS_SECRET
+                if not isinstance(row, Unmapped) and detector.is_in(row)
+                else row
+            )
             for row in rows
         ]
 
@@ -304,17 +343,23 @@ class Pull(Course):
             return Unmapped(self._mappings[len(values)].host, failed.reason)
         return values
 
-    def _lookups(self, found: Sequence[list[object] | Unmapped]) -> dict[str, dict[str, object]]:
+    def _lookups(
+        self, found: Sequence[list[object] | Unmapped]
+    ) -> dict[str, dict[str, object]]:
         """Ask the host once for all that the page looks up in one field."""
         tables = {}
         for place, mapping in enumerate(self._mappings):
             if mapping.transform is Transform.LOOKUP:
-                asked = [mapping.default] + [v[place] for v in found if isinstance(v, list)]
+                asked = [mapping.default] + [
+                    v[place] for v in found if isinstance(v, list)
+                ]
                 keys = list(dict.fromkeys(key for key in asked if _is_key(key)))
                 target, field = mapping.options["target"], mapping.options["field"]
                 records = self._ports.records.find(target, field, keys)
                 # The API may write as text what is a number here, and the other way round.
-                tables[mapping.host] = {str(value): found for value, found in records.items()}
+                tables[mapping.host] = {
+                    str(value): found for value, found in records.items()
+                }
         return tables
 
 
@@ -322,8 +367,12 @@ def _is_key(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
-def _effect(key: tuple[str, ...], row: Row, written: Written, changes: Changes) -> Effect:
-    return Effect(written.outcome, _shown(key), row, written.field, written.reason, changes)
+def _effect(
+    key: tuple[str, ...], row: Row, written: Written, changes: Changes
+) -> Effect:
+    return Effect(
+        written.outcome, _shown(key), row, written.field, written.reason, changes
+    )
 
 
 def _refused(key: tuple[str, ...], why: Unmapped) -> Effect:

@@ -7,15 +7,22 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from outkey.core.errors import OutkeyError, SyncFailed
-from outkey.core.sync.mapping import Means, Unmapped, filled_body, filled_path, nested, outgoing
+from outkey.core.sync.mapping import (
+    Means,
+    Unmapped,
+    filled_body,
+    filled_path,
+    nested,
+    outgoing,
+)
 from outkey.core.sync.paging import Position, parameters
 from outkey.core.sync.run import Counts, HostRecord, Outcome, Run
-from outkey.engine.sync.asking import Answer, Asked, Asking
-from outkey.engine.sync.course import (
-    Course,
+from outkey.engine.sync.requests import Answer, LineRequest, RequestBatch
+from outkey.engine.sync.run_in_progress import (
     Effect,
     Note,
     Plan,
+    RunInProgress,
     SyncPorts,
     is_about_what_was_asked,
 )
@@ -23,12 +30,12 @@ from outkey.engine.sync.course import (
 _AT_ONCE = 100
 
 
-class Push(Course):
+class Push(RunInProgress):
     """Records of the host on their way to the API."""
 
     def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
         super().__init__(ports, plan, note)
-        self._asking = Asking(ports.gateway, plan, plan.sync.parallel)
+        self._asking = RequestBatch(ports.gateway, plan, plan.sync.parallel)
         self._params = parameters(plan.sync, Position(""), "")  # pages are for pulls
 
     def sample(self, limit: int) -> Sequence[Effect]:
@@ -40,7 +47,9 @@ class Push(Course):
         """Send record after record, or some at a time, each time with a checkpoint."""
         position = self._position()
         with self._asking:
-            while batch := self._ports.records.read(self._sync.target, position.at, _AT_ONCE):
+            while batch := self._ports.records.read(
+                self._sync.target, position.at, _AT_ONCE
+            ):
                 position = replace(position, pages=position.pages + 1)
                 rest = [record for record in batch if record.id not in position.ahead]
                 while rest:
@@ -78,19 +87,27 @@ class Push(Course):
             raise failures[0]
         return position
 
-    def _ends(self, made: Sequence["Effect | _Ready"]) -> Sequence[Effect | BaseException]:
+    def _ends(
+        self, made: Sequence["Effect | _Ready"]
+    ) -> Sequence[Effect | BaseException]:
         if self.run.dry_run:
             return [_planned(one) for one in made]
         ready = [one.asked for one in made if isinstance(one, _Ready)]
         answers = iter(self._asking.send(ready) if ready else ())
-        return [_end(one.effect, next(answers)) if isinstance(one, _Ready) else one for one in made]
+        return [
+            _end(one.effect, next(answers)) if isinstance(one, _Ready) else one
+            for one in made
+        ]
 
     def _refuse_in_vain(self) -> None:
         counts = self.run.counts
         if counts == Counts(failed=counts.failed) and counts.failed >= _AT_ONCE:
             raise SyncFailed(
                 "not one of the records could be sent",
-                hint="Look at what was left out; check path, body and fields of the line.",
+                hint=(
+                    "Look at what was left out; check path, body and fields of the"
+                    " line."
+                ),
                 reason="all_refused",
             )
 
@@ -103,12 +120,16 @@ class Push(Course):
         row = outgoing(sync.mappings, record.values, Means(self._ports.zones))
         if isinstance(row, Unmapped):
             return _refused(record.id, row.field, row.reason)
-        asked = Asked(path=path, params=self._params, json=nested(sync.mappings, row))
+        asked = LineRequest(
+            path=path, params=self._params, json=nested(sync.mappings, row)
+        )
         if sync.body:
             asked["json"] = filled_body(json.loads(sync.body), row)
         if line.method == "POST":
             # The same after a kill, so that an API that knows the header creates no second one.
-            asked["headers"] = {"Idempotency-Key": f"{self.run.id}-{quote(record.id, safe='')}"}
+            asked["headers"] = {
+                "Idempotency-Key": f"{self.run.id}-{quote(record.id, safe='')}"
+            }
         outcome = Outcome.CREATED if line.method == "POST" else Outcome.UPDATED
         return _Ready(asked, Effect(outcome, record.id, row))
 
@@ -116,7 +137,7 @@ class Push(Course):
 class _Ready(NamedTuple):
     """A record that can be sent, and what that does."""
 
-    asked: Asked
+    asked: LineRequest
     effect: Effect
 
 

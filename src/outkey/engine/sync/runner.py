@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
-from outkey.core.checks import Finding, Level
 from outkey.core.errors import (
     BadAnswer,
     ConfigError,
@@ -16,23 +15,24 @@ from outkey.core.errors import (
     RunStopped,
     SyncFailed,
 )
-from outkey.core.script import check_transform
-from outkey.core.sync.checks import check
+from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.line_checks import check
+from outkey.core.request.script import check_transform
 from outkey.core.sync.line import Direction, Sync, Transform
 from outkey.core.sync.run import Run
-from outkey.engine.scripts import is_vouched
-from outkey.engine.sync.course import (
+from outkey.engine.sending.scripts import is_vouched
+from outkey.engine.sync.pull import Pull, expressions
+from outkey.engine.sync.push import Push
+from outkey.engine.sync.run_in_progress import (
     RUN_LIMIT,
-    Course,
     Effect,
     Note,
     Plan,
+    RunInProgress,
     SyncPorts,
     is_about_what_was_asked,
 )
-from outkey.engine.sync.pull import Pull, expressions
-from outkey.engine.sync.push import Push
-from outkey.ports import Records
+from outkey.ports.sync import Records
 
 _PREVIEW_MEBIBYTES = 4
 STOPPING = "stopping"  # why a worker that ends lets go of a run
@@ -67,8 +67,12 @@ class SyncRunner:
             return self._course(plan).sample(limit)
         except ResponseTooLarge:
             raise ResponseTooLarge(
-                f"the first page is larger than the {_PREVIEW_MEBIBYTES} MiB that a preview reads",
-                hint="Ask for fewer records at a time (pagination.size), or start a dry run.",
+                f"the first page is larger than the {_PREVIEW_MEBIBYTES} MiB that a"
+                " preview reads",
+                hint=(
+                    "Ask for fewer records at a time (pagination.size), or start a dry"
+                    " run."
+                ),
             ) from None
 
     def run(
@@ -87,7 +91,9 @@ class SyncRunner:
         of the run that somebody asked for.
         """
         course = self._course(self._plan(name), note)
-        begun = course.begin(self._ports.runs.begin(name, actor, dry_run=dry_run, asked=asked))
+        begun = course.begin(
+            self._ports.runs.begin(name, actor, dry_run=dry_run, asked=asked)
+        )
         try:
             yield begun
             yield from course.steps()
@@ -107,7 +113,7 @@ class SyncRunner:
                 course.fail(fault, anew=False)
             raise fault from None
 
-    def _course(self, plan: Plan, note: Note | None = None) -> Course:
+    def _course(self, plan: Plan, note: Note | None = None) -> RunInProgress:
         self._refuse_faults(plan)
         made = Pull if plan.sync.direction is Direction.PULL else Push
         return made(self._ports, self._with_vouched_script(plan), note)
@@ -120,12 +126,16 @@ class SyncRunner:
         is_genuine = False
         with suppress(OutkeyError):  # the first request reports why
             is_genuine = is_vouched(self._ports.gateway.sender, configuration)
-        return replace(plan, configuration=replace(configuration, script_is_vouched=is_genuine))
+        return replace(
+            plan, configuration=replace(configuration, script_is_vouched=is_genuine)
+        )
 
     def _refuse_faults(self, plan: Plan) -> None:
         for finding in self._checked(plan):
             if finding.level is Level.ERROR:
-                raise ConfigError(finding.message, hint=finding.hint, field=finding.field)
+                raise ConfigError(
+                    finding.message, hint=finding.hint, field=finding.field
+                )
 
     def _plan(self, name: str) -> Plan:
         line = self._ports.configurations.line(name)
@@ -146,20 +156,26 @@ class SyncRunner:
             try:
                 ports.calendar.next_after(sync.schedule, ports.clock.now())
             except ConfigError as error:
-                found.append(Finding("L015", Level.ERROR, error.message, error.hint, error.field))
+                found.append(
+                    Finding("L015", Level.ERROR, error.message, error.hint, error.field)
+                )
         paths = expressions(sync) if sync.direction is Direction.PULL else {}
         for place, expression in paths.items():
             try:
                 ports.finder.compile(expression, field=place)
             except ConfigError as error:
-                found.append(Finding("L012", Level.ERROR, error.message, error.hint, error.field))
+                found.append(
+                    Finding("L012", Level.ERROR, error.message, error.hint, error.field)
+                )
         return found
 
 
 def _in_script(sync: Sync) -> list[Finding]:
     wrong = partial(Finding, "L011", Level.ERROR, field="script")
     if sync.script and sync.direction is Direction.PUSH:
-        return [wrong(message="a script is for records that come in", hint="Leave it out.")]
+        return [
+            wrong(message="a script is for records that come in", hint="Leave it out.")
+        ]
     try:
         if sync.script:
             check_transform(sync.script)
@@ -184,7 +200,10 @@ def _in_lookups(sync: Sync, records: Records) -> Iterator[Finding]:
 def _fault(error: Exception) -> SyncFailed:
     """Return what stopped a run unforeseen: its kind and place, no word of it."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{type(error).__name__} in {PurePath(frame.filename).name}, line {frame.lineno}"
+    place = (
+        f"{type(error).__name__} in {PurePath(frame.filename).name}, line"
+        f" {frame.lineno}"
+    )
     return SyncFailed(
         f"the run stopped at a fault that is not the API's: {place}",
         hint="Tell whoever maintains outkey or the application.",
@@ -192,7 +211,7 @@ def _fault(error: Exception) -> SyncFailed:
     )
 
 
-def _begins_anew(error: OutkeyError, begun: Run, course: Course) -> bool:
+def _begins_anew(error: OutkeyError, begun: Run, course: RunInProgress) -> bool:
     """Tell whether the run after one that failed begins at the first record.
 
     After a limit, a pull does: an API that invents records would else be followed for ever. A

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.checks import Finding, Level, check
-from outkey.core.config import Configuration
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError, StorageUnavailable
-from outkey.hosts.cli.home import AsJson, home_folder, installation
+from outkey.core.findings.checks import Finding, Level, check
 from outkey.hosts.cli.output import counted, progress_bar, say, say_styled
+from outkey.hosts.cli.session import AsJson, home_folder, installation
 
 if TYPE_CHECKING:
-    from outkey.engine.carry import Sender
+    from outkey.engine.wire.transmit import SendContext
     from outkey.hosts.cli.doctor_reports import Found
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -40,11 +40,13 @@ class Format(StrEnum):
 def doctor(
     *,
     as_json: AsJson = False,
-    form: Annotated[Format, typer.Option("--format", help="how to write it")] = Format.TABLE,
+    form: Annotated[
+        Format, typer.Option("--format", help="how to write it")
+    ] = Format.TABLE,
     output: Annotated[Path | None, typer.Option(help="a file to write it to")] = None,
 ) -> int:
     """Look at the installation and at the posture of every configuration."""
-    from outkey.hosts.cli import doctor_reports as reports  # noqa: PLC0415 - not for `outkey --help`
+    from outkey.hosts.cli import doctor_reports as reports
 
     if as_json and form not in {Format.TABLE, Format.JSON}:
         raise ConfigError("--json and --format say two things", field="--format")
@@ -77,12 +79,14 @@ def _write(file: Path, text: str) -> None:
 
 def _examined(home: Path) -> "tuple[Found, int]":
     """Return what is found, and how many configurations were looked at."""
-    from outkey.core.posture import Policy, Premises, premises_of  # noqa: PLC0415
-    from outkey.engine.doctor import Doctor  # noqa: PLC0415
+    from outkey.core.findings.posture import InstallationFacts, Policy, premises_of
+    from outkey.engine.managing.doctor import Doctor
 
     old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
     library, readable = ssl.OPENSSL_VERSION if old else "", tuple(_readable(home))
-    premises = Premises(time.time(), Policy(), readable=readable, tls_library=library)
+    premises = InstallationFacts(
+        time.time(), Policy(), readable=readable, tls_library=library
+    )
     try:
         here = installation()
         premises = replace(
@@ -94,7 +98,9 @@ def _examined(home: Path) -> "tuple[Found, int]":
         everything = here.registry.all()
         total = here.audit_rows.count() + len(everything) * (not premises.sealed)
         audit = here.audit_rows, here.checkpoints, here.keys.audit_key
-        looked = Doctor(here.registry, here.secrets, here.gateway.sender.scripts, *audit)
+        looked = Doctor(
+            here.registry, here.secrets, here.gateway.sender.scripts, *audit
+        )
         with progress_bar("examining", total) as advance:
             seen = partial(counted, advance=advance)
             found = looked.examine(everything, premises, seen, advance)
@@ -107,7 +113,7 @@ def _examined(home: Path) -> "tuple[Found, int]":
 
 
 def _unsendable(
-    configurations: Sequence[Configuration], sender: "Sender", now: float
+    configurations: Sequence[Configuration], sender: "SendContext", now: float
 ) -> Iterator[tuple[str, Finding]]:
     """Yield why configurations can never send; one that is switched off is not meant to."""
     for made in configurations:
@@ -121,9 +127,12 @@ def _in_order(found: "Found", configurations: Sequence[Configuration]) -> "Found
     places = {made.name: place for place, made in enumerate(configurations, start=1)}
     levels = list(Level)
     named = [
-        (n, replace(f, hint=f.hint.replace("NAME", shlex.quote(n))) if n else f) for n, f in found
+        (n, replace(f, hint=f.hint.replace("NAME", shlex.quote(n))) if n else f)
+        for n, f in found
     ]
-    return sorted(named, key=lambda one: (places.get(one[0], 0), levels.index(one[1].level)))
+    return sorted(
+        named, key=lambda one: (places.get(one[0], 0), levels.index(one[1].level))
+    )
 
 
 def _readable(home: Path) -> Iterator[str]:

@@ -6,8 +6,8 @@ from html import escape
 from importlib.metadata import version
 from itertools import groupby
 
-from outkey.core.checks import Finding, Level
-from outkey.core.posture import EVERY
+from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.posture import EVERY
 from outkey.hosts.cli.output import finding_facts, json_text, visible
 
 Found = list[tuple[str, Finding]]
@@ -15,7 +15,8 @@ _COLOURS = {Level.ERROR: "31", Level.WARNING: "33", Level.NOTICE: "36"}  # ANSI
 _SARIF_LEVELS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTICE: "note"}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = (
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0"
+    " 1rem}"
     "td,th{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0}"
     ".error{color:#b42318}.warning{color:#a15c07}.notice{color:#175cd3}small{color:#667085}"
 )
@@ -33,7 +34,9 @@ def summary(found: Found, configurations: int) -> str:
 
 def as_json(found: Found) -> str:
     """Return the document that programs read."""
-    facts = [{**finding_facts(f, name), "configuration": name or None} for name, f in found]
+    facts = [
+        {**finding_facts(f, name), "configuration": name or None} for name, f in found
+    ]
     return json_text({"ok": not failed(found), "findings": facts})
 
 
@@ -110,7 +113,10 @@ def as_html(found: Found, line: str) -> str:
     """Return one page that needs nothing else and can run nothing."""
     return "\n".join(
         [
-            '<!doctype html><html lang="en"><meta charset="utf-8"><title>outkey doctor</title>',
+            (
+                '<!doctype html><html lang="en"><meta charset="utf-8"><title>outkey'
+                " doctor</title>"
+            ),
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             f"<style>{_STYLE}</style><h1>outkey doctor</h1><p>{escape(line)}</p>",
             *(_section(name, findings) for name, findings in _groups(found)),

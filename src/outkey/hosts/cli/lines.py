@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.checks import Finding, Level
-from outkey.core.config import SyncLine
+from outkey.core.config.configuration import SyncLine
+from outkey.core.config.export import render
 from outkey.core.errors import (
     ConfigError,
     OutkeyError,
@@ -21,11 +21,10 @@ from outkey.core.errors import (
     SyncFailed,
     UnknownConfiguration,
 )
-from outkey.core.export import render
+from outkey.core.findings.checks import Finding, Level
 from outkey.core.sync.remedies import remedy_of
 from outkey.core.sync.run import Outcome, Run, RunState
 from outkey.core.sync.table import sync_table
-from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.output import (
     finding_facts,
     progress_bar,
@@ -35,16 +34,23 @@ from outkey.hosts.cli.output import (
     say_json,
     say_table,
 )
+from outkey.hosts.cli.session import AsJson, desk_of, installation
 
 if TYPE_CHECKING:
-    from outkey.core.document import Document
+    from outkey.core.config.document import Document
     from outkey.engine.sync import Effect, SyncRunner
     from outkey.hosts.installation import Installation
-    from outkey.ports import Runs
+    from outkey.ports.sync import Runs
 
 _MOST_SHOWN = 20  # of what a dry run would change, or of what is left out
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much
-_COUNTED = ("created", "updated", "unchanged", "left out", "archived")  # the fields of Counts
+_COUNTED = (
+    "created",
+    "updated",
+    "unchanged",
+    "left out",
+    "archived",
+)  # the fields of Counts
 lines_app = typer.Typer(help="Sync lines.", no_args_is_help=True)
 runs_app = typer.Typer(help="Runs of sync lines.", no_args_is_help=True)
 Line = Annotated[str, typer.Argument(help="the sync line's name")]
@@ -81,7 +87,10 @@ def show_line(name: Line, *, as_json: AsJson = False) -> None:
     findings = _runner(here).check(name) if line.sync else []
     if as_json:
         facts = line_facts(line)
-        say_json(facts | {"findings": [finding_facts(f, line.configuration) for f in findings]})
+        say_json(
+            facts
+            | {"findings": [finding_facts(f, line.configuration) for f in findings]}
+        )
         return
     say(render([], [line]))
     say_findings((name, finding) for finding in findings)
@@ -91,7 +100,9 @@ def show_line(name: Line, *, as_json: AsJson = False) -> None:
 def run_line(
     name: Line,
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="show what would change")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show what would change")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Synchronize once; a run that was interrupted goes on where it stopped."""
@@ -99,7 +110,9 @@ def run_line(
     _line(here, name)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
     noted = _Noted(dry_run=dry_run)
-    steps = _runner(here).run(name, desk_of(here).actor, dry_run=dry_run, note=noted.note)
+    steps = _runner(here).run(
+        name, desk_of(here).actor, dry_run=dry_run, note=noted.note
+    )
     try:
         with progress_bar(name, None) as advance:
             last = _followed(steps, noted, advance)
@@ -113,7 +126,9 @@ def run_line(
     refused = _all_refused(last)
     if as_json:
         changes = {"changes": list(noted.facts())} if dry_run else {}
-        say_json(run_facts(last) | changes | ({"error": refused.facts()} if refused else {}))
+        say_json(
+            run_facts(last) | changes | ({"error": refused.facts()} if refused else {})
+        )
     else:
         noted.say()
         say(summary(last))
@@ -139,7 +154,13 @@ def list_runs(
     say_table(
         ("Run", "Line", "Began", "State", *map(str.capitalize, _COUNTED)),
         (
-            (run.id, run.line, _moment(run.started_at), _state(run), *asdict(run.counts).values())
+            (
+                run.id,
+                run.line,
+                _moment(run.started_at),
+                _state(run),
+                *asdict(run.counts).values(),
+            )
             for run in found
         ),
     )
@@ -152,7 +173,9 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
     found, left_out = _runs().get(run), _runs().left_out(run, 100)
     if as_json:
         more = {"hint": remedy_of(found.cause) or None}
-        say_json(run_facts(found) | more | {"left_out": [asdict(item) for item in left_out]})
+        say_json(
+            run_facts(found) | more | {"left_out": [asdict(item) for item in left_out]}
+        )
         return
     say(summary(found))
     say(f"begun by {found.actor} at {_moment(found.started_at)}, {found.pages} pages")
@@ -177,7 +200,9 @@ def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
     elif ended:
         say(f"it has ended already: {_course(now)}")
     else:
-        stops = "; it stops at its next page" if before.state is RunState.RUNNING else ""
+        stops = (
+            "; it stops at its next page" if before.state is RunState.RUNNING else ""
+        )
         say(f"cancelled: {run}{stops}")
 
 
@@ -185,36 +210,46 @@ def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
 def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
     """Ask a worker to run the line of a run again; what failed goes on where it stopped."""
     here = installation()
-    from outkey.hosts.django.wiring import planner  # noqa: PLC0415 - Django has started
+    from outkey.hosts.django.wiring import planner
 
     found = _runs().get(run)
     asked = planner(here).ask(found.line, desk_of(here).actor, dry_run=found.dry_run)
     if as_json:
         say_json(run_facts(asked))
     else:
-        say(f"{summary(asked)}; a worker takes it: outkey worker, or outkey serve on SQLite")
+        say(
+            f"{summary(asked)}; a worker takes it: outkey worker, or outkey serve on"
+            " SQLite"
+        )
 
 
 def work(
     *,
     runs: Annotated[
         int,
-        typer.Option(min=1, max=64, metavar="<1 to 64>", help="how many runs at the same time"),
+        typer.Option(
+            min=1, max=64, metavar="<1 to 64>", help="how many runs at the same time"
+        ),
     ] = 4,
 ) -> None:
     """Work off the runs of sync lines, on as many machines as share the PostgreSQL."""
     here = installation()
-    from outkey.hosts.django.project import in_project  # noqa: PLC0415 - Django has started
-    from outkey.hosts.django.runs import has_queue  # noqa: PLC0415
+    from outkey.hosts.django.project import in_project
+    from outkey.hosts.django.runs import has_queue
 
     if not has_queue():
-        hint = "On SQLite outkey serve does the work; to use PostgreSQL set OUTKEY_DATABASE_URL."
+        hint = (
+            "On SQLite outkey serve does the work; to use PostgreSQL set"
+            " OUTKEY_DATABASE_URL."
+        )
         if in_project():
             hint = "In this project run: python manage.py outkey_worker"
         raise ConfigError("workers of their own need PostgreSQL", hint=hint)
-    if here.keys.is_sealed():  # it would take the runs of those who have the key, and fail them
+    if (
+        here.keys.is_sealed()
+    ):  # it would take the runs of those who have the key, and fail them
         raise Sealed
-    from outkey.hosts.django.worker import Worker  # noqa: PLC0415 - PostgreSQL only
+    from outkey.hosts.django.worker import Worker
 
     _log(f"working off runs, {runs} at a time; Ctrl-C or SIGTERM ends it")
     Worker(here, runs, _log, lambda run: _log(summary(run))).run()
@@ -226,9 +261,11 @@ def _log(text: str) -> None:
     sys.stdout.flush()
 
 
-def line_findings(here: "Installation", document: "Document") -> Iterator[tuple[str, Finding]]:
+def line_findings(
+    here: "Installation", document: "Document"
+) -> Iterator[tuple[str, Finding]]:
     """Yield what is wrong or risky about a document's lines, kept or not, by configuration."""
-    from outkey.adapters.registry_memory import MemoryRegistry  # noqa: PLC0415 - few commands do
+    from outkey.adapters.registry_memory import MemoryRegistry
 
     owners = {line.configuration for line in document.lines}
     known = here.registry.find(owners)
@@ -241,9 +278,14 @@ def line_findings(here: "Installation", document: "Document") -> Iterator[tuple[
         try:
             found = runner.check(line.name)
         except ConfigError as error:  # the host does not open its target
-            found = [Finding("L014", Level.ERROR, error.message, error.hint, error.field)]
+            found = [
+                Finding("L014", Level.ERROR, error.message, error.hint, error.field)
+            ]
         for finding in found:
-            yield line.configuration, replace(finding, field=f"line.{line.name}.{finding.field}")
+            yield (
+                line.configuration,
+                replace(finding, field=f"line.{line.name}.{finding.field}"),
+            )
 
 
 def run_facts(run: Run) -> dict[str, object]:
@@ -284,13 +326,19 @@ class _Noted:
     def note(self, effect: "Effect") -> None:
         self.seen += 1
         told = self._dry_run or effect.outcome is Outcome.REFUSED
-        if told and effect.outcome is not Outcome.UNCHANGED and len(self._effects) < _MOST_SHOWN:
+        if (
+            told
+            and effect.outcome is not Outcome.UNCHANGED
+            and len(self._effects) < _MOST_SHOWN
+        ):
             self._effects.append((self.seen, effect))
 
     def say(self) -> None:
         if self._effects:
             rows = [(number, *_effect_row(effect)) for number, effect in self._effects]
-            say_table(("Record", "", "Key", "Change" if self._dry_run else "Left out"), rows)
+            say_table(
+                ("Record", "", "Key", "Change" if self._dry_run else "Left out"), rows
+            )
 
     def facts(self) -> Iterator[dict[str, object]]:
         for number, effect in self._effects:
@@ -309,22 +357,26 @@ def _line(here: "Installation", name: str) -> SyncLine:
         return here.registry.line(name)
     except UnknownConfiguration as error:
         hint = "See: outkey line list"
-        raise UnknownConfiguration(error.message, hint=hint, field=error.field) from None
+        raise UnknownConfiguration(
+            error.message, hint=hint, field=error.field
+        ) from None
 
 
 def _runner(here: "Installation") -> "SyncRunner":
-    from outkey.hosts.django.wiring import sync_runner  # noqa: PLC0415 - Django has started
+    from outkey.hosts.django.wiring import sync_runner
 
     return sync_runner(here)
 
 
 def _runs() -> "Runs":
-    from outkey.hosts.django.runs import DjangoRuns  # noqa: PLC0415 - Django has started
+    from outkey.hosts.django.runs import DjangoRuns
 
     return DjangoRuns()
 
 
-def _followed(steps: Iterator[Run], noted: _Noted, advance: Callable[[int], None]) -> Run:
+def _followed(
+    steps: Iterator[Run], noted: _Noted, advance: Callable[[int], None]
+) -> Run:
     """Go through a run, and return how it ended, or how far it was when it was interrupted."""
     run = next(steps)
     noted.seen = _records(run)
@@ -339,7 +391,7 @@ def _followed(steps: Iterator[Run], noted: _Noted, advance: Callable[[int], None
 
 def _let_go(run: Run) -> Run:
     """Let the next run go on at once, and not only when this one is taken for killed."""
-    from outkey.engine.sync.runner import STOPPING  # noqa: PLC0415 - it is loaded by now
+    from outkey.engine.sync.runner import STOPPING
 
     with suppress(OutkeyError):  # somebody has cancelled it, or the database is away
         run = _runs().get(run.id)  # one page more than was told may be kept
@@ -352,15 +404,21 @@ def _interrupted(run: Run) -> RunStopped:
     pages = "one page" if run.pages == 1 else f"{run.pages} pages"
     anew = "A dry run writes nothing, and the next one begins anew."
     hint = anew if run.dry_run else f"To go on from there: outkey line run {run.line}"
-    return RunStopped(f"{run.line} was interrupted after {pages}, run {run.id}", hint=hint)
+    return RunStopped(
+        f"{run.line} was interrupted after {pages}, run {run.id}", hint=hint
+    )
 
 
 def _all_refused(run: Run) -> SyncFailed | None:
     counts = run.counts
     if not counts.failed or counts.created + counts.updated + counts.unchanged:
         return None
-    hint = f"Correct the line's fields; to see what was left out: outkey run show {run.id}"
-    return SyncFailed("not one of the records could be taken", hint=hint, reason="all_refused")
+    hint = (
+        f"Correct the line's fields; to see what was left out: outkey run show {run.id}"
+    )
+    return SyncFailed(
+        "not one of the records could be taken", hint=hint, reason="all_refused"
+    )
 
 
 def _records(run: Run) -> int:
@@ -371,7 +429,8 @@ def _effect_row(effect: "Effect") -> tuple[str, str, str]:
     if effect.outcome is Outcome.REFUSED:
         return str(effect.outcome), effect.key, f"{effect.field}: {effect.reason}"
     changes = (
-        f"{name}: {before!r} → {after!r}" for name, (before, after) in effect.changes.items()
+        f"{name}: {before!r} → {after!r}"
+        for name, (before, after) in effect.changes.items()
     )
     return str(effect.outcome), effect.key, ", ".join(changes)
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.audit import Change, Tag
-from outkey.core.checks import Finding
+from outkey.core.audit.events import Change, Tag
 from outkey.core.errors import ConfigError, OutkeyError
-from outkey.core.message import Response, ResponseHeaders
+from outkey.core.findings.checks import Finding
+from outkey.core.request.message import Response, ResponseHeaders
 from outkey.hosts.cli.doctor import doctor
-from outkey.hosts.cli.given import read_data, read_secret, read_text, split_header
-from outkey.hosts.cli.home import AsJson, Name, desk_of, installation
+from outkey.hosts.cli.input import read_data, read_secret, read_text, split_header
 from outkey.hosts.cli.lines import line_findings, lines_app, runs_app, work
+from outkey.hosts.cli.monitoring import add_commands
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import (
     ask_first,
@@ -34,9 +34,7 @@ from outkey.hosts.cli.output import (
     say_table,
     warn,
 )
-from outkey.hosts.cli.people import people_app
-from outkey.hosts.cli.scripts import scripts_app
-from outkey.hosts.cli.shown import (
+from outkey.hosts.cli.presenters import (
     described_fact,
     facts_of,
     mark_of,
@@ -46,10 +44,12 @@ from outkey.hosts.cli.shown import (
     say_response,
     summary,
 )
+from outkey.hosts.cli.scripts import scripts_app
+from outkey.hosts.cli.session import AsJson, Name, desk_of, installation
 from outkey.hosts.cli.spar import spar_app
 from outkey.hosts.cli.testing import try_out
 from outkey.hosts.cli.tokens import tokens_app
-from outkey.hosts.cli.watch import add_commands
+from outkey.hosts.cli.users import people_app
 
 if TYPE_CHECKING:
     from outkey.hosts.installation import Installation
@@ -77,7 +77,14 @@ app.command("test")(try_out)
 app.command()(doctor)
 add_commands(app)
 
-_LISTED = ("name", "status", "authentication_type", "environment", "network", "base_url")
+_LISTED = (
+    "name",
+    "status",
+    "authentication_type",
+    "environment",
+    "network",
+    "base_url",
+)
 # Typer carries its own copy of Click, and this is where its base class is public.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -130,7 +137,9 @@ def _our_usage_error(error: Exception) -> ConfigError:
     parameter = getattr(error, "param", None)
     if parameter is not None:
         options = [name for name in parameter.opts if name.startswith("-")]
-        name = options[0] if options else str(parameter.metavar or parameter.name).upper()
+        name = (
+            options[0] if options else str(parameter.metavar or parameter.name).upper()
+        )
         if type(error).__name__ == "MissingParameter":
             return ConfigError(f"{name} is missing", hint=see)
         record = parameter.get_help_record(context) or (name, "")
@@ -138,7 +147,10 @@ def _our_usage_error(error: Exception) -> ConfigError:
             f"{name} is not what it should be", hint=f"Write it as {record[0]}. {see}"
         )
     close = re.search(r"Did you mean '([a-z-]+)'", getattr(error, "message", ""))
-    known = [*(getattr(error, "possibilities", None) or ()), *(close.groups() if close else ())]
+    known = [
+        *(getattr(error, "possibilities", None) or ()),
+        *(close.groups() if close else ()),
+    ]
     hint = f"Did you mean {' or '.join(known)}? {see}" if known else see
     return ConfigError("there is no such command, option or argument", hint=hint)
 
@@ -154,7 +166,9 @@ def options(
     *,
     shown: Annotated[
         bool,
-        typer.Option("--version", callback=_say_version, is_eager=True, help="show the version"),
+        typer.Option(
+            "--version", callback=_say_version, is_eager=True, help="show the version"
+        ),
     ] = False,
 ) -> None:
     """Send the right credentials to the right place, or nothing at all."""
@@ -162,7 +176,9 @@ def options(
 
 @app.command()
 def apply(
-    file: Annotated[str, typer.Argument(help="a TOML document, or - for standard input")],
+    file: Annotated[
+        str, typer.Argument(help="a TOML document, or - for standard input")
+    ],
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="change nothing")] = False,
     strict: Annotated[
@@ -171,9 +187,9 @@ def apply(
     as_json: AsJson = False,
 ) -> int:
     """Create or update configurations from a TOML document."""
-    from outkey.core.document import parse_document  # noqa: PLC0415
-    from outkey.engine.manage import apply as apply_document  # noqa: PLC0415
-    from outkey.engine.manage import warnings_error  # noqa: PLC0415
+    from outkey.core.config.document import parse_document
+    from outkey.engine.managing.changes import apply as apply_document
+    from outkey.engine.managing.changes import warnings_error
 
     here = installation()
     document = parse_document(read_text(file))
@@ -201,7 +217,9 @@ def apply(
     return 0
 
 
-def _say_strict(error: ConfigError, found: Sequence[tuple[str, Finding]], *, as_json: bool) -> None:
+def _say_strict(
+    error: ConfigError, found: Sequence[tuple[str, Finding]], *, as_json: bool
+) -> None:
     """Print why nothing was saved: the findings, and the error."""
     if as_json:
         findings = [finding_facts(finding, name) for name, finding in found]
@@ -243,10 +261,12 @@ def show(name: Name, *, as_json: AsJson = False) -> None:
 
 @app.command()
 def export(
-    names: Annotated[list[str] | None, typer.Argument(help="all of them if left out")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="all of them if left out")
+    ] = None,
 ) -> None:
     """Write configurations as TOML; stored secrets become comments."""
-    from outkey.core.export import render  # noqa: PLC0415
+    from outkey.core.config.export import render
 
     here = installation()
     registry = here.registry
@@ -254,7 +274,9 @@ def export(
     kept = {configuration.name for configuration in chosen}
     lines = [line for line in registry.lines() if line.configuration in kept]
     desk = desk_of(here)
-    here.audit.note(*(Change(Tag.CONFIGURATION_EXPORTED, desk.actor, made.name) for made in chosen))
+    here.audit.note(
+        *(Change(Tag.CONFIGURATION_EXPORTED, desk.actor, made.name) for made in chosen)
+    )
     say(render(chosen, lines).rstrip("\n"))
 
 
@@ -277,7 +299,9 @@ def delete(
 def preview(
     name: Name,
     method: Annotated[str, typer.Argument()] = "GET",
-    path: Annotated[str | None, typer.Argument(help="the test path if left out")] = None,
+    path: Annotated[
+        str | None, typer.Argument(help="the test path if left out")
+    ] = None,
     *,
     curl: Annotated[bool, typer.Option("--curl", help="as a curl command")] = False,
     as_json: AsJson = False,
@@ -310,15 +334,25 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
     name: Name,
     target: Annotated[list[str], typer.Argument(metavar="[METHOD] PATH")],
     *,
-    data: Annotated[str | None, typer.Option(help="a body, @FILE, or - for stdin")] = None,
-    header: Annotated[list[str] | None, typer.Option(help="KEY:VALUE, repeatable")] = None,
-    include: Annotated[bool, typer.Option("--include", help="print status and headers")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="print the body as it came")] = False,
+    data: Annotated[
+        str | None, typer.Option(help="a body, @FILE, or - for stdin")
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option(help="KEY:VALUE, repeatable")
+    ] = None,
+    include: Annotated[
+        bool, typer.Option("--include", help="print status and headers")
+    ] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="print the body as it came")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Send one authenticated request and print the answer."""
     if len(target) > 2:
-        raise ConfigError("the call is not right", hint="outkey request NAME [METHOD] PATH")
+        raise ConfigError(
+            "the call is not right", hint="outkey request NAME [METHOD] PATH"
+        )
     here = installation()
     response = here.gateway.send(
         name,
@@ -346,14 +380,14 @@ def serve(
     demo: Annotated[bool, typer.Option("--demo", help="with samples to try")] = False,
 ) -> None:
     """Serve the pages: settings, tests, audit and keys in a browser."""
-    from outkey.hosts.server.home import PAGES, prepare  # noqa: PLC0415 - Django starts here
+    from outkey.hosts.server.home import PAGES, prepare
 
     home = prepare(PAGES)
-    from outkey.hosts.django.wiring import install  # noqa: PLC0415 - after it has started
-    from outkey.hosts.server import demo as samples  # noqa: PLC0415
-    from outkey.hosts.server import serve as server  # noqa: PLC0415
-    from outkey.hosts.server.exposure import warn_about_exposure  # noqa: PLC0415
-    from outkey.spar import Spar  # noqa: PLC0415
+    from outkey.hosts.django.wiring import install
+    from outkey.hosts.server import demo as samples
+    from outkey.hosts.server import serve as server
+    from outkey.hosts.server.exposure import warn_about_exposure
+    from outkey.spar import Spar
 
     warn_about_exposure(host)
     # Said at once: a password that is made and then not shown is lost.
@@ -371,17 +405,22 @@ def set_secret(
     field: Annotated[
         str,
         typer.Argument(
-            help="password, token, client_secret, secret_key, client_key, refresh_token, header:KEY"
+            help=(
+                "password, token, client_secret, secret_key, client_key, refresh_token,"
+                " header:KEY"
+            )
         ),
     ],
     *,
-    reference: Annotated[str | None, typer.Option("--from", help="env:NAME or file:PATH")] = None,
+    reference: Annotated[
+        str | None, typer.Option("--from", help="env:NAME or file:PATH")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Set a secret from standard input, a prompt, or a reference; never from the command line."""
-    from outkey.core.reference import parse_reference  # noqa: PLC0415
-    from outkey.core.secret import Secret  # noqa: PLC0415
-    from outkey.engine.manage import check_secret_field  # noqa: PLC0415
+    from outkey.core.config.reference import parse_reference
+    from outkey.core.secret import Secret
+    from outkey.engine.managing.changes import check_secret_field
 
     here = installation()
     desk = desk_of(here)
@@ -390,11 +429,15 @@ def set_secret(
     check_secret_field(seen, field)
     origin = seen.binding_of(field).replace(" ", " and ")
     if reference is not None:
-        desk.set_reference(name, field, parse_reference(reference, field=field), seen=seen)
+        desk.set_reference(
+            name, field, parse_reference(reference, field=field), seen=seen
+        )
     else:
         desk.set_secret(name, field, Secret(read_secret(field, origin)), seen=seen)
     if as_json:
-        say_json({"done": "set", "configuration": name, "field": field, "origin": origin})
+        say_json(
+            {"done": "set", "configuration": name, "field": field, "origin": origin}
+        )
     else:
         say(f"set: {name} {field}, to be sent to {origin}")
 
@@ -402,7 +445,8 @@ def set_secret(
 @secret_app.command("confirm")
 def confirm_secrets(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Configurations; without one, all of them.")
+        list[str] | None,
+        typer.Argument(help="Configurations; without one, all of them."),
     ] = None,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -414,8 +458,12 @@ def confirm_secrets(
     where secrets go, if it is not as outkey saved it. Sending works again once they are confirmed.
     """
     here = installation()
-    chosen = [here.registry.get(name) for name in names] if names else here.registry.all()
-    changed = {made.name: here.secrets.voucher(made).differences(made) for made in chosen}
+    chosen = (
+        [here.registry.get(name) for name in names] if names else here.registry.all()
+    )
+    changed = {
+        made.name: here.secrets.voucher(made).differences(made) for made in chosen
+    }
     rows = [
         (made.name, fact, *described_fact(made, fact))
         for made in chosen
@@ -437,9 +485,9 @@ def confirm_secrets(
 
 def _scrubbed(here: "Installation", name: str, response: Response) -> Response:
     """Mask in body and headers what the API repeats of the secrets that it was sent."""
-    from outkey.adapters.scrub import scrubbed, scrubbed_headers  # noqa: PLC0415
-    from outkey.core.secret import MASK  # noqa: PLC0415
-    from outkey.engine.echo import sent_secrets  # noqa: PLC0415
+    from outkey.adapters.scrub import scrubbed, scrubbed_headers
+    from outkey.core.secret import MASK
+    from outkey.engine.sending.echoed_secrets import sent_secrets
 
     configuration = here.registry.get(name)
     secrets = sent_secrets(here.gateway.sender, configuration, response)
@@ -448,7 +496,8 @@ def _scrubbed(here: "Installation", name: str, response: Response) -> Response:
     body = scrubbed(response.body, secrets, username)
     if body == MASK.encode() != response.body:
         sys.stderr.write(
-            "the response repeats a secret in a form that cannot be cut out; --raw prints all\n"
+            "the response repeats a secret in a form that cannot be cut out; --raw"
+            " prints all\n"
         )
     return replace(response, headers=ResponseHeaders(pairs), body=body)
 

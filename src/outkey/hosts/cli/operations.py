@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from outkey.core.audit import Tag
+from outkey.core.audit.events import Tag
 from outkey.core.errors import ChainBroken, OutkeyError
-from outkey.hosts.cli.home import AsJson, desk_of, installation
 from outkey.hosts.cli.output import (
     ask_first,
     counted,
@@ -23,6 +22,7 @@ from outkey.hosts.cli.output import (
     say_json,
     say_table,
 )
+from outkey.hosts.cli.session import AsJson, desk_of, installation
 
 _LAST_MOMENT = 253_402_300_800_000  # the year 10 000
 keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
@@ -42,7 +42,10 @@ def keys_status(*, as_json: AsJson = False) -> None:
         say_error(error, as_json=False)
         raise typer.Exit(exit_code_of(error)) from None
     uses = here.registry.key_uses()
-    keys = [{"id": k.name, "state": k.state, "secrets": uses.get(k.name, 0)} for k in ring.keys]
+    keys = [
+        {"id": k.name, "state": k.state, "secrets": uses.get(k.name, 0)}
+        for k in ring.keys
+    ]
     if as_json:
         say_json({"sealed": False, "keys": keys})
     else:
@@ -77,7 +80,9 @@ def keys_rewrap(*, as_json: AsJson = False) -> None:
     here = installation()
     primary = here.keys.ring().primary.name
     desk_of(here).note(Tag.KEY_REWRAPPED, key=primary)
-    total = sum(count for key, count in here.registry.key_uses().items() if key != primary)
+    total = sum(
+        count for key, count in here.registry.key_uses().items() if key != primary
+    )
     rewrapped = 0
     with progress_bar("rewrapping", total) as advance:
         for done in here.secrets.rewrap():
@@ -98,12 +103,14 @@ def keys_retire(key: KeyId, *, as_json: AsJson = False) -> None:
 @audit_app.command("verify")
 def audit_verify(*, as_json: AsJson = False) -> int:
     """Check that no record was changed, removed, inserted or cut off."""
-    from outkey.engine.manage import verify_audit  # noqa: PLC0415
+    from outkey.engine.managing.changes import verify_audit
 
     here = installation()
     rows, keys = here.audit_rows, here.keys.audit_key
     with progress_bar("verifying", rows.count()) as advance:
-        verdict = verify_audit(rows, here.checkpoints, keys, lambda all_: counted(all_, advance))
+        verdict = verify_audit(
+            rows, here.checkpoints, keys, lambda all_: counted(all_, advance)
+        )
     if as_json:
         say_json(asdict(verdict))
     else:
@@ -118,7 +125,9 @@ def audit_verify(*, as_json: AsJson = False) -> int:
 @audit_app.command("list")
 def audit_list(
     *,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="how many, newest first")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="how many, newest first")
+    ] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List the newest records."""
@@ -129,7 +138,9 @@ def audit_list(
     if not records:
         say("no records yet")
         return
-    say_table(("When", "What", "Configuration", "Outcome", "Detail"), map(_row, records))
+    say_table(
+        ("When", "What", "Configuration", "Outcome", "Detail"), map(_row, records)
+    )
 
 
 @audit_app.command("export")
@@ -147,7 +158,9 @@ def audit_prune(
     *,
     days: Annotated[
         int | None,
-        typer.Option(min=0, help="how old a record must be to be removed; else the policy's"),
+        typer.Option(
+            min=0, help="how old a record must be to be removed; else the policy's"
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
     as_json: AsJson = False,
@@ -158,7 +171,10 @@ def audit_prune(
     ask_first(f"Remove all records that are older than {days} days?", yes=yes)
     removed = 0
     pruning = desk_of(here).prune_audit(
-        here.audit_rows, here.checkpoints, here.keys.audit_key, time.time() - days * 86_400
+        here.audit_rows,
+        here.checkpoints,
+        here.keys.audit_key,
+        time.time() - days * 86_400,
     )
     with progress_bar("pruning", None) as advance:
         for count in pruning:
@@ -175,7 +191,10 @@ def _row(record: Mapping[str, object]) -> tuple[str, ...]:
     names = ", ".join(map(str, fields)) if isinstance(fields, list) else ""
     actor = f"by {record['actor']}" if record.get("actor") else ""
     detail = " ".join(filter(None, (request, names, str(record.get("key", "")), actor)))
-    outcome = f"{record.get('status') or ''} {record.get('outcome') or record.get('code') or ''}"
+    outcome = (
+        f"{record.get('status') or ''}"
+        f" {record.get('outcome') or record.get('code') or ''}"
+    )
     what = str(record.get("tag", "")).partition(":")[2].replace(":", " ")
     name = str(record.get("configuration", ""))
     return _moment(record), what, name, outcome.strip(), detail

@@ -8,9 +8,16 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
-from outkey.core.checks import Finding, Level
-from outkey.core.errors import ConfigError, HostError, OutkeyError, PolicyError, RemoteError, Sealed
-from outkey.engine.verify import Report
+from outkey.core.errors import (
+    ConfigError,
+    HostError,
+    OutkeyError,
+    PolicyError,
+    RemoteError,
+    Sealed,
+)
+from outkey.core.findings.checks import Finding, Level
+from outkey.engine.managing.connection_test import Report
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -19,7 +26,9 @@ _STEP = 1000
 _GAP = 2  # blanks between columns
 # What steers a terminal (C0 but tab and line feed, DEL, C1), turns the order of text around or
 # ends a line.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 Item = TypeVar("Item")
 _COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTICE: "cyan"}
 _EXIT_CODES: tuple[tuple[type[OutkeyError], int], ...] = (
@@ -90,7 +99,9 @@ def say_error(error: OutkeyError, *, as_json: bool) -> None:
     if as_json:
         say_json({"error": error.facts()})
         return
-    place = f" ({error.field})" if error.field and error.field not in error.message else ""
+    place = (
+        f" ({error.field})" if error.field and error.field not in error.message else ""
+    )
     warn(f"error[{error.code}]: {error.message}{place}")
     if error.hint:
         warn(f"hint: {error.hint}")
@@ -98,27 +109,34 @@ def say_error(error: OutkeyError, *, as_json: bool) -> None:
 
 def say_lines(*lines: tuple[str, str]) -> None:
     """Print lines, each with its style."""
-    from rich.console import Console  # noqa: PLC0415 - `outkey --help` does not need it
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console
+    from rich.text import Text
 
     console = Console(highlight=False, emoji=False)
     for style, text in lines:
-        console.print(Text(visible(text), style=style), soft_wrap=not sys.stdout.isatty())
+        console.print(
+            Text(visible(text), style=style), soft_wrap=not sys.stdout.isatty()
+        )
 
 
 def say_findings(findings: Iterable[tuple[str, Finding]]) -> None:
     """List findings with their level, place and hint."""
-    from rich.console import Console  # noqa: PLC0415 - `outkey --help` does not need it
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console
+    from rich.text import Text
 
     console = Console(stderr=True, highlight=False, emoji=False)
     for name, finding in findings:
         level = (str(finding.level), _COLOURS[finding.level])
         place = f"{name}.{finding.field}" if finding.field else name
         # As Text, in which a bracket is a bracket and never markup.
-        console.print(Text.assemble(level, visible(f" {place}: {finding.message}")), soft_wrap=True)
+        console.print(
+            Text.assemble(level, visible(f" {place}: {finding.message}")),
+            soft_wrap=True,
+        )
         if finding.hint:
-            console.print(Text(visible(f"  hint: {finding.hint}"), style="dim"), soft_wrap=True)
+            console.print(
+                Text(visible(f"  hint: {finding.hint}"), style="dim"), soft_wrap=True
+            )
 
 
 def say_done(done: str, *, as_json: bool, also: str = "", **facts: object) -> None:
@@ -135,18 +153,23 @@ def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     There the widest column is folded; where the others leave less than half of the width for
     that, each row has its last column beneath it instead.
     """
-    from rich.console import Console  # noqa: PLC0415 - `outkey --help` does not need it
-    from rich.padding import Padding  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
 
     titles = [Text(title, style="bold") for title in columns]
-    cells = [[c if isinstance(c, Text) else Text(visible(str(c))) for c in row] for row in rows]
+    cells = [
+        [c if isinstance(c, Text) else Text(visible(str(c))) for c in row]
+        for row in rows
+    ]
     lengths = [max(map(_width, column)) for column in zip(titles, *cells, strict=True)]
     total, widest = sum(lengths) + _GAP * (len(lengths) - 1), max(lengths)
     is_terminal = sys.stdout.isatty()
     # A file is as wide as what is written to it, whatever the terminal behind it.
-    console = Console(highlight=False, emoji=False, width=None if is_terminal else total)
+    console = Console(
+        highlight=False, emoji=False, width=None if is_terminal else total
+    )
     if total > console.width < 2 * (total - widest):
         for *first, last in cells:
             console.print(Text(" " * _GAP).join(filter(None, first)))
@@ -176,8 +199,8 @@ def finding_facts(finding: Finding, configuration: str) -> Mapping[str, object]:
 @contextmanager
 def progress_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show on stderr how far a long work has got; gives what to call with each step."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import (  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
         Progress,
@@ -210,6 +233,6 @@ def ask_first(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise ConfigError("this needs --yes where nobody can be asked")
-    import typer  # noqa: PLC0415
+    import typer
 
     typer.confirm(visible(question), abort=True, err=True)  # stdout may be a program's

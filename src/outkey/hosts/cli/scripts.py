@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from outkey.hosts.cli.home import AsJson, installation
 from outkey.hosts.cli.output import exit_code_of, say, say_error, say_json, say_table
+from outkey.hosts.cli.session import AsJson, installation
 
 scripts_app = typer.Typer(help="Signing scripts.", no_args_is_help=True)
 
@@ -14,7 +14,9 @@ scripts_app = typer.Typer(help="Signing scripts.", no_args_is_help=True)
 def run(
     name: Annotated[str, typer.Argument(help="the configuration's name")],
     *,
-    at: Annotated[float | None, typer.Option(help="stop the clock at this Unix time")] = None,
+    at: Annotated[
+        float | None, typer.Option(help="stop the clock at this Unix time")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Run a script once, locked away, for the test request; values are never shown."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.errors import ConfigError
-from outkey.hosts.cli.home import AsJson, installation
 from outkey.hosts.cli.output import progress_bar, say, say_json, say_table
+from outkey.hosts.cli.session import AsJson, installation
 
 if TYPE_CHECKING:
-    from outkey.hosts.drill import Played
-    from outkey.hosts.drill_scenarios import Scenario
+    from outkey.hosts.drill.drill import Played
+    from outkey.hosts.drill.scenarios import Scenario
 
 spar_app = typer.Typer(invoke_without_command=True)
 _COLOURS = {"ok": "green", "warn": "yellow", "bad": "red"}
@@ -26,7 +26,7 @@ def spar(
 ) -> None:
     """Serve the sparring provider: a local API that succeeds and fails as asked."""
     if context.invoked_subcommand is None:
-        from outkey.spar.__main__ import serve  # noqa: PLC0415
+        from outkey.spar.__main__ import serve
 
         raise typer.Exit(serve(port, tls=tls))
 
@@ -36,18 +36,21 @@ def drill(
     name: Annotated[str, typer.Argument(help="the configuration's name")] = "",
     *,
     scenario: Annotated[
-        list[str] | None, typer.Option(help="only this one, repeatable; all if left out")
+        list[str] | None,
+        typer.Option(help="only this one, repeatable; all if left out"),
     ] = None,
-    shown: Annotated[bool, typer.Option("--list", help="list the scenarios, play none")] = False,
+    shown: Annotated[
+        bool, typer.Option("--list", help="list the scenarios, play none")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Show what a configuration would do in production when its API fails.
 
     A copy of it is drilled, with made-up secrets and on this machine only. Nothing is kept.
     """
-    from outkey.hosts.drill import drill as play  # noqa: PLC0415
-    from outkey.hosts.drill import speed_of  # noqa: PLC0415
-    from outkey.hosts.drill_scenarios import SCENARIOS, concerning  # noqa: PLC0415
+    from outkey.hosts.drill.drill import drill as play
+    from outkey.hosts.drill.drill import speed_of
+    from outkey.hosts.drill.scenarios import SCENARIOS, concerning
 
     if shown and not name:
         return _list(SCENARIOS, as_json=as_json)
@@ -73,9 +76,13 @@ def _chosen(concerned: "list[Scenario]", wanted: list[str]) -> "list[Scenario]":
 
 def _list(scenarios: "tuple[Scenario, ...] | list[Scenario]", *, as_json: bool) -> int:
     if as_json:
-        say_json([{"id": scenario.id, "played": scenario.played} for scenario in scenarios])
+        say_json(
+            [{"id": scenario.id, "played": scenario.played} for scenario in scenarios]
+        )
     else:
-        say_table(("Scenario", "What is played"), (scenario[:2] for scenario in scenarios))
+        say_table(
+            ("Scenario", "What is played"), (scenario[:2] for scenario in scenarios)
+        )
     return 0
 
 
@@ -84,26 +91,39 @@ def _report(name: str, speed: float, played: "list[Played]", *, as_json: bool) -
     counts.update(str(one.verdict) for one in played)
     if as_json:
         facts = {"configuration": name, "ok": not counts["bad"], "speed": speed}
-        say_json({**facts, "verdicts": counts, "scenarios": [_facts(one) for one in played]})
+        say_json(
+            {**facts, "verdicts": counts, "scenarios": [_facts(one) for one in played]}
+        )
         return
-    say_table(("", "Scenario", "Requests", "Seconds", "What it means"), map(_row, played))
+    say_table(
+        ("", "Scenario", "Requests", "Seconds", "What it means"), map(_row, played)
+    )
     say(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
     say(
-        f"Played {speed:g} times as fast; the seconds are those of production.\n"
-        f"This was a copy with made-up secrets: none of {name} was opened, no other machine was\n"
-        "asked, and nothing was kept or recorded in the audit."
+        f"Played {speed:g} times as fast; the seconds are those of production.\nThis"
+        f" was a copy with made-up secrets: none of {name} was opened, no other machine"
+        " was\nasked, and nothing was kept or recorded in the audit."
     )
 
 
 def _facts(one: "Played") -> dict[str, object]:
     facts: dict[str, object] = {"id": one.scenario.id, "played": one.scenario.played}
-    facts |= one._asdict() | {"requests": one.requests._asdict(), "verdict": str(one.verdict)}
+    facts |= one._asdict() | {
+        "requests": one.requests._asdict(),
+        "verdict": str(one.verdict),
+    }
     del facts["scenario"]
     return facts
 
 
 def _row(one: "Played") -> tuple[object, ...]:
-    from rich.text import Text  # noqa: PLC0415 - `outkey --help` does not need it
+    from rich.text import Text
 
     verdict = Text(str(one.verdict), style=_COLOURS[one.verdict])
-    return verdict, one.scenario.id, sum(one.requests), f"{one.seconds:.1f}", one.meaning
+    return (
+        verdict,
+        one.scenario.id,
+        sum(one.requests),
+        f"{one.seconds:.1f}",
+        one.meaning,
+    )

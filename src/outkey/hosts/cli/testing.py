@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from outkey.core.checks import Finding, Level
 from outkey.core.diagnosis import Suspicion
-from outkey.engine.verify import Report
-from outkey.hosts.cli.home import AsJson, Name, desk_of, installation
+from outkey.core.findings.checks import Finding, Level
+from outkey.engine.managing.connection_test import Report
 from outkey.hosts.cli.output import (
     ask_first,
     finding_facts,
@@ -21,7 +20,8 @@ from outkey.hosts.cli.output import (
     say_lines,
     say_table,
 )
-from outkey.hosts.cli.shown import pause_words
+from outkey.hosts.cli.presenters import pause_words
+from outkey.hosts.cli.session import AsJson, Name, desk_of, installation
 
 # What enters the thing that a finding misses.
 _SECRET = "Enter it: outkey secret set {name} {field}"  # noqa: S105 - a command
@@ -35,7 +35,9 @@ _ENTERING = {
 def try_out(
     name: Name,
     *,
-    fix: Annotated[bool, typer.Option("--fix", help="put right what outkey can")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="put right what outkey can")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="with --fix: do not ask")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -45,7 +47,7 @@ def try_out(
     report = desk.test(here.gateway, name)
     wanted = report.suspicions[0].fix if fix and report.suspicions else None
     if wanted:
-        from outkey.engine.fixes import apply_fix, difference  # noqa: PLC0415
+        from outkey.engine.managing.fixes import apply_fix, difference
 
         rows = difference(here.registry.get(name), wanted)
         if not as_json:
@@ -77,7 +79,9 @@ def _facts(report: Report) -> dict[str, object]:
         "status": report.status,
         "cause": report.cause,
         "remedy": report.remedy,
-        "findings": [finding_facts(finding, name) for finding in (*found, *_findings(report))],
+        "findings": [
+            finding_facts(finding, name) for finding in (*found, *_findings(report))
+        ],
     }
 
 
@@ -108,7 +112,10 @@ def _say(report: Report) -> None:
         (("ok" if s.ok else "FAILED", s.step, s.detail, s.ms) for s in report.steps),
     )
     if report.proves_nothing:
-        say(f"{report.configuration} answers, but proves nothing: everybody gets this answer")
+        say(
+            f"{report.configuration} answers, but proves nothing: everybody gets this"
+            " answer"
+        )
     elif report.cause is None:
         say(f"{report.configuration} works")
     else:
@@ -117,14 +124,22 @@ def _say(report: Report) -> None:
         for number, suspicion in enumerate(report.suspicions, start=1):
             say_lines(*_lines(number, suspicion, report.configuration))
         if report.sent:
-            headers = (("dim", f"      {name}: {value}") for name, value, _ in report.sent.headers)
-            say_lines(("dim", f"sent: {report.sent.method} {report.sent.url}"), *headers)
+            headers = (
+                ("dim", f"      {name}: {value}")
+                for name, value, _ in report.sent.headers
+            )
+            say_lines(
+                ("dim", f"sent: {report.sent.method} {report.sent.url}"), *headers
+            )
     say_findings((report.configuration, finding) for finding in _findings(report))
 
 
 def _lines(number: int, suspicion: Suspicion, name: str) -> tuple[tuple[str, str], ...]:
     reason = suspicion.reason
-    lines = [("bold", f"{number}. {reason.title} ({reason.id})"), ("", f"   {suspicion.evidence}")]
+    lines = [
+        ("bold", f"{number}. {reason.title} ({reason.id})"),
+        ("", f"   {suspicion.evidence}"),
+    ]
     if number > 1:  # the first one's remedy stands above
         lines.append(("dim", f"   {suspicion.remedy}"))
     if offer := _offer(suspicion, name):

@@ -6,24 +6,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.audit import Tag
-from outkey.core.choices import Grant, Network
+from outkey.core.audit.events import Tag
+from outkey.core.config.choices import Grant, Network
 from outkey.core.errors import ConfigError, EgressDenied
-from outkey.hosts.cli.home import AsJson, Name, desk_of, installation
 from outkey.hosts.cli.output import progress_bar, say, say_json, say_table, warn
-from outkey.hosts.cli.shown import moment
+from outkey.hosts.cli.presenters import moment
+from outkey.hosts.cli.session import AsJson, Name, desk_of, installation
 
 if TYPE_CHECKING:
-    from outkey.engine.token_desk import TokenStatus
+    from outkey.engine.tokens.actions import TokenStatus
 
-tokens_app = typer.Typer(help="Tokens of OAuth 2.0: look, renew, give back.", no_args_is_help=True)
+tokens_app = typer.Typer(
+    help="Tokens of OAuth 2.0: look, renew, give back.", no_args_is_help=True
+)
 
 
 @tokens_app.command("status")
 def status(
     name: Name,
     *,
-    introspect: Annotated[bool, typer.Option("--introspect", help="ask the provider too")] = False,
+    introspect: Annotated[
+        bool, typer.Option("--introspect", help="ask the provider too")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show how a token stands; never the token."""
@@ -54,7 +58,9 @@ def forget(name: Name, *, as_json: AsJson = False) -> None:
     """Forget the token here; the provider is not told."""
     here = installation()
     if sys.stdin.isatty() and here.gateway.token(name).would_lose_consent():
-        question = "Its refresh token is lost then, and a person must agree again. Go on?"
+        question = (
+            "Its refresh token is lost then, and a person must agree again. Go on?"
+        )
         typer.confirm(question, abort=True)
     desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_FORGOTTEN)
     desk.forget()
@@ -67,7 +73,9 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
     here = installation()
     if here.registry.get(name).oauth2.grant is Grant.AUTHORIZATION_CODE:
         message = "this configuration is authorized in the browser"
-        hint = "Open its page (outkey serve, or the project's admin), and press Connect."
+        hint = (
+            "Open its page (outkey serve, or the project's admin), and press Connect."
+        )
         raise ConfigError(message, hint=hint, field="oauth2.grant")
     desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_AUTHORIZED)
     device = desk.device_code()
@@ -81,12 +89,16 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
 
 @tokens_app.command("discover")
 def discover(
-    issuer: Annotated[str, typer.Argument(help="the authorization server's own address")],
+    issuer: Annotated[
+        str, typer.Argument(help="the authorization server's own address")
+    ],
     *,
     internal: Annotated[
         bool, typer.Option("--internal", help="permit plain http and your own network")
     ] = False,
-    ca_file: Annotated[str, typer.Option("--ca-file", help="a PEM file to trust as well")] = "",
+    ca_file: Annotated[
+        str, typer.Option("--ca-file", help="a PEM file to trust as well")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Print the addresses that an authorization server names, as TOML to paste."""
@@ -99,13 +111,15 @@ def discover(
     if as_json:
         say_json(found)
         return
-    from outkey.core.export import render_table  # noqa: PLC0415
+    from outkey.core.config.export import render_table
 
     say("# put this below [configuration.NAME]")
     say(render_table("configuration.NAME.oauth2", found))
 
 
-def _say_status(status: "TokenStatus", *, as_json: bool, active: bool | None = None) -> None:
+def _say_status(
+    status: "TokenStatus", *, as_json: bool, active: bool | None = None
+) -> None:
     facts: dict[str, object] = asdict(status)
     for name in ("expires_at", "last_renewed_at"):
         at = facts[name]

@@ -29,7 +29,15 @@ class _Looked(ModelAdmin):  # type: ignore[misc]  # unfold has no types
 class ContactAdmin(_Looked):
     """Contacts, without the password that no page shows."""
 
-    list_display = ("external_id", "name", "email", "kind", "credit", "active", "changed_at")
+    list_display = (
+        "external_id",
+        "name",
+        "email",
+        "kind",
+        "credit",
+        "active",
+        "changed_at",
+    )
     search_fields = ("external_id", "name", "email")
     ordering = ("external_id",)
     exclude = ("portal_password",)

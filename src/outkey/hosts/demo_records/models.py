@@ -12,7 +12,9 @@ class Contact(models.Model):
     name = models.CharField(max_length=80)
     email = models.EmailField(blank=True)
     kind = models.CharField(
-        max_length=10, choices=[("person", _("person")), ("company", _("company"))], blank=True
+        max_length=10,
+        choices=[("person", _("person")), ("company", _("company"))],
+        blank=True,
     )
     credit = models.DecimalField(max_digits=10, decimal_places=2, null=True, blank=True)
     born_on = models.DateField(null=True, blank=True)
@@ -48,7 +50,9 @@ class Order(models.Model):
         verbose_name = _("order")
         verbose_name_plural = _("orders")
         constraints = (
-            models.UniqueConstraint(fields=["year", "number"], name="demo_order_number"),
+            models.UniqueConstraint(
+                fields=["year", "number"], name="demo_order_number"
+            ),
         )
 
     def __str__(self) -> str:
@@ -57,4 +61,6 @@ class Order(models.Model):
     def clean(self) -> None:
         """Refuse what no order can be."""
         if self.number == 0:
-            raise ValidationError({"number": _("orders are counted from 1")}, code="first")
+            raise ValidationError(
+                {"number": _("orders are counted from 1")}, code="first"
+            )

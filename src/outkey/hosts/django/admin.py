@@ -14,7 +14,15 @@ from django.views.decorators.http import require_GET
 
 from outkey.hosts.django import models
 from outkey.hosts.django.pages import configurations as pages
-from outkey.hosts.django.pages import fixes, lines, overview, posture, runs, scripts, tokens
+from outkey.hosts.django.pages import (
+    fixes,
+    lines,
+    overview,
+    posture,
+    runs,
+    scripts,
+    tokens,
+)
 
 View = Callable[..., HttpResponseBase]
 
@@ -46,7 +54,10 @@ class _Place(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run 
     def get_urls(self) -> list[URLPattern]:
         """Put our views in the places that the admin links to; their errors are pages."""
         shown = self.admin_site.admin_view
-        return [path(at, shown(pages.told(v)), name=f"outkey_{n}") for at, v, n in self.places]
+        return [
+            path(at, shown(pages.told(v)), name=f"outkey_{n}")
+            for at, v, n in self.places
+        ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody adds by hand what is made by other means."""
@@ -82,7 +93,9 @@ class ConfigurationAdmin(_Place):
 
     def get_urls(self) -> list[URLPattern]:
         """Add the page that providers send people back to."""
-        back = path("<uuid:record>/callback/", _returned(self), name="outkey_oauth2_callback")
+        back = path(
+            "<uuid:record>/callback/", _returned(self), name="outkey_oauth2_callback"
+        )
         return [back, *super().get_urls()]
 
 

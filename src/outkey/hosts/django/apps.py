@@ -16,6 +16,6 @@ class OutkeyConfig(AppConfig):
     def ready(self) -> None:
         """Make the groups once the permissions they hold are there."""
         if apps.is_installed("django.contrib.auth"):
-            from outkey.hosts.django.groups import make_groups  # noqa: PLC0415 - needs the models
+            from outkey.hosts.django.groups import make_groups
 
             post_migrate.connect(make_groups, sender=self)

@@ -10,16 +10,16 @@ from itertools import chain
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Max, OuterRef, Subquery
 
-from outkey.core.chain import ChainRow, Label, Mark, facts_of, key_id_of
+from outkey.core.audit.chain import ChainRow, Label, Mark, facts_of, key_id_of
 from outkey.core.errors import AuditUnavailable
 from outkey.hosts.django.models import AuditRecord, Stream
-from outkey.hosts.django.statements import all_translated, execute, recover
+from outkey.hosts.django.raw_sql import all_translated, execute, recover
 
 _BATCH = 2000
 _PER_STATEMENT = 500
 _INSERT = (
-    "INSERT INTO outkey_auditrecord (stream_id, number, at, configuration, outcome, body, mac)"
-    " VALUES "
+    "INSERT INTO outkey_auditrecord (stream_id, number, at, configuration, outcome,"
+    " body, mac) VALUES "
 )
 _VALUES = "(%s, %s, %s, %s, %s, %s, %s)"
 
@@ -29,12 +29,17 @@ class DjangoAuditRows:
     """Appends rows all or none, and reads them back without holding them all."""
 
     def __init__(self) -> None:
-        self._streams: dict[str, int] = {}  # the rows' numbers for the names of our own streams
+        self._streams: dict[
+            str, int
+        ] = {}  # the rows' numbers for the names of our own streams
 
     def append(self, rows: Sequence[ChainRow]) -> None:
         if connection.in_atomic_block:
             # What can be rolled back is no record, and the chain would have a gap.
-            message = "a record cannot be written inside a transaction that may be rolled back"
+            message = (
+                "a record cannot be written inside a transaction that may be rolled"
+                " back"
+            )
             hint = "Send before the transaction begins, or after it has ended."
             raise AuditUnavailable(message, hint=hint)
         failed = False
@@ -52,7 +57,9 @@ class DjangoAuditRows:
             recover()
             raise AuditUnavailable
 
-    def newest(self, limit: int, *, before: int = 0, **columns: str) -> list[dict[str, object]]:
+    def newest(
+        self, limit: int, *, before: int = 0, **columns: str
+    ) -> list[dict[str, object]]:
         rows = AuditRecord.objects.order_by("-id").filter(**columns)
         if before:
             rows = rows.filter(pk__lt=before)
@@ -81,9 +88,15 @@ class DjangoAuditRows:
             first_young=first_young, newest=Max("records__number")
         ).exclude(newest=None)
         for stream in list(streams):
-            last = stream.newest if stream.first_young is None else stream.first_young - 1
+            last = (
+                stream.newest if stream.first_young is None else stream.first_young - 1
+            )
             for number in [*range(stream.pruned_number + step, last, step), last]:
-                mac = stream.records.filter(number=number).values_list("mac", flat=True).first()
+                mac = (
+                    stream.records.filter(number=number)
+                    .values_list("mac", flat=True)
+                    .first()
+                )
                 if mac is not None:  # a broken chain is for the verifier to report
                     yield ChainRow(stream.name, number, b"", bytes(mac), Label())
 
@@ -93,7 +106,9 @@ class DjangoAuditRows:
             stream = Stream.objects.filter(name=tombstone.stream)
             # Never backwards: somebody else may prune at the same time.
             kept = stream.filter(pruned_number__lt=number).update(
-                pruned_number=number, pruned_mac=tombstone.mac, pruned_signature=tombstone.signature
+                pruned_number=number,
+                pruned_mac=tombstone.mac,
+                pruned_signature=tombstone.signature,
             )
             records = AuditRecord.objects.filter(stream__in=stream, number__lte=number)
             return records.delete()[0] if kept else 0
@@ -118,7 +133,9 @@ class DjangoAuditRows:
         return number
 
 
-def _row(stream: str, number: object, body: object, mac: object, *label: object) -> ChainRow:
+def _row(
+    stream: str, number: object, body: object, mac: object, *label: object
+) -> ChainRow:
     found = Label(*label)  # type: ignore[arg-type]  # whatever stands there is compared
     return ChainRow(stream, _number(number), _bytes(body), _bytes(mac), found)
 

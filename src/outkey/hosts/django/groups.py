@@ -5,18 +5,31 @@ from django.contrib.auth.models import Group, Permission
 
 _CONFIGURATIONS = ("view_configuration", "view_syncline")
 _AUDIT = ("view_auditrecord",)
-_RUNS = ("run_syncline", "view_run")  # the host's own permissions decide about its records
+_RUNS = (
+    "run_syncline",
+    "view_run",
+)  # the host's own permissions decide about its records
 GROUPS = {
     "Administrator": (
-        *_CONFIGURATIONS, *_AUDIT, *_RUNS,
-        "add_configuration", "change_configuration", "delete_configuration",
-        "add_syncline", "change_syncline", "delete_syncline",
-        "test_configuration", "set_secret", "use_internal_network", "edit_script",
-        "view_knownkey", "rotate_keys",
+        *_CONFIGURATIONS,
+        *_AUDIT,
+        *_RUNS,
+        "add_configuration",
+        "change_configuration",
+        "delete_configuration",
+        "add_syncline",
+        "change_syncline",
+        "delete_syncline",
+        "test_configuration",
+        "set_secret",
+        "use_internal_network",
+        "edit_script",
+        "view_knownkey",
+        "rotate_keys",
     ),
     "Operator": (*_CONFIGURATIONS, *_AUDIT, *_RUNS, "test_configuration"),
     "Auditor": _AUDIT,
-}  # fmt: skip
+}
 
 
 def make_groups(*, apps: Apps, **_: object) -> None:

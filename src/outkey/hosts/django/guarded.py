@@ -6,7 +6,9 @@ from logging import Logger
 from django.db import connections
 
 
-def guarded(logger: Logger, work: Callable[[], object], *, again_soon: bool = False) -> None:
+def guarded(
+    logger: Logger, work: Callable[[], object], *, again_soon: bool = False
+) -> None:
     """Do some work; never raises, and keeps no connection but for what is done again soon."""
     try:
         work()

@@ -15,8 +15,12 @@ class Configuration(models.Model):
     """One external API. What lists filter by is a column; the other fields are in `settings`."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    version = models.PositiveIntegerField(default=1)  # for editors: changes with the settings
-    revision = models.PositiveIntegerField(default=1)  # for caches: changes with the secrets too
+    version = models.PositiveIntegerField(
+        default=1
+    )  # for editors: changes with the settings
+    revision = models.PositiveIntegerField(
+        default=1
+    )  # for caches: changes with the secrets too
     name = models.CharField(max_length=200, unique=True)
     base_url = models.CharField(max_length=2000)
     environment = models.CharField(max_length=20)
@@ -58,7 +62,9 @@ class Configuration(models.Model):
 class HeaderRow(models.Model):
     """One row of the Headers tab."""
 
-    configuration = models.ForeignKey(Configuration, models.CASCADE, related_name="headers")
+    configuration = models.ForeignKey(
+        Configuration, models.CASCADE, related_name="headers"
+    )
     position = models.PositiveSmallIntegerField()
     key = models.CharField(max_length=200)
     value = models.TextField(blank=True)
@@ -89,12 +95,16 @@ class SecretLabel(models.TextChoices):
 class SecretValue(models.Model):
     """One version of a secret: sealed bytes, or a reference to elsewhere."""
 
-    configuration = models.ForeignKey(Configuration, models.CASCADE, related_name="secret_values")
+    configuration = models.ForeignKey(
+        Configuration, models.CASCADE, related_name="secret_values"
+    )
     field = models.CharField(max_length=250)
     set_by = models.CharField(max_length=150, blank=True)
     version = models.PositiveIntegerField()
     label = models.CharField(max_length=10, choices=SecretLabel.choices)
-    origin = models.CharField(max_length=700)  # of the Base URL, or of Token URL and Base URL
+    origin = models.CharField(
+        max_length=700
+    )  # of the Base URL, or of Token URL and Base URL
     reference = models.CharField(max_length=1000, blank=True)
     sealed = models.BinaryField(null=True)
     key_id = models.CharField(max_length=16, blank=True, db_index=True)
@@ -139,7 +149,9 @@ class SyncLine(models.Model):
     """One named call of a configuration, or what is synchronized by many of them."""
 
     name = models.CharField(max_length=200, unique=True)
-    configuration = models.ForeignKey(Configuration, models.CASCADE, related_name="lines")
+    configuration = models.ForeignKey(
+        Configuration, models.CASCADE, related_name="lines"
+    )
     method = models.CharField(max_length=20)
     path = models.CharField(max_length=2000)
     sync = models.JSONField(null=True)  # the table that a TOML document has
@@ -159,12 +171,16 @@ class SyncLine(models.Model):
 class Run(models.Model):
     """One run of a sync line, with its checkpoint; it lives until a moment that saving moves."""
 
-    line = models.ForeignKey(SyncLine, models.CASCADE, related_name="runs", db_index=False)
+    line = models.ForeignKey(
+        SyncLine, models.CASCADE, related_name="runs", db_index=False
+    )
     digest = models.CharField(max_length=64)  # of the line as it was
     actor = models.CharField(max_length=150)
     state = models.CharField(max_length=10)
     dry_run = models.BooleanField()
-    checkpoint = models.TextField()  # JSON as text: an API's cursor may hold what jsonb refuses
+    checkpoint = (
+        models.TextField()
+    )  # JSON as text: an API's cursor may hold what jsonb refuses
     counts = models.JSONField(default=dict)
     pages = models.PositiveBigIntegerField(default=0)
     started_at = models.FloatField()
@@ -219,7 +235,9 @@ class Quarantine(models.Model):
 class SyncMark(models.Model):
     """A record of the host that a line brought, and the run that has seen it last."""
 
-    line = models.ForeignKey(SyncLine, models.CASCADE, related_name="marks", db_index=False)
+    line = models.ForeignKey(
+        SyncLine, models.CASCADE, related_name="marks", db_index=False
+    )
     target = models.CharField(max_length=200)
     record = models.CharField(max_length=200)
     run = models.PositiveBigIntegerField()
@@ -230,7 +248,9 @@ class SyncMark(models.Model):
 
         default_permissions = ()
         constraints = (
-            models.UniqueConstraint(fields=["line", "target", "record"], name="outkey_one_mark"),
+            models.UniqueConstraint(
+                fields=["line", "target", "record"], name="outkey_one_mark"
+            ),
         )
 
     def __str__(self) -> str:
@@ -252,7 +272,9 @@ class Stream(models.Model):
 class AuditRecord(models.Model):
     """One row of the audit chain. `body` is what the code covers; the columns help to find it."""
 
-    stream = models.ForeignKey(Stream, models.PROTECT, db_index=False, related_name="records")
+    stream = models.ForeignKey(
+        Stream, models.PROTECT, db_index=False, related_name="records"
+    )
     number = models.PositiveBigIntegerField()
     at = models.PositiveBigIntegerField()  # Unix time in milliseconds
     configuration = models.CharField(max_length=200, blank=True)
@@ -266,8 +288,12 @@ class AuditRecord(models.Model):
         verbose_name = _("audit record")
         verbose_name_plural = _("Audit")
         default_permissions = ("view",)
-        constraints = (models.UniqueConstraint(fields=["stream", "number"], name="outkey_chain"),)
-        indexes = (models.Index(fields=["configuration", "-id"], name="outkey_audit_by_api"),)
+        constraints = (
+            models.UniqueConstraint(fields=["stream", "number"], name="outkey_chain"),
+        )
+        indexes = (
+            models.Index(fields=["configuration", "-id"], name="outkey_audit_by_api"),
+        )
 
     def __str__(self) -> str:
         return f"{self.stream_id}:{self.number}"
@@ -325,7 +351,7 @@ class Habit(models.Model):
 
 
 class Notice(models.Model):
-    """Something that people were told of. Its words are those of its kind, in `core/watch.py`."""
+    """A notification to users; `core/findings/monitoring.py` has the texts of its kind."""
 
     kind = models.CharField(max_length=40)
     configuration = models.CharField(max_length=200, blank=True)

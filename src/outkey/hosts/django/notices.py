@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.core.mail import send_mail
 
-from outkey.core.watch import KINDS, Notice
+from outkey.core.findings.monitoring import KINDS, Notice
 
 _logger = logging.getLogger("outkey.notices")
 _MOST_LINES = 100
@@ -25,7 +25,9 @@ class MailedNotices:
             lines += [notice.text(), f"  {KINDS[notice.sign.kind].hint}"]
         if len(notices) > _MOST_LINES:
             lines.append(f"and {len(notices) - _MOST_LINES} more: outkey notices")
-        subject = f"outkey: {len(notices)} notices" if notices[1:] else f"outkey: {lines[0]}"
+        subject = (
+            f"outkey: {len(notices)} notices" if notices[1:] else f"outkey: {lines[0]}"
+        )
         try:
             send_mail(subject, "\n".join(lines), None, list(self.addresses))
         except Exception as error:  # noqa: BLE001 - a mail server's failure stops nothing

@@ -23,7 +23,9 @@ APP = "outkey.hosts.django"
 LABEL = "outkey"
 MARK = Path("config", "project")
 _EMBEDDED = "outkey.hosts.server."  # the settings modules of the embedded server
-_MARK_TEXT = "The database of this home is that of a Django project: use its manage.py outkey.\n"
+_MARK_TEXT = (
+    "The database of this home is that of a Django project: use its manage.py outkey.\n"
+)
 
 
 def in_project() -> bool:
@@ -41,7 +43,10 @@ def home_setting() -> Path:
     if not home:
         raise ConfigError(
             "the setting OUTKEY has no HOME",
-            hint='Add OUTKEY = {"HOME": "/var/lib/outkey"} to the settings of the project.',
+            hint=(
+                'Add OUTKEY = {"HOME": "/var/lib/outkey"} to the settings of the'
+                " project."
+            ),
             field="OUTKEY",
         )
     return Path(home)
@@ -53,8 +58,10 @@ def project_home() -> Path:
     if not apps.is_installed(APP):
         raise ConfigError(
             "this Django project does not have outkey's app",
-            hint=f'Add "{APP}" to INSTALLED_APPS. To use the embedded home instead, run this in'
-            " a process without Django and without DJANGO_SETTINGS_MODULE.",
+            hint=(
+                f'Add "{APP}" to INSTALLED_APPS. To use the embedded home instead, run'
+                " this in a process without Django and without DJANGO_SETTINGS_MODULE."
+            ),
             field="INSTALLED_APPS",
         )
     return home_setting()
@@ -71,7 +78,9 @@ def open_project() -> Path:
 def claim(home: Path) -> None:
     """Mark a home as a project's, so that the embedded server does not take it for its own."""
     mark = home / MARK
-    with contextlib.suppress(OSError):  # it is there already, or the home cannot be written
+    with contextlib.suppress(
+        OSError
+    ):  # it is there already, or the home cannot be written
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         mark.parent.mkdir(exist_ok=True, mode=0o700)
         descriptor = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -80,7 +89,9 @@ def claim(home: Path) -> None:
 
 
 def _set_up() -> None:
-    if apps.models_ready:  # not `ready`: an app may open a gateway while the apps get ready
+    if (
+        apps.models_ready
+    ):  # not `ready`: an app may open a gateway while the apps get ready
         return
     failure = ""
     try:
@@ -90,8 +101,10 @@ def _set_up() -> None:
     if failure:
         raise ConfigError(
             f"the Django project cannot be set up ({failure})",
-            hint="Run python manage.py check in the project to see why; outside of its folder,"
-            " PYTHONPATH has to name it.",
+            hint=(
+                "Run python manage.py check in the project to see why; outside of its"
+                " folder, PYTHONPATH has to name it."
+            ),
         )
 
 
@@ -110,7 +123,11 @@ def _migrations() -> set[str]:
     if module is None:
         return set()
     folder = import_module(module).__path__
-    return {found.name for found in pkgutil.iter_modules(folder) if found.name[0] not in "_~"}
+    return {
+        found.name
+        for found in pkgutil.iter_modules(folder)
+        if found.name[0] not in "_~"
+    }
 
 
 def _applied_migrations() -> set[str]:

@@ -12,20 +12,33 @@ from uuid import UUID
 from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Count, F
 
-from outkey.core import config
-from outkey.core.envelope import Place, SealedRow, key_name_of, secret_place, token_place
-from outkey.core.errors import ConfigError, EditConflict, StorageUnavailable, UnknownConfiguration
-from outkey.core.reference import parse_reference
-from outkey.core.standing import Standing, Summary, needs_secret, stores_secret
+from outkey.core.config import configuration as config
+from outkey.core.config.reference import parse_reference
+from outkey.core.errors import (
+    ConfigError,
+    EditConflict,
+    StorageUnavailable,
+    UnknownConfiguration,
+)
+from outkey.core.findings.health import Health, Summary, needs_secret, stores_secret
 from outkey.core.sync.schedule import TimedLine
 from outkey.core.sync.table import read_sync, sync_table
-from outkey.core.voucher import FIELD
+from outkey.core.vault.envelope import (
+    Place,
+    SealedRow,
+    key_name_of,
+    secret_place,
+    token_place,
+)
+from outkey.core.vault.voucher import FIELD
 from outkey.hosts.django import models
-from outkey.hosts.django.statements import all_translated, execute, recover
+from outkey.hosts.django.raw_sql import all_translated, execute, recover
 
 _COLUMNS = ("base_url", "environment", "network", "active", "authentication_type")
 _LISTED = attrgetter(*Summary._fields[:-1])
-_STANDING = {known.name for known in fields(Standing)} - {"current"}  # the others are columns
+_STANDING = {known.name for known in fields(Health)} - {
+    "current"
+}  # the others are columns
 _CONFIGURATION = (
     f"SELECT id, version, revision, refused, paused_at, settings, {', '.join(_COLUMNS)}"  # noqa: S608 - constants
     " FROM outkey_configuration WHERE name = %s"
@@ -52,7 +65,9 @@ _REFUSED = (
     "UPDATE outkey_configuration SET refused = refused + 1"
     " WHERE name = %s AND revision = %s RETURNING refused"
 )
-_ACCEPTED = "UPDATE outkey_configuration SET refused = 0, paused_at = NULL WHERE name = %s"
+_ACCEPTED = (
+    "UPDATE outkey_configuration SET refused = 0, paused_at = NULL WHERE name = %s"
+)
 _PAUSED = (
     "UPDATE outkey_configuration SET paused_at = %s"
     " WHERE name = %s AND refused > 0 AND paused_at IS NULL"
@@ -80,7 +95,9 @@ class DjangoRegistry:
 
     def __init__(self) -> None:
         self._made: dict[str, _Made] = {}
-        self._lines: dict[str, tuple[object, config.SyncLine]] = {}  # with the columns they were
+        self._lines: dict[
+            str, tuple[object, config.SyncLine]
+        ] = {}  # with the columns they were
 
     def get(self, name: str) -> config.Configuration:
         """Return one configuration, or raise UnknownConfiguration.
@@ -125,9 +142,15 @@ class DjangoRegistry:
         columns = execute(_LINE, (name,)).fetchone()  # every page asks
         if name in self._lines and self._lines[name][0] == columns:
             return self._lines[name][1]
-        line = models.SyncLine.objects.select_related("configuration").filter(name=name).first()
+        line = (
+            models.SyncLine.objects.select_related("configuration")
+            .filter(name=name)
+            .first()
+        )
         if line is None:
-            raise UnknownConfiguration("there is no sync line of that name", field="line")
+            raise UnknownConfiguration(
+                "there is no sync line of that name", field="line"
+            )
         if len(self._lines) >= _MOST_KEPT:
             self._lines.clear()
         self._lines[name] = columns, _line(line)
@@ -152,7 +175,9 @@ class DjangoRegistry:
                 for field, state in configuration.secrets.items()
                 if state.reference is not None
             )
-        return replace(configuration, record=row.id.hex, version=row.version, revision=row.revision)
+        return replace(
+            configuration, record=row.id.hex, version=row.version, revision=row.revision
+        )
 
     def replace(self, configuration: config.Configuration) -> config.Configuration:
         version = configuration.version + 1
@@ -160,13 +185,17 @@ class DjangoRegistry:
             row = _row(configuration.name)
             changed = models.Configuration.objects.filter(
                 pk=row.pk, version=configuration.version
-            ).update(version=version, revision=F("revision") + 1, **_split(configuration))
+            ).update(
+                version=version, revision=F("revision") + 1, **_split(configuration)
+            )
             if not changed:
                 raise EditConflict
             row.headers.all().delete()
             _keep_rows(row, configuration)
             # Only of rows that are gone: another secret may have been set since this was read.
-            wanted = [header.secret_field for header in configuration.headers if header.secret]
+            wanted = [
+                header.secret_field for header in configuration.headers if header.secret
+            ]
             of_rows = row.secret_values.filter(field__startswith="header:")
             of_rows.exclude(field__in=wanted).delete()
         self._made.pop(configuration.name, None)
@@ -181,7 +210,9 @@ class DjangoRegistry:
         return [_line(row) for row in found]
 
     def timetable(self) -> list[TimedLine]:
-        rows = models.SyncLine.objects.values_list("name", "configuration__name", "sync")
+        rows = models.SyncLine.objects.values_list(
+            "name", "configuration__name", "sync"
+        )
         return [
             TimedLine(name, owner, str((sync or {}).get("schedule", "")))
             for name, owner, sync in rows
@@ -206,7 +237,9 @@ class DjangoRegistry:
             versions.filter(label=models.SecretLabel.PENDING).delete()
             if versions.filter(version=state.version).exists():
                 raise EditConflict
-            _value(row, field, state, models.SecretLabel.PENDING, sealed).save(force_insert=True)
+            _value(row, field, state, models.SecretLabel.PENDING, sealed).save(
+                force_insert=True
+            )
 
     def activate_secret(self, name: str, field: str, version: int) -> None:
         label = models.SecretLabel
@@ -260,8 +293,12 @@ class DjangoRegistry:
         return dict(uses)
 
     def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
-        values = models.SecretValue.objects.exclude(key_id__in=["", key]).order_by("id")[:limit]
-        rows = [SealedRow(_place(value), bytes(value.sealed or b"")) for value in values]
+        values = models.SecretValue.objects.exclude(key_id__in=["", key]).order_by(
+            "id"
+        )[:limit]
+        rows = [
+            SealedRow(_place(value), bytes(value.sealed or b"")) for value in values
+        ]
         tokens = models.Token.objects.exclude(key_id__in=["", key]).order_by("pk")
         for token in tokens[: limit - len(rows)]:
             place = token_place(token.configuration_id.hex, token.serial, token.origin)
@@ -271,7 +308,9 @@ class DjangoRegistry:
     def swap_sealed(self, row: SealedRow, stored: bytes) -> bool:
         place = row.place
         if place.table == "token":
-            found = models.Token.objects.filter(pk=UUID(place.record), sealed=row.stored)
+            found = models.Token.objects.filter(
+                pk=UUID(place.record), sealed=row.stored
+            )
             return bool(found.update(sealed=stored, key_id=key_name_of(stored)))
         where = place.record, place.field, place.version, row.stored
         with transaction.atomic():
@@ -280,8 +319,13 @@ class DjangoRegistry:
                 execute(_REWRAPPED, (place.record,))
         return bool(swapped)
 
-    def sealed(self, configuration: config.Configuration, field: str, version: int) -> bytes | None:
-        kept, state = self._made.get(configuration.name), configuration.secrets.get(field)
+    def sealed(
+        self, configuration: config.Configuration, field: str, version: int
+    ) -> bytes | None:
+        kept, state = (
+            self._made.get(configuration.name),
+            configuration.secrets.get(field),
+        )
         in_use = state is not None and state.version == version
         if kept is None or kept.configuration is not configuration or not in_use:
             return _sealed(configuration.record, field, version)
@@ -294,7 +338,10 @@ class DjangoRegistry:
         return {key_id: bytes(value) for key_id, value in known}
 
     def put_known_keys(self, keys: dict[str, bytes]) -> None:
-        rows = [models.KnownKey(key_id=name, check_value=value) for name, value in keys.items()]
+        rows = [
+            models.KnownKey(key_id=name, check_value=value)
+            for name, value in keys.items()
+        ]
         models.KnownKey.objects.bulk_create(rows, ignore_conflicts=True)
 
     def note_refused(self, name: str, revision: int) -> int:
@@ -337,7 +384,7 @@ class DjangoRegistry:
 
     def summaries(self) -> list[Summary]:
         rows = models.Configuration.objects.defer("settings").order_by("name")
-        return [Summary._make((*_LISTED(row), standing_of(row))) for row in rows]
+        return [Summary._make((*_LISTED(row), health_of(row))) for row in rows]
 
 
 def _line(row: models.SyncLine) -> config.SyncLine:
@@ -345,16 +392,18 @@ def _line(row: models.SyncLine) -> config.SyncLine:
     return config.SyncLine(row.name, row.configuration.name, row.method, row.path, sync)
 
 
-def standing_of(row: models.Configuration) -> Standing:
+def health_of(row: models.Configuration) -> Health:
     """Return how a configuration stands, from its columns alone."""
     current = row.tested_revision == row.revision
-    return Standing(**{name: getattr(row, name) for name in _STANDING}, current=current)
+    return Health(**{name: getattr(row, name) for name in _STANDING}, current=current)
 
 
 def _secrets_changed(row: models.Configuration) -> None:
     """Let caches read again, and lists know what is missing now."""
     known = _about_secrets(next(_loaded([row])))
-    models.Configuration.objects.filter(pk=row.pk).update(revision=F("revision") + 1, **known)
+    models.Configuration.objects.filter(pk=row.pk).update(
+        revision=F("revision") + 1, **known
+    )
 
 
 def _about_secrets(made: config.Configuration) -> dict[str, object]:
@@ -371,7 +420,9 @@ def _sealed(record: str, field: str, version: int) -> bytes | None:
 def _row(name: str) -> models.Configuration:
     row = models.Configuration.objects.filter(name=name).first()
     if row is None:
-        known = models.Configuration.objects.order_by("name").values_list("name", flat=True)
+        known = models.Configuration.objects.order_by("name").values_list(
+            "name", flat=True
+        )
         raise UnknownConfiguration(hint=config.known_names(known[:11], known.count()))
     return row
 
@@ -390,7 +441,9 @@ def _split(configuration: config.Configuration) -> dict[str, object]:
 
 def _keep_rows(row: models.Configuration, configuration: config.Configuration) -> None:
     models.HeaderRow.objects.bulk_create(
-        models.HeaderRow(configuration=row, position=n, key=h.key, value=h.value, secret=h.secret)
+        models.HeaderRow(
+            configuration=row, position=n, key=h.key, value=h.value, secret=h.secret
+        )
         for n, h in enumerate(configuration.headers)
     )
 
@@ -421,7 +474,9 @@ def _loaded(rows: Iterable[models.Configuration]) -> Iterator[config.Configurati
     found = list(rows)
     ids = [row.pk for row in found]
     headers: dict[object, list[config.HeaderRow]] = {pk: [] for pk in ids}
-    for header in models.HeaderRow.objects.filter(configuration__in=ids).order_by("position"):
+    for header in models.HeaderRow.objects.filter(configuration__in=ids).order_by(
+        "position"
+    ):
         made = config.HeaderRow(header.key, header.value, secret=header.secret)
         headers[header.configuration_id].append(made)
     secrets: dict[object, dict[str, config.SecretState]] = {pk: {} for pk in ids}
@@ -431,18 +486,26 @@ def _loaded(rows: Iterable[models.Configuration]) -> Iterator[config.Configurati
     for value in current.exclude(field=FIELD).defer("sealed"):
         secrets[value.configuration_id][value.field] = _state(value)
     for value in current.filter(field=FIELD):
-        vouchers[value.configuration_id] = SealedRow(_place(value), bytes(value.sealed or b""))
+        vouchers[value.configuration_id] = SealedRow(
+            _place(value), bytes(value.sealed or b"")
+        )
     for row in found:
         values = {name: getattr(row, name) for name in _COLUMNS} | _parsed(row.settings)
         shown, known = tuple(headers[row.pk]), secrets[row.pk]
         made_of_row = config.build(row.name, values, headers=shown, secrets=known)
         known_of_row = {name: getattr(row, name) for name in _COUNTED}
-        yield replace(made_of_row, record=row.pk.hex, voucher=vouchers.get(row.pk), **known_of_row)
+        yield replace(
+            made_of_row, record=row.pk.hex, voucher=vouchers.get(row.pk), **known_of_row
+        )
 
 
 def _parsed(settings: dict[str, object]) -> dict[str, object]:
     day = settings.get("token_expires_on")
-    return settings | {"token_expires_on": date.fromisoformat(str(day))} if day else settings
+    return (
+        settings | {"token_expires_on": date.fromisoformat(str(day))}
+        if day
+        else settings
+    )
 
 
 def _place(value: models.SecretValue) -> Place:
@@ -454,4 +517,6 @@ def _state(value: models.SecretValue) -> config.SecretState:
     reference = None
     if value.reference:
         reference = parse_reference(value.reference, field=value.field)
-    return config.SecretState(value.origin, reference, value.version, value.set_at, value.set_by)
+    return config.SecretState(
+        value.origin, reference, value.version, value.set_at, value.set_by
+    )

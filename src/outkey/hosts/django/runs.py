@@ -14,10 +14,10 @@ from django.db.models import F, Max, QuerySet
 from outkey.core.errors import ConfigError, LineBusy, RunStopped, UnknownConfiguration
 from outkey.core.sync.run import Counts, Quarantined, Run, RunState
 from outkey.hosts.django import models
+from outkey.hosts.django.raw_sql import all_translated, execute
 from outkey.hosts.django.registry import DjangoRegistry
-from outkey.hosts.django.statements import all_translated, execute
 from outkey.hosts.django.tokens import DjangoTokenRows
-from outkey.ports import Queue
+from outkey.ports.sync import Queue
 
 _GRACE_SECONDS = 60.0  # for what a page takes besides its request
 _BATCH = 500
@@ -30,7 +30,9 @@ _IRRELEVANT = (
     "max_records",
     "max_minutes",
 )  # for which records come, and as what
-_SCHEDULES = "schedules"  # the duty whose position is the moment until which they were looked at
+_SCHEDULES = (  # the duty whose position is the moment until which they were looked at
+    "schedules"
+)
 
 
 class Polled:
@@ -49,7 +51,7 @@ def queue() -> Queue:
     """Return how workers learn of runs."""
     if not has_queue():
         return Polled()
-    from outkey.hosts.django.tasks import ProcrastinateQueue  # noqa: PLC0415 - PostgreSQL only
+    from outkey.hosts.django.tasks import ProcrastinateQueue
 
     return ProcrastinateQueue()
 
@@ -60,10 +62,15 @@ class DjangoRuns:
 
     def begin(self, line: str, actor: str, *, dry_run: bool, asked: str = "") -> Run:
         row = _line(line)
-        lease = _GRACE_SECONDS + DjangoRegistry().get(row.configuration.name).limits.total_timeout
+        lease = (
+            _GRACE_SECONDS
+            + DjangoRegistry().get(row.configuration.name).limits.total_timeout
+        )
         try:
             with transaction.atomic():
-                begun = _begun(row, Run(asked, line, actor, 0.0, dry_run=dry_run), lease)
+                begun = _begun(
+                    row, Run(asked, line, actor, 0.0, dry_run=dry_run), lease
+                )
         except IntegrityError:  # somebody else has begun at the same moment
             raise LineBusy from None
         return replace(_run(begun), lease=lease)
@@ -94,7 +101,9 @@ class DjangoRuns:
         if not _written(run, state=run.state.value, ended_at=ended_at):
             raise RunStopped(reason=_reason(run))
 
-    def request(self, line: str, actor: str, *, dry_run: bool = False, sooner: bool = True) -> Run:
+    def request(
+        self, line: str, actor: str, *, dry_run: bool = False, sooner: bool = True
+    ) -> Run:
         try:
             with transaction.atomic():
                 found = _requested(_line(line), actor, dry_run=dry_run, sooner=sooner)
@@ -103,10 +112,16 @@ class DjangoRuns:
         return _run(found)
 
     def wait_again(self, run: Run, seconds: float, attempt: int) -> Run:
-        failed = models.Run.objects.filter(pk=int(run.id), state=RunState.FAILED).first()
+        failed = models.Run.objects.filter(
+            pk=int(run.id), state=RunState.FAILED
+        ).first()
         if failed is None:
             raise LineBusy
-        waits = {"state": RunState.WAITING, "until": _now() + seconds, "attempt": attempt}
+        waits = {
+            "state": RunState.WAITING,
+            "until": _now() + seconds,
+            "attempt": attempt,
+        }
         try:
             with transaction.atomic():
                 return _run(_taken(failed, **waits))
@@ -114,9 +129,14 @@ class DjangoRuns:
             raise LineBusy from None
 
     def due(self, run: str = "") -> list[Run]:
-        found = models.Run.objects.filter(state__in=_OPEN, attempt__gt=0, until__lte=_now())
+        found = models.Run.objects.filter(
+            state__in=_OPEN, attempt__gt=0, until__lte=_now()
+        )
         chosen = found.filter(pk=_row(run).pk) if run else found
-        return [_run(row) for row in chosen.select_related("line").order_by("until")[:_MOST_DUE]]
+        return [
+            _run(row)
+            for row in chosen.select_related("line").order_by("until")[:_MOST_DUE]
+        ]
 
     def take_schedules(self) -> tuple[float, float]:
         now = _now()
@@ -139,7 +159,9 @@ class DjangoRuns:
     def newest(self, limit: int, line: str = "", state: str = "") -> list[Run]:
         chosen = {"line__name": line} if line else {}
         chosen |= {"state": state} if state else {}
-        rows = models.Run.objects.select_related("line").filter(**chosen).order_by("-id")
+        rows = (
+            models.Run.objects.select_related("line").filter(**chosen).order_by("-id")
+        )
         return [_run(row) for row in rows[:limit]]
 
     def get(self, run: str) -> Run:
@@ -159,7 +181,11 @@ def _now() -> float:
 
 
 def _line(name: str) -> models.SyncLine:
-    row = models.SyncLine.objects.select_related("configuration").filter(name=name).first()
+    row = (
+        models.SyncLine.objects.select_related("configuration")
+        .filter(name=name)
+        .first()
+    )
     if row is None:
         raise UnknownConfiguration("there is no sync line of that name", field="line")
     return row
@@ -186,7 +212,9 @@ def _begun(line: models.SyncLine, run: Run, lease: float) -> models.Run:
     now, dry_run = _now(), run.dry_run
     _end_killed(line, now)
     begun = {"actor": run.actor, "state": RunState.RUNNING, "until": now + lease}
-    found = _waiting(line, dry_run=dry_run).first() or _unfinished(line, dry_run=dry_run)
+    found = _waiting(line, dry_run=dry_run).first() or _unfinished(
+        line, dry_run=dry_run
+    )
     if run.id and (found is None or str(found.pk) != run.id):
         raise RunStopped(reason="taken_over")
     if found is None:
@@ -197,7 +225,9 @@ def _begun(line: models.SyncLine, run: Run, lease: float) -> models.Run:
     return _taken(found, ended_at=None, cause="", **begun)
 
 
-def _requested(line: models.SyncLine, actor: str, *, dry_run: bool, sooner: bool) -> models.Run:
+def _requested(
+    line: models.SyncLine, actor: str, *, dry_run: bool, sooner: bool
+) -> models.Run:
     now = _now()
     _end_killed(line, now, dry_run=dry_run)
     waiting = _waiting(line, dry_run=dry_run).first()
@@ -247,8 +277,12 @@ def _taken(run: models.Run, **columns: object) -> models.Run:
     return models.Run.objects.select_related("line").get(pk=run.pk)
 
 
-def _new(line: models.SyncLine, columns: dict[str, Any], *, dry_run: bool) -> models.Run:
-    return models.Run.objects.create(line=line, dry_run=dry_run, **_beginning(line), **columns)
+def _new(
+    line: models.SyncLine, columns: dict[str, Any], *, dry_run: bool
+) -> models.Run:
+    return models.Run.objects.create(
+        line=line, dry_run=dry_run, **_beginning(line), **columns
+    )
 
 
 def _beginning(line: models.SyncLine) -> dict[str, Any]:
@@ -267,7 +301,9 @@ def _beginning(line: models.SyncLine) -> dict[str, Any]:
 
 def _digest(line: models.SyncLine) -> str:
     """Return what changes with whatever decides which records come, and as what."""
-    sync = {key: value for key, value in (line.sync or {}).items() if key not in _IRRELEVANT}
+    sync = {
+        key: value for key, value in (line.sync or {}).items() if key not in _IRRELEVANT
+    }
     said = [str(line.configuration_id), line.method, line.path, sync]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
@@ -289,18 +325,26 @@ def _written(run: Run, **columns: object) -> int:
         f"UPDATE outkey_run SET {changed}"  # noqa: S608 - names and states of our own
         f" WHERE id = %s AND generation = %s AND state IN ({allowed})"
     )
-    written: int = execute(statement, [*columns.values(), int(run.id), run.generation]).rowcount
+    written: int = execute(
+        statement, [*columns.values(), int(run.id), run.generation]
+    ).rowcount
     return written
 
 
 def _reason(run: Run) -> str:
     """Return why a run cannot be written."""
-    cancelled = models.Run.objects.filter(pk=int(run.id), state=RunState.CANCELLED).exists()
+    cancelled = models.Run.objects.filter(
+        pk=int(run.id), state=RunState.CANCELLED
+    ).exists()
     return "cancelled" if cancelled else "taken_over"
 
 
-def _checkpoint(position: object, *, cursor: str, since: str, worked: float = 0.0) -> str:
-    return json.dumps({"position": position, "cursor": cursor, "since": since, "worked": worked})
+def _checkpoint(
+    position: object, *, cursor: str, since: str, worked: float = 0.0
+) -> str:
+    return json.dumps(
+        {"position": position, "cursor": cursor, "since": since, "worked": worked}
+    )
 
 
 def _harmless(key: str) -> str:

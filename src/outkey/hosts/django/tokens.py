@@ -5,11 +5,11 @@ from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 
-from outkey.core.config import Configuration
-from outkey.core.envelope import TokenRow, key_name_of
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import Cause
+from outkey.core.vault.envelope import TokenRow, key_name_of
 from outkey.hosts.django import models
-from outkey.hosts.django.statements import all_translated, execute
+from outkey.hosts.django.raw_sql import all_translated, execute
 
 
 @all_translated
@@ -23,7 +23,9 @@ class DjangoTokenRows:
         sealed = None if row.sealed is None else bytes(row.sealed)
         return TokenRow(row.generation, row.serial, row.origin, sealed, row.facts)
 
-    def swap(self, configuration: Configuration, generation: int, row: TokenRow) -> bool:
+    def swap(
+        self, configuration: Configuration, generation: int, row: TokenRow
+    ) -> bool:
         record = UUID(configuration.record)
         facts = {"generation": row.generation, "facts": dict(row.facts)}
         content = {
@@ -47,7 +49,9 @@ class DjangoTokenRows:
             dead = bool(row.facts["dead"])
             kept = models.Configuration.objects.filter(pk=record)
             kept.exclude(needs_person=dead).update(needs_person=dead)
-            if row.sealed is not None:  # what a test said of the token before holds no more
+            if (
+                row.sealed is not None
+            ):  # what a test said of the token before holds no more
                 missed = kept.filter(cause=Cause.REAUTHORIZATION_NEEDED)
                 missed.update(cause="", tested_revision=None)
         return True
@@ -56,7 +60,9 @@ class DjangoTokenRows:
         """Return Unix time by the database's clock, where machines share it."""
         if connection.vendor != "postgresql":
             return time.time()
-        return float(execute("SELECT extract(epoch FROM clock_timestamp())", ()).fetchone()[0])
+        return float(
+            execute("SELECT extract(epoch FROM clock_timestamp())", ()).fetchone()[0]
+        )
 
 
 def _added(record: UUID, values: dict[str, object]) -> bool:

@@ -10,13 +10,13 @@ from django.conf import settings
 from outkey.adapters.clock_system import SystemClock
 from outkey.hosts.django.audit import DjangoAuditRows
 from outkey.hosts.django.registry import DjangoRegistry
-from outkey.hosts.django.sharing import DjangoPaces, DjangoProcesses
+from outkey.hosts.django.shared_state import DjangoProcesses, DjangoRateLimitRows
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Installation, Tables, build_installation
 
 if TYPE_CHECKING:
     from outkey.engine.sync import Planner, SyncPorts, SyncRunner
-    from outkey.hosts.django.records import DjangoRecords, Person
+    from outkey.hosts.django.records.django_records import DjangoRecords, Person
 
 
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installation:
@@ -25,7 +25,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installa
         Tables(
             registry=DjangoRegistry(),
             audit=DjangoAuditRows(),
-            paces=DjangoPaces(),
+            paces=DjangoRateLimitRows(),
             processes=DjangoProcesses(),
             tokens=DjangoTokenRows(),
         ),
@@ -36,40 +36,42 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installa
 
 def records(person: "Person | None" = None) -> "DjangoRecords":
     """Return the records that the setting OUTKEY opens; for work in the background, no person."""
-    from outkey.hosts.django.records import DjangoRecords  # noqa: PLC0415 - most commands need none
+    from outkey.hosts.django.records.django_records import DjangoRecords
 
     return DjangoRecords(getattr(settings, "OUTKEY", {}).get("RECORDS", {}), person)
 
 
 def sync_runner(here: Installation, person: "Person | None" = None) -> "SyncRunner":
     """Return what checks and runs sync lines."""
-    from outkey.engine.sync import SyncRunner  # noqa: PLC0415 - as above
+    from outkey.engine.sync import SyncRunner
 
     return SyncRunner(_sync_ports(here, person))
 
 
 def planner(
-    here: Installation, stopping: Callable[[], bool] = lambda: False, person: "Person | None" = None
+    here: Installation,
+    stopping: Callable[[], bool] = lambda: False,
+    person: "Person | None" = None,
 ) -> "Planner":
     """Return what asks for runs of sync lines and does them."""
-    from outkey.engine.sync import Planner  # noqa: PLC0415 - as above
-    from outkey.hosts.django.runs import queue  # noqa: PLC0415 - as above
+    from outkey.engine.sync import Planner
+    from outkey.hosts.django.runs import queue
 
     return Planner(_sync_ports(here, person), here.registry, queue(), stopping)
 
 
 def _sync_ports(here: Installation, person: "Person | None") -> "SyncPorts":
-    from outkey.adapters.calendar_cronsim import CronCalendar  # noqa: PLC0415 - as above
-    from outkey.adapters.finder_jmespath import JmespathFinder  # noqa: PLC0415 - as above
-    from outkey.engine.sync import SyncPorts  # noqa: PLC0415 - as above
-    from outkey.hosts.django.runs import DjangoRuns  # noqa: PLC0415 - as above
+    from outkey.adapters.calendar_cronsim import CronCalendar
+    from outkey.adapters.paths_jmespath import JmespathCompiler
+    from outkey.engine.sync import SyncPorts
+    from outkey.hosts.django.runs import DjangoRuns
 
     return SyncPorts(
         gateway=here.gateway,
         configurations=here.registry,
         records=records(person),
         runs=DjangoRuns(),
-        finder=JmespathFinder(),
+        finder=JmespathCompiler(),
         clock=SystemClock(),
         calendar=CronCalendar(),
     )

@@ -12,8 +12,8 @@ from procrastinate.contrib.django import app
 from procrastinate.jobs import Status
 
 from outkey.core.sync.run import Run
-from outkey.hosts.django.crew import ACTOR, PLAN_SECONDS
 from outkey.hosts.django.guarded import guarded
+from outkey.hosts.django.local_workers import ACTOR, PLAN_SECONDS
 from outkey.hosts.django.tasks import QUEUE, WORK
 from outkey.hosts.django.wiring import planner
 from outkey.hosts.installation import Installation
@@ -68,7 +68,10 @@ class Worker:
                 async with working.open_async():
                     await self._take(working)
             except Exception as error:  # noqa: BLE001 - it is tried again, for as long as it takes
-                self._tell(f"the database does not answer ({type(error).__name__}); trying again")
+                self._tell(
+                    f"the database does not answer ({type(error).__name__}); trying"
+                    " again"
+                )
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _take(self, working: App) -> None:
@@ -88,7 +91,9 @@ class Worker:
         """Free the locks of workers that are gone; their runs are handed out by whoever plans."""
         manager = working.job_manager
         while True:
-            for job in await manager.get_stalled_jobs(seconds_since_heartbeat=_STALLED_SECONDS):
+            for job in await manager.get_stalled_jobs(
+                seconds_since_heartbeat=_STALLED_SECONDS
+            ):
                 await manager.finish_job(job, status=Status.FAILED, delete_job=True)
             await asyncio.sleep(PLAN_SECONDS)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.clock_system import SystemClock
-from outkey.adapters.permits_leased import LeasedPermits, MemoryPaces
+from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
@@ -14,12 +14,12 @@ from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.choices import Grant
-from outkey.core.config import Configuration
-from outkey.core.document import parse_document
+from outkey.core.config.choices import Grant
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError
 from outkey.engine.gateway import Asynchronous, Gateway, Ports
-from outkey.ports import Tokens
+from outkey.ports.sending import Tokens
 
 
 def load(path: str | Path, *, tokens: Tokens | None = None) -> Gateway:
@@ -60,13 +60,15 @@ def from_text(text: str, *, tokens: Tokens | None = None) -> Gateway:
             resolver=resolver,
             clock=clock,
             audit=LoggingAudit(),
-            permits=LeasedPermits(MemoryPaces(), clock.monotonic),
+            permits=LeasedPermits(MemoryRateLimitRows(), clock.monotonic),
             tokens=tokens or MemoryTokens(clock.now),
             signer=JoseSigner(),
             scripts=LockedScripts(),
             # What is in memory is not waited for; whether a given place for tokens is, who knows.
             asynchronous=Asynchronous(
-                AiohttpTransport(), AsyncSystemResolver(resolver), waits=tokens is not None
+                AiohttpTransport(),
+                AsyncSystemResolver(resolver),
+                waits=tokens is not None,
             ),
         )
     )
@@ -77,5 +79,8 @@ def _refuse_consent(configurations: Iterable[Configuration]) -> None:
     for made in configurations:
         if made.uses_oauth2 and made.oauth2.grant is not Grant.CLIENT_CREDENTIALS:
             message = f"configuration {made.name}: its refresh token could not be kept"
-            hint = "Use outkey.open(), which keeps tokens, or the grant client_credentials."
+            hint = (
+                "Use outkey.open(), which keeps tokens, or the grant"
+                " client_credentials."
+            )
             raise ConfigError(message, hint=hint, field="oauth2.grant")

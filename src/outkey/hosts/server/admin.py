@@ -22,8 +22,8 @@ from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from outkey.core.audit import Tag
-from outkey.core.user_rights import STAFF, SUPERUSER, Rights
+from outkey.core.access.user_rights import STAFF, SUPERUSER, Rights
+from outkey.core.audit.events import Tag
 from outkey.hosts.django.pages.configurations import told
 from outkey.hosts.server.user_changes import (
     key_of,
@@ -41,7 +41,9 @@ Target = User | Group
 _FIELDS = {SUPERUSER: "is_superuser", STAFF: "is_staff"}
 
 
-def _shown(view: Callable[[HttpRequest], HttpResponseBase], request: HttpRequest) -> HttpResponse:
+def _shown(
+    view: Callable[[HttpRequest], HttpResponseBase], request: HttpRequest
+) -> HttpResponse:
     """Return the page of a view, or a page that says why it could not be done."""
     return cast("HttpResponse", told(view)(request))
 
@@ -58,13 +60,21 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
         """Return the rights as they would be with what was entered."""
         raise NotImplementedError
 
-    def has_change_permission(self, request: HttpRequest, obj: Target | None = None) -> bool:
+    def has_change_permission(
+        self, request: HttpRequest, obj: Target | None = None
+    ) -> bool:
         """Refuse to change who has rights beyond one's own, whatever the permissions say."""
-        return super().has_change_permission(request, obj) and self._covers(request, obj)
+        return super().has_change_permission(request, obj) and self._covers(
+            request, obj
+        )
 
-    def has_delete_permission(self, request: HttpRequest, obj: Target | None = None) -> bool:
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Target | None = None
+    ) -> bool:
         """Refuse to delete who has rights beyond one's own; asked for each of a bulk action."""
-        return super().has_delete_permission(request, obj) and self._covers(request, obj)
+        return super().has_delete_permission(request, obj) and self._covers(
+            request, obj
+        )
 
     def get_form(  # type: ignore[override]  # its other arguments are passed on
         self, request: HttpRequest, obj: Target | None = None, **options: object
@@ -86,7 +96,10 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
         return Form
 
     def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Show and save a new one; where it cannot be recorded, it is not saved."""
 
@@ -108,7 +121,9 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
 
         def view(request: HttpRequest) -> HttpResponseBase:
             target = self.get_object(request, unquote(object_id))
-            is_allowed = target is not None and self.has_change_permission(request, target)
+            is_allowed = target is not None and self.has_change_permission(
+                request, target
+            )
             if request.method == "POST" and is_allowed:
                 self._record_save(request, self.updated, target)
             return super(_GuardedAdmin, self).change_view(
@@ -118,7 +133,10 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
         return _shown(view, request)
 
     def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        object_id: str,
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """Ask, and delete; where it cannot be recorded, nothing is deleted."""
 
@@ -128,7 +146,9 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
                 if not self.has_delete_permission(request, target):
                     raise PermissionDenied
                 note_plain(request.user, self.deleted, target)
-            return super(_GuardedAdmin, self).delete_view(request, object_id, extra_context)
+            return super(_GuardedAdmin, self).delete_view(
+                request, object_id, extra_context
+            )
 
         return _shown(view, request)
 
@@ -151,11 +171,17 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
         # Whoever has more rights could be changed otherwise: their password set, or deleted.
         return obj is None or rights_of_user(request.user).covers(rights_of_target(obj))
 
-    def _record_save(self, request: HttpRequest, tag: Tag, target: Target | None = None) -> None:
+    def _record_save(
+        self, request: HttpRequest, tag: Tag, target: Target | None = None
+    ) -> None:
         """Record what the posted form changes; Django says what is wrong with any other."""
-        key = key_of(target) if target is not None else None  # validating renames it already
+        key = (
+            key_of(target) if target is not None else None
+        )  # validating renames it already
         fields = flatten_fieldsets(self.get_fieldsets(request, target))
-        form_class = self.get_form(request, target, change=target is not None, fields=fields)
+        form_class = self.get_form(
+            request, target, change=target is not None, fields=fields
+        )
         form = form_class(request.POST, instance=target)
         if form.is_valid():
             note_change(request.user, tag, key or key_of(form.instance), form)
@@ -175,11 +201,20 @@ class ThemedUserAdmin(_GuardedAdmin, UserAdmin, ModelAdmin):  # type: ignore[mis
         """Return the rights of a user with what was entered."""
         entered = form.cleaned_data
         user = User(
-            is_superuser=entered.get("is_superuser", False), is_staff=entered.get("is_staff", False)
+            is_superuser=entered.get("is_superuser", False),
+            is_staff=entered.get("is_staff", False),
         )
-        return rights_of(user, entered.get("groups", ()), entered.get("user_permissions", ()))
+        return rights_of(
+            user, entered.get("groups", ()), entered.get("user_permissions", ())
+        )
 
-    def save_model(self, request: HttpRequest, obj: User, form: object, change: bool) -> None:  # noqa: FBT001 - Django's own
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: User,
+        form: object,
+        change: bool,  # noqa: FBT001 - Django's own
+    ) -> None:
         """Let a new user in: these pages are all there is to log in to."""
         obj.is_staff = obj.is_staff or not change
         super().save_model(request, obj, form, change)
@@ -201,7 +236,9 @@ class ThemedUserAdmin(_GuardedAdmin, UserAdmin, ModelAdmin):  # type: ignore[mis
                     raise PermissionDenied
                 if self.change_password_form(target, request.POST).is_valid():
                     note_plain(request.user, Tag.PASSWORD_SET, target)
-            return super(ThemedUserAdmin, self).user_change_password(request, id, form_url)
+            return super(ThemedUserAdmin, self).user_change_password(
+                request, id, form_url
+            )
 
         return _shown(view, request)
 

@@ -11,6 +11,6 @@ class ServerConfig(AppConfig):
 
     def ready(self) -> None:
         """Record who comes and goes."""
-        from outkey.hosts.server.people import watch  # noqa: PLC0415 - needs the models
+        from outkey.hosts.server.sign_ins import watch
 
         watch()

@@ -11,25 +11,30 @@ from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.config import build
+from outkey.core.config.configuration import build
 from outkey.core.errors import ConfigError
-from outkey.core.origin import Location, parse_endpoint
+from outkey.core.request.origin import Location, parse_endpoint
 from outkey.core.secret import Secret
-from outkey.engine.drive import World, drive
-from outkey.engine.watch import Watch, prune_expired, verify_due
+from outkey.engine.managing.monitoring import Monitor, prune_expired, verify_due
+from outkey.engine.wire.drive import Runtime, drive
 from outkey.hosts.django.guarded import guarded
+from outkey.hosts.django.monitoring_rows import WATCH, DjangoMonitoringRows
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.runs import DjangoRuns
-from outkey.hosts.django.watchbook import WATCH, DjangoWatchbook
 from outkey.hosts.installation import Installation
-from outkey.ports import Clock, Messenger
+from outkey.ports.monitoring import Notifier
+from outkey.ports.sending import Clock
 
 ACTOR = "outkey"
 ROUND_SECONDS = 60.0
 _LEASE_SECONDS = 180.0
 _BETWEEN_TESTS = 1.0
 _DAY = 86_400.0
-_LIMITS = {"limits.read_timeout": 10, "limits.total_timeout": 15, "limits.response_mebibytes": 1}
+_LIMITS = {
+    "limits.read_timeout": 10,
+    "limits.total_timeout": 15,
+    "limits.response_mebibytes": 1,
+}
 _logger = logging.getLogger("outkey.background")
 
 
@@ -47,15 +52,19 @@ class Background:
         self._forget_people = forget_people
         here.policy()  # which says at once what is wrong with it
         self._verify_hours = number(environment, "OUTKEY_VERIFY_HOURS", 24)
-        self._book, self._holder = DjangoWatchbook(), token_hex(16)
-        self._watch = Watch(self._book, here.registry, messengers(here, environment), self._clock)
+        self._book, self._holder = DjangoMonitoringRows(), token_hex(16)
+        self._watch = Monitor(
+            self._book, here.registry, messengers(here, environment), self._clock
+        )
         self._desk = here.desk(ACTOR)
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Go round in a thread; one that was made before a fork would count as stopped."""
-        self._thread = threading.Thread(target=self._run, name="outkey-background", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name="outkey-background", daemon=True
+        )
         self._thread.start()
 
     def _run(self) -> None:
@@ -103,22 +112,32 @@ class Background:
             self._forget_people(days)
 
 
-def messengers(here: Installation, environment: Mapping[str, str]) -> list[Messenger]:
+def messengers(here: Installation, environment: Mapping[str, str]) -> list[Notifier]:
     """Return the ways to tell people that the environment names; the log is always one."""
-    ways: list[Messenger] = [LoggedNotices()]
-    if addresses := environment.get("OUTKEY_NOTICE_EMAIL", "").replace(",", " ").split():
+    ways: list[Notifier] = [LoggedNotices()]
+    if (
+        addresses := environment.get("OUTKEY_NOTICE_EMAIL", "")
+        .replace(",", " ")
+        .split()
+    ):
         ways.append(MailedNotices(tuple(addresses)))
     if url := environment.get("OUTKEY_NOTICE_WEBHOOK"):
-        ways.append(_webhook(here, parse_endpoint(url, "OUTKEY_NOTICE_WEBHOOK"), environment))
+        ways.append(
+            _webhook(here, parse_endpoint(url, "OUTKEY_NOTICE_WEBHOOK"), environment)
+        )
     return ways
 
 
-def _webhook(here: Installation, place: Location, environment: Mapping[str, str]) -> WebhookNotices:
+def _webhook(
+    here: Installation, place: Location, environment: Mapping[str, str]
+) -> WebhookNotices:
     """Return the way to somebody else's address; it is vetted as a configuration's is."""
     network = environment.get("OUTKEY_NOTICE_NETWORK", "public")
-    made = build("notices", {"base_url": str(place.origin), "network": network, **_LIMITS})
+    made = build(
+        "notices", {"base_url": str(place.origin), "network": network, **_LIMITS}
+    )
     transport, clock = Urllib3Transport(), SystemClock()
-    world = World(transport, SystemResolver(), clock, here.audit)
+    world = Runtime(transport, SystemResolver(), clock, here.audit)
     key = environment.get("OUTKEY_NOTICE_SECRET")
     return WebhookNotices(
         place,
@@ -133,5 +152,7 @@ def number(environment: Mapping[str, str], name: str, default: int) -> int:
     """Return a whole number of the environment; 0 switches off what it is for."""
     text = environment.get(name, str(default))
     if not text.isascii() or not text.isdigit():
-        raise ConfigError(f"{name} is not a whole number", hint="Use 0 to switch it off.")
+        raise ConfigError(
+            f"{name} is not a whole number", hint="Use 0 to switch it off."
+        )
     return int(text)

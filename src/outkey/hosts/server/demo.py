@@ -1,8 +1,8 @@
 """A demo to try things with: each method, each error of a login, and records to synchronize."""
 
-from outkey.core.document import parse_document
+from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
-from outkey.engine.manage import apply
+from outkey.engine.managing.changes import apply
 from outkey.hosts.installation import Installation
 
 # Everything is aimed at the sparring provider, whose credentials are made up and public.

@@ -18,7 +18,8 @@ def warn_about_exposure(host: str) -> None:
     """Print what an address needs that other machines can reach."""
     if not is_loopback(host):
         sys.stderr.write(
-            "warning: other machines can reach this address. Put a reverse proxy in front of it"
-            " that speaks TLS and buffers whole requests, set OUTKEY_PUBLIC_URL and"
-            " OUTKEY_PROXIES, and let nobody else reach this port.\n"
+            "warning: other machines can reach this address. Put a reverse proxy in"
+            " front of it that speaks TLS and buffers whole requests, set"
+            " OUTKEY_PUBLIC_URL and OUTKEY_PROXIES, and let nobody else reach this"
+            " port.\n"
         )

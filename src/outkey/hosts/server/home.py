@@ -52,8 +52,10 @@ def _refuse_project() -> None:
     if in_project():
         raise ConfigError(
             "this is part of the embedded server, and a Django project is in use",
-            hint="In a project the pages are in its admin, and its users are its own. For the"
-            " embedded server, unset DJANGO_SETTINGS_MODULE.",
+            hint=(
+                "In a project the pages are in its admin, and its users are its own."
+                " For the embedded server, unset DJANGO_SETTINGS_MODULE."
+            ),
         )
 
 
@@ -61,8 +63,10 @@ def _refuse_home_of_a_project(folder: Path) -> None:
     if (folder / MARK).exists():
         raise ConfigError(
             "this home belongs to a Django project, and so does its database",
-            hint="Run python manage.py outkey in the project instead. If no project uses this home"
-            f" any more, delete {MARK} in it.",
+            hint=(
+                "Run python manage.py outkey in the project instead. If no project"
+                f" uses this home any more, delete {MARK} in it."
+            ),
             field="OUTKEY_HOME",
         )
 
@@ -72,7 +76,10 @@ def _refuse_database_of_a_project() -> None:
     if LABEL in labels and _DEMO not in labels:
         raise ConfigError(
             "the database belongs to a Django project",
-            hint="Run python manage.py outkey in the project instead, or name another database.",
+            hint=(
+                "Run python manage.py outkey in the project instead, or name another"
+                " database."
+            ),
             field="OUTKEY_DATABASE_URL",
         )
 
@@ -102,7 +109,10 @@ def _migrate(folder: Path) -> None:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Keep everybody else from making tables: on this machine, or at the server that many use."""
-    with (folder / "data" / "migrate.lock").open("w") as lock, connection.cursor() as cursor:
+    with (
+        (folder / "data" / "migrate.lock").open("w") as lock,
+        connection.cursor() as cursor,
+    ):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if connection.vendor != "postgresql":
             yield

@@ -14,7 +14,9 @@ from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
-HEAD_SECONDS = 10.0  # from the connection, or from the previous response, to a complete head
+HEAD_SECONDS = (
+    10.0  # from the connection, or from the previous response, to a complete head
+)
 REQUEST_SECONDS = 30.0  # the same, to the end of the body
 STALLED_SECONDS = 60.0  # how long a client may take no byte of its response
 MAX_CONNECTIONS = 500
@@ -91,7 +93,9 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
             if waiting:
                 # Closed by the loop: closing it here would give its file descriptor to the new
                 # connection while the loop still has events of the old one.
-                min(waiting, key=lambda channel: channel.waiting_since).will_close = True
+                min(
+                    waiting, key=lambda channel: channel.waiting_since
+                ).will_close = True
         super().handle_accept()
 
 
@@ -139,10 +143,16 @@ class Server:
         loop(timeout=1.0, map=self._map, use_poll=True, count=1)
 
     def _has_busy_channels(self) -> bool:
-        channels = [channel for one in self._listeners for channel in one.active_channels.values()]
+        channels = [
+            channel
+            for one in self._listeners
+            for channel in one.active_channels.values()
+        ]
         return any(channel.is_busy for channel in channels)
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
+        signal.signal(
+            number, signal.SIG_DFL
+        )  # a second signal ends the process at once
         self._stopping = True
         self._listeners[0].pull_trigger()

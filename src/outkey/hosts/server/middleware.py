@@ -40,7 +40,9 @@ class AddressMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Refuse before anything else is done."""
-        forwarded = {name: request.META.pop(name) for name in _forwarding_headers(request)}
+        forwarded = {
+            name: request.META.pop(name) for name in _forwarding_headers(request)
+        }
         address = _address(request.META.get("REMOTE_ADDR", ""))
         if _listed(address, self._proxies):
             address = _address(_last_entry(forwarded.get(_CLIENT, "")))
@@ -99,13 +101,17 @@ class TextMiddleware:
         """Refuse a number that SQLite cannot compare with a column: Django lets it through."""
         if not isinstance(exception, OverflowError):
             return None
-        return _refused(ConfigError(_("a number is too large"), hint=_("Load the list again.")))
+        return _refused(
+            ConfigError(_("a number is too large"), hint=_("Load the list again."))
+        )
 
 
 def _refuse_strange_rows(request: HttpRequest) -> None:
     """Refuse ticked rows that are not numbers: Django's lists would hand them to the database."""
     if not all(_ROW.fullmatch(row) for row in request.POST.getlist("_selected_action")):
-        raise ConfigError(_("a ticked row does not exist"), hint=_("Load the list again."))
+        raise ConfigError(
+            _("a ticked row does not exist"), hint=_("Load the list again.")
+        )
 
 
 def _refused(error: ConfigError) -> HttpResponse:

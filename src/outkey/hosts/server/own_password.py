@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
 from unfold.forms import AdminOwnPasswordChangeForm
 
-from outkey.core.audit import Tag
+from outkey.core.audit.events import Tag
 from outkey.hosts.django.pages.configurations import told
 from outkey.hosts.server.user_changes import note_plain
 
@@ -21,7 +21,9 @@ from outkey.hosts.server.user_changes import note_plain
 class OwnPasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # unfold has no types
     """Asks for the old password by the way of the login, which counts and locks."""
 
-    def __init__(self, user: User, *data: object, request: HttpRequest, **options: object) -> None:
+    def __init__(
+        self, user: User, *data: object, request: HttpRequest, **options: object
+    ) -> None:
         super().__init__(user, *data, **options)
         self._request = request
 
@@ -47,7 +49,9 @@ class OwnPasswordView(PasswordChangeView):
 
     def get_context_data(self, **context: object) -> dict[str, Any]:
         """Show it as a page of the admin."""
-        return super().get_context_data(**admin.site.each_context(self.request), **context)
+        return super().get_context_data(
+            **admin.site.each_context(self.request), **context
+        )
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         """Save the new password; where it cannot be recorded, it is not saved."""
@@ -57,4 +61,6 @@ class OwnPasswordView(PasswordChangeView):
 
 def password_change(request: HttpRequest) -> HttpResponseBase:
     """Show and save the form, for whoever is logged in to the admin."""
-    return admin.site.admin_view(told(OwnPasswordView.as_view()), cacheable=True)(request)
+    return admin.site.admin_view(told(OwnPasswordView.as_view()), cacheable=True)(
+        request
+    )

@@ -17,11 +17,11 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils.timezone import now
 
-from outkey.core.chain import facts_of
+from outkey.core.audit.chain import facts_of
 from outkey.core.errors import ConfigError
 from outkey.hosts.django.models import Configuration, SecretValue
 from outkey.hosts.server.user_changes import key_of
-from outkey.ports import AuditRows
+from outkey.ports.storage import AuditRows
 
 _LOGINS = (AccessAttempt, AccessFailureLog, AccessLog)
 _BY_A_PAGE = b'"actor":"web:'
@@ -42,12 +42,16 @@ def gathered(user: User, rows: AuditRows) -> dict[str, object]:
     logins = [kind.objects.filter(username=user.username).values() for kind in _LOGINS]
     secrets = SecretValue.objects.filter(set_by=_actor(user))
     return {
-        "account": {name: getattr(user, name) for name in _ACCOUNT}
-        | {"groups": sorted(group.name for group in user.groups.all())},
+        "account": (
+            {name: getattr(user, name) for name in _ACCOUNT}
+            | {"groups": sorted(group.name for group in user.groups.all())}
+        ),
         "sessions": [{"ends_at": session.expire_date} for session in _sessions(user)],
         "logins": [row for found in logins for row in found],
         "history": list(_history(user).values("action_time", "action_flag")),
-        "secrets": list(secrets.values("configuration__name", "field", "version", "set_at")),
+        "secrets": list(
+            secrets.values("configuration__name", "field", "version", "set_at")
+        ),
         "audit": list(_recorded(user, rows)),
     }
 
@@ -86,7 +90,10 @@ def forget_old(days: int) -> int:
     """Forget logins from before so many days and sessions that have ended; return how many."""
     limit = now() - timedelta(days=days)
     old = [kind.objects.filter(attempt_time__lt=limit) for kind in _LOGINS]
-    return sum(found.delete()[0] for found in (*old, Session.objects.filter(expire_date__lt=now())))
+    return sum(
+        found.delete()[0]
+        for found in (*old, Session.objects.filter(expire_date__lt=now()))
+    )
 
 
 def _actor(user: User) -> str:
@@ -96,12 +103,18 @@ def _actor(user: User) -> str:
 def _sessions(user: User) -> list[Session]:
     ours = str(user.pk)
     found = Session.objects.iterator()
-    return [session for session in found if session.get_decoded().get("_auth_user_id") == ours]
+    return [
+        session
+        for session in found
+        if session.get_decoded().get("_auth_user_id") == ours
+    ]
 
 
 def _history(user: User) -> QuerySet[LogEntry]:
     """Return what Django's admin noted: by the person, and about the account."""
-    about = Q(content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk))
+    about = Q(
+        content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
+    )
     return LogEntry.objects.filter(about | Q(user=user))
 
 

@@ -26,18 +26,25 @@ def database(url: str | None, data: Path) -> dict[str, object]:
                 # A deferred transaction that wants to write later fails despite the time-out.
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 5,
-                "init_command": "PRAGMA journal_mode=WAL; PRAGMA secure_delete=ON;"
-                " PRAGMA temp_store=MEMORY; PRAGMA synchronous=FULL;",
+                "init_command": (
+                    "PRAGMA journal_mode=WAL; PRAGMA secure_delete=ON;"
+                    " PRAGMA temp_store=MEMORY; PRAGMA synchronous=FULL;"
+                ),
             },
         }
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:  # its text holds a part of the address, and that may be the password
+    except (
+        ValueError
+    ):  # its text holds a part of the address, and that may be the password
         port, parts = None, urlsplit("")
     if parts.scheme not in {"postgres", "postgresql"}:
         message = "OUTKEY_DATABASE_URL is not postgresql://user:password@host:port/name"
-        hint = "Percent-encode special characters in the password: / is %2F, # is %23, ? is %3F."
+        hint = (
+            "Percent-encode special characters in the password: / is %2F, # is %23, ?"
+            " is %3F."
+        )
         raise ConfigError(message, hint=hint)
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -55,9 +62,13 @@ def database(url: str | None, data: Path) -> dict[str, object]:
 
 SECRET_KEY = "not used: commands sign nothing"  # noqa: S105 - the pages have one of their own
 USE_TZ = True
-DATABASES = {"default": database(os.environ.get("OUTKEY_DATABASE_URL"), home() / "data")}
+DATABASES = {
+    "default": database(os.environ.get("OUTKEY_DATABASE_URL"), home() / "data")
+}
 # Its tables are for PostgreSQL only.
-FOR_WORKERS = ["procrastinate.contrib.django"] if os.environ.get("OUTKEY_DATABASE_URL") else []
+FOR_WORKERS = (
+    ["procrastinate.contrib.django"] if os.environ.get("OUTKEY_DATABASE_URL") else []
+)
 INSTALLED_APPS = ["outkey.hosts.django", "outkey.hosts.demo_records", *FOR_WORKERS]
 OUTKEY = {
     "HOME": home(),

@@ -25,7 +25,9 @@ TIME_ZONE = "UTC"
 def signing_key(file: Path) -> str:
     """Return the key that signs sessions; made once, for its owner only."""
     if not file.exists():
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=".signing-")  # mode 0600
+        handle, name = tempfile.mkstemp(
+            dir=file.parent, prefix=".signing-"
+        )  # mode 0600
         with os.fdopen(handle, "w", encoding="ascii") as opened:
             opened.write(secrets.token_urlsafe(48))
         with contextlib.suppress(FileExistsError):
@@ -51,8 +53,12 @@ _TLS = _PUBLIC.scheme == "https"
 
 SECRET_KEY = signing_key(settings.home() / "config" / "signing-key")
 DEBUG = False
-ALLOWED_HOSTS = [_PUBLIC.hostname] if _PUBLIC.hostname else ["127.0.0.1", "localhost", "[::1]"]
-CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"] if _PUBLIC.hostname else []
+ALLOWED_HOSTS = (
+    [_PUBLIC.hostname] if _PUBLIC.hostname else ["127.0.0.1", "localhost", "[::1]"]
+)
+CSRF_TRUSTED_ORIGINS = (
+    [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"] if _PUBLIC.hostname else []
+)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _TLS else None
 SECURE_HSTS_SECONDS = 31_536_000 if _TLS else 0
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _TLS
@@ -122,7 +128,11 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 12},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": (
+            "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"
+        )
+    },
 ]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
@@ -144,11 +154,16 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "handlers": {"console": {"class": "logging.StreamHandler"}},
-    "root": {"handlers": ["console"], "level": os.environ.get("OUTKEY_LOG_LEVEL", "WARNING")},
+    "root": {
+        "handlers": ["console"],
+        "level": os.environ.get("OUTKEY_LOG_LEVEL", "WARNING"),
+    },
     # Of a request that was refused, the page tells the person; what failed is told here.
     "loggers": {
         "django": {"handlers": ["console"], "level": "ERROR", "propagate": False},
-        "waitress.queue": {"level": "ERROR"},  # a request that waits for a thread is no problem
+        "waitress.queue": {
+            "level": "ERROR"
+        },  # a request that waits for a thread is no problem
     },
 }
 
@@ -167,7 +182,10 @@ def _may(permission: str) -> object:
 
 
 # Pages with an entry of their own below the address of another entry.
-_WITHIN = (reverse_lazy("admin:outkey_home"), reverse_lazy("admin:outkey_data_protection"))
+_WITHIN = (
+    reverse_lazy("admin:outkey_home"),
+    reverse_lazy("admin:outkey_data_protection"),
+)
 
 
 def _item(
@@ -176,34 +194,87 @@ def _item(
     link = reverse_lazy(f"admin:{view}")
 
     def here(request: HttpRequest) -> bool:
-        within = [place for place in map(str, _WITHIN) if request.path.startswith(place)]
+        within = [
+            place for place in map(str, _WITHIN) if request.path.startswith(place)
+        ]
         return str(link) in within if within else request.path.startswith(str(link))
 
     allowed = _may(f"{app}.{permission}")
-    return {"title": title, "icon": icon, "link": link, "permission": allowed, "active": here}
+    return {
+        "title": title,
+        "icon": icon,
+        "link": link,
+        "permission": allowed,
+        "active": here,
+    }
 
 
-_ICON = {"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("outkey/icon.svg")}
-# fmt: off
+_ICON = {
+    "rel": "icon",
+    "type": "image/svg+xml",
+    "href": lambda _: static("outkey/icon.svg"),
+}
 _NAVIGATION: list[dict[str, object]] = [
     {"items": [_item(_("Home"), "home", "outkey_home", "view_configuration")]},
-    {"title": _("Settings → Technical"), "separator": True, "items": [
-        _item(_("API Sync Configurations"), "api", "outkey_configuration_changelist",
-            "view_configuration"),
-        _item(_("Sync Lines"), "sync_alt", "outkey_syncline_changelist", "view_syncline"),
-        _item(_("Runs"), "play_circle", "outkey_run_changelist", "view_run"),
-        _item(_("Contacts (demo)"), "contacts", "demo_contact_changelist", "view_contact", "demo"),
-        _item(_("Orders (demo)"), "shopping_cart", "demo_order_changelist", "view_order", "demo"),
-        _item(_("Audit"), "history", "outkey_auditrecord_changelist", "view_auditrecord"),
-        _item(_("Keys"), "key", "outkey_knownkey_changelist", "view_knownkey"),
-        _item(_("Data protection"), "shield", "outkey_data_protection", "view_auditrecord"),
-    ]},
-    {"title": _("People"), "separator": True, "items": [
-        {"title": _("Users"), "icon": "person", "link": reverse_lazy("admin:auth_user_changelist"),
-            "permission": lambda request: request.user.is_superuser},
-    ]},
+    {
+        "title": _("Settings → Technical"),
+        "separator": True,
+        "items": [
+            _item(
+                _("API Sync Configurations"),
+                "api",
+                "outkey_configuration_changelist",
+                "view_configuration",
+            ),
+            _item(
+                _("Sync Lines"),
+                "sync_alt",
+                "outkey_syncline_changelist",
+                "view_syncline",
+            ),
+            _item(_("Runs"), "play_circle", "outkey_run_changelist", "view_run"),
+            _item(
+                _("Contacts (demo)"),
+                "contacts",
+                "demo_contact_changelist",
+                "view_contact",
+                "demo",
+            ),
+            _item(
+                _("Orders (demo)"),
+                "shopping_cart",
+                "demo_order_changelist",
+                "view_order",
+                "demo",
+            ),
+            _item(
+                _("Audit"),
+                "history",
+                "outkey_auditrecord_changelist",
+                "view_auditrecord",
+            ),
+            _item(_("Keys"), "key", "outkey_knownkey_changelist", "view_knownkey"),
+            _item(
+                _("Data protection"),
+                "shield",
+                "outkey_data_protection",
+                "view_auditrecord",
+            ),
+        ],
+    },
+    {
+        "title": _("People"),
+        "separator": True,
+        "items": [
+            {
+                "title": _("Users"),
+                "icon": "person",
+                "link": reverse_lazy("admin:auth_user_changelist"),
+                "permission": lambda request: request.user.is_superuser,
+            },
+        ],
+    },
 ]
-# fmt: on
 UNFOLD = {
     "SITE_TITLE": "outkey",
     "SITE_HEADER": "outkey",
@@ -212,5 +283,9 @@ UNFOLD = {
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": False,
-    "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": _NAVIGATION},
+    "SIDEBAR": {
+        "show_search": False,
+        "show_all_applications": False,
+        "navigation": _NAVIGATION,
+    },
 }

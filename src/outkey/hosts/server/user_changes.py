@@ -2,13 +2,19 @@
 
 from collections.abc import Iterable
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission, User
+from django.contrib.auth.models import (
+    AbstractBaseUser,
+    AnonymousUser,
+    Group,
+    Permission,
+    User,
+)
 from django.db.models import QuerySet
 from django.forms import BaseForm
 
-from outkey.core.audit import Tag
-from outkey.core.user_rights import Rights
-from outkey.hosts.django.pages.installed import desk_for
+from outkey.core.access.user_rights import Rights
+from outkey.core.audit.events import Tag
+from outkey.hosts.django.pages.access import desk_for
 
 _NAMES = ("username", "name")
 _LINKS = ("groups", "user_permissions", "permissions")
@@ -22,7 +28,9 @@ def rights_of_user(user: AbstractBaseUser | AnonymousUser) -> Rights:
     return rights_of(user, user.groups.all(), given)
 
 
-def rights_of(user: User, groups: Iterable[Group], permissions: Iterable[Permission]) -> Rights:
+def rights_of(
+    user: User, groups: Iterable[Group], permissions: Iterable[Permission]
+) -> Rights:
     """Return the rights of a user with these groups and permissions."""
     of_groups = Permission.objects.filter(group__in=list(groups))
     return Rights(
@@ -51,7 +59,9 @@ def note_change(
     desk_for(actor).note(tag, "", *_changed(form), key=key)
 
 
-def note_plain(actor: AbstractBaseUser | AnonymousUser, tag: Tag, *targets: User | Group) -> None:
+def note_plain(
+    actor: AbstractBaseUser | AnonymousUser, tag: Tag, *targets: User | Group
+) -> None:
     """Record that something is about to be done to users or groups as a whole."""
     desk = desk_for(actor)
     for target in targets:
@@ -68,7 +78,9 @@ def key_of(target: User | Group) -> str:
 def _changed(form: BaseForm) -> list[str]:
     """Return the names of changed fields; of groups and permissions, which come and which go."""
     names = [name for name in form.changed_data if name not in _LINKS]
-    renamed = [one for one in _NAMES if one in form.changed_data and form.initial.get(one)]
+    renamed = [
+        one for one in _NAMES if one in form.changed_data and form.initial.get(one)
+    ]
     names += [f"{field} +{form.cleaned_data[field]}" for field in renamed]
     for field in _LINKS:
         if field not in form.changed_data:
@@ -88,4 +100,6 @@ def _labels(linked: Iterable[object]) -> set[str]:
 def _names(permissions: Iterable[Permission]) -> frozenset[str]:
     if isinstance(permissions, QuerySet):
         permissions = permissions.select_related("content_type")
-    return frozenset(f"{one.content_type.app_label}.{one.codename}" for one in permissions)
+    return frozenset(
+        f"{one.content_type.app_label}.{one.codename}" for one in permissions
+    )

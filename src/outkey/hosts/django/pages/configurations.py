@@ -28,10 +28,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.access import HINT, changes_script, requirements
-from outkey.core.assembly import Call
-from outkey.core.checks import WARN_DAYS, Finding, check
-from outkey.core.config import Configuration, SecretState
+from outkey.core.access.permissions import HINT, changes_script, requirements
+from outkey.core.config.configuration import Configuration, SecretState
+from outkey.core.config.field_kinds import check_method
+from outkey.core.config.fields import BY_PATH
+from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import (
     Cause,
     ConfigError,
@@ -40,28 +41,32 @@ from outkey.core.errors import (
     ScriptFailed,
     UnknownConfiguration,
 )
-from outkey.core.field_kinds import check_method
-from outkey.core.fields import BY_PATH
-from outkey.core.secret_values import refuse_unusable
-from outkey.core.standing import Standing, Status
-from outkey.engine.fixes import difference
+from outkey.core.findings.checks import WARN_DAYS, Finding, check
+from outkey.core.findings.health import Health, Status
+from outkey.core.request.assembly import Call
 from outkey.engine.gateway import Draft
-from outkey.engine.manage import ConfigurationChange
-from outkey.engine.preview import preview as preview_of
-from outkey.engine.scripts import prove_examples
-from outkey.engine.verify import Report
+from outkey.engine.managing.changes import ConfigurationChange
+from outkey.engine.managing.connection_test import Report
+from outkey.engine.managing.fixes import difference
+from outkey.engine.sending.preview import preview as preview_of
+from outkey.engine.sending.scripts import prove_examples
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.forms import ConfigurationForm, DraftSecrets, Entered, conditions_of
-from outkey.hosts.django.pages.installed import (
+from outkey.hosts.django.pages.access import (
     desk_for,
     installation,
     may,
     offered_references,
     require,
 )
+from outkey.hosts.django.pages.forms import (
+    ConfigurationForm,
+    DraftSecrets,
+    Entered,
+    conditions_of,
+)
 from outkey.hosts.django.pages.sent_text import refuse_nul
 from outkey.hosts.django.pages.token_panel import panel_for, redirect_url
-from outkey.hosts.django.registry import standing_of
+from outkey.hosts.django.registry import health_of
 
 PAGE = 50
 # Tests wait for other people's servers; they must leave threads for the other pages.
@@ -76,7 +81,7 @@ class Listed:
     """One line of the list."""
 
     row: models.Configuration
-    standing: Standing
+    standing: Health
     status: Status
 
 
@@ -98,7 +103,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
         rows = rows[:PAGE]
     listed = []
     for row in rows:
-        standing = standing_of(row)
+        standing = health_of(row)
         listed.append(Listed(row, standing, standing.status(now=now, sealed=sealed)))
     context = {
         "title": _("API Sync Configurations"),
@@ -120,14 +125,17 @@ def _filtered(chosen: dict[str, str]) -> QuerySet[models.Configuration]:
         if chosen[name]:
             found = found.filter(**{name: chosen[name]})
     if chosen["q"]:
-        found = found.filter(Q(name__icontains=chosen["q"]) | Q(base_url__icontains=chosen["q"]))
+        found = found.filter(
+            Q(name__icontains=chosen["q"]) | Q(base_url__icontains=chosen["q"])
+        )
     today = datetime.now(UTC).date()
     current = Q(tested_revision=F("revision"))
     # In the order of what needs attention first, as a status is chosen.
     conditions = {
         Status.NEEDS_SECRET: Q(needs_secret=True),
-        Status.REAUTHORIZATION_NEEDED: Q(needs_person=True)
-        | (current & Q(cause=Cause.REAUTHORIZATION_NEEDED)),
+        Status.REAUTHORIZATION_NEEDED: (
+            Q(needs_person=True) | (current & Q(cause=Cause.REAUTHORIZATION_NEEDED))
+        ),
         Status.PAUSED: Q(paused_at__isnull=False),
         Status.EXPIRED: Q(expires_on__lt=today),
         Status.FAILING: current & ~Q(cause=""),
@@ -162,7 +170,9 @@ def edit_page(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
             form.refuse(ConfigError(error.message, hint=error.hint, field=error.field))
         else:
             name = entered.configuration.name
-            messages.success(request, _("%s is saved. Test it as it is kept now.") % name)
+            messages.success(
+                request, _("%s is saved. Test it as it is kept now.") % name
+            )
             kept = installation().registry.get(entered.configuration.name)
             return HttpResponseRedirect(url_of("change", kept))
     return _form_page(request, form, stored, status=422)
@@ -172,7 +182,9 @@ def _form(
     request: HttpRequest, stored: Configuration | None, posted: QueryDict | None = None
 ) -> ConfigurationForm:
     locked = () if may(request, "edit_script") else _OF_SCRIPTS
-    return ConfigurationForm(stored, posted, offered=offered_references(), locked=locked)
+    return ConfigurationForm(
+        stored, posted, offered=offered_references(), locked=locked
+    )
 
 
 def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
@@ -184,7 +196,11 @@ def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
         desk_for(request.user).remove(stored.name)
         messages.success(request, _("%s is deleted.") % stored.name)
         return HttpResponseRedirect(reverse("admin:outkey_configuration_changelist"))
-    context = {"title": _("Delete %s") % stored.name, "stored": stored, "record": record}
+    context = {
+        "title": _("Delete %s") % stored.name,
+        "stored": stored,
+        "record": record,
+    }
     return page(request, "outkey/delete.html", context)
 
 
@@ -213,7 +229,9 @@ def _counted(pieces: Iterator[str]) -> Iterator[str]:
 def waiting(places: threading.BoundedSemaphore = _running) -> Iterator[None]:
     """Wait for somebody else's server, unless too many do so already."""
     if not places.acquire(blocking=False):
-        raise ConfigError(_("many tests are running"), hint=_("Try again when they have ended."))
+        raise ConfigError(
+            _("many tests are running"), hint=_("Try again when they have ended.")
+        )
     try:
         yield
     finally:
@@ -221,7 +239,10 @@ def waiting(places: threading.BoundedSemaphore = _running) -> Iterator[None]:
 
 
 def _tested(
-    request: HttpRequest, stored: Configuration | None, draft: Configuration, secrets: DraftSecrets
+    request: HttpRequest,
+    stored: Configuration | None,
+    draft: Configuration,
+    secrets: DraftSecrets,
 ) -> Iterator[str]:
     here, desk = installation(), desk_for(request.user)
     desk.note_test(draft.name, draft.script if changes_script(stored, draft) else "")
@@ -240,12 +261,16 @@ def _tested(
     here.audit.flush()  # so that the history shows how it ended
     if draft == stored:
         desk.keep_trial(stored, report, time.time())
-    fixable = stored if draft == stored and may(request, "change_configuration") else None
+    fixable = (
+        stored if draft == stored and may(request, "change_configuration") else None
+    )
     context = {"report": report, "draft": draft, "reasons": _reasons(report, fixable)}
     yield render_to_string("outkey/test_verdict.html", context)
 
 
-def _reasons(report: Report, stored: Configuration | None) -> Iterator[dict[str, object]]:
+def _reasons(
+    report: Report, stored: Configuration | None
+) -> Iterator[dict[str, object]]:
     """Give each reason with what outkey would change, and a signature under that."""
     for suspicion in report.suspicions:
         fix = suspicion.fix if stored else None
@@ -274,15 +299,23 @@ def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpRespo
         require(request, "test_configuration")
         desk_for(request.user).note_test(draft.name, draft.script)
     if draft != stored:
-        draft = replace(draft, name=f"{draft.name} (draft)")  # with processes of its own
+        draft = replace(
+            draft, name=f"{draft.name} (draft)"
+        )  # with processes of its own
     verification = draft.verification
-    call = Call(draft, check_method(verification.test_method, field=""), verification.test_path)
+    call = Call(
+        draft, check_method(verification.test_method, field=""), verification.test_path
+    )
     try:
         with waiting():
-            shown = preview_of(replace(installation().gateway.sender, secrets=secrets), call)
+            shown = preview_of(
+                replace(installation().gateway.sender, secrets=secrets), call
+            )
     except OutkeyError as error:
         return render(request, "outkey/refused.html", {"errors": [error]})
-    return render(request, "outkey/preview.html", {"shown": shown, "curl": shown.curl()})
+    return render(
+        request, "outkey/preview.html", {"shown": shown, "curl": shown.curl()}
+    )
 
 
 def draft_on(
@@ -298,12 +331,17 @@ def draft_on(
     entered = form.entered()
     name = entered.configuration.name if entered else ""
     if stored is None and models.Configuration.objects.filter(name=name).exists():
-        form.refuse(ConfigError(_("there is a configuration of that name already"), field="name"))
+        form.refuse(
+            ConfigError(
+                _("there is a configuration of that name already"), field="name"
+            )
+        )
     if entered is None or not _allowed(request, form, stored, entered):
         return render(request, "outkey/refused.html", {"errors": form.errors.values()})
     # What was typed now is meant for the address that is on the page now.
     states = dict(entered.configuration.secrets) | {
-        name: SecretState(entered.configuration.binding_of(name)) for name in entered.secrets
+        name: SecretState(entered.configuration.binding_of(name))
+        for name in entered.secrets
     }
     draft = entered.configuration
     if entered.secrets:
@@ -312,7 +350,10 @@ def draft_on(
 
 
 def _allowed(
-    request: HttpRequest, form: ConfigurationForm, stored: Configuration | None, entered: Entered
+    request: HttpRequest,
+    form: ConfigurationForm,
+    stored: Configuration | None,
+    entered: Entered,
 ) -> bool:
     """Note at its field whatever the user lacks a permission for, or cannot be used."""
     touched = (*entered.secrets, *entered.references, *entered.cleared)
@@ -343,12 +384,17 @@ def _prove(made: Configuration) -> None:
     except OutkeyError as error:
         hint = error.hint
         if hint == ScriptFailed.default_hint:
-            hint = _("This happened in an example of GOLDEN, before the script was kept.")
+            hint = _(
+                "This happened in an example of GOLDEN, before the script was kept."
+            )
         raise ConfigError(error.message, hint=hint, field="script") from None
 
 
 def _form_page(
-    request: HttpRequest, form: ConfigurationForm, stored: Configuration | None, status: int = 200
+    request: HttpRequest,
+    form: ConfigurationForm,
+    stored: Configuration | None,
+    status: int = 200,
 ) -> HttpResponse:
     here = installation()
     findings: list[Finding] = []
@@ -359,7 +405,7 @@ def _form_page(
             records = here.audit_rows.newest(20, configuration=stored.name)
     standing = status_now = None
     if stored is not None:
-        standing = standing_of(models.Configuration.objects.get(pk=UUID(stored.record)))
+        standing = health_of(models.Configuration.objects.get(pk=UUID(stored.record)))
         status_now = standing.status(now=time.time(), sealed=here.keys.is_sealed())
     context = {
         "status": status_now,
@@ -374,7 +420,9 @@ def _form_page(
         "redirect_when": conditions_of(BY_PATH["oauth2.authorization_url"]),
         "record": UUID(stored.record) if stored else None,
         "records": records,
-        "editable": may(request, "change_configuration" if stored else "add_configuration"),
+        "editable": may(
+            request, "change_configuration" if stored else "add_configuration"
+        ),
         "may_test": may(request, "test_configuration"),
         "may_run": may(request, "edit_script") and may(request, "test_configuration"),
         "may_delete": bool(stored) and may(request, "delete_configuration"),
@@ -397,11 +445,16 @@ def stored_at(record: UUID | None) -> Configuration | None:
 
 def url_of(view: str, configuration: Configuration) -> str:
     """Return where a page of a configuration is."""
-    return reverse(f"admin:outkey_configuration_{view}", args=[UUID(configuration.record)])
+    return reverse(
+        f"admin:outkey_configuration_{view}", args=[UUID(configuration.record)]
+    )
 
 
 def page(
-    request: HttpRequest, template: str, context: Mapping[str, object], status: int = 200
+    request: HttpRequest,
+    template: str,
+    context: Mapping[str, object],
+    status: int = 200,
 ) -> HttpResponse:
     """Render a page inside the admin site."""
     known = {"sealed": installation().keys.is_sealed()}
@@ -413,7 +466,9 @@ def told(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBas
     """Show what outkey refuses or cannot do as a page, and not as a failure of the server."""
 
     @wraps(view)
-    def shown(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+    def shown(
+        request: HttpRequest, *args: object, **kwargs: object
+    ) -> HttpResponseBase:
         try:
             refuse_nul(request)
             return view(request, *args, **kwargs)

@@ -8,12 +8,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.audit import Tag
+from outkey.core.audit.events import Tag
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import EditConflict, OutkeyError
-from outkey.engine.fixes import apply_fix, permissions_for
+from outkey.engine.managing.fixes import apply_fix, permissions_for
+from outkey.hosts.django.pages.access import desk_for, installation, require
 from outkey.hosts.django.pages.configurations import FIX, stored_at, url_of
-from outkey.hosts.django.pages.installed import desk_for, installation, require
 from outkey.hosts.django.pages.words import said_in_words
 
 _SECONDS = 3600
@@ -49,7 +49,11 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
     except signing.BadSignature:
         messages.error(request, _("This proposal is too old. Test again."))
     except OutkeyError as error:
-        messages.error(request, f"{said_in_words(error.message)} {said_in_words(error.hint)}")
+        messages.error(
+            request, f"{said_in_words(error.message)} {said_in_words(error.hint)}"
+        )
     else:
-        messages.success(request, _("Changed: %s. Now test it again.") % said_in_words(label))
+        messages.success(
+            request, _("Changed: %s. Now test it again.") % said_in_words(label)
+        )
     return HttpResponseRedirect(url_of("change", stored))

@@ -14,9 +14,8 @@ from datetime import date
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from outkey.core.access import refuse_other_tls
-from outkey.core.checks import Finding
-from outkey.core.config import (
+from outkey.core.access.permissions import refuse_other_tls
+from outkey.core.config.configuration import (
     Configuration,
     HeaderRow,
     SecretState,
@@ -24,14 +23,15 @@ from outkey.core.config import (
     header_row,
     kept_secrets,
 )
+from outkey.core.config.field_kinds import Field, Kind, Tab
+from outkey.core.config.fields import FIELDS
+from outkey.core.config.reference import Reference
 from outkey.core.errors import ConfigError, EditConflict, HeaderConflict, SecretMissing
-from outkey.core.field_kinds import Field, Kind, Tab
-from outkey.core.fields import FIELDS
-from outkey.core.headers import MAX_HEADERS
-from outkey.core.reference import Reference
-from outkey.core.script import SEAL, seal_of
+from outkey.core.findings.checks import Finding
+from outkey.core.request.headers import MAX_HEADERS
+from outkey.core.request.script import SEAL, seal_of
 from outkey.core.secret import Secret
-from outkey.ports import Secrets
+from outkey.ports.sending import Secrets
 
 _TYPED = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
 _AS_IT_IS = (Kind.LONG_TEXT, Kind.SCRIPT)
@@ -102,7 +102,9 @@ class DraftSecrets:
         if secret == SEAL:
             if self._stored is not None and self._stored.script == configuration.script:
                 return self._kept.open(self._stored, SEAL)
-            return seal_of(configuration.script)  # who typed it may write scripts: the page asked
+            return seal_of(
+                configuration.script
+            )  # who typed it may write scripts: the page asked
         if secret in self._typed:
             return self._typed[secret]
         if secret in self._cleared:
@@ -139,7 +141,9 @@ class ConfigurationForm:
         self._stored, self._posted, self._locked = stored, posted, locked
         self.offered = {str(reference): reference for reference in offered}
         self.errors: dict[str, ConfigError] = {}
-        self.rows: list[ShownRow] = [self._stored_row(r) for r in stored.headers] if stored else []
+        self.rows: list[ShownRow] = (
+            [self._stored_row(r) for r in stored.headers] if stored else []
+        )
 
     def entered(self) -> Entered | None:
         """Return what was entered, or None after noting what is wrong with it."""
@@ -154,7 +158,9 @@ class ConfigurationForm:
         for gone in cleared:
             states.pop(gone, None)
         try:
-            made = build(name, values, headers=tuple(rows), references=references, secrets=states)
+            made = build(
+                name, values, headers=tuple(rows), references=references, secrets=states
+            )
         except ConfigError as error:
             self.refuse(error)
             return None
@@ -174,7 +180,9 @@ class ConfigurationForm:
 
     def refuse(self, error: ConfigError) -> None:
         """Note an error at its field, or at the top of the page."""
-        place = "headers" if isinstance(error, HeaderConflict) else str(error.field or "")
+        place = (
+            "headers" if isinstance(error, HeaderConflict) else str(error.field or "")
+        )
         self.errors.setdefault(_PLACES.get(place, place), error)
 
     def tabs(self, findings: Iterable[Finding] = ()) -> list[tuple[Tab, list[Shown]]]:
@@ -183,7 +191,14 @@ class ConfigurationForm:
         for row in self.rows:
             row.findings = [f for f in listed if f.field == f"header:{row.key}"]
         return [
-            (tab, [self._shown(f, listed) for f in FIELDS if f.tab is tab and f.path != "headers"])
+            (
+                tab,
+                [
+                    self._shown(f, listed)
+                    for f in FIELDS
+                    if f.tab is tab and f.path != "headers"
+                ],
+            )
             for tab in Tab
         ]
 
@@ -228,7 +243,9 @@ class ConfigurationForm:
             return None
         return _typed(known, text)
 
-    def _read_secrets(self) -> tuple[dict[str, Secret], dict[str, Reference], list[str]]:
+    def _read_secrets(
+        self,
+    ) -> tuple[dict[str, Secret], dict[str, Reference], list[str]]:
         typed: dict[str, Secret] = {}
         references: dict[str, Reference] = {}
         cleared: list[str] = []
@@ -257,17 +274,24 @@ class ConfigurationForm:
             message = _("there are more than %s rows") % MAX_HEADERS
             self.errors["headers"] = ConfigError(message, field="headers")
         for number in range(MAX_HEADERS):
-            key, value = self._get(f"row-key-{number}").strip(), self._get(f"row-value-{number}")
+            key, value = (
+                self._get(f"row-key-{number}").strip(),
+                self._get(f"row-value-{number}"),
+            )
             if self._get(f"row-gone-{number}") or not (key or value):
                 continue
             secret = bool(self._get(f"row-secret-{number}"))
             state = states.get(f"header:{key}") if secret else None
             self.rows.append(ShownRow(key, "" if secret else value, secret, state))
             try:
-                row = header_row(key, None if secret else value, secret=secret, place="headers")
+                row = header_row(
+                    key, None if secret else value, secret=secret, place="headers"
+                )
             except ConfigError as error:
                 message = f"{key or _('row')}: {error.message}"
-                self.errors["headers"] = ConfigError(message, hint=error.hint, field="headers")
+                self.errors["headers"] = ConfigError(
+                    message, hint=error.hint, field="headers"
+                )
                 continue
             rows.append(row)
             if secret and value:
@@ -276,7 +300,9 @@ class ConfigurationForm:
 
     def _stored_row(self, row: HeaderRow) -> ShownRow:
         assert self._stored is not None  # noqa: S101 - for the type checker
-        return ShownRow(row.key, row.value, row.secret, self._stored.secrets.get(row.secret_field))
+        return ShownRow(
+            row.key, row.value, row.secret, self._stored.secrets.get(row.secret_field)
+        )
 
     def _shown(self, known: Field, findings: list[Finding]) -> Shown:
         error = self.errors.get(known.path)
@@ -287,7 +313,11 @@ class ConfigurationForm:
             error=error.message if error else "",
             hint=(error.hint or "") if error else "",
             findings=[finding for finding in findings if finding.field == path],
-            state=self._stored.secrets.get(path) if self._stored and known.secret else None,
+            state=(
+                self._stored.secrets.get(path)
+                if self._stored and known.secret
+                else None
+            ),
             locked=known.path in self._locked
             or (known.path == "name" and self._stored is not None),
         )

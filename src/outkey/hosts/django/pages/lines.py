@@ -16,20 +16,27 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.checks import Finding
-from outkey.core.config import SyncLine
-from outkey.core.document import checked_line
+from outkey.core.config.configuration import SyncLine
+from outkey.core.config.document import checked_line
+from outkey.core.config.export import render_table
+from outkey.core.config.toml import parse_toml
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
-from outkey.core.export import render_table
+from outkey.core.findings.checks import Finding
 from outkey.core.sync.line import Sync
 from outkey.core.sync.run import HostField, Outcome, Target
 from outkey.core.sync.table import read_sync, sync_table
-from outkey.core.toml import parse_toml
 from outkey.engine.sync import Effect
 from outkey.hosts.django import models
+from outkey.hosts.django.pages.access import desk_for, installation, may, require
 from outkey.hosts.django.pages.configurations import page, waiting
-from outkey.hosts.django.pages.installed import desk_for, installation, may, require
-from outkey.hosts.django.pages.runs import Shown, bars, person, refuse_forbidden, shown, words
+from outkey.hosts.django.pages.runs import (
+    Shown,
+    bars,
+    person,
+    refuse_forbidden,
+    shown,
+    words,
+)
 from outkey.hosts.django.registry import DjangoRegistry
 from outkey.hosts.django.wiring import records, sync_runner
 from outkey.hosts.installation import Installation
@@ -44,7 +51,7 @@ _INPUTS = ("name", "configuration", "method", "path")
 Values = dict[str, str]
 
 
-class _OnPage(DjangoRegistry):
+class _LineOnPage(DjangoRegistry):
     """The registry with one line as it is on the page, saved or not."""
 
     def __init__(self, line: SyncLine) -> None:
@@ -88,14 +95,22 @@ def list_page(request: HttpRequest) -> HttpResponse:
     """List sync lines with their last runs, fifty at a time."""
     require(request, "view_syncline")
     after = request.GET.get("after", "")
-    found = models.SyncLine.objects.select_related("configuration").filter(name__gt=after)
-    last = models.Run.objects.filter(line=OuterRef("pk")).order_by("-id").values("id")[:1]
+    found = models.SyncLine.objects.select_related("configuration").filter(
+        name__gt=after
+    )
+    last = (
+        models.Run.objects.filter(line=OuterRef("pk")).order_by("-id").values("id")[:1]
+    )
     rows = list(found.annotate(last=Subquery(last)).order_by("name")[: _PAGE + 1])
     runs = models.Run.objects.in_bulk([row.last for row in rows if row.last])
     context = {
         "title": _("Sync Lines"),
         "rows": [
-            Listed(row, *_timetable(row), shown(runs[row.last]) if row.last in runs else None)
+            Listed(
+                row,
+                *_timetable(row),
+                shown(runs[row.last]) if row.last in runs else None,
+            )
             for row in rows[:_PAGE]
         ],
         "next": rows[_PAGE - 1].name if len(rows) > _PAGE else "",
@@ -164,7 +179,13 @@ def delete_page(request: HttpRequest, record: int) -> HttpResponse:
 def _stored(row: models.SyncLine | None) -> Values:
     """Return what the page shows of a line that is kept, or of a new one."""
     if row is None:
-        return {"name": "", "configuration": "", "method": "GET", "path": "/", "sync": ""}
+        return {
+            "name": "",
+            "configuration": "",
+            "method": "GET",
+            "path": "/",
+            "sync": "",
+        }
     shown = {name: str(getattr(row, name)) for name in _INPUTS}
     return shown | {"sync": _toml(read_sync(row.sync)) if row.sync else ""}
 
@@ -199,14 +220,16 @@ def _toml(sync: Sync) -> str:
     """Write what `_sync` reads: as in a TOML document, without the line's name."""
     said: dict[str, Any] = sync_table(sync)
     rows = said.pop("fields")
-    parts = {name: said.pop(name) for name in ("pagination", "incremental") if name in said}
+    parts = {
+        name: said.pop(name) for name in ("pagination", "incremental") if name in said
+    }
     tables = [("line", said), *parts.items(), *(("[fields]", row) for row in rows)]
     written = [render_table(name, table) for name, table in tables]
     return "\n\n".join(written).partition("\n")[2]
 
 
 def _with(line: SyncLine) -> Installation:
-    return replace(installation(), registry=_OnPage(line))
+    return replace(installation(), registry=_LineOnPage(line))
 
 
 def _findings(request: HttpRequest, line: SyncLine) -> list[Finding]:
@@ -220,11 +243,17 @@ def _refuse_taken(name: str) -> None:
         raise ConfigError(_("there is a sync line of that name already"), field="name")
 
 
-def _refuse_rewritten(request: HttpRequest, row: models.SyncLine | None, line: SyncLine) -> None:
+def _refuse_rewritten(
+    request: HttpRequest, row: models.SyncLine | None, line: SyncLine
+) -> None:
     """Refuse another script than the one that is kept to whoever may not write scripts."""
     kept = read_sync(row.sync).script if row and row.sync else ""
-    if (line.sync.script if line.sync else "") != kept and not may(request, "edit_script"):
-        raise ConfigError(_("you may not write scripts, or switch them on or off"), field="script")
+    if (line.sync.script if line.sync else "") != kept and not may(
+        request, "edit_script"
+    ):
+        raise ConfigError(
+            _("you may not write scripts, or switch them on or off"), field="script"
+        )
 
 
 def _form_page(
@@ -261,7 +290,9 @@ def _form_page(
         "editable": editable,
         "next_at": _timetable(row)[1] if row else None,
         "may_run": bool(kept and kept.sync) and may(request, "run_syncline"),
-        "may_sample": (editable or bool(kept and kept.sync)) and may(request, "run_syncline"),
+        "may_sample": (
+            (editable or bool(kept and kept.sync)) and may(request, "run_syncline")
+        ),
     }
     return page(request, "outkey/line.html", context, status=422 if error else 200)
 

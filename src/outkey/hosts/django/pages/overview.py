@@ -22,16 +22,16 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.audit import Tag
+from outkey.core.audit.events import Tag
 from outkey.core.errors import OutkeyError
-from outkey.core.standing import Status
-from outkey.engine.manage import verify_audit
+from outkey.core.findings.health import Status
+from outkey.engine.managing.changes import verify_audit
 from outkey.hosts.django.models import AuditRecord, Configuration
+from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
+from outkey.hosts.django.pages.access import desk_for, installation, may, require
 from outkey.hosts.django.pages.configurations import Listed, page
-from outkey.hosts.django.pages.installed import desk_for, installation, may, require
 from outkey.hosts.django.pages.posture import Panel
-from outkey.hosts.django.registry import standing_of
-from outkey.hosts.django.watchbook import DjangoWatchbook
+from outkey.hosts.django.registry import health_of
 
 _HOUR_MS = 3_600_000
 _HOURS = 24
@@ -51,8 +51,20 @@ _PAGE = 50
 _ROW = re.compile(r"[0-9]{1,18}")
 # Outcomes of what outkey itself did not send, or did not follow.
 _REFUSALS = frozenset(
-    {"egress_denied", "redirect_blocked", "rate_limited", "secret_missing", "configuration"}
-    | {"sealed", "secret_rebind_required", "inactive", "header_conflict", "audit_unavailable"}
+    {
+        "egress_denied",
+        "redirect_blocked",
+        "rate_limited",
+        "secret_missing",
+        "configuration",
+    }
+    | {
+        "sealed",
+        "secret_rebind_required",
+        "inactive",
+        "header_conflict",
+        "audit_unavailable",
+    }
     | {"paused"}
 )
 
@@ -77,7 +89,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
     attention: list[Listed] = []
     posture = Panel(now)
     for row in Configuration.objects.defer("settings").order_by("name").iterator():
-        standing = standing_of(row)
+        standing = health_of(row)
         status = standing.status(now=now, sealed=sealed)
         posture.look(row, standing)
         counts[status] += 1
@@ -90,7 +102,9 @@ def home_page(request: HttpRequest) -> HttpResponse:
         "title": _("API Sync"),
         "counts": [(status, counts[status]) for status in Status if counts[status]],
         "total": sum(counts.values()),
-        "attention": [(one, repeated.get(one.row.name)) for one in attention[:_ATTENTION]],
+        "attention": [
+            (one, repeated.get(one.row.name)) for one in attention[:_ATTENTION]
+        ],
         "more": max(0, len(attention) - _ATTENTION),
         "notices": notices[:_NOTICES],
         "more_notices": max(0, len(notices) - _NOTICES),
@@ -106,7 +120,7 @@ def _told(attention: list[Listed]) -> tuple[dict[str, Facts], list[Facts]]:
     statuses = {found.row.name: found.status for found in attention}
     repeated: dict[str, Facts] = {}
     others: list[Facts] = []
-    for notice in reversed(DjangoWatchbook().open_notices()):
+    for notice in reversed(DjangoMonitoringRows().open_notices()):
         kind, name, _about = notice.sign
         beginning = _REPEATED.get(statuses.get(name, Status.WORKING))
         if beginning and kind.startswith(beginning):
@@ -121,14 +135,20 @@ def chart(configuration: str = "") -> Iterator[Bar]:
     newest = AuditRecord.objects.aggregate(Max("id"))["id__max"] or 0
     this_hour = int(time.time() * 1000) // _HOUR_MS
     first = this_hour - _HOURS + 1
-    records = AuditRecord.objects.filter(id__gt=newest - _CHARTED, at__gte=first * _HOUR_MS)
+    records = AuditRecord.objects.filter(
+        id__gt=newest - _CHARTED, at__gte=first * _HOUR_MS
+    )
     records = records.exclude(outcome="")
     if configuration:
         records = records.filter(configuration=configuration)
     hours: defaultdict[int, Counter[str]] = defaultdict(Counter)
     hour = Cast(F("at") / _HOUR_MS, IntegerField())
-    for at, outcome, count in records.values_list(hour, "outcome").annotate(Count("id")):
-        kind = "ok" if outcome == "ok" else "refused" if outcome in _REFUSALS else "failed"
+    for at, outcome, count in records.values_list(hour, "outcome").annotate(
+        Count("id")
+    ):
+        kind = (
+            "ok" if outcome == "ok" else "refused" if outcome in _REFUSALS else "failed"
+        )
         hours[int(at)][kind] += count
     highest = max((sum(found.values()) for found in hours.values()), default=0) or 1
     for number in range(first, this_hour + 1):
@@ -142,7 +162,9 @@ def chart(configuration: str = "") -> Iterator[Bar]:
 def audit_page(request: HttpRequest) -> HttpResponse:
     """List the audit, newest first, with filters and keyset paging."""
     require(request, "view_auditrecord")
-    chosen = {name: request.GET.get(name, "").strip() for name in ("configuration", "outcome")}
+    chosen = {
+        name: request.GET.get(name, "").strip() for name in ("configuration", "outcome")
+    }
     before = request.GET.get("before", "")
     columns = {name: value for name, value in chosen.items() if value}
     last = int(before) if _ROW.fullmatch(before) else 0
@@ -194,7 +216,12 @@ def keys_page(request: HttpRequest) -> HttpResponse:
     except OutkeyError as error:
         problem = error
     rotates = may(request, "rotate_keys")
-    context = {"title": _("Keys"), "keys": keys, "problem": problem, "may_rotate": rotates}
+    context = {
+        "title": _("Keys"),
+        "keys": keys,
+        "problem": problem,
+        "may_rotate": rotates,
+    }
     return page(request, "outkey/keys.html", context)
 
 

@@ -9,14 +9,19 @@ from django.db.models import Min
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from outkey.core import voucher
-from outkey.core.checks import Level
 from outkey.core.errors import ConfigError
-from outkey.core.posture import CHECKS, Check, Policy, Subject
-from outkey.core.standing import Standing
-from outkey.hosts.django.models import AuditRecord, Configuration, SecretLabel, SecretValue
+from outkey.core.findings.checks import Level
+from outkey.core.findings.health import Health
+from outkey.core.findings.posture import CHECKS, Check, ConfigurationFacts, Policy
+from outkey.core.vault import voucher
+from outkey.hosts.django.models import (
+    AuditRecord,
+    Configuration,
+    SecretLabel,
+    SecretValue,
+)
+from outkey.hosts.django.pages.access import installation, require
 from outkey.hosts.django.pages.configurations import page
-from outkey.hosts.django.pages.installed import installation, require
 
 _NAMED = 5
 _DAY = 86_400
@@ -52,9 +57,9 @@ class Panel:
             self.problem = error
         self._old = self._old_secrets()
 
-    def look(self, row: Configuration, standing: Standing) -> None:
+    def look(self, row: Configuration, standing: Health) -> None:
         """Take one configuration into account."""
-        subject = Subject(
+        subject = ConfigurationFacts(
             base_url=row.base_url,
             authentication_type=row.authentication_type,
             environment=row.environment,
@@ -68,7 +73,9 @@ class Panel:
         blocking = self._policy.blocking.get(row.environment, ())
         for check in CHECKS:
             for _place in check.find(subject):
-                self._note(row, check, Level.ERROR if check.id in blocking else check.level)
+                self._note(
+                    row, check, Level.ERROR if check.id in blocking else check.level
+                )
                 break  # one is as bad as two
 
     @property
@@ -86,7 +93,9 @@ class Panel:
             counts[weakness.level] += weakness.count
         return [(level, counts[level]) for level in Level if counts[level]]
 
-    def _note(self, row: Configuration, check: Check[Subject], level: Level) -> None:
+    def _note(
+        self, row: Configuration, check: Check[ConfigurationFacts], level: Level
+    ) -> None:
         fresh = Weakness(level, check.message, check.hint)
         known = self._found.setdefault((level, check.id), fresh)
         known.count += 1
@@ -98,7 +107,9 @@ class Panel:
         found: defaultdict[UUID, dict[str, float]] = defaultdict(dict)
         old = SecretValue.objects.filter(label=SecretLabel.CURRENT, set_at__lt=limit)
         old = old.exclude(field=voucher.FIELD)
-        for owner, name, moment in old.values_list("configuration_id", "field", "set_at"):
+        for owner, name, moment in old.values_list(
+            "configuration_id", "field", "set_at"
+        ):
             found[owner][name] = moment or 0
         return found
 

@@ -21,8 +21,8 @@ from outkey.core.sync.line import Direction, Sync, Transform
 from outkey.core.sync.remedies import cause_of, remedy_of
 from outkey.core.sync.run import Counts, RunState
 from outkey.hosts.django import models
+from outkey.hosts.django.pages.access import desk_for, installation, require
 from outkey.hosts.django.pages.configurations import page
-from outkey.hosts.django.pages.installed import desk_for, installation, require
 from outkey.hosts.django.pages.overview import Bar
 from outkey.hosts.django.pages.words import said_in_words
 from outkey.hosts.django.runs import DjangoRuns
@@ -65,7 +65,9 @@ _WORDS = {
     "script_result": gettext_lazy("the script returned no record"),
     "script_set_aside": gettext_lazy("the script had failed to answer too often"),
     "too_large_for_script": gettext_lazy("it is too large for a script"),
-    "killed": gettext_lazy("its process ended in the middle; the next run goes on there"),
+    "killed": gettext_lazy(
+        "its process ended in the middle; the next run goes on there"
+    ),
     "stopping": gettext_lazy("its worker was stopped; another one goes on there"),
     "not_json": gettext_lazy("the answer is not JSON"),
     "not_a_list": gettext_lazy("where the records should be is no list"),
@@ -79,8 +81,12 @@ _WORDS = {
     "too_many_values": gettext_lazy("the response has too many values"),
     "run_limit": gettext_lazy("it reached the limit of records or minutes for one run"),
     "too_many_records": gettext_lazy("there are too many records"),
-    "secret_in_cursor": gettext_lazy("the API hands back a secret as the place to go on from"),
-    "internal_error": gettext_lazy("a fault that is not the API's; tell whoever maintains outkey"),
+    "secret_in_cursor": gettext_lazy(
+        "the API hands back a secret as the place to go on from"
+    ),
+    "internal_error": gettext_lazy(
+        "a fault that is not the API's; tell whoever maintains outkey"
+    ),
     "all_refused": gettext_lazy("not one of the records could be sent"),
     "expression": gettext_lazy("an expression of the line does not fit the answer"),
 }
@@ -134,7 +140,9 @@ def shown(run: models.Run) -> Shown:
     """Read the counts of a run; what is none counts nothing, whoever wrote it there."""
     kept = run.counts if isinstance(run.counts, dict) else {}
     numbers = {one.name: kept.get(one.name) for one in fields(Counts)}
-    counts = Counts(**{name: n for name, n in numbers.items() if isinstance(n, int) and n > 0})
+    counts = Counts(
+        **{name: n for name, n in numbers.items() if isinstance(n, int) and n > 0}
+    )
     return Shown(run, counts)
 
 
@@ -150,7 +158,9 @@ def person(request: HttpRequest) -> PermissionsMixin:
     return request.user
 
 
-def refuse_forbidden(request: HttpRequest, sync: Sync, *, dry_run: bool = False) -> None:
+def refuse_forbidden(
+    request: HttpRequest, sync: Sync, *, dry_run: bool = False
+) -> None:
     """Refuse a line that does to records what the person who saves or runs it may not do."""
     writes = sync.direction is Direction.PULL and not dry_run
     known = records(person(request))
@@ -168,7 +178,9 @@ def refuse_forbidden(request: HttpRequest, sync: Sync, *, dry_run: bool = False)
 def list_page(request: HttpRequest) -> HttpResponse:
     """List runs, newest first, with a chart of them."""
     require(request, "view_run")
-    line, state, before = (request.GET.get(n, "").strip() for n in ("line", "state", "before"))
+    line, state, before = (
+        request.GET.get(n, "").strip() for n in ("line", "state", "before")
+    )
     found = models.Run.objects.select_related("line").order_by("-id")
     if line:
         found = found.filter(line__name=line)
@@ -193,7 +205,9 @@ def list_page(request: HttpRequest) -> HttpResponse:
 def run_page(request: HttpRequest, record: int) -> HttpResponse:
     """Show one run: how far it is, what it did, and what it left out and why."""
     require(request, "view_run")
-    run = get_object_or_404(models.Run.objects.select_related("line__configuration"), pk=record)
+    run = get_object_or_404(
+        models.Run.objects.select_related("line__configuration"), pk=record
+    )
     left_out, told = DjangoRuns().left_out(str(run.pk), _LEFT_OUT), shown(run)
     running, waiting = run.state == RunState.RUNNING, run.state == RunState.WAITING
     context = {
@@ -208,7 +222,9 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "is_late": waiting and run.until < time() - _LATE_SECONDS,
         "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
         # Of a record that was left out, no value: not even what tells it apart.
-        "left_out": [(item.number, item.field, words(item.reason)) for item in left_out],
+        "left_out": [
+            (item.number, item.field, words(item.reason)) for item in left_out
+        ],
         "more": max(0, told.counts.failed - _LEFT_OUT),
     }
     return page(request, "outkey/run.html", context)
@@ -232,7 +248,9 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
         if busy is None:
             raise
         # A message would be gone with the first time that the page looks again.
-        return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[busy.pk]) + "?busy=1")
+        return HttpResponseRedirect(
+            reverse("admin:outkey_run_change", args=[busy.pk]) + "?busy=1"
+        )
     return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[asked.id]))
 
 
@@ -267,7 +285,13 @@ def _kind(run: models.Run) -> str:
 
 
 def _total(counts: Counts) -> int:
-    return counts.created + counts.updated + counts.unchanged + counts.archived + counts.failed
+    return (
+        counts.created
+        + counts.updated
+        + counts.unchanged
+        + counts.archived
+        + counts.failed
+    )
 
 
 def _again(until: float) -> str:

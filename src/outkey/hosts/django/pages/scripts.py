@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.errors import ConfigError
-from outkey.engine.scripts import try_script
+from outkey.engine.sending.scripts import try_script
+from outkey.hosts.django.pages.access import desk_for, installation, require
 from outkey.hosts.django.pages.configurations import draft_on, stored_at, waiting
-from outkey.hosts.django.pages.installed import desk_for, installation, require
 
 _LAST_MOMENT = 253_402_300_800  # the year 10 000
 
@@ -29,7 +29,9 @@ def run_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
     try:
         at = _moment(request.POST.get("run:at", "").strip())
         with waiting():
-            tried = try_script(replace(installation().gateway.sender, secrets=secrets), draft, at)
+            tried = try_script(
+                replace(installation().gateway.sender, secrets=secrets), draft, at
+            )
     except ConfigError as error:
         return render(request, "outkey/refused.html", {"errors": [error]})
     return render(request, "outkey/script_run.html", {"tried": tried})

@@ -15,7 +15,10 @@ def refuse_nul(request: HttpRequest) -> None:
 
     No field takes one, and PostgreSQL raises an error wherever one reaches a statement.
     """
-    sent: list[Iterable[tuple[str, list[str]]]] = [request.GET.lists(), request.POST.lists()]
+    sent: list[Iterable[tuple[str, list[str]]]] = [
+        request.GET.lists(),
+        request.POST.lists(),
+    ]
     for parameters in sent:
         for name, values in parameters:
             if any(_NUL in text for text in (name, *values)):

@@ -9,13 +9,13 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from outkey.core.choices import Grant
-from outkey.core.config import Configuration
+from outkey.core.config.choices import Grant
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError, Sealed
-from outkey.core.oauth2.answers import failure
+from outkey.core.oauth2.responses import failure
 from outkey.core.oauth2.token import State
-from outkey.engine.token_desk import TokenStatus
-from outkey.hosts.django.pages.installed import installation, may
+from outkey.engine.tokens.actions import TokenStatus
+from outkey.hosts.django.pages.access import installation, may
 
 _WORDS: dict[State, Promise] = {
     State.NONE: _("no token yet"),

@@ -12,25 +12,31 @@ from typing import TypedDict
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    JsonResponse,
+)
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from django.views.decorators.http import require_GET, require_POST
 
-from outkey.core.audit import Tag
-from outkey.core.choices import Network
-from outkey.core.config import Configuration
+from outkey.core.audit.events import Tag
+from outkey.core.config.choices import Network
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import ConfigError, OutkeyError
-from outkey.core.fields import BY_PATH
-from outkey.core.oauth2.answers import failure, said_by_provider
 from outkey.core.oauth2.grants import Consent, consent_for, refuse_other_issuer
-from outkey.core.origin import parse_endpoint
+from outkey.core.oauth2.responses import failure, said_by_provider
+from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
-from outkey.engine.token_desk import TokenDesk
+from outkey.engine.tokens.actions import TokenActions
+from outkey.hosts.django.pages.access import desk_for, installation, may, require
 from outkey.hosts.django.pages.configurations import page, stored_at, url_of, waiting
-from outkey.hosts.django.pages.installed import desk_for, installation, may, require
 from outkey.hosts.django.pages.token_panel import redirect_url
 
 _TAB = "#oauth2"
@@ -55,7 +61,13 @@ class Pending(TypedDict):
 def renew(request: HttpRequest, record: UUID) -> HttpResponse:
     """Get a new token now."""
     require(request, "test_configuration")
-    return _acted(request, record, Tag.TOKEN_RENEWED, TokenDesk.renew, _("The token is renewed."))
+    return _acted(
+        request,
+        record,
+        Tag.TOKEN_RENEWED,
+        TokenActions.renew,
+        _("The token is renewed."),
+    )
 
 
 @require_POST
@@ -63,7 +75,7 @@ def revoke(request: HttpRequest, record: UUID) -> HttpResponse:
     """Give the token back to the provider, and forget it."""
     require(request, "set_secret")
     told = _("The token is given back to the provider and forgotten here.")
-    return _acted(request, record, Tag.TOKEN_REVOKED, TokenDesk.revoke, told)
+    return _acted(request, record, Tag.TOKEN_REVOKED, TokenActions.revoke, told)
 
 
 @require_POST
@@ -71,11 +83,15 @@ def forget(request: HttpRequest, record: UUID) -> HttpResponse:
     """Forget the token here."""
     require(request, "set_secret")
     told = _("The token is forgotten here; the provider was not told.")
-    return _acted(request, record, Tag.TOKEN_FORGOTTEN, TokenDesk.forget, told)
+    return _acted(request, record, Tag.TOKEN_FORGOTTEN, TokenActions.forget, told)
 
 
 def _acted(
-    request: HttpRequest, record: UUID, tag: Tag, act: Callable[[TokenDesk], object], told: str
+    request: HttpRequest,
+    record: UUID,
+    tag: Tag,
+    act: Callable[[TokenActions], object],
+    told: str,
 ) -> HttpResponse:
     """Do something to the token that is kept, and tell on the page how it ended."""
     stored = _stored(record)
@@ -99,7 +115,9 @@ def connect(request: HttpRequest, record: UUID) -> HttpResponse:
     try:
         gateway = installation().gateway
         desk = desk_for(request.user).token(gateway, stored.name, Tag.TOKEN_AUTHORIZED)
-        where = parse_endpoint(desk.consent_url(_consent(request, stored, state)), "").origin
+        where = parse_endpoint(
+            desk.consent_url(_consent(request, stored, state)), ""
+        ).origin
     except OutkeyError as error:
         messages.error(request, spoken(error))
         return _back(stored)
@@ -127,7 +145,9 @@ def leave(request: HttpRequest, record: UUID) -> HttpResponse:
     if pending is None or pending["version"] != stored.version:
         return _back(stored)
     desk = installation().gateway.token(stored.name)
-    return HttpResponseRedirect(desk.consent_url(_consent(request, stored, pending["state"])))
+    return HttpResponseRedirect(
+        desk.consent_url(_consent(request, stored, pending["state"]))
+    )
 
 
 @require_GET
@@ -143,7 +163,9 @@ def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     except OutkeyError as error:
         messages.error(request, spoken(error))
     else:
-        messages.success(request, _("%s is connected. Test it as it is kept now.") % stored.name)
+        messages.success(
+            request, _("%s is connected. Test it as it is kept now.") % stored.name
+        )
     return _back(stored)
 
 
@@ -152,12 +174,16 @@ def _begun(request: HttpRequest, record: UUID) -> tuple[Configuration, str]:
     given, pending = _one(request, "state"), _pending(request)
     taken = pending.get(record.hex)
     if taken is None or not constant_time_compare(taken["state"], given):
-        raise _begin_again(_("this answer belongs to no consent that was begun in this session"))
+        raise _begin_again(
+            _("this answer belongs to no consent that was begun in this session")
+        )
     del pending[record.hex]
     request.session[_CONSENTS] = pending
     request.session.save()
     if taken["user"] != str(request.user.pk):
-        raise _begin_again(_("this answer belongs to no consent that was begun in this session"))
+        raise _begin_again(
+            _("this answer belongs to no consent that was begun in this session")
+        )
     if not 0 <= time.time() - taken["began"] <= _CONSENT_SECONDS:
         raise _begin_again(_("the consent took longer than ten minutes"))
     try:
@@ -186,7 +212,9 @@ def _one(request: HttpRequest, name: str) -> str:
 
 
 def _begin_again(message: str) -> ConfigError:
-    return ConfigError(message, hint=_("Open the configuration and press Connect again."))
+    return ConfigError(
+        message, hint=_("Open the configuration and press Connect again.")
+    )
 
 
 def _consent(request: HttpRequest, stored: Configuration, state: str) -> Consent:
@@ -205,7 +233,10 @@ def _remember(request: HttpRequest, stored: Configuration, state: str) -> None:
     pending = _pending(request)
     pending.pop(stored.record, None)
     pending[stored.record] = Pending(
-        state=state, version=stored.version, began=time.time(), user=str(request.user.pk)
+        state=state,
+        version=stored.version,
+        began=time.time(),
+        user=str(request.user.pk),
     )
     kept = sorted(pending.items(), key=lambda one: one[1]["began"])[-_MOST_CONSENTS:]
     request.session[_CONSENTS] = dict(kept)
@@ -222,7 +253,9 @@ def discover(request: HttpRequest) -> HttpResponse:
     issuer = request.POST.get("oauth2.issuer", "").strip()
     internal = request.POST.get("network") == Network.INTERNAL
     if internal and not may(request, "use_internal_network"):
-        refused = ConfigError(_("you may not allow the internal network, or another address in it"))
+        refused = ConfigError(
+            _("you may not allow the internal network, or another address in it")
+        )
         return JsonResponse({"error": spoken(refused)}, status=403)
     network = Network.INTERNAL if internal else Network.PUBLIC
     try:
@@ -232,7 +265,9 @@ def discover(request: HttpRequest) -> HttpResponse:
         return JsonResponse({"error": spoken(error)}, status=422)
     fields = {f"oauth2.{name}": url for name, url in found.items()}
     labels = ", ".join(pgettext("outkey", BY_PATH[path].label) for path in fields)
-    done = _("Filled in: %s. Check where the Client Secret will go, then save.") % labels
+    done = (
+        _("Filled in: %s. Check where the Client Secret will go, then save.") % labels
+    )
     return JsonResponse({"fields": fields, "done": done})
 
 

@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from outkey.core.fields import BY_PATH
-from outkey.core.standing import Standing, Status
+from outkey.core.config.fields import BY_PATH
+from outkey.core.findings.health import Health, Status
 from outkey.hosts.django.pages.forms import Shown
 from outkey.hosts.django.pages.overview import Bar
 from outkey.hosts.django.pages.words import said_in_words
@@ -21,7 +21,8 @@ from outkey.hosts.django.pages.words import said_in_words
 register = template.Library()
 _LINE = re.compile(r"\bline ([0-9]+)")
 _RECTANGLE = (
-    '<rect x="{}" y="{}" width="16" height="{}" class="ok-fill-{}"><title>{}: {}</title></rect>'
+    '<rect x="{}" y="{}" width="16" height="{}" class="ok-fill-{}"><title>{}:'
+    " {}</title></rect>"
 )
 _LAST_MOMENT = 253_402_300_800_000  # the year 10 000, in milliseconds
 
@@ -34,7 +35,7 @@ def said(text: object) -> str:
 
 
 @register.filter
-def status_words(status: object, standing: Standing | None = None) -> str:
+def status_words(status: object, standing: Health | None = None) -> str:
     """Return a status or a cause in words; with how it stands, what was tested once says so."""
     if status == Status.NEVER_TESTED and standing and standing.tested_at is not None:
         return _("changed since the last test")
@@ -61,7 +62,9 @@ def checked(value: object) -> bool:
 @register.filter
 def type_words(value: str) -> str:
     """Return an authentication type as the specification calls it."""
-    return pgettext("outkey", dict(BY_PATH["authentication_type"].choices).get(value, value))
+    return pgettext(
+        "outkey", dict(BY_PATH["authentication_type"].choices).get(value, value)
+    )
 
 
 @register.filter

@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from outkey.core.errors import OutkeyError, Sealed
 from outkey.core.sync.run import Run
 from outkey.hosts.cli.output import exit_code_of, say_error
-from outkey.hosts.django.crew import Crew
-from outkey.hosts.django.pages.installed import installation
+from outkey.hosts.django.local_workers import LocalWorkers
+from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.runs import has_queue
 
 
@@ -30,7 +30,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take the number of runs."""
-        parser.add_argument("--runs", type=int, default=4, help="how many at the same time")
+        parser.add_argument(
+            "--runs", type=int, default=4, help="how many at the same time"
+        )
 
     def handle(self, *_args: object, **options: Any) -> None:  # noqa: ANN401 - Django's own
         """Work until told to stop."""
@@ -38,11 +40,11 @@ class Command(BaseCommand):
         if here.keys.is_sealed():
             raise Sealed
         if has_queue():
-            from outkey.hosts.django.worker import Worker  # noqa: PLC0415 - needs procrastinate
+            from outkey.hosts.django.worker import Worker
 
             Worker(here, at_once, self.stdout.write, self._tell).run()
             return
-        ended, crew = threading.Event(), Crew(here, at_once)
+        ended, crew = threading.Event(), LocalWorkers(here, at_once)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: ended.set())
         crew.start()

@@ -1,0 +1,131 @@
+"""Finds values by JMESPath, the language of paths that AWS and Azure people know."""
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+from jmespath.functions import signature
+
+from outkey.adapters.jmespath_budget import (
+    Budget,
+    BudgetedFunctions,
+    BudgetedInterpreter,
+    OverBudgetError,
+    may_repeat,
+)
+from outkey.core.errors import ConfigError, SyncFailed
+
+_LONGEST = 2000
+_MOST_DIGITS = 40  # to make a whole number of 1e999990 takes most of a minute
+_NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+_FAILURES = (
+    *(JMESPathError, TypeError, ValueError, ArithmeticError),
+    *(
+        RecursionError,
+        MemoryError,
+    ),  # some hundred characters can ask for more than there is
+)
+
+
+class _WithDecimals(BudgetedFunctions):
+    """The functions of JMESPath, for which a decimal is a number like others."""
+
+    def _get_allowed_pytypes(
+        self, types: list[str]
+    ) -> tuple[list[str], list[tuple[str, ...]]]:
+        allowed, members = super()._get_allowed_pytypes(types)
+        with_decimals = [
+            (*names, "Decimal") if "float" in names else names for names in members
+        ]
+        return [*allowed, *(["Decimal"] if "float" in allowed else [])], with_decimals
+
+    def _convert_to_jmespath_type(self, name: str) -> str:
+        found: str = super()._convert_to_jmespath_type(
+            "float" if name == "Decimal" else name
+        )
+        return found
+
+    @signature({"types": ["number"]})  # type: ignore[untyped-decorator]  # the same
+    def _func_ceil(self, number: Decimal | float) -> int:
+        return math.ceil(_bounded(number))
+
+    @signature({"types": ["number"]})  # type: ignore[untyped-decorator]  # the same
+    def _func_floor(self, number: Decimal | float) -> int:
+        return math.floor(_bounded(number))
+
+    @signature({"types": []})  # type: ignore[untyped-decorator]  # the same
+    def _func_to_number(self, value: object) -> object:
+        return value if isinstance(value, Decimal) else super()._func_to_number(value)
+
+
+def _bounded(number: Decimal | float) -> Decimal | float:
+    if Decimal(number).adjusted() > _MOST_DIGITS:
+        raise ValueError
+    return number
+
+
+class JmespathCompiler:
+    """Compiles expressions; one that fails on a value is a SyncFailed."""
+
+    def compile(self, expression: str, *, field: str) -> Callable[[object], object]:
+        """Return what finds; an expression that is none is a ConfigError at this field."""
+        try:
+            # Parsing takes the stack as deep as the expression is nested.
+            compiled = jmespath.compile(expression[:_LONGEST])
+        except (JMESPathError, ValueError, RecursionError):
+            compiled = None
+        if compiled is None or len(expression) > _LONGEST:
+            raise ConfigError(
+                "this is no JMESPath expression",
+                hint="Write a path such as items, data.records[] or meta.next.",
+                field=field,
+            )
+        if _NAMES.fullmatch(expression):
+            return _by_names(expression.split("."))
+
+        tree = compiled.parsed
+        repeats = may_repeat(tree)
+
+        def find(value: object) -> object:
+            interpreter = BudgetedInterpreter(_WithDecimals(Budget(value)))
+            try:
+                return interpreter.search(tree, value, repeats=repeats)
+            except OverBudgetError:
+                raise SyncFailed(
+                    "an expression of the line takes too much time or memory for this"
+                    " response",
+                    hint=(
+                        "Simplify the expression: it repeats values, or builds a long"
+                        " text."
+                    ),
+                    reason="expression",
+                ) from None
+            except _FAILURES:
+                # A function got what it does not take; its own text would repeat the value.
+                raise SyncFailed(
+                    "an expression of the line cannot be applied to the answer",
+                    reason="expression",
+                ) from None
+
+        return find
+
+
+def _by_names(names: list[str]) -> Callable[[object], object]:
+    """Return what finds by names alone, which is what most paths are, without an interpreter."""
+    first, *more = names
+
+    def find_one(value: object) -> object:
+        return value.get(first) if isinstance(value, dict) else None
+
+    def find(value: object) -> object:
+        for name in names:
+            if not isinstance(value, dict):
+                return None
+            value = value.get(name)
+        return value
+
+    return find if more else find_one

@@ -1,0 +1,1 @@
+"""Permissions: what an edit needs, and who may change which user."""

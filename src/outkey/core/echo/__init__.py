@@ -1,0 +1,1 @@
+"""Recognising a secret that a remote system repeats in its response."""

@@ -1,0 +1,304 @@
+"""Finding a secret in somebody else's text: as it is, encoded, reversed, or in two pieces.
+
+A text is searched as it is, and once more with percent-encoding, HTML entities and backslash
+escapes replaced by the characters they stand for.
+
+How much is looked for depends on the length of the secret, since a short one stands in ordinary
+text by chance:
+
+    4 to 7 characters    only where a JSON value is the secret and nothing else
+    8 to 11              anywhere, as it is or encoded
+    12 and more          also with other characters in between, or split into two values
+"""
+
+import re
+import sys
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from functools import cached_property, partial
+from html.entities import html5
+from itertools import chain
+from typing import NoReturn, SupportsIndex
+from urllib.parse import quote, unquote_to_bytes
+
+from outkey.core.echo.encodings import forms
+
+SHORTEST = 4
+SHORTEST_INSIDE = 8
+SHORTEST_SPLIT = 12
+SHORTEST_PIECE = 4  # of a secret that is split
+_LOWER = bytes(range(256)).lower()
+_ALPHANUMERIC = frozenset(
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+_OTHERS = bytes(byte for byte in range(256) if byte not in _ALPHANUMERIC)
+# Runs of one kind, so that a page that is made of them costs no call for each character; of
+# limited length and possessive, so that they take no memory to backtrack. Each starts with a plain
+# character, which `re` searches for quickly.
+_JSON_ESCAPE = (
+    rb"\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4}){,4096}+|\\[^u](?:\\[^u]){,4096}+|\\u"
+)
+_ENTITY = (
+    rb"&#[0-9]++;?(?:&#[0-9]++;?){,4096}+|&#[xX][0-9a-fA-F]++;?(?:&#[xX][0-9a-fA-F]++;?){,4096}+"
+    rb"|&[A-Za-z][A-Za-z0-9]{1,31};"
+)
+_JSON_ESCAPES = re.compile(_JSON_ESCAPE, re.DOTALL)
+_ENCODED = re.compile(rb"|".join([_JSON_ESCAPE, _ENTITY]), re.DOTALL)
+_DECIMAL_NUMBER = re.compile(rb"[0-9]+")
+_HEXADECIMAL_NUMBER = re.compile(rb"[xX]([0-9a-fA-F]+)")
+_CONTROL = bytes.maketrans(b"bfnrt", b"\b\f\n\r\t")
+_MOST_DIGITS = 8  # of a character's number, without leading zeros
+_LARGEST_EXPONENT = (
+    400  # of a number that is written out; a double has 309 digits at most
+)
+_NUMBER = re.compile(r"[-+]?[0-9.]+")
+_GROUP = 4096
+_PART = 1024 * 1024
+_SHORT_RUN = 8
+
+
+class SearchText:
+    """A text to look for secrets in, prepared once for all of them."""
+
+    def __init__(self, text: bytes) -> None:
+        self._blocks: Callable[[], Iterator[bytes]] = partial(iter, (text,))
+
+    @classmethod
+    def of_json(cls, text: bytes) -> "SearchText":
+        """Return the text of a JSON document with its escapes read as the characters they mean."""
+        return cls(_decoded(text, _JSON_ESCAPES))
+
+    @classmethod
+    def of_value(cls, value: object) -> "SearchText":
+        """Return the text of a parsed JSON value: its strings, keys and numbers.
+
+        Raises RecursionError where the value is nested too deeply.
+        """
+        texts: list[str] = []
+        numbers: list[str] = []
+        _collect(value, texts, numbers)
+        searched = cls(b"")
+        searched._blocks = partial(_encode_in_groups, texts + numbers)
+        return searched
+
+    @cached_property
+    def text(self) -> bytes:
+        """The text in lower case, each value of a document in quotes."""
+        blocks = (block.translate(_LOWER) for block in self._views())
+        return b'"'.join(chain([b""], blocks, [b""]))
+
+    @cached_property
+    def letters(self) -> bytes:
+        """The ASCII letters and digits of the text, in lower case."""
+        return b"".join(map(_letters, self._views()))
+
+    def _views(self) -> Iterator[bytes]:
+        """Return the text as it is, and then again those blocks of it that have encodings."""
+        yield from self._blocks()
+        for block in self._blocks():
+            if any(mark in block for mark in (b"%", b"&", b"\\")):
+                yield _without_percent(_decoded(block, _ENCODED))
+
+
+class SearchPatterns:
+    """What to look for to find one secret. As safe to print and to pass on as the secret itself."""
+
+    __slots__ = ("__halves", "__inside", "__whole", "may_be_number")
+
+    def __init__(self, secret: str) -> None:
+        self.may_be_number = _NUMBER.fullmatch(secret) is not None
+        inside: list[bytes] = []
+        whole: list[bytes] = []
+        if len(secret) < SHORTEST:
+            pass
+        elif len(secret) < SHORTEST_INSIDE:
+            inside = [
+                b'"' + form.translate(_LOWER) + b'"' for form in _whole_values(secret)
+            ]
+        elif is_distinctive(secret):
+            whole = _without_longer({_letters(form) for form in forms(secret).values()})
+        else:
+            inside = _without_longer(
+                {form.translate(_LOWER) for form in forms(secret).values()}
+            )
+        self.__inside = tuple(inside)
+        self.__whole = tuple(whole)
+        # Of two pieces one has at least half of the characters, and holds one of these.
+        self.__halves = tuple(
+            half
+            for form in whole
+            for half in (form[: -(-len(form) // 2)], form[len(form) // 2 :])
+        )
+
+    def may_be_in(self, searched: SearchText) -> bool:
+        """Tell whether a closer look is worth it: never False where `is_in` would be True.
+
+        A text of several records may be looked at; each of them then has its own.
+        """
+        # Each view of the text is only made where a pattern needs it.
+        return any(half in searched.letters for half in self.__halves) or any(
+            form in searched.text for form in self.__inside
+        )
+
+    def is_in(self, searched: SearchText) -> bool:
+        """Tell whether the secret stands in a text."""
+        if not self.may_be_in(searched):
+            return False
+        return any(form in searched.text for form in self.__inside) or any(
+            _has_both_pieces(searched.letters, form) for form in self.__whole
+        )
+
+    def __repr__(self) -> str:
+        return "SearchPatterns(***)"
+
+    def __dir__(self) -> list[str]:
+        # Inspectors list what dir() names, values included.
+        return [
+            name for name in super().__dir__() if not name.startswith("_SearchPatterns")
+        ]
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError("patterns of a secret cannot be pickled or serialized")
+
+    def __getstate__(self) -> NoReturn:
+        raise TypeError("patterns of a secret have no state to hand out")
+
+
+def _letters(text: bytes) -> bytes:
+    """Return the ASCII letters and digits of a text, so that nothing put in between hides them."""
+    return text.translate(_LOWER, _OTHERS)
+
+
+def _whole_values(secret: str) -> set[bytes]:
+    """Return what a value is that holds a short secret and nothing else."""
+    raw = secret.encode(errors="replace")
+    encoded = {b64encode(raw), urlsafe_b64encode(raw)}
+    unpadded = {form.rstrip(b"=") for form in encoded}
+    return {raw, raw.hex().encode(), quote(raw, safe="").encode(), *encoded, *unpadded}
+
+
+def is_distinctive(secret: str) -> bool:
+    """Tell whether a secret is itself without its punctuation; a date is its own digits."""
+    letters = _letters(secret.encode(errors="replace"))
+    return len(letters) >= SHORTEST_SPLIT and not letters.isdigit()
+
+
+def _without_longer(found: set[bytes]) -> list[bytes]:
+    """Leave out each form that holds another one, which is found wherever it is."""
+    return [
+        form for form in sorted(found) if not any(one in form for one in found - {form})
+    ]
+
+
+def _has_both_pieces(letters: bytes, form: bytes) -> bool:
+    """Tell whether a form stands in a text, whole or as a first and a last piece."""
+    present = SHORTEST_PIECE
+    if form[:present] not in letters:
+        return False
+    missing = len(form) + 1
+    # Each start of a piece that is present is present too, which allows to bisect its length.
+    while missing - present > 1:
+        length = (present + missing) // 2
+        if form[:length] in letters:
+            present = length
+        else:
+            missing = length
+    return form[min(present, len(form) - SHORTEST_PIECE) :] in letters
+
+
+def _collect(value: object, texts: list[str], numbers: list[str]) -> None:
+    """Collect the strings, keys and numbers of a value, and other spellings of its numbers."""
+    if isinstance(value, str):
+        texts.append(value)
+    elif isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - dict is quicker
+        for key, part in value.items():
+            _collect(key, texts, numbers)
+            _collect(part, texts, numbers)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            _collect(part, texts, numbers)
+    elif value is not None and not isinstance(value, bool):
+        texts.append(str(value))
+        if isinstance(value, int | float | Decimal):
+            numbers += _spellings(texts[-1])
+
+
+def _spellings(number: str) -> Iterator[str]:
+    """Return a number without its sign, its point, its exponent and zeros behind the point."""
+    if number.isdigit() or len(number) < SHORTEST:
+        return
+    yield number.lstrip("-")
+    decimal = Decimal(number).copy_abs()
+    if (
+        "." in number and len(number) > SHORTEST_INSIDE
+    ):  # the digits of a price are no secret
+        yield number.replace(".", "")
+    if decimal.is_finite() and abs(decimal.adjusted()) <= _LARGEST_EXPONENT:
+        plain = f"{decimal:f}"
+        yield plain
+        if "." in plain:
+            yield plain.rstrip("0").rstrip(".")
+
+
+def _encode_in_groups(texts: list[str]) -> Iterator[bytes]:
+    for start in range(0, len(texts), _GROUP):
+        group = texts[start : start + _GROUP]
+        yield b'"'.join([text.encode(errors="replace") for text in group])
+
+
+def _without_percent(text: bytes) -> bytes:
+    """Return a text with percent-encoded bytes decoded, a part at a time to save memory."""
+    decoded = bytearray()
+    start = 0
+    while start < len(text):
+        end = text.find(b"%", start + _PART)
+        end = len(text) if end < 0 else end
+        decoded += unquote_to_bytes(text[start:end])
+        start = end
+    return bytes(decoded)
+
+
+def _decoded(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
+    """Return a text with its encoded characters replaced by the characters themselves."""
+    decoded = bytearray()
+    meanings: dict[bytes, bytes] = {}
+    end = 0
+    for match in pattern.finditer(text):
+        start = match.start()
+        if start > end:
+            decoded += text[end:start]
+        run = match[0]
+        meaning = meanings.get(run)
+        if meaning is None:
+            meaning = _meaning(run)
+            if len(run) < _SHORT_RUN:  # of longer ones there are few
+                meanings[run] = meaning
+        decoded += meaning
+        end = match.end()
+    if not end:
+        return text
+    decoded += text[end:]
+    return bytes(decoded)
+
+
+def _meaning(run: bytes) -> bytes:
+    """Return the characters that a run of encoded ones of the same kind stands for."""
+    if run.startswith(b"\\u") and len(run) > len(b"\\u"):
+        units = bytes.fromhex(run.replace(b"\\u", b"").decode())
+        return units.decode("utf-16-be", "surrogatepass").encode(errors="replace")
+    if run.startswith(b"\\"):
+        return run[1::2].translate(_CONTROL)
+    if run[:3].lower() == b"&#x":
+        return _characters(_HEXADECIMAL_NUMBER.findall(run), 16)
+    if run.startswith(b"&#"):
+        return _characters(_DECIMAL_NUMBER.findall(run), 10)
+    return html5.get(run[1:].decode(), run.decode()).encode()
+
+
+def _characters(numbers: list[bytes], base: int) -> bytes:
+    values = (
+        int(number.lstrip(b"0")[:_MOST_DIGITS] or b"0", base) for number in numbers
+    )
+    text = "".join(chr(value) if value <= sys.maxunicode else "?" for value in values)
+    return text.encode(errors="replace")

@@ -1,0 +1,1 @@
+"""What is wrong or risky, as data: checks, posture, health and monitoring."""

@@ -1,0 +1,1 @@
+"""What travels: URLs, headers, bodies, and the schemes that authenticate a request."""

@@ -1,0 +1,133 @@
+"""What an IP address is: public, private, or one that no API ever has. In every spelling.
+
+An address that carries another one inside, such as an IPv4-mapped one, is judged by that.
+"""
+
+import ipaddress
+from enum import StrEnum
+from functools import lru_cache
+from ipaddress import ip_network
+
+from outkey.core.config.choices import Network
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class AddressKind(StrEnum):
+    """The kinds of IP addresses that egress rules distinguish."""
+
+    GLOBAL = "a public address"
+    PRIVATE = "a private address"
+    LOOPBACK = "this machine's loopback"
+    SHARED = "a carrier's shared address"
+    METADATA = "a link-local or cloud metadata address"
+    UNUSABLE = "an address no service has"
+    TUNNEL = "an IPv6 form that hides an IPv4 address"
+
+
+_INTERNAL_ONLY = frozenset(
+    {AddressKind.PRIVATE, AddressKind.LOOPBACK, AddressKind.SHARED}
+)
+# Where clouds hand out credentials to whoever asks; none of them is ever an API of ours.
+_METADATA = (
+    ip_network(
+        "169.254.0.0/16"
+    ),  # link-local: AWS, Azure, GCP, OpenStack, DigitalOcean
+    ip_network("fe80::/10"),
+    ip_network("fd00:ec2::/32"),  # AWS over IPv6
+    ip_network("fd20:ce::/32"),  # Google Cloud over IPv6
+    ip_network("fd00:c1::a9fe:a9fe/128"),  # Oracle Cloud over IPv6
+    ip_network("fd00:42::42/128"),  # Scaleway
+    ip_network("fd00:a9fe:a9fe::/48"),  # Akamai (Linode)
+    ip_network("fd00:100::100:200/128"),  # Alibaba Cloud over IPv6
+    ip_network("100.100.100.200/32"),  # Alibaba Cloud
+    ip_network("168.63.129.16/32"),  # Azure's wire server, a public address
+    ip_network("192.0.0.192/32"),  # Oracle Cloud
+)
+_SHARED = ip_network("100.64.0.0/10")  # RFC 6598
+_NAT64 = ip_network("64:ff9b::/96")  # RFC 6052
+# Forms that smuggle an IPv4 address past a check of the IPv6 one. Nothing lives there today.
+_TUNNELS = (
+    ip_network("::/96"),  # IPv4-compatible, RFC 4291 (deprecated)
+    ip_network("64:ff9b:1::/48"),  # NAT64 for local use, RFC 8215
+    ip_network("2002::/16"),  # 6to4, RFC 3056
+    ip_network("2001::/32"),  # Teredo, RFC 4380
+)
+_THIS_HOST = ip_network("0.0.0.0/8")  # RFC 1122; Linux connects 0.0.0.0 to this machine
+# Ranges for special use that Python's tables, in one version or another, count as global.
+_SPECIAL = (
+    ip_network("fec0::/10"),  # site-local, RFC 3879
+    ip_network("192.0.0.0/24"),  # protocol assignments, RFC 6890
+    ip_network("3fff::/20"),  # documentation, RFC 9637
+)
+
+
+@lru_cache(maxsize=4096)
+def judge(address: str) -> AddressKind:
+    """Say what an address is; one that carries another inside is what it carries."""
+    try:
+        return _judge(ipaddress.ip_address(address))
+    except ValueError:
+        return AddressKind.UNUSABLE
+
+
+def _judge(address: _Address) -> AddressKind:
+    if isinstance(address, ipaddress.IPv6Address):
+        if inner := _carried(address):
+            return _judge(inner)
+        # `::` and `::1` lie inside the IPv4-compatible range but are no tunnels.
+        if int(address) > 1 and any(address in tunnel for tunnel in _TUNNELS):
+            return AddressKind.TUNNEL
+        # An interface identifier of ISATAP (RFC 5214) carries an IPv4 address as well.
+        if (int(address) >> 32) & 0xFFFF_FFFF in {0x0000_5EFE, 0x0200_5EFE}:
+            return AddressKind.TUNNEL
+    if any(address in network for network in _METADATA):
+        return AddressKind.METADATA
+    if address.is_loopback:
+        return AddressKind.LOOPBACK
+    return _judge_range(address)
+
+
+def _judge_range(address: _Address) -> AddressKind:
+    if address in _THIS_HOST or address.is_unspecified:
+        return AddressKind.UNUSABLE
+    if address.is_multicast or address.is_reserved:
+        return AddressKind.UNUSABLE
+    if address in _SHARED:
+        return AddressKind.SHARED
+    special = any(address in network for network in _SPECIAL)
+    return (
+        AddressKind.GLOBAL if address.is_global and not special else AddressKind.PRIVATE
+    )
+
+
+def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    if address.ipv4_mapped:
+        return address.ipv4_mapped
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return None
+
+
+def plain_address(address: str) -> str:
+    """Return the address itself, out of the IPv6 form that may carry it."""
+    parsed = ipaddress.ip_address(address)
+    inner = _carried(parsed) if isinstance(parsed, ipaddress.IPv6Address) else None
+    return str(inner or parsed)
+
+
+def is_address(host: str) -> bool:
+    """Tell whether a canonical host is an address, which needs no resolving."""
+    return ":" in host or host.replace(".", "").isdigit()
+
+
+def is_allowed(verdict: AddressKind, network: Network) -> bool:
+    """Tell whether requests may go to such an address on this kind of network."""
+    if verdict is AddressKind.GLOBAL:
+        return True
+    return network is Network.INTERNAL and verdict in _INTERNAL_ONLY
+
+
+def is_internal(verdict: AddressKind) -> bool:
+    """Tell whether such an address is allowed on an internal network only."""
+    return verdict in _INTERNAL_ONLY

@@ -1,0 +1,76 @@
+"""Flows: authentication as generators that yield what they need and are sent the answer.
+
+A flow does no I/O. It yields steps, whoever drives it performs them, and `yield from` a helper
+gives the answer its type.
+"""
+
+from collections.abc import Generator
+from typing import Any, NamedTuple, Protocol
+
+from outkey.core.oauth2.token import AccessToken
+from outkey.core.request.message import Header, Request, Response
+from outkey.core.secret import Secret
+
+
+class Send(NamedTuple):
+    """Send this request and give me the response."""
+
+    request: Request
+
+
+class NeedToken(NamedTuple):
+    """Give me a token; another one than this, if it was refused.
+
+    `sure` says that the token itself was refused, and not perhaps what it may do.
+    """
+
+    rejected: AccessToken | None = None
+    sure: bool = False
+
+
+class NeedProof(NamedTuple):
+    """Prove for this request that we have the key of the token (RFC 9449)."""
+
+    request: Request
+    token: AccessToken
+
+
+class RunScript(NamedTuple):
+    """Give me the headers that the configuration's script makes for this request."""
+
+    request: Request
+
+
+Step = Send | NeedToken | NeedProof | RunScript
+Flow = Generator[Step, Any, Response]
+
+
+class Scheme(Protocol):
+    """One way to authenticate."""
+
+    def flow(self, request: Request) -> Flow:
+        """Authenticate one request; called anew for each attempt, retry and redirect."""
+
+
+def send(request: Request) -> Generator[Step, Response, Response]:
+    """Ask for a request to be sent."""
+    return (yield Send(request))
+
+
+def need_token(
+    rejected: AccessToken | None = None, *, sure: bool = False
+) -> Generator[Step, AccessToken, AccessToken]:
+    """Ask for a token."""
+    return (yield NeedToken(rejected, sure))
+
+
+def need_proof(request: Request, token: AccessToken) -> Generator[Step, Secret, Secret]:
+    """Ask for a proof."""
+    return (yield NeedProof(request, token))
+
+
+def run_script(
+    request: Request,
+) -> Generator[Step, tuple[Header, ...], tuple[Header, ...]]:
+    """Ask for a script's headers."""
+    return (yield RunScript(request))

@@ -1,0 +1,46 @@
+"""One file, one scheme; and the closed choice between them."""
+
+from collections.abc import Callable
+from typing import assert_never
+
+from outkey.core.config.choices import AuthenticationType
+from outkey.core.config.configuration import Configuration
+from outkey.core.request.flow import Scheme
+from outkey.core.request.message import Response
+from outkey.core.request.schemes.basic import Basic
+from outkey.core.request.schemes.bearer import Bearer
+from outkey.core.request.schemes.none import NoAuthentication
+from outkey.core.request.schemes.oauth2 import OAuth2
+from outkey.core.request.schemes.script import Scripted
+from outkey.core.secret import Secret
+
+
+def scheme_of(
+    configuration: Configuration,
+    secret: Callable[[str], Secret],
+    repeats_secret: Callable[[Response], bool] | None = None,
+) -> Scheme:
+    """Return the configuration's scheme with its secrets, and its script on top of it.
+
+    `repeats_secret` tells whether a response holds a secret that was sent.
+    """
+    scheme = _typed(configuration, secret)
+    if isinstance(scheme, OAuth2) and repeats_secret is not None:
+        scheme = scheme._replace(repeats_secret=repeats_secret)
+    return Scripted(scheme) if configuration.is_scripted else scheme
+
+
+def _typed(configuration: Configuration, secret: Callable[[str], Secret]) -> Scheme:
+    match configuration.authentication_type:
+        case AuthenticationType.NONE:
+            return NoAuthentication()
+        case AuthenticationType.BASIC:
+            return Basic(configuration.username, secret("password"))
+        case AuthenticationType.BEARER:
+            return (
+                OAuth2(configuration)
+                if configuration.uses_oauth2
+                else Bearer(secret("token"))
+            )
+        case other:
+            assert_never(other)

@@ -1,0 +1,48 @@
+"""Authentication Type Basic (RFC 7617)."""
+
+import re
+import unicodedata
+from base64 import b64encode
+from typing import NamedTuple
+
+from outkey.core.errors import HeaderFormatError
+from outkey.core.request.flow import Flow, send
+from outkey.core.request.headers import check_length
+from outkey.core.request.message import Header, Request, Source
+from outkey.core.secret import Secret
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # RFC 7617 §2 forbids them in both parts
+
+
+class Basic(NamedTuple):
+    """Send user name and password with each request."""
+
+    username: str
+    password: Secret
+
+    def flow(self, request: Request) -> Flow:
+        """Add `Authorization: Basic …` and send."""
+        return (
+            yield from send(request.with_headers((*request.headers, self._header())))
+        )
+
+    def _header(self) -> Header:
+        value = self.password.derive(self._credentials)
+        return Header("Authorization", value, Source.AUTHENTICATION)
+
+    def _credentials(self, password: str) -> str:
+        if not password.isprintable() and _CONTROL.search(password):
+            raise HeaderFormatError(
+                "Password holds a control character", field="password"
+            )
+        if not self.username and not password:
+            raise HeaderFormatError(
+                "Username and Password are both empty", field="username"
+            )
+        pair = f"{self.username}:{password}"
+        if not pair.isascii():
+            # RFC 7617 §2.1: UTF-8 after normalization to NFC.
+            pair = unicodedata.normalize("NFC", pair)
+        return check_length(
+            "Basic " + b64encode(pair.encode()).decode("ascii"), field="password"
+        )

@@ -1,0 +1,102 @@
+"""Authentication Type Bearer Token with tokens from OAuth 2.0 (RFC 6750, DPoP: RFC 9449)."""
+
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, NamedTuple
+
+from outkey.core.config.configuration import Configuration
+from outkey.core.oauth2.token import AccessToken
+from outkey.core.request.challenge import parse_challenges
+from outkey.core.request.flow import Flow, need_proof, need_token, send
+from outkey.core.request.headers import check_token, check_value
+from outkey.core.request.message import Header, Request, Response, Source
+from outkey.core.secret import Secret
+
+_BODY_READ = 16 * 1024
+_checked, _whole = (
+    partial(check_token, field="token"),
+    partial(check_value, field="token"),
+)
+
+
+def _cannot_tell(_response: Response) -> bool:
+    return True
+
+
+class OAuth2(NamedTuple):
+    """Send a token that is got and renewed by itself."""
+
+    configuration: Configuration
+    # Whether a response repeats a secret; assumed where that is not known.
+    repeats_secret: Callable[[Response], bool] = _cannot_tell
+
+    def flow(self, request: Request) -> Flow:
+        """Add the token and send; if it is refused, renew it once and send once more."""
+        token = yield from need_token()
+        response = yield from self._sent(request, token)
+        if not is_rejected(response, self.configuration, self.repeats_secret):
+            return response
+        renewed = yield from need_token(rejected=token, sure=response.status == 401)
+        if renewed.value == token.value:
+            return response
+        return (yield from self._sent(request, renewed))
+
+    def _sent(
+        self, request: Request, token: AccessToken
+    ) -> Generator[Any, Any, Response]:
+        """Send with the token; a server may first hand out a nonce for the proof (RFC 9449 §9)."""
+        response = yield from send(
+            request.with_headers((yield from self._headers(request, token)))
+        )
+        if token.kind == "DPoP" and "use_dpop_nonce" in _errors(response):
+            headers = yield from self._headers(request, token)
+            response = yield from send(request.with_headers(headers))
+        return response
+
+    def _headers(
+        self, request: Request, token: AccessToken
+    ) -> Generator[Any, Any, tuple[Header, ...]]:
+        name = self.configuration.oauth2.token_header
+        scheme = f"{token.kind} " if name.lower() == "authorization" else ""
+        value = Secret.joined(scheme, token.value.derive(_checked)).derive(_whole)
+        headers = (*request.headers, Header(name, value, Source.AUTHENTICATION))
+        if token.kind != "DPoP":
+            return headers
+        proof = yield from need_proof(request, token)
+        return (*headers, Header("DPoP", proof, Source.AUTHENTICATION))
+
+
+def is_rejected(
+    response: Response,
+    configuration: Configuration,
+    repeats_secret: Callable[[Response], bool] = _cannot_tell,
+) -> bool:
+    """Tell whether an answer refuses the token itself, and not what it may do.
+
+    A 403 usually means the latter: only the provider's own word or the configuration's switch
+    makes it a refusal of the token (django-oauth-toolkit answers so to an expired one). The
+    Expired marker counts only in a response that does not repeat a secret: it could be part of it.
+    """
+    errors = _errors(response)
+    if errors & {"insufficient_scope", "use_dpop_nonce"}:
+        return False
+    if response.status == 401:
+        return True
+    verification = configuration.verification
+    marker = verification.expired_marker
+    return response.status == 403 and (
+        "invalid_token" in errors
+        or verification.forbidden_means_expired
+        or (
+            bool(marker)
+            and marker.encode() in response.body[:_BODY_READ]
+            and not repeats_secret(response)
+        )
+    )
+
+
+def _errors(response: Response) -> set[str]:
+    if response.status < 400:
+        return set()
+    challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
+    return {challenge.parameters.get("error", "") for challenge in challenges}

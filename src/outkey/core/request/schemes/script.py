@@ -1,0 +1,36 @@
+"""Dynamic authentication: a script signs each request, on top of the authentication type."""
+
+from typing import Any, NamedTuple
+
+from outkey.core.errors import OutkeyError
+from outkey.core.request.flow import Flow, Scheme, Send, Step, run_script
+from outkey.core.request.message import Request
+
+
+class Scripted(NamedTuple):
+    """Add a script's headers to whatever another scheme sends."""
+
+    inner: Scheme
+
+    def flow(self, request: Request) -> Flow:
+        """Run the script for each request that is sent, so that no timestamp is old."""
+        inner = self.inner.flow(request)
+        try:
+            step = next(inner)
+            while True:
+                try:
+                    answer = yield from self._performed(step)
+                except OutkeyError as error:
+                    step = inner.throw(error)
+                else:
+                    step = inner.send(answer)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]  # a Response, as the inner flow promises
+        finally:
+            inner.close()
+
+    def _performed(self, step: Step) -> Any:  # noqa: ANN401 - what the step is answered with
+        if isinstance(step, Send):
+            headers = yield from run_script(step.request)
+            step = Send(step.request.with_headers((*step.request.headers, *headers)))
+        return (yield step)

@@ -1,0 +1,126 @@
+"""The bytes of a sealed secret: layout, padding and the place it is bound to. No cryptography.
+
+    0x01 | algorithm (1) | key id (8)
+         | nonce (12) | wrapped data key (32) and tag (16)
+         | nonce (12) | padded text (64 or more) and tag (16)
+
+Both layers are sealed with the same associated data, so that a ciphertext opens only where it
+was written: in its table, record, field and version, and for its origin.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from outkey.core.errors import SecretUnreadable
+
+FORMAT = 1
+AES_256_GCM = 1
+KEY_ID_BYTES = 8
+NONCE_BYTES = 12
+TAG_BYTES = 16
+DATA_KEY_BYTES = 32
+BLOCK = 64
+_SEALED_KEY = DATA_KEY_BYTES + TAG_BYTES
+_HEAD = struct.Struct(f">BB{KEY_ID_BYTES}s{NONCE_BYTES}s{_SEALED_KEY}s{NONCE_BYTES}s")
+_DOMAIN = "outkey1"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a secret is written, and for which origin it may be opened."""
+
+    table: str
+    record: str
+    field: str
+    version: int
+    origin: str
+
+    def associated_data(self) -> bytes:
+        """Encode the place so that no two places have the same bytes: each part with its length."""
+        parts = (
+            _DOMAIN,
+            self.table,
+            self.record,
+            self.field,
+            str(self.version),
+            self.origin,
+        )
+        encoded = [part.encode() for part in parts]
+        return b"".join(struct.pack(">I", len(part)) + part for part in encoded)
+
+
+def secret_place(record: str, field: str, version: int, origin: str) -> Place:
+    """Return the place of a configuration's secret, the same for every registry."""
+    return Place("secret", record, field, version, origin)
+
+
+def token_place(record: str, serial: int, origin: str) -> Place:
+    """Return the place of a configuration's token."""
+    return Place("token", record, "token", serial, origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A sealed secret, taken apart."""
+
+    key_id: bytes
+    key_nonce: bytes
+    wrapped_key: bytes
+    nonce: bytes
+    ciphertext: bytes
+
+    def pack(self) -> bytes:
+        """Return the bytes that are stored."""
+        sealed_key = self.key_id, self.key_nonce, self.wrapped_key
+        head = _HEAD.pack(FORMAT, AES_256_GCM, *sealed_key, self.nonce)
+        return head + self.ciphertext
+
+
+@dataclass(frozen=True, slots=True)
+class SealedRow:
+    """A stored ciphertext and the place it is bound to."""
+
+    place: Place
+    stored: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """What is stored of a token: sealed bytes, and facts that are no secret."""
+
+    generation: int
+    serial: int
+    origin: str
+    sealed: bytes | None
+    facts: Mapping[str, object]
+
+
+def key_name_of(stored: bytes) -> str:
+    """Return the id of the key that opens a ciphertext, as people see it."""
+    return unpack(stored).key_id.hex()
+
+
+def unpack(stored: bytes) -> Envelope:
+    """Take stored bytes apart, or say that they are no envelope of ours."""
+    if len(stored) < _HEAD.size + BLOCK + TAG_BYTES:
+        raise SecretUnreadable("a stored secret is cut short")
+    version, algorithm, key_id, key_nonce, wrapped, nonce = _HEAD.unpack_from(stored)
+    if (version, algorithm) != (FORMAT, AES_256_GCM):
+        raise SecretUnreadable(
+            "a stored secret has a format that this version does not know"
+        )
+    return Envelope(key_id, key_nonce, wrapped, nonce, stored[_HEAD.size :])
+
+
+def pad(text: bytes) -> bytes:
+    """Fill up to whole blocks, so that the length of a secret does not show (ISO 7816-4)."""
+    return text + b"\x80" + b"\0" * (-(len(text) + 1) % BLOCK)
+
+
+def unpad(padded: bytes) -> bytes:
+    """Undo `pad`."""
+    text, mark, _ = padded.rstrip(b"\0").rpartition(b"\x80")
+    if not mark:
+        raise SecretUnreadable
+    return text

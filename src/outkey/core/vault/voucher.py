@@ -1,0 +1,149 @@
+"""What the key vouches for, so that a writer of the database without the key can invent nothing.
+
+A stored secret is sealed for its record, field, version and origin. Other facts are plain columns:
+which version of a secret is current, what a reference points to and which origin it is bound to,
+the script that computes with a secret, and every setting that decides how and where secrets are
+sent (those that need the permission to set secrets). A voucher lists these facts as outkey saved
+them, and is sealed like a secret.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from outkey.core.access.permissions import RULES, Permission
+from outkey.core.config.configuration import Configuration, SecretState
+from outkey.core.config.fields import BY_PATH
+from outkey.core.errors import SecretUnreadable
+from outkey.core.request.script import SEAL, digest
+from outkey.core.secret import Secret
+from outkey.core.vault.envelope import Place, secret_place
+
+FIELD = "voucher"  # the name it is stored under, beside the secrets
+# The settings that are vouched for, each a fact of its own; SEAL is the name of the script's.
+SETTINGS = (
+    "base_url",  # secrets are bound to it, but not the token of a user who agrees next
+    "network",
+    *(path for path, rule in RULES.items() if rule is Permission.SET_SECRET),
+)
+_READ_SETTINGS = attrgetter(*SETTINGS)
+_DEFAULTS = tuple(BY_PATH[path].default for path in SETTINGS)
+_RESERVED = frozenset({FIELD, SEAL, *SETTINGS})
+
+Fact = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Voucher:
+    """The facts that were saved of one configuration.
+
+    They go by the name of a secret, by SEAL and by the path of a setting. A setting without a fact
+    has its default.
+    """
+
+    facts: Mapping[str, Fact]
+    # By the name of each stored secret: what its ciphertext has for itself alone. Without it an
+    # older ciphertext of the same version could be put in its place, as after a secret was cleared.
+    ciphertexts: Mapping[str, str] = field(default_factory=dict)
+
+    def covers(self, configuration: Configuration, secret: str) -> bool:
+        """Whether a secret is as it was saved."""
+        state = configuration.secrets.get(secret)
+        return state is not None and self.facts.get(secret) == _secret_fact(state)
+
+    def covers_settings(self, configuration: Configuration) -> bool:
+        """Whether the settings that decide how secrets are sent are as they were saved."""
+        saved = {path: fact for path, fact in self.facts.items() if path in SETTINGS}
+        return saved == _settings_facts(configuration)
+
+    def script_seal(self) -> Secret | None:
+        """Return the seal of the script that was saved, if there was one."""
+        fact = self.facts.get(SEAL)
+        return Secret(fact[0]) if fact else None
+
+    def renewed(
+        self,
+        configuration: Configuration,
+        changed: Collection[str],
+        ciphertexts: Mapping[str, str],
+    ) -> "Voucher":
+        """Return the voucher after a save that changed these facts, and stored these ciphertexts.
+
+        What the save did not change is vouched for as before, and only if it was: otherwise the
+        next save would confirm whatever was written into the database.
+        """
+        facts = facts_of(configuration)
+        renewed = {
+            name: fact for name, fact in self.facts.items() if name not in changed
+        }
+        renewed.update({name: facts[name] for name in changed if name in facts})
+        known = {
+            name: text for name, text in self.ciphertexts.items() if name not in changed
+        }
+        return Voucher(renewed, {**known, **ciphertexts})
+
+    def differences(self, configuration: Configuration) -> list[str]:
+        """Return the names of the facts that are not as they were saved."""
+        facts = facts_of(configuration)
+        gone = [path for path in self.facts if path in SETTINGS and path not in facts]
+        return [
+            name for name, fact in facts.items() if self.facts.get(name) != fact
+        ] + gone
+
+    def written(self) -> Secret:
+        """Return the voucher as text, to be sealed."""
+        content = {"facts": self.facts, "ciphertexts": self.ciphertexts}
+        return Secret(json.dumps(content, sort_keys=True))
+
+
+def facts_of(configuration: Configuration) -> dict[str, Fact]:
+    """Return what a voucher would say of a configuration as it is now."""
+    facts = {
+        name: _secret_fact(state)
+        for name, state in configuration.secrets.items()
+        if name
+        not in _RESERVED  # no secret has such a name, but a row of the database may
+    }
+    if configuration.script:
+        facts[SEAL] = (digest(configuration.script),)
+    return facts | _settings_facts(configuration)
+
+
+def changed_settings(before: Configuration, after: Configuration) -> set[str]:
+    """Return the paths of the settings that are vouched for and differ."""
+    pairs = zip(SETTINGS, _READ_SETTINGS(before), _READ_SETTINGS(after), strict=True)
+    return {path for path, old, new in pairs if old != new}
+
+
+def read_voucher(text: str) -> Voucher:
+    """Read a voucher that was sealed; the seal has proved that it is ours."""
+    try:
+        content = json.loads(text)
+        facts = {name: tuple(fact) for name, fact in content["facts"].items()}
+        return Voucher(facts, dict(content["ciphertexts"]))
+    except (ValueError, AttributeError, TypeError, KeyError):
+        raise SecretUnreadable(
+            "the voucher has a format that this version does not know"
+        ) from None
+
+
+def voucher_place(record: str, version: int) -> Place:
+    """Return the place that a voucher is sealed for."""
+    return secret_place(record, FIELD, version, "")
+
+
+def _secret_fact(state: SecretState) -> Fact:
+    return (str(state.version), state.origin, str(state.reference or ""))
+
+
+def _settings_facts(configuration: Configuration) -> dict[str, Fact]:
+    """Return the settings that have not their defaults, so that a new field changes no voucher."""
+    values = zip(SETTINGS, _READ_SETTINGS(configuration), _DEFAULTS, strict=True)
+    return {
+        path: (_written(value),) for path, value, default in values if value != default
+    }
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

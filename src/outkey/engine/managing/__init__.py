@@ -1,0 +1,1 @@
+"""Changing, testing and watching what an installation stores."""

@@ -1,0 +1,1 @@
+"""Sending by a configuration's name: exchange, preview, scripts, lending."""

@@ -1,0 +1,229 @@
+"""What a person does with a configuration's token: look, renew, revoke, forget, and agree to it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from outkey.core.config.choices import Grant
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.fields import BY_PATH
+from outkey.core.errors import (
+    ConfigError,
+    ReauthorizationNeeded,
+    RemoteError,
+    TokenEndpointFailed,
+)
+from outkey.core.findings.checks import refuse_unsendable
+from outkey.core.oauth2 import grants
+from outkey.core.oauth2.grants import Consent, DeviceCode
+from outkey.core.oauth2.responses import failure, read_document, reason_of
+from outkey.core.oauth2.token import AccessToken, State, TokenContent
+from outkey.core.request.message import Response
+from outkey.core.secret import Secret
+from outkey.engine.sending.echoed_secrets import gives_away, sent_secrets
+from outkey.engine.tokens.renewal import TokenManager, TokenRequest
+from outkey.engine.wire.drive import Steps, Wait
+from outkey.engine.wire.transmit import SendContext
+
+# What does not end the waiting for a person.
+_PASSING = frozenset(
+    (
+        "authorization_pending",
+        "slow_down",
+        "temporarily_unavailable",
+        "server_error",
+        "rate_limited",
+        "timeout",
+        "connection",
+    )
+)
+_SLOWER = 5.0  # RFC 8628 §3.5: what slow_down asks for
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStatus:
+    """How a token stands, as every interface shows it. Moments are Unix times."""
+
+    state: State
+    expires_at: float | None = None
+    expires_in: int | None = None
+    scope: str = ""
+    last_renewed_at: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenActions:
+    """The token of one configuration, for people; `run` performs the steps."""
+
+    sender: SendContext
+    configuration: Configuration
+    run: Callable[[Steps[Any]], Any]
+
+    def status(self) -> TokenStatus:
+        """Say how the token stands; asks nobody."""
+        state, standing = self._keeper.state()
+        if state.content is None:
+            return TokenStatus(standing, error=state.error or None)
+        ends, error = state.expires_at, state.error or None
+        left = max(0, int(ends - self.sender.clock.now()))
+        return TokenStatus(standing, ends, left, state.scope, state.obtained_at, error)
+
+    def would_lose_consent(self) -> bool:
+        """Tell whether forgetting the token means that a person must agree again."""
+        state, _ = self._keeper.state()
+        return state.content is not None and state.content.refresh is not None
+
+    def ready(self) -> AccessToken:
+        """Make sure that there is a valid token, whatever the provider did a moment ago."""
+        token: AccessToken = self.run(self._keeper.get(TokenRequest(person=True)))
+        return token
+
+    def renew(self) -> TokenStatus:
+        """Get a new token now, in the place of the one that is kept."""
+        refuse_unsendable(self.configuration)
+        state, _ = self._keeper.state()
+        self.run(
+            self._keeper.get(TokenRequest(state.access, person=True, insisting=True))
+        )
+        return self.status()
+
+    def forget(self) -> None:
+        """Drop the token here; the provider is not told."""
+        self.run(self._keeper.forget())
+
+    def revoke(self) -> None:
+        """Give the tokens back to the provider (RFC 7009), then forget them."""
+        url = self._url("revocation_url")
+        content = self._content("there is no token to revoke")
+        named = {"refresh_token": content.refresh, "access_token": content.access}
+        for hint, token in named.items():
+            if token is not None:
+                try:
+                    with _naming("revocation_url"):
+                        self._asked(url, token, hint, content.proof_key)
+                except TokenEndpointFailed as error:
+                    # A refresh token takes its access tokens along; some revoke nothing else.
+                    if error.reason != "unsupported_token_type" or not content.refresh:
+                        raise
+        self.forget()
+
+    def introspect(self) -> bool:
+        """Ask the provider whether the token is active (RFC 7662)."""
+        url = self._url("introspection_url")
+        content = self._content("there is no token to ask about")
+        with _naming("introspection_url"):
+            answer = self._asked(url, content.access, "access_token", content.proof_key)
+        return answer.get("active") is True
+
+    # ── a person agrees ──────────────────────────────────────────────────────────────────────
+
+    def consent_url(self, consent: Consent) -> str:
+        """Return where to send the browser."""
+        self._refuse_grant(Grant.AUTHORIZATION_CODE, "is not got in the browser")
+        refuse_unsendable(self.configuration)
+        return grants.consent_url(self.configuration, consent)
+
+    def redeem(self, code: Secret, consent: Consent) -> None:
+        """Exchange the code that the browser came back with for tokens, and keep them."""
+        self._refuse_grant(Grant.AUTHORIZATION_CODE, "is not got in the browser")
+        asked = grants.authorization_code(self.configuration, code, consent)
+        self.run(self._keeper.redeem(asked))
+
+    def device_code(self) -> DeviceCode:
+        """Ask for a code that a person enters on another device (RFC 8628)."""
+        self._refuse_grant(Grant.DEVICE_CODE, "is not got by a device code")
+        refuse_unsendable(self.configuration)
+        url = self.configuration.oauth2.device_url
+        asked = self._keeper.ask(url, grants.device_start(self.configuration), None)
+        response: Response = self.run(asked)
+        with _naming("device_url"):
+            document = read_document(response)
+            shown = [value for name, value in document.items() if name != "device_code"]
+            secrets = sent_secrets(self.sender, self.configuration, response)
+            if gives_away(secrets, shown):
+                raise failure("not_a_token_endpoint")
+            return grants.read_device_code(document)
+
+    def wait_for(self, device: DeviceCode, passing: Callable[[float], None]) -> None:
+        """Ask until the person has agreed, refused or waited too long; `passing` sees time go."""
+        clock, interval = self.sender.clock, device.interval
+        ends = clock.monotonic() + device.lifetime
+        while clock.monotonic() < ends:
+            self.run(_wait(interval))
+            passing(interval)
+            try:
+                asked = grants.device_code(self.configuration, device.code)
+                self.run(self._keeper.redeem(asked))
+            except RemoteError as error:
+                reason = reason_of(error)
+                if reason not in _PASSING:
+                    raise
+                interval += _SLOWER if reason == "slow_down" else 0.0
+            else:
+                return
+        raise failure("expired_token")
+
+    # ── helpers ──────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _keeper(self) -> TokenManager:
+        if not self.configuration.uses_oauth2:
+            message = "this configuration does not get its tokens by OAuth 2.0"
+            raise ConfigError(message, field="token_source")
+        return TokenManager(self.sender, self.configuration)
+
+    def _asked(
+        self, url: str, token: Secret, hint: str, key: Secret | None
+    ) -> dict[str, object]:
+        """Ask about a token; an empty 200 is how a revocation ends (RFC 7009 §2.2)."""
+        response = self.run(self._keeper.ask(url, grants.about_token(token, hint), key))
+        return dict(read_document(response, may_be_empty=True))
+
+    def _content(self, otherwise: str) -> TokenContent:
+        state, _ = self._keeper.state()
+        if state.content is None:
+            raise ReauthorizationNeeded(
+                otherwise, hint="Get one first: outkey token renew NAME."
+            )
+        return state.content
+
+    def _url(self, name: str) -> str:
+        _ = self._keeper
+        url = str(getattr(self.configuration.oauth2, name))
+        if not url:
+            label = BY_PATH[f"oauth2.{name}"].label
+            hint = "Look for it with outkey token discover, or use outkey token forget."
+            raise ConfigError(f"{label} is not set", field=f"oauth2.{name}", hint=hint)
+        return url
+
+    def _refuse_grant(self, wanted: Grant, message: str) -> None:
+        if (
+            not self.configuration.uses_oauth2
+            or self.configuration.oauth2.grant is not wanted
+        ):
+            hint = "Get it with outkey token renew, or change the Grant."
+            raise ConfigError(f"the token {message}", field="oauth2.grant", hint=hint)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say of which address it is, where the words are those of the Token URL."""
+    failed: TokenEndpointFailed
+    try:
+        yield
+    except TokenEndpointFailed as error:
+        failed = error
+    else:
+        return
+    field = BY_PATH[f"oauth2.{name}"]
+    message = failed.message.replace("Token URL", field.label)
+    hint = failed.hint.replace("Token URL", field.label)
+    renamed = TokenEndpointFailed(message, hint=hint, reason=failed.reason)
+    renamed.field = field.path
+    raise renamed
+
+
+def _wait(seconds: float) -> Steps[None]:
+    yield Wait(seconds)

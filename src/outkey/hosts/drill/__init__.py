@@ -1,0 +1,1 @@
+"""Drilling a configuration: a copy of it against the sparring provider."""

@@ -1,0 +1,442 @@
+"""The scenarios of a drill, as a table: what is played, what may come of it, what that means.
+
+Identifiers are stable. What the paths play is in `outkey.spar`.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
+
+from outkey.core.config.choices import Grant
+from outkey.core.config.configuration import Configuration
+from outkey.engine.sending.exchange import MAX_HOPS
+
+
+class Allowed(Enum):
+    """How many requests one call may make at the API."""
+
+    NONE = "none"
+    ONE = "one"
+    RETRIES = "one and the retries"
+    REPLAY = "one, and one more with a renewed token"
+    HOPS = "one and the redirects at the same origin"
+
+    def requests(self, configuration: Configuration) -> int:
+        """Return the number for a configuration."""
+        numbers = {
+            Allowed.NONE: 0,
+            Allowed.RETRIES: 1 + configuration.limits.retries,
+            Allowed.REPLAY: 2 if configuration.uses_oauth2 else 1,
+            Allowed.HOPS: 1 + MAX_HOPS,
+        }
+        return numbers.get(self, 1)
+
+
+Concerns = Callable[[Configuration], bool]
+_any_token: Concerns = attrgetter("sends_token")
+_oauth2: Concerns = attrgetter("uses_oauth2")
+
+
+def _entered_token(configuration: Configuration) -> bool:
+    return configuration.sends_token and not configuration.uses_oauth2
+
+
+def _consent(configuration: Configuration) -> bool:
+    return (
+        configuration.uses_oauth2
+        and configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
+    )
+
+
+class Scenario(NamedTuple):
+    """One scenario. An outcome is `answered`, a cause of an answer, or the code of an error."""
+
+    id: str
+    played: str
+    path: str = "/drill/welcome"
+    good: tuple[str, ...] = ("answered",)
+    meaning: str = ""  # of a good outcome
+    advice: str = ""  # about any other
+    calls: int = 1
+    allowed: Allowed = Allowed.ONE
+    endpoint: str = "/oauth/token"  # where tokens are got
+    token_requests: int = 1  # at the most
+    concerns: Concerns = lambda _: True
+    between: str = ""  # what the authorization server does between the calls
+    pause: float = 0.0  # seconds between the calls
+    method: str = "GET"
+    server: str = "main"
+    tls: bool = False
+    silent: bool = False  # so that the read time-out ends it
+    works: bool = False  # whether there is nothing that could excuse a failure
+
+
+# Not formatted, because it is a table. Endless scenes last longer than any time-out of a drill.
+_redirect = partial(
+    Scenario,
+    good=("redirect_blocked",),
+    allowed=Allowed.HOPS,
+    meaning="Credentials stay where they belong.",
+    advice="A redirect should have been refused.",
+)
+_endless = partial(
+    Scenario,
+    good=("timeout",),
+    meaning="The time-out is kept.",
+    advice="It should have ended with a time-out.",
+)
+_large = partial(
+    Scenario,
+    good=("response_too_large",),
+    meaning="Refused before it fills the memory.",
+    advice="It should have been refused as too large.",
+)
+_broken = partial(
+    Scenario,
+    good=("connection",),
+    meaning="Reported as a broken connection.",
+    advice="A broken connection should have been reported.",
+)
+_no_token = partial(
+    Scenario,
+    good=("token_endpoint",),
+    calls=3,
+    token_requests=3,
+    allowed=Allowed.NONE,
+    concerns=_oauth2,
+    meaning=(
+        "Nothing is sent without a token, and the Token URL is left alone for a while."
+    ),
+    advice="A failing Token URL should have been named as the cause.",
+)
+_got_token = partial(
+    Scenario, concerns=_oauth2, advice="A valid token should have been got."
+)
+SCENARIOS: tuple[Scenario, ...] = (
+    Scenario(
+        "works",
+        "All is well, three times.",
+        calls=3,
+        works=True,
+        meaning="Works.",
+        advice="Fails although all is well.",
+    ),
+    Scenario(
+        "wrong-credentials",
+        "401 to whatever is sent, three times.",
+        "/drill/wrong",
+        ("invalid_credentials", "token_expired"),
+        calls=3,
+        allowed=Allowed.REPLAY,
+        token_requests=2,
+        meaning=(
+            "Refused credentials are not sent over and over, so no user is locked out."
+        ),
+        advice="The refusal should have been named as the cause.",
+    ),
+    Scenario(
+        "forbidden",
+        "403: the user is known, but may not.",
+        "/forbidden",
+        ("insufficient_permissions",),
+        meaning="Reported as missing permissions; nothing is renewed or repeated.",
+        advice=(
+            "A 403 is taken for an expired token; switch off 403 means expired if it is"
+            " not."
+        ),
+    ),
+    Scenario(
+        "token-expired",
+        "401: the token has expired.",
+        "/bearer/expired",
+        (),
+        concerns=_entered_token,
+        advice=(
+            "Somebody has to enter a new token then; Token Expires On warns in time, "
+            "and OAuth 2.0 renews by itself."
+        ),
+    ),
+    Scenario(
+        "token-renewed",
+        "The token expires between two calls.",
+        calls=2,
+        between="expire_all",
+        allowed=Allowed.REPLAY,
+        token_requests=2,
+        concerns=_oauth2,
+        meaning="One renewal, one more request, and nobody notices.",
+        advice="The token should have been renewed.",
+    ),
+    Scenario(
+        "expired-403",
+        "403 once, without a reason, for an expired token.",
+        "/drill/expired-403?times=1",
+        ("answered", "token_expired"),
+        allowed=Allowed.REPLAY,
+        token_requests=2,
+        concerns=_any_token,
+        meaning="Known for an expired token.",
+        advice=(
+            "Looks like missing permissions; if this API answers an expired token so, "
+            "switch on 403 means expired, or give the Expired marker of its body."
+        ),
+    ),
+    Scenario(
+        "hidden-401",
+        "404 in the place of 401.",
+        "/status/404",
+        ("not_found",),
+        meaning=(
+            "Reported as not found; an API that hides what one may not see looks the"
+            " same."
+        ),
+        advice="A 404 should have been reported as not found.",
+    ),
+    Scenario(
+        "error-in-200",
+        "200, with an error in the body.",
+        "/drill/error-in-200",
+        (),
+        advice="Taken for a success: whoever calls has to read the body.",
+    ),
+    Scenario(
+        "limited",
+        "429 with Retry-After: 5, once.",
+        "/drill/limited?times=1",
+        allowed=Allowed.RETRIES,
+        meaning="Waits as asked, and gets through.",
+        advice=(
+            "Gives up; it gets through with Retries (limits.retries) of 1 or more "
+            "and a Total time-out (limits.total_timeout) above the wait."
+        ),
+    ),
+    Scenario(
+        "limited-long",
+        "429 with Retry-After of a day, twice.",
+        "/limited?after=86400",
+        ("rate_limited",),
+        calls=2,
+        meaning=(
+            "Gives up at once, and sends nothing more while the API wants its pause."
+        ),
+        advice="The limit should have been named as the cause.",
+    ),
+    Scenario(
+        "limited-bare",
+        "429 without Retry-After, always.",
+        "/status/429",
+        ("rate_limited",),
+        allowed=Allowed.RETRIES,
+        meaning="Gives up after its retries, with growing waits.",
+        advice="The limit should have been named as the cause.",
+    ),
+    Scenario(
+        "flapping",
+        "503 once, then all is well.",
+        "/drill/unavailable?times=1",
+        allowed=Allowed.RETRIES,
+        meaning="The second try gets through.",
+        advice=(
+            "Fails where a second try would do; set Retries (limits.retries) to 1 or"
+            " more."
+        ),
+    ),
+    Scenario(
+        "flapping-post",
+        "503 to a POST.",
+        "/status/503",
+        ("server_error",),
+        method="POST",
+        meaning="A POST is never repeated by itself; whoever calls decides.",
+        advice="The server's fault should have been named as the cause.",
+    ),
+    Scenario(
+        "down",
+        "500, always.",
+        "/status/500",
+        ("server_error",),
+        meaning="Reported as the server's fault, without a retry.",
+        advice="The server's fault should have been named as the cause.",
+    ),
+    _redirect(
+        "redirect-same",
+        "A redirect at the same origin.",
+        "/redirect/same",
+        good=("answered",),
+        meaning="Followed, with the credentials.",
+        advice="It should have been followed.",
+    ),
+    _redirect(
+        "redirect-elsewhere", "A redirect to another origin.", "/redirect/elsewhere"
+    ),
+    _redirect(
+        "redirect-disguised",
+        "A redirect elsewhere that begins with this API's host.",
+        "/redirect/userinfo",
+    ),
+    _redirect(
+        "redirect-downgrade",
+        "A redirect from https to http.",
+        "/redirect/downgrade",
+        server="secure",
+        tls=True,
+    ),
+    _redirect(
+        "redirect-upgrade",
+        "A redirect from http to https.",
+        "/redirect/upgrade",
+        tls=True,
+    ),
+    _redirect(
+        "redirect-loop",
+        "Redirects in a circle.",
+        "/redirect/loop",
+        meaning=f"Gives up after {MAX_HOPS} redirects.",
+    ),
+    _endless("slow-headers", "Headers, a byte at a time.", "/slow/headers?seconds=9"),
+    _endless("slow-body", "A body, a byte at a time.", "/slow/body?seconds=9"),
+    _endless("silence", "No answer at all.", "/slow/silent?seconds=9", silent=True),
+    _broken(
+        "reset",
+        "A reset connection, always.",
+        "/reset",
+        allowed=Allowed.RETRIES,
+        meaning="Gives up after its retries.",
+    ),
+    _broken(
+        "reset-body",
+        "A reset connection in the middle of the answer.",
+        "/reset/body",
+        meaning="Not repeated, since the API has acted; whoever calls decides.",
+    ),
+    _broken(
+        "truncated",
+        "An answer that is shorter than announced.",
+        "/truncated",
+        meaning="A part is never taken for the whole.",
+    ),
+    _large("huge", "A body of 5 GB.", "/huge/chunked"),
+    _large("gzip-bomb", "A megabyte that inflates to a gigabyte.", "/bomb"),
+    _large("many-headers", "200 headers.", "/headers"),
+    _large("long-header", "A header of 70 000 bytes.", "/headers?count=1&length=70000"),
+    Scenario(
+        "header-too-large",
+        "431: the request's headers are too large.",
+        "/status/431",
+        ("header_format",),
+        meaning="Reported as a matter of the headers.",
+        advice="The headers should have been named as the cause.",
+    ),
+    Scenario(
+        "clock-skew",
+        "403: the clocks are ten minutes apart.",
+        "/drill/skewed?skew=600",
+        ("clock_skew",),
+        allowed=Allowed.REPLAY,
+        token_requests=2,
+        meaning="Known for a clock that is wrong.",
+        advice="The clock should have been named as the cause.",
+    ),
+    Scenario(
+        "closed-quietly",
+        "Connections that are closed without notice.",
+        "/impatient",
+        calls=3,
+        allowed=Allowed.RETRIES,
+        meaning="Noticed; a new connection is opened.",
+        advice=(
+            "A kept connection that was closed lost a request; set Retries to 1 or"
+            " more."
+        ),
+    ),
+    _no_token(
+        "token-500",
+        "The Token URL answers 500, three times.",
+        endpoint="/oauth/odd/literal?status=500",
+    ),
+    _no_token(
+        "token-html",
+        "The Token URL answers with a page, three times.",
+        endpoint="/oauth/odd/html-200",
+    ),
+    _no_token(
+        "token-slow",
+        "The Token URL does not answer.",
+        calls=1,
+        endpoint="/oauth/odd/silent?seconds=9",
+    ),
+    _no_token(
+        "token-redirect",
+        "The Token URL redirects to another origin, three times.",
+        good=("redirect_blocked", "token_endpoint"),
+        endpoint="/oauth/odd/redirect-elsewhere",
+        meaning="Not followed: client credentials stay where they belong.",
+    ),
+    _no_token(
+        "token-invalid-client",
+        "The Token URL refuses the client, three times.",
+        endpoint="/oauth/odd/invalid_client",
+    ),
+    _no_token(
+        "token-invalid-grant",
+        "The Token URL refuses the grant, three times.",
+        good=("token_endpoint", "reauthorization_needed"),
+        endpoint="/oauth/odd/invalid_grant",
+        meaning=(
+            "Nothing is sent; where a person had agreed, that person has to agree"
+            " again."
+        ),
+    ),
+    _got_token(
+        "token-short",
+        "Tokens that live for a second.",
+        calls=3,
+        token_requests=3,
+        pause=2.0,
+        endpoint="/oauth/token?lifetime=1",
+        meaning="Renewed before each call, without a refusal in between.",
+    ),
+    _got_token(
+        "token-rotation",
+        "Every refresh token is good for one use.",
+        calls=3,
+        token_requests=3,
+        allowed=Allowed.REPLAY,
+        between="expire_all",
+        concerns=_consent,
+        meaning="Each new refresh token is kept, and no old one comes again.",
+    ),
+    _got_token(
+        "token-revoked",
+        "Somebody withdraws the approval.",
+        good=("reauthorization_needed",),
+        calls=3,
+        token_requests=2,
+        allowed=Allowed.REPLAY,
+        between="revoke_family",
+        concerns=_consent,
+        meaning="Says that a person is needed, and asks no more.",
+        advice="It should say that a person has to agree again.",
+    ),
+    _got_token(
+        "token-no-expiry",
+        "Tokens that do not say how long they live.",
+        calls=2,
+        endpoint="/oauth/token?omit=expires_in",
+        meaning="Default lifetime is taken instead.",
+    ),
+    _got_token(
+        "token-skewed",
+        "The Token URL's clock is ten minutes ahead.",
+        calls=2,
+        endpoint="/oauth/token?skew=600",
+        meaning="Makes no difference.",
+    ),
+)
+
+
+def concerning(configuration: Configuration) -> list[Scenario]:
+    """Return the scenarios that can happen to a configuration."""
+    return [scenario for scenario in SCENARIOS if scenario.concerns(configuration)]

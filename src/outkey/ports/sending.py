@@ -1,0 +1,206 @@
+"""What sending needs from outside: secrets, tokens, transport, audit, clock."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal
+from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.oauth2.token import TokenState
+from outkey.core.request.message import Peer, Request, Response, Route
+from outkey.core.request.origin import Origin
+from outkey.core.request.script import ScriptCall
+from outkey.core.secret import Secret
+from outkey.core.sync.mapping import Unmapped
+from outkey.core.sync.response import Record
+
+
+class Refusals(Protocol):
+    """How often in a row the credentials of each configuration were refused."""
+
+    def note_refused(self, name: str, revision: int) -> int:
+        """Count an answer 401 to this revision, and return how many there are in a row."""
+
+    def note_accepted(self, name: str) -> None:
+        """Begin to count anew, and end a pause."""
+
+    def pause(self, name: str, at: float) -> None:
+        """Let nothing be sent any more, unless the credentials were replaced meanwhile."""
+
+
+class Configurations(Refusals, Protocol):
+    """Where configurations and sync lines are kept."""
+
+    def get(self, name: str) -> Configuration:
+        """Return one configuration, or raise UnknownConfiguration."""
+
+    def line(self, name: str) -> SyncLine:
+        """Return one sync line, or raise UnknownConfiguration."""
+
+
+class Secrets(Protocol):
+    """Where secret values are kept."""
+
+    def open(self, configuration: Configuration, field: str) -> Secret:
+        """Return a secret for immediate use, or raise SecretMissing."""
+
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
+        """Raise SecretUnreadable where settings that guide secrets are not as they were saved."""
+
+
+class Tokens(Protocol):
+    """Where the tokens of configurations are kept, for all who share them."""
+
+    def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
+        """Return what is kept of a configuration's token; an empty state if nothing is.
+
+        Not opened it has no content, and can be replaced also where it would not open.
+        """
+
+    def swap(
+        self, configuration: Configuration, before: TokenState, after: TokenState
+    ) -> TokenState | None:
+        """Put a state durably in the place of exactly that one; None if it was not there any more.
+
+        The one that is returned has the next generation. The content is written when the serial
+        is another.
+        """
+
+    def now(self) -> float:
+        """Return Unix time by a clock that all who share the tokens read alike."""
+
+
+class Signer(Protocol):
+    """What signs JSON Web Tokens and makes random numbers and keys."""
+
+    def assertion(
+        self,
+        claims: Mapping[str, object],
+        key: Secret,
+        shared: bool,  # noqa: FBT001 - called by position
+    ) -> Secret:
+        """Sign a client assertion with a shared secret (HMAC) or a private key (PEM or JWK)."""
+
+    def proof(
+        self, claims: Mapping[str, object], key: Secret, token: Secret | None
+    ) -> Secret:
+        """Sign a DPoP proof with a key that `new_key` made, over a token if there is one."""
+
+    def new_key(self) -> Secret:
+        """Make a key pair to bind tokens to."""
+
+    def fresh(self) -> str:
+        """Return a random text that nobody can guess and that does not repeat."""
+
+
+class Scripts(Protocol):
+    """What runs scripts, out of reach of everything but their own secret."""
+
+    def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
+        """Return the headers that a script gives, or raise ScriptFailed or HeaderFormatError."""
+
+    def transform(
+        self, line: str, source: str, records: Sequence[Record]
+    ) -> list[Record | Unmapped | None]:
+        """Return what a sync line's script, which is given no secret, makes of each record.
+
+        None leaves a record out; one that the script fails on is Unmapped. Raises ScriptFailed
+        where the script cannot be run at all.
+        """
+
+    def close(self) -> None:
+        """End what runs scripts; it may be used again."""
+
+
+class Transport(Protocol):
+    """What carries a request to an address and brings the answer back.
+
+    It sends exactly the headers it is given, follows no redirect, reads no environment, and
+    keeps to the bounds of the route. What fails is a RemoteError or a PolicyError.
+    """
+
+    def send(self, request: Request, route: Route) -> Response:
+        """Exchange one request for one response."""
+
+    def look(self, origin: Origin, route: Route) -> Peer:
+        """Connect, send nothing, and tell whom the connection leads to."""
+
+    def close(self) -> None:
+        """Close kept connections; the transport may be used again."""
+
+
+class AsyncTransport(Protocol):
+    """The same for an event loop; whoever is cancelled leaves no connection behind."""
+
+    async def send(self, request: Request, route: Route) -> Response:
+        """Exchange one request for one response."""
+
+    async def close(self) -> None:
+        """Close the connections that are kept for this loop; the transport may be used again."""
+
+
+class Resolver(Protocol):
+    """What turns a host name into addresses."""
+
+    def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
+        """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
+
+
+class AsyncResolver(Protocol):
+    """The same for an event loop."""
+
+    async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the bound is the adapter's business
+        """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
+
+
+class Listeners(Protocol):
+    """What this installation itself listens on, so that it sends no request there."""
+
+    def addresses(self, port: int) -> frozenset[str]:
+        """Return the addresses that the installation's servers are bound to at this port.
+
+        In canonical form; `0.0.0.0` or `::` stand for every address of the machine.
+        """
+
+    def is_local(self, address: str) -> bool:
+        """Tell whether an address is one of this machine's own; nothing is sent to find out."""
+
+
+class Clock(Protocol):
+    """What time it is."""
+
+    def now(self) -> float:
+        """Return Unix time in seconds."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class Audit(Protocol):
+    """Where attempts are recorded."""
+
+    def intend(self, intent: Intent) -> str:
+        """Record an intent durably and return the attempt's id, or raise AuditUnavailable."""
+
+    def note(self, *changes: Change) -> None:
+        """Record durably who is about to change what, or raise AuditUnavailable."""
+
+    def conclude(self, outcome: Outcome) -> None:
+        """Record how an attempt ended; best effort, never raises."""
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Record that nothing was sent; best effort, never raises."""
+
+
+class Permits(Protocol):
+    """Who may send when, per configuration."""
+
+    def reserve(
+        self, configuration: str, per_minute: int | None, patience: float
+    ) -> float | None:
+        """Take a permit and return the seconds to wait for it; None if that is too long."""
+
+    def hold(self, configuration: str, seconds: float) -> None:
+        """Let nobody send for this configuration for some time."""
