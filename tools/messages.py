@@ -32,7 +32,7 @@ from outkey.core.findings.monitoring import KINDS
 from outkey.core.findings.posture import EVERY
 from outkey.core.oauth2.responses import FAILURES
 from outkey.core.request.message import Source
-from outkey.core.sync.run import FieldKind
+from outkey.core.sync.records import FieldKind
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"

@@ -15,6 +15,16 @@ from outkey.core.vault.voucher import Voucher
 from outkey.ports.sending import Configurations, Secrets
 
 
+class Database(Protocol):
+    """The transactions and the clock that all who share the tables have in common."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Keep all of what is written inside, or none of it."""
+
+    def now(self) -> float:
+        """Return Unix time by a clock that all processes read alike."""
+
+
 class Registry(Configurations, Protocol):
     """Where configurations are kept and changed."""
 

@@ -12,14 +12,14 @@ from outkey.core.findings.checks import Finding, Level
 from outkey.core.sync.line import Direction, FieldMapping, Gone, Paging, Sync, Transform
 from outkey.core.sync.mapping import (
     BY_KIND,
-    Means,
+    MappingContext,
     Zones,
     placeholders,
-    refusal,
-    settled,
+    refusal_reason,
+    resolve_transform,
 )
+from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.response import read_json
-from outkey.core.sync.run import FieldKind, HostField
 
 _DOTTED = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 _ANY = frozenset({Transform.AS_IS, Transform.CONSTANT})
@@ -261,12 +261,12 @@ def _in_pull(mapping: FieldMapping, host: HostField, zones: Zones) -> Wrong:
             "it is not said which field of the API this is",
             "Name it, such as id.",
         )
-    ready = settled(mapping, host)
+    ready = resolve_transform(mapping, host)
     looked_up = mapping.transform is Transform.LOOKUP
     if (
         ready.default is not None
         and not looked_up
-        and refusal(ready, None, Means(zones))
+        and refusal_reason(ready, None, MappingContext(zones))
     ):
         part = "options.value" if mapping.transform is Transform.CONSTANT else "default"
         yield part, f"it is none that {ready.transform} takes", "Correct it."

@@ -17,10 +17,10 @@ from outkey.core.request.origin import Location, parse_endpoint
 from outkey.core.secret import Secret
 from outkey.engine.managing.monitoring import Monitor, prune_expired, verify_due
 from outkey.engine.wire.drive import Runtime, drive
-from outkey.hosts.django.guarded import guarded
+from outkey.hosts.django.background_work import log_and_continue
 from outkey.hosts.django.monitoring_rows import WATCH, DjangoMonitoringRows
 from outkey.hosts.django.notices import MailedNotices
-from outkey.hosts.django.runs import DjangoRuns
+from outkey.hosts.django.wiring import runs
 from outkey.hosts.installation import Installation
 from outkey.ports.monitoring import Notifier
 from outkey.ports.sending import Clock
@@ -71,7 +71,7 @@ class Background:
         self.round()
         while not self._ended.wait(ROUND_SECONDS):
             self.round()
-        guarded(_logger, lambda: self._book.leave(self._holder))
+        log_and_continue(_logger, lambda: self._book.leave(self._holder))
 
     def end(self, patience: float = 2.0) -> None:
         """Stop after the step that is under way, and let another process go on."""
@@ -81,7 +81,7 @@ class Background:
 
     def round(self) -> None:
         """Do what is due, if no other process does it."""
-        guarded(_logger, self._work)
+        log_and_continue(_logger, self._work)
 
     def _work(self) -> None:
         if not self._is_ours():
@@ -108,7 +108,7 @@ class Background:
         if self._book.take("prune", token_hex(16), _DAY):
             keys, moment = here.keys.audit_key, self._clock.now() - days * _DAY
             prune_expired(self._desk, here.audit_rows, here.checkpoints, keys, moment)
-            DjangoRuns().prune(moment)
+            runs().prune(moment)
             self._forget_people(days)
 
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +23,7 @@ from outkey.core.config.toml import parse_toml
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
 from outkey.core.findings.checks import Finding
 from outkey.core.sync.line import Sync
-from outkey.core.sync.run import HostField, Outcome, Target
+from outkey.core.sync.records import HostField, Target, WriteOutcome
 from outkey.core.sync.table import read_sync, sync_table
 from outkey.engine.sync import Effect
 from outkey.hosts.django import models
@@ -77,7 +77,7 @@ class Listed:
 class Sampled:
     """What would become of one record: its values, or why it would be left out."""
 
-    outcome: Outcome
+    outcome: WriteOutcome
     values: Sequence[str]
     field: str
     reason: str
@@ -285,7 +285,7 @@ def _form_page(
         "findings": findings,
         "runs": runs,
         "bars": bars(runs),
-        "targets": list(_targets(request)),
+        "targets": _targets(request),
         "configurations": names[:1000],
         "editable": editable,
         "next_at": _timetable(row)[1] if row else None,
@@ -317,18 +317,18 @@ def _timetable(row: models.SyncLine) -> tuple[str, float | None]:
         return schedule, None
 
 
-def _targets(request: HttpRequest) -> Iterator[tuple[Target, list[HostField]]]:
-    known = records(person(request))
-    return ((target, known.describe(target.name)) for target in known.targets())
+def _targets(request: HttpRequest) -> list[tuple[Target, tuple[HostField, ...]]]:
+    targets = records(person(request)).targets()
+    return [(target, target.fields) for target in targets]
 
 
 def _sample(effects: Sequence[Effect]) -> Sample:
     """Make a table of what would become of records; of one that is left out, no value."""
-    kept = [effect for effect in effects if effect.outcome is not Outcome.REFUSED]
+    kept = [effect for effect in effects if effect.outcome is not WriteOutcome.REFUSED]
     columns = list(dict.fromkeys(name for effect in kept for name in effect.values))
     rows = []
     for effect in effects:
-        shown = columns if effect.outcome is not Outcome.REFUSED else []
+        shown = columns if effect.outcome is not WriteOutcome.REFUSED else []
         values = [_shown(effect.values.get(name)) for name in shown]
         rows.append(Sampled(effect.outcome, values, effect.field, words(effect.reason)))
     return Sample(columns, rows)

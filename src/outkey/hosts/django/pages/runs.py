@@ -18,16 +18,16 @@ from django.views.decorators.http import require_POST
 
 from outkey.core.errors import Cause, ConfigError, LineBusy
 from outkey.core.sync.line import Direction, Sync, Transform
-from outkey.core.sync.remedies import cause_of, remedy_of
+from outkey.core.sync.reasons import rejection_text
+from outkey.core.sync.remedies import remedy_of, summary_of
 from outkey.core.sync.run import Counts, RunState
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import desk_for, installation, require
 from outkey.hosts.django.pages.configurations import page
 from outkey.hosts.django.pages.overview import Bar
 from outkey.hosts.django.pages.words import said_in_words
-from outkey.hosts.django.runs import DjangoRuns
 from outkey.hosts.django.templatetags.outkey import moment
-from outkey.hosts.django.wiring import planner, records
+from outkey.hosts.django.wiring import planner, records, runs
 
 _PAGE = 50
 _CHARTED = 24  # runs; the chart has room for as many
@@ -37,59 +37,6 @@ _SOON_SECONDS = 60
 _MINUTES = 600  # seconds; a moment that near is told with its own
 _OPEN = (RunState.RUNNING, RunState.WAITING)
 _ROW = re.compile(r"[0-9]{1,18}")
-# Why a record was left out, and why a run ended; what is not here is said with its own word.
-_WORDS = {
-    "missing": gettext_lazy("a value is missing"),
-    "key_missing": gettext_lazy("what tells it apart is missing"),
-    "duplicate_key": gettext_lazy("another record on the same page has this key"),
-    "ambiguous": gettext_lazy("several records here have this key"),
-    "taken": gettext_lazy("another record has this value already"),
-    "invalid": gettext_lazy("the value is not valid"),
-    "unknown_choice": gettext_lazy("the value is none of the choices"),
-    "too_long": gettext_lazy("the value is too long"),
-    "out_of_range": gettext_lazy("the number is out of range"),
-    "unstorable_character": gettext_lazy("a character cannot be stored"),
-    "no_text": gettext_lazy("the value is no text"),
-    "no_whole_number": gettext_lazy("the value is no whole number"),
-    "no_number": gettext_lazy("the value is no number"),
-    "no_date": gettext_lazy("the value is no date"),
-    "no_yes_or_no": gettext_lazy("the value is neither yes nor no"),
-    "not_found": gettext_lazy("there is no such record here"),
-    "not_for_a_path": gettext_lazy("the value cannot stand in a path"),
-    "refused_by_database": gettext_lazy("the database refused it"),
-    "too_deep": gettext_lazy("it is nested too deeply"),
-    "too_many_fields": gettext_lazy("it has too many fields"),
-    "secret_in_record": gettext_lazy("it repeats a secret that was sent to the API"),
-    "script_error": gettext_lazy("the script failed"),
-    "script_timeout": gettext_lazy("the script took too long"),
-    "script_result": gettext_lazy("the script returned no record"),
-    "script_set_aside": gettext_lazy("the script had failed to answer too often"),
-    "too_large_for_script": gettext_lazy("it is too large for a script"),
-    "killed": gettext_lazy(
-        "its process ended in the middle; the next run goes on there"
-    ),
-    "stopping": gettext_lazy("its worker was stopped; another one goes on there"),
-    "not_json": gettext_lazy("the answer is not JSON"),
-    "not_a_list": gettext_lazy("where the records should be is no list"),
-    "not_objects": gettext_lazy("where the records should be are other values"),
-    "page_repeated": gettext_lazy("the API gives the same page again and again"),
-    "cursor_loop": gettext_lazy("the cursor leads in circles"),
-    "bad_cursor": gettext_lazy("the cursor is not usable"),
-    "foreign_next": gettext_lazy("the next page is at another address"),
-    "too_many_pages": gettext_lazy("there are too many pages"),
-    "gap": gettext_lazy("a page is missing, and one behind it is not"),
-    "too_many_values": gettext_lazy("the response has too many values"),
-    "run_limit": gettext_lazy("it reached the limit of records or minutes for one run"),
-    "too_many_records": gettext_lazy("there are too many records"),
-    "secret_in_cursor": gettext_lazy(
-        "the API hands back a secret as the place to go on from"
-    ),
-    "internal_error": gettext_lazy(
-        "a fault that is not the API's; tell whoever maintains outkey"
-    ),
-    "all_refused": gettext_lazy("not one of the records could be sent"),
-    "expression": gettext_lazy("an expression of the line does not fit the answer"),
-}
 _STATES: dict[str, tuple[str, object]] = {  # the colour of each, and its word
     RunState.WAITING: ("", gettext_lazy("waiting")),
     RunState.RUNNING: ("ok-notice", gettext_lazy("running")),
@@ -127,8 +74,8 @@ class Shown:
         cause = self.run.cause
         if cause in set(Cause):
             return pgettext("outkey", cause.replace("_", " "))
-        told = cause_of(cause)
-        return said_in_words(told) if told else words(cause)
+        summary = summary_of(cause)
+        return said_in_words(summary) if summary else words(cause)
 
     @property
     def remedy(self) -> str:
@@ -147,8 +94,8 @@ def shown(run: models.Run) -> Shown:
 
 
 def words(reason: str) -> str:
-    """Return in words why a record was left out."""
-    return str(_WORDS.get(reason) or reason.replace("_", " "))
+    """Return in words why a record was rejected."""
+    return said_in_words(rejection_text(reason))
 
 
 def person(request: HttpRequest) -> PermissionsMixin:
@@ -208,7 +155,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
     run = get_object_or_404(
         models.Run.objects.select_related("line__configuration"), pk=record
     )
-    left_out, told = DjangoRuns().left_out(str(run.pk), _LEFT_OUT), shown(run)
+    left_out, told = runs().rejected(str(run.pk), _LEFT_OUT), shown(run)
     running, waiting = run.state == RunState.RUNNING, run.state == RunState.WAITING
     context = {
         "title": _("Run %s") % run.pk,
@@ -241,7 +188,7 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
         refuse_forbidden(request, sync, dry_run=dry_run)
     asking = planner(here, person=person(request))
     try:
-        asked = asking.ask(row.name, desk_for(request.user).actor, dry_run=dry_run)
+        asked = asking.request(row.name, desk_for(request.user).actor, dry_run=dry_run)
     except LineBusy:
         found = models.Run.objects.filter(line=row, dry_run=dry_run, state__in=_OPEN)
         busy = found.order_by("state").first()
@@ -259,7 +206,7 @@ def cancel(request: HttpRequest, record: int) -> HttpResponse:
     """End a run that waits, or let one stop at its next page."""
     require(request, "run_syncline")
     run = get_object_or_404(models.Run, pk=record)
-    DjangoRuns().cancel(str(run.pk))
+    runs().cancel(str(run.pk))
     messages.success(request, _("The run is cancelled; what it has written stays."))
     return HttpResponseRedirect(reverse("admin:outkey_run_change", args=[run.pk]))
 
