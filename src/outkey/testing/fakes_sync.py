@@ -44,13 +44,13 @@ class MemoryDatabase:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self.tables: dict[str, dict[str, Any]] = {}
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Keep all of what is written inside, or none of it."""
-        with self._lock:
+        with self.lock:
             before = deepcopy(self.tables)
             try:
                 yield
@@ -93,7 +93,7 @@ class MemoryRunRows:
 
     def swap(self, before: Run | None, after: Run | None) -> Run | None:
         """Replace a run in its generation, insert one or delete one."""
-        with self._database.transaction():
+        with self._database.lock:
             if before is not None:
                 stored = self.runs.get(before.id)
                 if stored is None or stored.generation != before.generation:
