@@ -40,7 +40,7 @@ from outkey.ports.sending import (
     Secrets,
     Tokens,
 )
-from outkey.ports.storage import AuditRows, Checkpoints, Processes, Registry
+from outkey.ports.storage import AuditRows, Checkpoints, Database, Processes, Registry
 from outkey.testing import (
     AsyncFake,
     FakeClock,
@@ -51,6 +51,7 @@ from outkey.testing import (
     MemoryAudit,
     MemoryAuditRows,
     MemoryCheckpoints,
+    MemoryDatabase,
     MemoryProcesses,
     MemorySecrets,
     configuration,
@@ -65,6 +66,7 @@ from outkey.testing.contracts import (
     TransportContract,
     Trial,
 )
+from outkey.testing.contracts_database import DatabaseContract
 from outkey.testing.contracts_storage import (
     AuditRowsContract,
     CheckpointsContract,
@@ -250,6 +252,11 @@ class TestChainedAudit(AuditContract):
             key_id="k",
             key=b"k" * 32,
         )
+
+
+class TestMemoryDatabase(DatabaseContract):
+    def make(self) -> Database:
+        return MemoryDatabase(FakeClock())
 
 
 class TestMemoryAuditRows(AuditRowsContract):

@@ -12,8 +12,9 @@ from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.config.configuration import Configuration
 from outkey.core.request.rate_limit import Pace
 from outkey.ports.sending import Clock, Permits, Tokens
-from outkey.ports.storage import AuditRows, Processes, Registry
+from outkey.ports.storage import AuditRows, Database, Processes, Registry
 from outkey.testing import FixedRing, configuration
+from outkey.testing.contracts_database import DatabaseContract
 from outkey.testing.contracts_storage import (
     AuditRowsContract,
     PermitsContract,
@@ -22,6 +23,14 @@ from outkey.testing.contracts_storage import (
 )
 from outkey.testing.contracts_tokens import TokensContract
 from outkey.testing.fakes import FakeClock
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoDatabase(DatabaseContract):
+    def make(self) -> Database:
+        from outkey.hosts.django.database import DjangoDatabase
+
+        return DjangoDatabase()
 
 
 @pytest.mark.usefixtures("database")

@@ -137,6 +137,19 @@ class SecretStore(Secrets, Protocol):
         """
 
 
+class Database(Protocol):
+    """What all rows of a host share: its transactions and its clock."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Write all of what is written inside, or nothing.
+
+        Raises StorageUnavailable where the database fails.
+        """
+
+    def now(self) -> float:
+        """Return Unix time by a clock that all processes sharing the database read alike."""
+
+
 class TokenRows(Protocol):
     """The table that sealed tokens are kept in."""
 

@@ -16,6 +16,7 @@ __all__ = [
     "MemoryAudit",
     "MemoryAuditRows",
     "MemoryCheckpoints",
+    "MemoryDatabase",
     "MemoryProcesses",
     "MemorySecrets",
     "configuration",

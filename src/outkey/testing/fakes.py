@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
 
@@ -28,6 +29,7 @@ from outkey.core.secret import Secret
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record
 from outkey.engine.gateway import Asynchronous, Gateway, Ports
+from outkey.ports.sending import Clock
 
 Answer = Response | OutkeyError
 
@@ -288,6 +290,35 @@ class MemoryCheckpoints:
 
     def read(self) -> Iterator[Mark]:
         return iter(self.marks)
+
+
+class MemoryDatabase:
+    """Transactions over tables in memory, and the time of a clock."""
+
+    def __init__(self, clock: Clock, *tables: object) -> None:
+        self._clock = clock
+        self._tables = tables
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Restore the lists and dictionaries of all tables where the block fails."""
+        before = [
+            {
+                name: value.copy()
+                for name, value in vars(table).items()
+                if isinstance(value, dict | list)
+            }
+            for table in self._tables
+        ]
+        try:
+            yield
+        except BaseException:
+            for table, values in zip(self._tables, before, strict=True):
+                vars(table).update(values)
+            raise
+
+    def now(self) -> float:
+        return self._clock.now()
 
 
 class MemoryProcesses:
