@@ -15,8 +15,8 @@ from outkey.core.diagnosis import (
     diagnose,
     diagnose_error,
     diagnose_success,
-    shortened,
-    words_of,
+    remote_message,
+    shorten,
 )
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.findings.checks import Finding, Level, check, refuse_unsendable
@@ -270,10 +270,10 @@ class Trial:
         can recognise. A draft quotes nothing: who may test but not see could have the API say
         what is asked for.
         """
-        words = words_of(response)
+        words = remote_message(response)
         if not self._means.quotes or not words or self._repeats_secret(response, words):
             return ""
-        return f"; it says: {shortened(_LONG.sub('…', words))}"
+        return f"; it says: {shorten(_LONG.sub('…', words))}"
 
     def _repeats_secret(self, response: Response, words: str) -> bool:
         headers = [value for _, value in response.headers]

@@ -8,7 +8,7 @@ from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.errors import TokenEndpointFailed
 from outkey.core.oauth2 import grants
-from outkey.core.oauth2.responses import MAX_ANSWER, read_document
+from outkey.core.oauth2.responses import MAX_RESPONSE, read_document
 from outkey.core.request.origin import parse_endpoint
 from outkey.engine.tokens.renewal import TOKEN_SECONDS
 from outkey.engine.wire.drive import Steps
@@ -25,7 +25,7 @@ def discover(
     asking = _asking(issuer, network, ca_file)
     for name in _NAMES:
         trip = RequestBudget(
-            sender.clock.monotonic() + TOKEN_SECONDS, MAX_ANSWER, for_token=True
+            sender.clock.monotonic() + TOKEN_SECONDS, MAX_RESPONSE, for_token=True
         )
         request = grants.metadata_request(location, name)
         response = yield from sender.carry(asking, request, trip)

@@ -23,7 +23,7 @@ from outkey.core.echo.sent_secrets import credentials_in
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.client_auth import Parameters, prove
 from outkey.core.oauth2.responses import (
-    MAX_ANSWER,
+    MAX_RESPONSE,
     failure,
     read_document,
     read_token,
@@ -454,7 +454,7 @@ class TokenManager:
             self.sender.clock.monotonic() >= deadline
         ):  # whoever was stopped comes too late
             raise errors.TimedOut
-        trip = RequestBudget(deadline, MAX_ANSWER, retry=retry, for_token=True)
+        trip = RequestBudget(deadline, MAX_RESPONSE, retry=retry, for_token=True)
         response = yield from self.sender.carry(self.configuration, request, trip)
         self._keep_nonce(request, response)
         return response

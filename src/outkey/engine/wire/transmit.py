@@ -20,6 +20,7 @@ from outkey.core.request.headers import compose
 from outkey.core.request.message import Request, Response, Route
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
+from outkey.core.text import NO_TEXT
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.engine.wire.clock_offsets import ClockOffsets
 from outkey.engine.wire.drive import Resolve, Steps, Transmit
@@ -166,7 +167,7 @@ class SendContext:
     ) -> Diagnosis | None:
         if trip.for_token:  # read by the rules of RFC 6749, and not as an API's answer
             return (
-                None if response.status < 300 else Diagnosis(Cause.TOKEN_ENDPOINT, "")
+                None if response.status < 300 else Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT)
             )
         judged_by = self.without_echoed_marker(configuration, response)
         return diagnose(response, judged_by, now=self.clock.now())

@@ -44,6 +44,7 @@ from outkey.core.errors import (
 from outkey.core.findings.checks import WARN_DAYS, Finding, check
 from outkey.core.findings.health import Health, Status
 from outkey.core.request.assembly import Call
+from outkey.core.text import Text
 from outkey.engine.gateway import Draft
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.engine.managing.connection_test import Report
@@ -384,8 +385,8 @@ def _prove(made: Configuration) -> None:
     except OutkeyError as error:
         hint = error.hint
         if hint == ScriptFailed.default_hint:
-            hint = _(
-                "This happened in an example of GOLDEN, before the script was kept."
+            hint = Text(
+                "This happened in an example of GOLDEN, before the script was saved."
             )
         raise ConfigError(error.message, hint=hint, field="script") from None
 
