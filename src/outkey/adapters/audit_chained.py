@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from outkey.core.audit import chain
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import AuditUnavailable
+from outkey.core.text import Text
 from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditRows, Checkpoints
 
@@ -117,7 +118,9 @@ class ChainedAudit:
     def _locked_flush(self, *entries: _Entry, force: bool) -> None:
         """Write what is queued, unless somebody else has written these entries meanwhile."""
         if not self._writer.acquire(timeout=PATIENCE_SECONDS):
-            raise AuditUnavailable("the audit did not accept a record in time")
+            raise AuditUnavailable(
+                Text("the audit log did not accept a record in time")
+            )
         try:
             if force or not all(entry.written for entry in entries):
                 self._flush()

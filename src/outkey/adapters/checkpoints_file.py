@@ -7,6 +7,7 @@ from pathlib import Path
 
 from outkey.core.audit.chain import Mark
 from outkey.core.errors import AuditUnavailable
+from outkey.core.text import Text
 
 
 class CheckpointFile:
@@ -27,7 +28,9 @@ class CheckpointFile:
                 file.flush()
                 os.fsync(descriptor)
         except OSError:
-            raise AuditUnavailable("the checkpoint file cannot be written") from None
+            raise AuditUnavailable(
+                Text("the checkpoint file cannot be written")
+            ) from None
 
     def read(self) -> Iterator[Mark]:
         """Return all checkpoints; a line that a kill cut short is passed over."""
@@ -39,7 +42,7 @@ class CheckpointFile:
         except FileNotFoundError:
             return
         except OSError:
-            raise AuditUnavailable("the checkpoint file cannot be read") from None
+            raise AuditUnavailable(Text("the checkpoint file cannot be read")) from None
 
 
 def _parse(line: bytes) -> Mark | None:

@@ -10,6 +10,7 @@ from outkey.adapters.keyring import Keyring
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, StorageUnavailable
+from outkey.core.text import Text
 from outkey.ports.sending import Clock
 from outkey.ports.storage import Processes, Registry
 
@@ -72,13 +73,15 @@ class KeyringLoader:
         if ring is None:
             # A new key over existing ciphertext would lose it for good.
             if known or self._registry.key_uses(vouchers=True):
-                raise Sealed("the key that opens the stored secrets is missing")
+                raise Sealed(
+                    Text("the key that decrypts the stored secrets is missing")
+                )
             ring = self.source.create()
         checks = ring.check_values()
         if known and not any(
             known.get(name) == value for name, value in checks.items()
         ):
-            raise Sealed("the key is not one that this database was used with")
+            raise Sealed(Text("this database was not used with the present key"))
         if checks.keys() - known.keys():
             self._registry.put_known_keys(checks)
         return ring
@@ -90,7 +93,7 @@ class KeyringLoader:
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             raise StorageUnavailable(
-                "the folder of the key file cannot be written"
+                Text("the folder of the key file cannot be written")
             ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -133,11 +136,16 @@ class KeyRotation:
             since = self._clock.now() - ALIVE_SECONDS
             if lacking := self._processes.lacking(name, since):
                 raise KeyStepRefused(
-                    f"{len(lacking)} running processes do not hold the key yet:"
-                    f" {', '.join(lacking)}",
+                    Text(
+                        "{count} running processes do not have the key yet: {names}",
+                        count=len(lacking),
+                        names=", ".join(lacking),
+                    ),
                     hint=(
-                        "They read the key file once a minute; where it is a copy,"
-                        " bring it there first."
+                        Text(
+                            "They read the key file once a minute; if they use a copy, update it"
+                            " first."
+                        )
                     ),
                 )
             note(name)

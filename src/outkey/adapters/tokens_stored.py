@@ -7,6 +7,7 @@ from outkey.adapters.secrets_stored import Keyrings
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import SecretUnreadable
 from outkey.core.oauth2.token import TokenContent, TokenState
+from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow, key_name_of, token_place
 from outkey.ports.storage import TokenRows
 
@@ -35,8 +36,8 @@ class StoredTokens:
         try:
             return TokenState.from_facts(row.facts, row.generation, row.serial, content)
         except ValueError:
-            message = "the stored token is not as outkey wrote it"
-            hint = "Forget it: outkey token forget NAME."
+            message = Text("the stored token was changed outside of outkey")
+            hint = Text("Delete it: outkey token forget NAME.")
             raise SecretUnreadable(message, hint=hint, field="token") from None
 
     def swap(

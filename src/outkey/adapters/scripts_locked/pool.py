@@ -29,6 +29,7 @@ from outkey.core.errors import OutkeyError, ScriptFailed, bare, frameless
 from outkey.core.request.script import FUNCTION, MAX_RECORD, TRANSFORM, ScriptCall
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record, oversize
+from outkey.core.text import Text
 
 _IDLE_SECONDS = 600.0
 # One odd record or a few must not set aside a script that nobody waits for.
@@ -60,8 +61,12 @@ class Circuit:
         left = self._until - time.monotonic() if self._failures >= self._row else 0.0
         if left > 0:
             raise DisabledScript(
-                f"the script is set aside for another {math.ceil(left)} s:"
-                f" it failed to answer {self._failures} times in a row"
+                Text(
+                    "the script is suspended for another {seconds} s: it failed to"
+                    " respond {count} times in a row",
+                    seconds=math.ceil(left),
+                    count=self._failures,
+                )
             )
 
     def note(self, *, answered: bool) -> None:
@@ -220,8 +225,8 @@ class LockedScripts:
             seat = self._seats.get(calls[0].place) or self._new_seat(calls[0])
             if not seat.lock.acquire(timeout=_PATIENCE):
                 raise ScriptFailed(
-                    "too many requests wait for this script",
-                    hint="Make it quicker, or send less.",
+                    Text("too many requests are waiting for this script"),
+                    hint=Text("Make it faster, or send less often."),
                 )
             try:
                 if not seat.closed:  # by somebody who needed room, just now

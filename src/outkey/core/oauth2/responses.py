@@ -21,7 +21,7 @@ from outkey.core.errors import (
 )
 from outkey.core.request.message import Response, http_date
 from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.core.text import Text, build_text
 
 MAX_RESPONSE = 1024 * 1024
 _MAX_TOKEN = 64 * 1024
@@ -35,6 +35,7 @@ _MAX_FIELDS = 200
 
 # Why there is no token, and what to do. These reasons are those of RFC 6749 §5.2 and
 # §4.1.2.1, RFC 8628 §3.5, RFC 8707 §2 and RFC 9449 §5.
+_TOKEN_URL = Text("Token URL")
 _THEIRS: dict[str, tuple[Text, Text]] = {
     "invalid_client": (
         Text("the provider does not know the client, or the client secret is wrong"),
@@ -57,7 +58,7 @@ _THEIRS: dict[str, tuple[Text, Text]] = {
     ),
     "unsupported_grant_type": (
         Text("the provider does not know this Grant"),
-        Text("Choose another Grant, and check the Token URL."),
+        Text("Choose another Grant, and check the {url}.", url=_TOKEN_URL),
     ),
     "invalid_request": (
         Text("the provider does not understand the token request"),
@@ -108,39 +109,44 @@ _OURS: dict[str, tuple[Text, Text]] = {
         Text("Wait; outkey retries later."),
     ),
     "timeout": (
-        Text("the Token URL did not respond in time"),
+        Text("the {url} did not respond in time", url=_TOKEN_URL),
         Text("Check the status of the provider; outkey retries automatically."),
     ),
     "connection": (
-        Text("the Token URL could not be reached"),
+        Text("the {url} could not be reached", url=_TOKEN_URL),
         Text("Check its host and port."),
     ),
     "dns": (
-        Text("the host of the Token URL could not be resolved"),
+        Text("the host of the {url} could not be resolved", url=_TOKEN_URL),
         Text("Check it for a typing error."),
     ),
     "tls": (
-        Text("the TLS handshake with the Token URL failed"),
+        Text("the TLS handshake with the {url} failed", url=_TOKEN_URL),
         Text(
             "Check its certificate; add a private CA to CA certificates (tls.ca_file)."
         ),
     ),
     "too_large": (
-        Text("the response of the Token URL is too large"),
-        Text("Check the Token URL."),
+        Text("the response of the {url} is too large", url=_TOKEN_URL),
+        Text("Check the {url}.", url=_TOKEN_URL),
     ),
     "not_a_token_endpoint": (
         Text("the response does not look like that of a token endpoint"),
-        Text("Check the Token URL; it may be a web page, or the API itself."),
+        Text(
+            "Check the {url}; it may be a web page, or the API itself.", url=_TOKEN_URL
+        ),
     ),
-    "not_found": (Text("there is nothing at the Token URL"), Text("Check its path.")),
+    "not_found": (
+        Text("there is nothing at the {url}", url=_TOKEN_URL),
+        Text("Check its path."),
+    ),
     "refused": (
         Text("the provider refused the token request"),
         Text("Compare the settings with the provider's documentation."),
     ),
     "no_token": (
         Text("the response has no access token"),
-        Text("Check the Token URL and the Grant."),
+        Text("Check the {url} and the Grant.", url=_TOKEN_URL),
     ),
     "bad_token": (
         Text("the response has an access token that cannot be sent in a header"),
@@ -190,6 +196,11 @@ def failure(reason: str, their_time: float | None = None) -> OutkeyError:
         )
     message, hint = FAILURES.get(reason, FAILURES["refused"])
     return TokenEndpointFailed(message, hint=hint, reason=reason, their_time=their_time)
+
+
+def name_url(text: Text, label: str) -> Text:
+    """Return a message or hint of `failure` that names another URL than the Token URL."""
+    return build_text(text.template, {**text.values, "url": label})
 
 
 def provider_reason(error: str) -> str:
