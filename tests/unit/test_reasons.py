@@ -323,7 +323,10 @@ def test_a_value_that_is_no_header_is_told_what_to_enter(
     [
         ("doubled-prefix", "Enter the value only, without a word such as Bearer"),
         ("secret-in-quotes", "Enter the value without the quotes around it."),
-        ("invisible-characters", "Enter the value again, typed or copied as plain text"),
+        (
+            "invisible-characters",
+            "Enter the value again, typed or copied as plain text",
+        ),
     ],
 )
 def test_what_was_entered_wrong_is_told_what_to_enter(

@@ -98,7 +98,10 @@ def sent(fake: FakeWorld) -> dict[str, str]:
         (SCRIPT + "GOLDEN = []\nGOLDEN = []", "GOLDEN must be assigned once"),
         (SCRIPT + "GOLDEN: list = []", "GOLDEN must be assigned once"),
         (SCRIPT + "GOLDEN = []\nGOLDEN += [1]", "GOLDEN must be assigned once"),
-        (SCRIPT + f"GOLDEN = [{{'expect': {{}}, 'at': {'1' * 400}}}]", "an invalid number for at"),
+        (
+            SCRIPT + f"GOLDEN = [{{'expect': {{}}, 'at': {'1' * 400}}}]",
+            "an invalid number for at",
+        ),
         (SCRIPT + "GOLDEN = [{'expect': {}, 'body': '\\ud800'}]", "an invalid body"),
     ],
 )

@@ -278,7 +278,7 @@ def _reasons(
         shown: dict[str, object] = {"suspicion": suspicion}
         if fix and stored:
             seen = (stored.record, stored.version, stored.revision)
-            proposal = (*seen, fix.label, fix.changes, fix.tidied)
+            proposal = (*seen, fix.label.to_json(), fix.changes, fix.tidied)
             shown |= {
                 "difference": difference(stored, fix),
                 "proposal": signing.dumps(proposal, salt=FIX),
