@@ -69,7 +69,7 @@ def test_a_line_tells_what_it_does_and_a_sample_of_what_is_on_the_page_writes_no
     page.fill("#l-sync", text.replace('api = "full_name"', echoed))
     press(page, "Sample")
     expect(page.locator("#sample tbody tr").first).to_contain_text(
-        "it repeats a secret"
+        "repeats a secret"
     )
     assert served.command("line", "show", "contacts") == before
     page.goto(RUNS)

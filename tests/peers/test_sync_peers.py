@@ -12,6 +12,8 @@ import pytest
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.adapters.registry_memory import MemoryRegistry
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, SyncFailed
 from outkey.core.sync.line import (
@@ -25,9 +27,9 @@ from outkey.core.sync.line import (
 )
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.run import Counts, Run, RunState
-from outkey.engine.sync import SyncPorts, SyncRunner
+from outkey.engine.sync import Runs, SyncPorts, SyncRunner
 from outkey.testing.canary import find
-from outkey.testing.fakes_sync import MemoryDatabase, MemoryRecords, memory_runs
+from outkey.testing.fakes_sync import MemorySync
 from peers.authorization_servers import SECRET, Asker, Oidc
 from peers.certificates import Pki
 from peers.conftest import oauth2
@@ -209,8 +211,8 @@ class Host:
 
     def __init__(self, gateway_for: GatewayFor) -> None:
         self._gateway_for = gateway_for
-        self.database = MemoryDatabase(SystemClock())
-        self.records = MemoryRecords(FIELDS, self.database)
+        self.memory = MemorySync(MemoryRegistry(), FIELDS, SystemClock())
+        self.records = self.memory.records
 
     def steps(
         self, configuration: Table, method: str, path: str, sync: Sync
@@ -219,7 +221,10 @@ class Host:
         gateway = self._gateway_for(peer=configuration)
         registry = gateway._configurations
         registry.put_line(SyncLine(path, "peer", method, path, sync))  # type: ignore[attr-defined]
-        self.runs = memory_runs(registry, self.database)
+        self.memory.rows.configurations = registry
+        self.runs = Runs(
+            self.memory.rows, MemoryStateRows(), self.memory.database, registry
+        )
         ports = SyncPorts(
             gateway,
             registry,

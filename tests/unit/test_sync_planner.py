@@ -91,14 +91,14 @@ def test_a_run_that_is_not_due_is_left_alone() -> None:
     asked = here.planner.request("contacts", "ada")
     here.work()
     assert here.planner.work(asked.id).state is RunState.DONE
-    assert len(here.desk.database.table("runs")) == 1
+    assert len(here.desk.memory.rows.runs) == 1
 
 
 def test_a_line_that_cannot_work_is_refused_when_it_is_asked_for() -> None:
     here = office(desk(replace(PULL, records="[")))
     with pytest.raises(ConfigError):
         here.planner.request("contacts", "ada")
-    assert here.desk.database.table("runs") == {}
+    assert here.desk.memory.rows.runs == {}
 
 
 def test_a_trial_is_asked_for_too_and_not_tried_again() -> None:
@@ -146,7 +146,7 @@ def test_a_line_that_is_at_it_when_its_moment_comes_is_left_alone() -> None:
     next(here.desk.runner.run("contacts", "ada"))
     here.wait(20)
     here.planner.plan("schedule")
-    assert [run.state for run in here.desk.database.table("runs").values()] == [
+    assert [run.state for run in here.desk.memory.rows.runs.values()] == [
         RunState.RUNNING
     ]
 
@@ -158,7 +158,7 @@ def test_a_schedule_that_is_none_is_a_fault_and_never_comes() -> None:
     here.planner.plan("schedule")
     here.wait(86_400)
     here.planner.plan("schedule")
-    assert here.desk.database.table("runs") == {}
+    assert here.desk.memory.rows.runs == {}
 
 
 # ── once more ────────────────────────────────────────────────────────────────────────────────
@@ -172,7 +172,7 @@ def test_what_may_pass_is_tried_again_later_and_later_and_then_given_up() -> Non
         waits.append(run.due_at and run.due_at - here.desk.world.clock.now())
         here.wait(3601)
     assert waits == [*DELAYS, None]
-    (kept,) = here.desk.database.table("runs").values()
+    (kept,) = here.desk.memory.rows.runs.values()
     assert (kept.id, kept.state, kept.cause) == (
         asked.id,
         RunState.FAILED,
@@ -254,7 +254,7 @@ def test_a_run_whose_worker_is_killed_again_and_again_is_given_up() -> None:
         next(here.desk.runner.run("contacts", "worker"))
         here.desk.kill()
     (ended,) = here.work()
-    kept = here.desk.database.table("runs")[asked.id]
+    kept = here.desk.memory.rows.runs[asked.id]
     assert (ended.id, ended.state, ended.cause) == (kept.id, RunState.FAILED, "killed")
     assert kept.state is RunState.FAILED
 
@@ -320,7 +320,7 @@ def test_a_cancelled_run_is_not_begun_by_who_has_heard_of_it_before() -> None:
     here.desk.runs.cancel(asked.id)
     here.desk.runs.due = lambda _run="": due  # type: ignore[method-assign]
     assert here.planner.work(asked.id).state is RunState.CANCELLED
-    assert (len(here.desk.database.table("runs")), api.asked) == (1, [])
+    assert (len(here.desk.memory.rows.runs), api.asked) == (1, [])
 
 
 def test_a_schedule_does_not_hurry_a_run_that_waits_for_another_attempt() -> None:
@@ -331,7 +331,7 @@ def test_a_schedule_does_not_hurry_a_run_that_waits_for_another_attempt() -> Non
     (waiting,) = here.work()
     here.wait(1)
     here.planner.plan("schedule")
-    assert here.desk.database.table("runs")[waiting.id] == waiting
+    assert here.desk.memory.rows.runs[waiting.id] == waiting
     assert here.planner.request("contacts", "ada").due_at == here.desk.world.clock.now()
 
 

@@ -38,7 +38,7 @@ from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.engine.sync import Effect, Runs, SyncPorts, SyncRunner
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
-from outkey.testing.fakes_sync import MemoryDatabase, MemoryRecords, memory_runs
+from outkey.testing.fakes_sync import MemoryRecords, MemorySync
 
 FIELDS = {
     "contact": (
@@ -92,10 +92,16 @@ def people(*numbers: int, **values: object) -> list[dict[str, Any]]:
 class Administration:
     runner: SyncRunner
     world: FakeWorld
-    records: MemoryRecords
-    runs: Runs
-    database: MemoryDatabase
+    memory: MemorySync
     ports: SyncPorts
+
+    @property
+    def records(self) -> MemoryRecords:
+        return self.memory.records
+
+    @property
+    def runs(self) -> Runs:
+        return self.memory.runs
 
     def run(
         self, *, dry_run: bool = False, note: Callable[[Effect], None] | None = None
@@ -129,19 +135,17 @@ def desk(
     world = fake_gateway(
         made, answers=answers or Api(), secrets={"token": "t"}, lines=[line]
     )
-    database = MemoryDatabase(world.clock)
-    runs = memory_runs(world.ports.configurations, database)
-    records = MemoryRecords(FIELDS, database)
+    memory = MemorySync(world.ports.configurations, FIELDS, world.clock)
     ports = SyncPorts(
         world.gateway,
         world.ports.configurations,
-        records,
-        runs,
+        memory.records,
+        memory.runs,
         JmespathCompiler(),
         world.clock,
         CronCalendar(),
     )
-    return Administration(SyncRunner(ports), world, records, runs, database, ports)
+    return Administration(SyncRunner(ports), world, memory, ports)
 
 
 def stored(made: Administration, *rows: dict[str, object]) -> None:
@@ -914,7 +918,7 @@ def test_what_another_version_has_begun_counts_from_the_beginning() -> None:
     with pytest.raises(ConnectionFailed):
         made.run()
     (failed,) = made.runs.newest(9)
-    made.database.table("runs")[failed.id] = replace(failed, digest="another")
+    made.memory.rows.runs[failed.id] = replace(failed, digest="another")
     assert made.run().counts == Counts(created=1, unchanged=2)
 
 
@@ -925,7 +929,7 @@ def test_a_checkpoint_of_version_0_1_is_continued() -> None:
         made.run()
     (failed,) = made.runs.newest(9)
     assert "line" not in failed.position
-    made.database.table("runs")[failed.id] = replace(
+    made.memory.rows.runs[failed.id] = replace(
         failed, position={**failed.position, "line": "a digest of its own"}
     )
     done = made.run()

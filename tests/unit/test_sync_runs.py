@@ -67,11 +67,11 @@ def test_an_interrupt_after_a_page_was_committed_counts_that_page() -> None:
 
     steps = paged(made)
     made.runs.save = interrupted  # type: ignore[method-assign]
-    transaction = made.database.transaction
-    made.database.transaction = Committed  # type: ignore[method-assign, assignment]
+    transaction = made.memory.database.transaction
+    made.memory.database.transaction = Committed  # type: ignore[method-assign, assignment]
     with pytest.raises(KeyboardInterrupt):
         next(steps)
-    made.database.transaction = transaction  # type: ignore[method-assign]
+    made.memory.database.transaction = transaction  # type: ignore[method-assign]
     (stopped,) = made.runs.newest(9)
     assert (stopped.cause, stopped.pages) == (STOPPING, 2)
 
@@ -110,7 +110,7 @@ def test_a_run_that_is_told_to_stop_after_it_was_cancelled_stays_cancelled() -> 
 def test_a_run_whose_line_was_deleted_is_stopped() -> None:
     made = desk(answers=Api(people(1, 2, 3)))
     run = made.runs.begin("contacts", "ada", dry_run=False)
-    made.database.table("runs").clear()
+    made.memory.rows.runs.clear()
     with pytest.raises(RunStopped) as caught:
         made.runs.save(run)
     assert caught.value.reason == "taken_over"
@@ -161,7 +161,7 @@ def test_a_run_that_saves_at_the_moment_it_is_cancelled_is_cancelled_then() -> N
 def test_who_writes_second_is_refused() -> None:
     made = desk()
     requested = made.runs.request("contacts", "ada")
-    rows = made.runs._rows
+    rows = made.memory.rows
     rows.swap = lambda _before, _after: None  # type: ignore[method-assign]
     with pytest.raises(LineBusy):
         made.runs.begin("contacts", "ada", dry_run=False, run_id=requested.id)
@@ -179,7 +179,7 @@ def test_no_rejected_records_are_no_reason_to_write() -> None:
 
 def test_many_old_runs_are_pruned_and_the_last_complete_one_stays() -> None:
     made = desk()
-    table = made.database.table("runs")
+    table = made.memory.rows.runs
     for number in range(1, 2 * PRUNE_BATCH):
         state = RunState.DONE if number == 7 else RunState.FAILED
         line = "contacts" if number % 2 else "others"

@@ -31,7 +31,7 @@ from outkey.engine.sending.echoed_secrets import (
 )
 from outkey.engine.sync import Effect, SyncPorts, SyncRunner
 from outkey.testing import FakeWorld, configuration, fake_gateway
-from outkey.testing.fakes_sync import MemoryDatabase, MemoryRecords, memory_runs
+from outkey.testing.fakes_sync import MemorySync
 from unit.test_sync_run import FIELDS, PULL, PUSH, Administration, answer, desk, stored
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider
 
@@ -49,19 +49,17 @@ def shop(sync: Sync, *answers: Response) -> Administration:
 
 
 def desk_of(world: FakeWorld) -> Administration:
-    database = MemoryDatabase(world.clock)
-    runs = memory_runs(world.ports.configurations, database)
-    records = MemoryRecords(FIELDS, database)
+    memory = MemorySync(world.ports.configurations, FIELDS, world.clock)
     ports = SyncPorts(
         world.gateway,
         world.ports.configurations,
-        records,
-        runs,
+        memory.records,
+        memory.runs,
         JmespathCompiler(),
         world.clock,
         CronCalendar(),
     )
-    return Administration(SyncRunner(ports), world, records, runs, database, ports)
+    return Administration(SyncRunner(ports), world, memory, ports)
 
 
 def mapped(*mappings: FieldMapping) -> Sync:

@@ -125,14 +125,3 @@ class RunRows(Protocol):
 
     def rejected(self, run: str, limit: int) -> Sequence[RejectedRecord]:
         """Return the first rejected records of a run, by number."""
-
-
-class ScheduleRow(Protocol):
-    """The time up to which the schedules of all lines were followed."""
-
-    def advance(self, step: Callable[[float | None], float]) -> float | None:
-        """Replace the time by what the step makes of it; return the previous one.
-
-        None is a time that was never set. No other process reads or writes it until
-        the transaction ends.
-        """

@@ -14,7 +14,7 @@ from outkey.core.errors import ConfigError, LineBusy, RunStopped, UnknownConfigu
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.engine.sync.runs import Runs
 from outkey.ports.storage import Database
-from outkey.ports.sync import RunOrder, RunQuery, RunRows, ScheduleRow
+from outkey.ports.sync import RunOrder, RunQuery, RunRows
 
 LEASE = 120.0  # a minute, and the default total timeout of a configuration
 THREADS = 8
@@ -36,7 +36,7 @@ class RunRowsContract(ABC):
     """What the tables of every host promise."""
 
     @abstractmethod
-    def make(self) -> tuple[RunRows, ScheduleRow, Database]:
+    def make(self) -> tuple[RunRows, Database]:
         """Return empty tables; there are the sync lines `contacts` and `orders`."""
 
     def leave_thread(self) -> None:
@@ -44,7 +44,7 @@ class RunRowsContract(ABC):
         return
 
     def test_a_run_is_read_as_it_was_stored(self) -> None:
-        rows, _schedule, _database = self.make()
+        rows, _ = self.make()
         run = move(run_of(dry_run=True, attempt=2, digest="abc", until=9.5, since="1"))
         stored = rows.swap(None, run)
         assert stored is not None
@@ -66,12 +66,12 @@ class RunRowsContract(ABC):
         assert list(rows.find(RunQuery(id=stored.id))) == [after]
 
     def test_a_run_of_a_line_that_does_not_exist_is_refused(self) -> None:
-        rows, _schedule, _database = self.make()
+        rows, _ = self.make()
         with pytest.raises(UnknownConfiguration):
             rows.swap(None, run_of("unknown"))
 
     def test_only_the_generation_that_was_read_is_replaced(self) -> None:
-        rows, _schedule, _database = self.make()
+        rows, _ = self.make()
         run = insert(rows)
         first = rows.swap(run, replace(run, pages=1, generation=2))
         assert first is not None
@@ -81,7 +81,7 @@ class RunRowsContract(ABC):
 
     @pytest.mark.parametrize("dry_run", [False, True])
     def test_one_run_of_a_line_runs_whether_dry_or_not(self, *, dry_run: bool) -> None:
-        rows, _schedule, _database = self.make()
+        rows, _ = self.make()
         insert(rows)
         waiting = insert(rows, state=RunState.WAITING, dry_run=dry_run)
         begun = replace(waiting, state=RunState.RUNNING, generation=2)
@@ -91,14 +91,14 @@ class RunRowsContract(ABC):
         assert len(rows.find(RunQuery(states=(RunState.RUNNING,)))) == 2
 
     def test_one_run_of_a_line_waits_and_one_dry_run_beside_it(self) -> None:
-        rows, _schedule, _database = self.make()
+        rows, _ = self.make()
         for dry_run in (False, True):
             insert(rows, state=RunState.WAITING, dry_run=dry_run)
             run = run_of(state=RunState.WAITING, dry_run=dry_run)
             assert rows.swap(None, run) is None
 
     def test_a_refused_write_does_not_spoil_its_transaction(self) -> None:
-        rows, _schedule, database = self.make()
+        rows, database = self.make()
         insert(rows)
         with database.transaction():
             assert rows.swap(None, run_of()) is None
@@ -106,7 +106,7 @@ class RunRowsContract(ABC):
         assert len(rows.find(RunQuery())) == 2
 
     def test_a_deleted_run_takes_its_rejected_records_along(self) -> None:
-        rows, _schedule, _database = self.make()
+        rows, _ = self.make()
         run = insert(rows)
         rows.put_rejected(run.id, 1, [RejectedRecord(1, "k", "f", "missing")])
         assert rows.swap(run, None) == run
@@ -114,7 +114,7 @@ class RunRowsContract(ABC):
         assert list(rows.rejected(run.id, 9)) == []
 
     def test_a_query_finds_what_it_describes(self) -> None:
-        rows, _schedule, _database = self.make()
+        rows, _ = self.make()
         done = insert(rows, state=RunState.DONE, ended_at=10.0, digest="a", until=3.0)
         dry = insert(rows, state=RunState.DONE, ended_at=20.0, dry_run=True, until=2.0)
         other = insert(rows, "orders", state=RunState.WAITING, attempt=1, until=1.0)
@@ -139,13 +139,13 @@ class RunRowsContract(ABC):
         assert list(rows.find(RunQuery(), lock=False)) == [running, other, dry, done]
 
     def test_what_is_not_an_id_finds_no_run(self) -> None:
-        rows, _schedule, _database = self.make()
+        rows, _ = self.make()
         insert(rows)
         for text in ("999999", "9" * 40, "²", "no number", "-1"):
             assert list(rows.find(RunQuery(id=text))) == []
 
     def test_rejected_records_are_replaced_from_a_number_on(self) -> None:
-        rows, _schedule, _database = self.make()
+        rows, _ = self.make()
         run = insert(rows)
         records = [RejectedRecord(n, f"c-{n}", "name", "missing") for n in range(1, 5)]
         rows.put_rejected(run.id, 1, records[:2])
@@ -156,22 +156,17 @@ class RunRowsContract(ABC):
         assert list(rows.rejected(run.id, 9)) == records[:1]
 
     def test_a_transaction_is_kept_whole_or_not_at_all(self) -> None:
-        rows, schedule, database = self.make()
+        rows, database = self.make()
         run = insert(rows)
         with pytest.raises(KeyError), database.transaction():  # noqa: PT012 - the last one fails
             rows.swap(run, replace(run, pages=1, generation=2))
             rows.put_rejected(run.id, 1, [RejectedRecord(1, "k", "f", "missing")])
-            schedule.advance(lambda _previous: 60.0)
             raise KeyError
         assert list(rows.find(RunQuery())) == [run]
         assert list(rows.rejected(run.id, 9)) == []
-        with database.transaction():
-            assert schedule.advance(lambda _previous: 60.0) is None
-        assert schedule.advance(lambda previous: (previous or 0) + 1) == 60.0
-        assert schedule.advance(lambda _previous: 0.0) == 61.0
 
     def test_of_many_that_insert_at_once_one_does(self) -> None:
-        rows, _schedule, _database = self.make()
+        rows, _ = self.make()
         results: list[Run | None] = []
         started = threading.Barrier(THREADS)
 

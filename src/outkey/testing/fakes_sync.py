@@ -1,14 +1,12 @@
 """In-memory tables of runs and of a host's own records, for tests."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
 
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.errors import ConfigError
 from outkey.core.sync.records import (
     FieldKind,
@@ -24,6 +22,7 @@ from outkey.core.text import Text
 from outkey.engine.sync.runs import Runs
 from outkey.ports.sending import Clock, Configurations
 from outkey.ports.sync import RunOrder, RunQuery
+from outkey.testing.fakes import MemoryDatabase
 
 PYTHON_TYPES: Mapping[FieldKind, type] = {
     FieldKind.TEXT: str,
@@ -36,50 +35,14 @@ PYTHON_TYPES: Mapping[FieldKind, type] = {
 }
 
 
-class MemoryDatabase:
-    """Tables by name, and a transaction that restores them all if it fails.
-
-    One thread at a time is in a transaction.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.lock = threading.RLock()
-        self.tables: dict[str, dict[str, Any]] = {}
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Keep all of what is written inside, or none of it."""
-        with self.lock:
-            before = deepcopy(self.tables)
-            try:
-                yield
-            except BaseException:
-                self.tables = before
-                raise
-
-    def now(self) -> float:
-        """Return the time of the clock."""
-        return self._clock.now()
-
-    def table(self, name: str) -> dict[str, Any]:
-        """Return a table, as the transaction has it now."""
-        return self.tables.setdefault(name, {})
-
-
 class MemoryRunRows:
-    """Runs and rejected records in the tables of a MemoryDatabase."""
+    """Runs and rejected records in dictionaries by the id of the run."""
 
-    def __init__(
-        self, database: MemoryDatabase, configurations: Configurations
-    ) -> None:
-        self._database = database
-        self._configurations = configurations
-
-    @property
-    def runs(self) -> dict[str, Run]:
-        """The stored runs by id."""
-        return self._database.table("runs")
+    def __init__(self, configurations: Configurations) -> None:
+        self.configurations = configurations
+        self.runs: dict[str, Run] = {}
+        self._rejected: dict[str, list[RejectedRecord]] = {}
+        self._lock = threading.Lock()
 
     def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
         """Return the runs of a query."""
@@ -93,7 +56,7 @@ class MemoryRunRows:
 
     def swap(self, before: Run | None, after: Run | None) -> Run | None:
         """Replace a run in its generation, insert one or delete one."""
-        with self._database.lock:
+        with self._lock:
             if before is not None:
                 stored = self.runs.get(before.id)
                 if stored is None or stored.generation != before.generation:
@@ -103,7 +66,7 @@ class MemoryRunRows:
             if self._is_taken(after):
                 return None
             if before is None:
-                self._configurations.line(after.line)  # it must exist
+                self.configurations.line(after.line)  # it must exist
                 newest = max((int(run_id) for run_id in self.runs), default=0)
                 after = replace(after, id=str(newest + 1))
             self.runs[after.id] = after
@@ -113,17 +76,17 @@ class MemoryRunRows:
         self, run: str, first: int, records: Sequence[RejectedRecord]
     ) -> None:
         """Replace the rejected records of a run from a number on."""
-        table = self._database.table("rejected")
-        earlier = [record for record in table.get(run, []) if record.number < first]
-        table[run] = [*earlier, *records]
+        stored = self._rejected.get(run, [])
+        earlier = [record for record in stored if record.number < first]
+        self._rejected[run] = [*earlier, *records]
 
     def rejected(self, run: str, limit: int) -> list[RejectedRecord]:
         """Return the first rejected records of a run."""
-        records = self._database.table("rejected").get(run, [])
+        records = self._rejected.get(run, [])
         return sorted(records, key=lambda record: record.number)[:limit]
 
     def _delete(self, run: Run) -> Run:
-        self._database.table("rejected").pop(run.id, None)
+        self._rejected.pop(run.id, None)
         return self.runs.pop(run.id)
 
     def _is_taken(self, run: Run) -> bool:
@@ -138,20 +101,6 @@ class MemoryRunRows:
             )
             for other in self.runs.values()
         )
-
-
-class MemoryScheduleRow:
-    """The time of the schedules in a table of a MemoryDatabase."""
-
-    def __init__(self, database: MemoryDatabase) -> None:
-        self._database = database
-
-    def advance(self, step: Callable[[float | None], float]) -> float | None:
-        """Replace the time; return the previous one."""
-        table = self._database.table("schedule")
-        previous: float | None = table.get("time")
-        table["time"] = step(previous)
-        return previous
 
 
 def is_in_query(run: Run, query: RunQuery) -> bool:
@@ -172,16 +121,6 @@ def is_in_query(run: Run, query: RunQuery) -> bool:
     )
 
 
-def memory_runs(configurations: Configurations, database: MemoryDatabase) -> Runs:
-    """Return runs whose rows are in memory."""
-    return Runs(
-        MemoryRunRows(database, configurations),
-        MemoryScheduleRow(database),
-        database,
-        configurations,
-    )
-
-
 class MemoryRecords:
     """Records in dictionaries, by target and id.
 
@@ -189,9 +128,12 @@ class MemoryRecords:
     """
 
     def __init__(
-        self, fields: Mapping[str, Sequence[HostField]], database: MemoryDatabase
+        self, fields: Mapping[str, Sequence[HostField]], runs: MemoryRunRows
     ) -> None:
-        self._database = database
+        self._runs = runs
+        self.tables: dict[str, dict[str, dict[str, object]]] = {
+            name: {} for name in fields
+        }
         self._targets = [
             Target(name, name, tuple(of_model)) for name, of_model in fields.items()
         ]
@@ -202,8 +144,7 @@ class MemoryRecords:
 
     def table(self, target: str) -> dict[str, dict[str, object]]:
         """Return the records of a target by id, with the marks."""
-        name = find_target(self._targets, target).name
-        return self._database.table(f"records of {name}")
+        return self.tables[find_target(self._targets, target).name]
 
     def rows(self, target: str) -> list[dict[str, object]]:
         """Return the records that are not archived, without the marks."""
@@ -280,7 +221,7 @@ class MemoryRecords:
         run: str,
         outcome: WriteOutcome,
     ) -> None:
-        line = self._database.table("runs")[run].line
+        line = self._runs.runs[run].line
         if outcome is WriteOutcome.REFUSED:
             return
         table = self.table(target)
@@ -337,3 +278,19 @@ def fault_of(field: HostField, value: object, *, is_key: bool) -> str:
         return "wrong_type"
     is_too_long = field.longest is not None and len(str(value)) > field.longest
     return "too_long" if is_too_long else ""
+
+
+class MemorySync:
+    """Runs and records in memory, in one database."""
+
+    def __init__(
+        self,
+        configurations: Configurations,
+        fields: Mapping[str, Sequence[HostField]],
+        clock: Clock,
+    ) -> None:
+        states = MemoryStateRows()
+        self.rows = MemoryRunRows(configurations)
+        self.records = MemoryRecords(fields, self.rows)
+        self.database = MemoryDatabase(clock, self.rows, self.records, states)
+        self.runs = Runs(self.rows, states, self.database, configurations)

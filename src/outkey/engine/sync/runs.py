@@ -20,9 +20,10 @@ from outkey.core.sync.run import (
 )
 from outkey.core.sync.run_states import RunRequest
 from outkey.core.text import Text
+from outkey.engine.managing.duties import SCHEDULES, Duties
 from outkey.ports.sending import Configurations
-from outkey.ports.storage import Database
-from outkey.ports.sync import RunOrder, RunQuery, RunRows, ScheduleRow
+from outkey.ports.storage import Database, StateRows
+from outkey.ports.sync import RunOrder, RunQuery, RunRows
 
 MAX_DUE = 5000
 MAX_KEY_LENGTH = 200
@@ -36,12 +37,12 @@ class Runs:
     def __init__(
         self,
         rows: RunRows,
-        schedule: ScheduleRow,
+        states: StateRows,
         database: Database,
         configurations: Configurations,
     ) -> None:
         self._rows = rows
-        self._schedule = schedule
+        self._duties = Duties(states, database)
         self._database = database
         self._configurations = configurations
 
@@ -182,13 +183,9 @@ class Runs:
     def take_schedules(self) -> tuple[float, float]:
         """Take the time since the schedules were last followed: its begin and its end.
 
-        Nobody else takes it, if the transaction around this call is kept.
+        No other process takes that time, if the transaction around is committed.
         """
-        now = self._database.now()
-        with self._database.transaction():
-            # The clock may go back; what was followed once is not followed again.
-            previous = self._schedule.advance(lambda time: max(time or 0.0, now))
-        return now if previous is None else previous, now
+        return self._duties.take_time(SCHEDULES)
 
     def prune(self, before: float) -> None:
         """Delete the runs that ended before a time.

@@ -1,4 +1,4 @@
-"""Transactions and the clock of Django's database."""
+"""The transactions and the clock of Django's default database."""
 
 import time
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ class DjangoDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep all of what is written inside, or none of it."""
+        """Commit what is written inside, or roll all of it back."""
         try:
             with transaction.atomic():
                 yield
@@ -25,8 +25,8 @@ class DjangoDatabase:
 
     @translated
     def now(self) -> float:
-        """Return Unix time by the database's clock, where machines share it."""
+        """Return Unix time by the clock of PostgreSQL, which several machines share."""
         if connection.vendor != "postgresql":
             return time.time()
-        statement = "SELECT extract(epoch FROM clock_timestamp())"
-        return float(execute(statement, ()).fetchone()[0])
+        moment = execute("SELECT extract(epoch FROM clock_timestamp())", ()).fetchone()
+        return float(moment[0])

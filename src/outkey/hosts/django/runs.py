@@ -1,7 +1,7 @@
-"""The tables of runs, of rejected records and of the schedules' time."""
+"""The tables of runs and of the records that they rejected."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from typing import Any
@@ -18,7 +18,6 @@ from outkey.ports.sync import Queue, RunOrder, RunQuery
 
 BATCH = 500
 ID_DIGITS = 18  # more than any id has, and fewer than a column overflows at
-SCHEDULES = "schedules"  # the duty whose position is their time, in milliseconds
 ORDERINGS = {
     RunOrder.NEWEST: "-id",
     RunOrder.OLDEST: "id",
@@ -88,22 +87,6 @@ class DjangoRunRows:
             RejectedRecord(row.number, row.key, row.field, row.reason)
             for row in rows.order_by("number", "id")[:limit]
         ]
-
-
-@all_translated
-class DjangoScheduleRow:
-    """The position of a duty of its own."""
-
-    def advance(self, step: Callable[[float | None], float]) -> float | None:
-        with transaction.atomic():
-            models.Duty.objects.bulk_create(
-                [models.Duty(name=SCHEDULES)], ignore_conflicts=True
-            )
-            duty = models.Duty.objects.select_for_update().get(pk=SCHEDULES)
-            previous = None if duty.position is None else duty.position / 1000
-            duty.position = int(step(previous) * 1000)
-            duty.save()
-        return previous
 
 
 def _filters(query: RunQuery) -> dict[str, Any]:

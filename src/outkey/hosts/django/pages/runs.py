@@ -25,8 +25,9 @@ from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import desk_for, installation, require
 from outkey.hosts.django.pages.configurations import page
 from outkey.hosts.django.pages.overview import Bar
-from outkey.hosts.django.pages.words import said_in_words
+from outkey.hosts.django.runs import DjangoRunRows
 from outkey.hosts.django.templatetags.outkey import moment
+from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import planner, records, runs
 
 _PAGE = 50
@@ -75,12 +76,12 @@ class Shown:
         if cause in set(Cause):
             return pgettext("outkey", cause.replace("_", " "))
         summary = summary_of(cause)
-        return said_in_words(summary) if summary else words(cause)
+        return translate_text(summary) if summary else words(cause)
 
     @property
     def remedy(self) -> str:
         """Return what helps, as a test of the configuration would say it."""
-        return said_in_words(remedy_of(self.run.cause))
+        return translate_text(remedy_of(self.run.cause))
 
 
 def shown(run: models.Run) -> Shown:
@@ -95,7 +96,7 @@ def shown(run: models.Run) -> Shown:
 
 def words(reason: str) -> str:
     """Return in words why a record was rejected."""
-    return said_in_words(rejection_text(reason))
+    return translate_text(rejection_text(reason))
 
 
 def person(request: HttpRequest) -> PermissionsMixin:
@@ -155,7 +156,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
     run = get_object_or_404(
         models.Run.objects.select_related("line__configuration"), pk=record
     )
-    left_out, told = runs().rejected(str(run.pk), _LEFT_OUT), shown(run)
+    rejected, told = DjangoRunRows().rejected(str(run.pk), _LEFT_OUT), shown(run)
     running, waiting = run.state == RunState.RUNNING, run.state == RunState.WAITING
     context = {
         "title": _("Run %s") % run.pk,
@@ -170,7 +171,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
         # Of a record that was left out, no value: not even what tells it apart.
         "left_out": [
-            (item.number, item.field, words(item.reason)) for item in left_out
+            (item.number, item.field, words(item.reason)) for item in rejected
         ],
         "more": max(0, told.counts.failed - _LEFT_OUT),
     }
