@@ -75,13 +75,15 @@ class KeyringLoader:
         if ring is None:
             # A new key over existing ciphertext would lose it for good.
             if known or self._registry.key_uses(vouchers=True):
-                raise Sealed("the key that opens the stored secrets is missing")
+                raise Sealed(
+                    Text("the key that decrypts the stored secrets is missing")
+                )
             ring = self.source.create()
         checks = ring.check_values()
         if known and not any(
             known.get(name) == value for name, value in checks.items()
         ):
-            raise Sealed("the key is not one that this database was used with")
+            raise Sealed(Text("this database was not used with the present key"))
         if checks.keys() - known.keys():
             self._registry.put_known_keys(checks)
         return ring
@@ -93,7 +95,7 @@ class KeyringLoader:
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             raise StorageUnavailable(
-                "the folder of the key file cannot be written"
+                Text("the folder of the key file cannot be written")
             ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

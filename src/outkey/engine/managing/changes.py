@@ -42,6 +42,7 @@ from outkey.core.findings.posture import Policy
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.script import SEAL, check_transform, fingerprint
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.core.vault.voucher import SETTINGS, changed_settings, facts_of
 from outkey.engine.gateway import Gateway
 from outkey.engine.managing.connection_test import Report
@@ -286,7 +287,9 @@ class Administration:
         expired = ExpiredRows(round(moment * 1000), _PRUNED_AT_ONCE)
         verdict = verify_audit(rows, checkpoints, keys, expired)
         if not verdict.ok:
-            raise ChainBroken(f"the audit is broken at {verdict.first_bad}")
+            raise ChainBroken(
+                Text("the audit is broken at {record}", record=verdict.first_bad)
+            )
         self.note(Tag.AUDIT_PRUNED)
         for row in expired.last_rows():
             # The key is in the ring, since it verified the chain.
@@ -388,9 +391,10 @@ def warnings_error(findings: Iterable[tuple[str, Finding]]) -> ConfigError | Non
     if not count:
         return None
     return ConfigError(
-        f"nothing was saved, because of {count}"
-        f" {'warning' if count == 1 else 'warnings'}",
-        hint="Correct what is listed, or apply without --strict.",
+        Text("nothing was saved because of {count} warnings", count=count)
+        if count > 1
+        else Text("nothing was saved because of a warning"),
+        hint=Text("Correct the listed warnings, or apply without --strict."),
     )
 
 
@@ -501,8 +505,8 @@ def check_secret_field(configuration: Configuration, field: str) -> None:
     known = [f.secret_name for f in FIELDS if f.secret]
     rows = [row.secret_field for row in configuration.headers if row.secret]
     if field not in known + rows:
-        hint = f"Known: {', '.join(known + rows)}."
-        raise ConfigError("there is no such secret", field="field", hint=hint)
+        hint = Text("Known: {names}.", names=", ".join(known + rows))
+        raise ConfigError(Text("there is no such secret"), field="field", hint=hint)
 
 
 def _changed_fields(stored: Configuration, made: Configuration) -> list[str]:
