@@ -104,7 +104,7 @@ def test_strict_saves_nothing_where_there_is_a_warning(
     shown = outkey("apply", document, "--strict")
     assert (shown.code, shown.out) == (2, "")
     assert "warning shop.password: " in shown.err
-    assert "error[configuration]: nothing was saved, because of" in shown.err
+    assert "error[configuration]: nothing was saved because of" in shown.err
     text = (
         '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason ='
         ' "public_api"'
