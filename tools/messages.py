@@ -32,7 +32,7 @@ from outkey.core.diagnosis import FIXES, REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.core.findings.checks import Level
 from outkey.core.findings.health import Status
-from outkey.core.findings.monitoring import KINDS
+from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.findings.posture import EVERY
 from outkey.core.oauth2.responses import FAILURES
 from outkey.core.request.addresses import AddressKind
@@ -98,7 +98,8 @@ def template_texts(keywords: Keywords) -> Iterator[str]:
         settings.configure(USE_I18N=True)
     for file in sorted((SOURCE / "hosts").rglob("*.html")):
         python = templatize(file.read_text(encoding="utf-8"))
-        yield from extracted(io.BytesIO(python.encode()), keywords)
+        # In parentheses, where Python accepts any indentation.
+        yield from extracted(io.BytesIO(f"({python})".encode()), keywords)
 
 
 def gettext_texts() -> Iterator[str]:
@@ -136,7 +137,7 @@ def table_texts() -> Iterator[str]:
     yield from (text for check in EVERY for text in (check.message, check.hint))
     for reason in REASONS.values():
         yield from (reason.title, reason.remedy)
-    for kind in KINDS.values():
+    for kind in NOTICE_KINDS.values():
         yield from (kind.message, kind.hint)
     for error in vars(errors).values():
         if isinstance(error, type) and issubclass(error, OutkeyError):

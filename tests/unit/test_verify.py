@@ -383,7 +383,9 @@ def test_a_draft_quotes_nothing() -> None:
 def test_what_could_be_a_token_is_left_out_of_the_words() -> None:
     body = b'{"message": "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx was refused"}'
     report = trial_of(Response(401, body=body))
-    assert report.steps[-1].detail == "status 401; the API says: token \u2026 was refused"
+    assert (
+        report.steps[-1].detail == "status 401; the API says: token \u2026 was refused"
+    )
 
 
 def test_what_the_server_offers_is_remembered() -> None:
