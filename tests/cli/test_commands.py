@@ -422,7 +422,7 @@ def test_a_key_rotation_from_the_terminal(ready: Terminal) -> None:
     assert ready("keys", "retire", old).code == 2
     ready("keys", "promote", new)
     refused = ready("keys", "retire", old)
-    assert (refused.code, "2 secrets are still sealed" in refused.err) == (2, True)
+    assert (refused.code, "2 secrets are still encrypted" in refused.err) == (2, True)
     assert ready("request", "acme", "/bearer").code == 0
     assert ready("keys", "rewrap").out == "rewrapped: 2\n"
     assert ready("keys", "rewrap").out == "rewrapped: 0\n"
