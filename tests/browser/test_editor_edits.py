@@ -190,7 +190,7 @@ def verdict(user, marker):
 
 right, wrong = verdict(editor, "secret-t"), verdict(editor, "secret-x")
 assert right == wrong, "a test tells a user what a secret begins with"
-assert right[0] == 422 and "where secrets go" in right[1]
+assert right[0] == 422 and "where secrets are sent" in right[1]
 assert here.registry.get("echoing").verification.expired_marker == ""
 assert api.arrived == []
 # Who may set secrets may set the marker, and still learns nothing of this one.
@@ -231,18 +231,19 @@ other = {"tls.ca_file": f"{folder}/attacker.pem"}
 # An editor can neither test nor save other trust.
 shown = text_of(editor.post(place + "test/", form("trusting", **other)))
 assert attacker.arrived == [], "a draft sent the stored token"
-assert "where secrets go" in shown, shown[-500:]
-assert "where secrets go" in text_of(editor.post(place + "preview/", form("trusting", **other)))
+assert "where secrets are sent" in shown, shown[-500:]
+shown = text_of(editor.post(place + "preview/", form("trusting", **other)))
+assert "where secrets are sent" in shown
 for changed in (other, {"tls.minimum_version": "1.3"}, {"oauth2.dpop": "on"},
                 {"oauth2.token_header": "X-Logged"}, {"oauth2.issuer": attacker.url},
                 {"tls.client_certificate": f"{folder}/attacker.pem"}):
     page = editor.post(place, form("trusting", **changed))
-    assert (page.status_code, "where secrets go" in text_of(page)) == (422, True), changed
+    assert (page.status_code, "where secrets are sent" in text_of(page)) == (422, True), changed
 assert editor.post(place, form("trusting", notes="theirs")).status_code == 302
 
 # Who may set secrets tests other trust with a secret that is entered for it.
 shown = text_of(admin.post(place + "test/", form("trusting", **other)))
-assert "aved secrets are not used with TLS settings that are not saved" in shown, shown[-800:]
+assert "aved secrets are not used with unsaved TLS settings" in shown, shown[-800:]
 assert attacker.arrived == []
 typed = form("trusting", **other, **{"secret:token": "another-token-canary"})
 text_of(admin.post(place + "test/", typed))

@@ -259,7 +259,7 @@ def test_two_editors_at_once_the_second_is_told(
         tab(editor, "General")
         editor.fill("#f-notes", text)
         save(editor)
-    expect(second.get_by_text("somebody else has changed")).to_be_visible()
+    expect(second.get_by_text("another user has changed")).to_be_visible()
     assert 'notes = "first"' in served.command("export", "shared")
     context.close()
 

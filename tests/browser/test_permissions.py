@@ -242,7 +242,7 @@ mixed = {"state": again["state"], "code": code_for(again), "iss": spar.elsewhere
 assert admin.get(callback, mixed).status_code == 422
 assert admin.get(callback, mixed | {"iss": spar.issuer}).status_code == 422
 
-for error, told in (("access_denied", "did not agree"), ("<b>x</b>", "refused")):
+for error, told in (("access_denied", "did not authorize"), ("<b>x</b>", "refused")):
     denied = {"state": begun(admin)["state"], "error": error, "error_description": "<i>said</i>"}
     page = admin.get(callback, denied, follow=True).content.decode()
     assert told in page
@@ -369,7 +369,7 @@ settings.OUTKEY["PUBLIC_URL"] = ""
 # What fails is told in words.
 spar.authorization.revoke_family()
 page = admin.post(token + "renew/", follow=True).content.decode()
-assert "The provider wants a person to allow the access" in page
+assert "A user must authorize the access" in page
 assert ">reauthorization needed<" in page
 assert "#oauth2" in admin.get("/outkey/configuration/home/").content.decode()
 # Who may only look has no button that does anything.
@@ -391,7 +391,7 @@ for who, path in ((looker, "test/"), (looker, "preview/"), (admin, "test/"), (ad
     for changed in ({}, {"notes": "another"}):
         answer = who.post(place + path, form("inner", script=SPYING, script_enabled="on") | changed)
         shown = b"".join(answer) if answer.streaming else answer.content
-        assert b"not as it was saved" in shown, (path, changed, shown[-300:])
+        assert b"was changed outside of outkey" in shown, (path, changed, shown[-300:])
 assert spar.journal == []
 row.settings = kept
 row.revision += 1
@@ -421,7 +421,7 @@ done = admin.post(place + "fix/", {"fix": proposal}, follow=True).content
 assert b"Now test it again" in done
 assert here.registry.get("inner").authentication_type == "basic"
 again = admin.post(place + "fix/", {"fix": proposal}, follow=True).content
-assert b"changed the configuration meanwhile" in again
+assert b"changed the configuration in the meantime" in again
 
 # A pause is explained on the page, told once on the home page, and ended by who may test.
 from django.db.models import F

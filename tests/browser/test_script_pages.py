@@ -177,7 +177,7 @@ def test_an_example_that_gives_something_else_is_not_kept(
     begin(page, spar, "golden", golden + SCRIPT)
     save(page)
     expect(page.locator(MESSAGE)).to_contain_text(
-        "example 1 of GOLDEN gives other headers"
+        "example 1 of GOLDEN returns other headers"
     )
     page.fill(AREA, 'GOLDEN = [{"expect": {}}]\n' + FUNCTION + "    return {}['x']\n")
     save(page)

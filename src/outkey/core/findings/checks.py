@@ -34,7 +34,7 @@ from outkey.core.request.addresses import (
     is_internal,
     judge,
 )
-from outkey.core.request.assembly import SecretOpener, authenticated
+from outkey.core.request.assembly import SecretOpener, authenticated_request
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.request.message import Request
 from outkey.core.request.origin import parse_endpoint
@@ -141,7 +141,9 @@ def _refuse_addresses(configuration: Configuration) -> None:
 def _refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None:
     request = Request("GET", configuration.base.origin, "/")
     kind = "DPoP" if configuration.oauth2.dpop else "Bearer"
-    authenticated(request, configuration, secret, AccessToken(_ANY_SECRET, kind))
+    authenticated_request(
+        request, configuration, secret, AccessToken(_ANY_SECRET, kind)
+    )
 
 
 def check(

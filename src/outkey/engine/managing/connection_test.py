@@ -21,7 +21,7 @@ from outkey.core.diagnosis import (
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.findings.checks import Finding, Level, check, refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
-from outkey.core.request.assembly import Call, authenticated
+from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import Peer, Response
 from outkey.core.text import Text, join_texts
@@ -207,7 +207,7 @@ class Trial:
         secret = self._sender.opener(self._configuration)
         for name in self._configuration.needed_secrets():
             secret(name)
-        authenticated(call.request(), self._configuration, secret)
+        authenticated_request(call.request(), self._configuration, secret)
 
     def _met(self, peer: Peer) -> Text:
         """Describe the server, and record the facts that the doctor checks."""
