@@ -94,7 +94,7 @@ b"".join(admin.post(place + "test/", form("inner", **{"verification.test_path": 
 assert here.audit_rows.newest(1)[0]["configuration"] == "inner (draft)"
 
 # Tests that wait for slow servers leave threads for everybody else.
-from outkey.hosts.django.pages.configurations import _running
+from outkey.hosts.django.pages.shell import running_tests as _running
 for _ in range(12):
     assert _running.acquire(blocking=False)
 busy = admin.post(place + "test/", form("inner"))
@@ -261,7 +261,7 @@ assert (page.status_code, b"ten minutes" in page.content) == (422, True)
 changed = begun(admin)
 assert admin.post(consent, form("consent", notes="changed")).status_code == 302
 page = admin.get(callback, {"state": changed["state"], "code": code_for(changed)})
-assert (page.status_code, b"changed meanwhile" in page.content) == (422, True)
+assert (page.status_code, b"changed in the meantime" in page.content) == (422, True)
 
 given = begun(admin)
 session = admin.session

@@ -38,7 +38,7 @@ from outkey.core.findings.monitoring import (
 from outkey.core.request.message import Request, Response, Route, TlsSettings
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
-from outkey.engine.gateway import Draft
+from outkey.engine.gateway import DraftCredentials
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.monitoring import Monitor, prune_expired, verify_due
 from outkey.engine.wire.lockout_guard import MOST_REFUSED, LockoutGuard
@@ -127,7 +127,9 @@ def test_a_draft_is_tested_without_counting_for_what_is_kept() -> None:
     fake = refusing(bearer())
     kept = fake.ports.configurations.get("acme")
     for _ in range(MOST_REFUSED + 1):
-        fake.gateway.trial(kept, Draft(fake.secrets, fake.ports.tokens)).run()
+        fake.gateway.trial(
+            kept, DraftCredentials(fake.secrets, fake.ports.tokens)
+        ).run()
     assert fake.ports.configurations.get("acme").refused == 0
     LockoutGuard().refuse_paused_since(replace(kept, paused_at=NOW))
     assert fake.gateway.send("acme", "GET", "/").status == 401
