@@ -200,7 +200,7 @@ def test_what_is_wrong_is_said_at_its_field_without_its_value(
     path: str, text: str
 ) -> None:
     values = {"name": "shop", "base_url": "https://shop.example"} | {path: text}
-    errors = Edit.read(values)
+    errors = editor().read(values, None)
     assert not isinstance(errors, Edit)
     assert list(errors) == [path]
     assert not text or text not in str(errors[path])
