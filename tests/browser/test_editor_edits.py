@@ -21,4 +21,4 @@ from browser.test_page_attacks import run_program
     ],
 )
 def test_an_editor_moves_no_secret(program: str, tmp_path: Path) -> None:
-    run_program(program, tmp_path)
+    assert run_program(program, tmp_path) == ""

@@ -75,5 +75,5 @@ def form(name: str, **changed: str | None) -> dict[str, str]:
 
 def text_of(response: HttpResponse | StreamingHttpResponse) -> str:
     if isinstance(response, StreamingHttpResponse):
-        return b"".join(response).decode()  # type: ignore[arg-type]
+        return b"".join(response).decode()
     return response.content.decode()
