@@ -6,7 +6,7 @@ prepare(PAGES)
 
 from django.contrib.auth.models import Permission as DjangoPermission  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
-from django.http import HttpResponse, StreamingHttpResponse  # noqa: E402
+from django.http import HttpResponseBase  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from outkey.core.access.permissions import Permission  # noqa: E402
@@ -73,7 +73,6 @@ def form(name: str, **changed: str | None) -> dict[str, str]:
     return {path: value for path, value in values.items() if value is not None}
 
 
-def text_of(response: HttpResponse | StreamingHttpResponse) -> str:
-    if isinstance(response, StreamingHttpResponse):
-        return b"".join(response).decode()
-    return response.content.decode()
+def text_of(response: HttpResponseBase) -> str:
+    """Return a body, streamed or not."""
+    return b"".join(response).decode()

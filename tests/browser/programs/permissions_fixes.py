@@ -84,7 +84,7 @@ def a_notice_that_repeats_a_status_is_shown_once() -> None:
     DjangoMonitoringRows().turn(0, {}, notices)
     home = admin.get(HOME).content.decode()
     assert "again and again" not in home
-    assert home.count(notices[0].facts()["hint"]) == 1
+    assert home.count(str(notices[0].facts()["hint"])) == 1
     assert home.count("https://new.example") == 1
     assert "secret missing" in home
     assert "secret_missing" not in home

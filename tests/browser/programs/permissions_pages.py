@@ -38,8 +38,8 @@ def the_filter_shows_exactly_those_whose_status_it_is() -> None:
     today = datetime.now(UTC).date()
     ended = today - timedelta(days=3)
     soon = today + timedelta(days=3)
-    tested = {"tested_revision": 1}
-    needs_user = {"cause": "reauthorization_needed"}
+    tested: dict[str, object] = {"tested_revision": 1}
+    needs_user: dict[str, object] = {"cause": "reauthorization_needed"}
     samples: dict[str, dict[str, object]] = {
         "f-working": tested,
         "f-failing": tested | {"cause": "timeout"},
