@@ -21,8 +21,8 @@ from inner_api import INNER, spar
 from outkey.core.access.permissions import Permission
 from outkey.core.findings.monitoring import Condition, Notice
 from outkey.core.secret import Secret
+from outkey.core.shared_state import StateKind
 from outkey.hosts.django.models import Configuration
-from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
 
 place = save_document(
     INNER, "inner", token="spar-token", **{"row_X-API-Key": "spar-token"}
@@ -81,7 +81,8 @@ def a_pause_is_explained_and_ended_by_who_may_test() -> None:
 
 def a_notice_that_repeats_a_status_is_shown_once() -> None:
     notices = [Notice(condition, 1.0) for condition in NOTICES]
-    DjangoMonitoringRows().turn(0, {}, notices)
+    states = {notice.condition.key(): notice.state() for notice in notices}
+    here.states.put(StateKind.NOTICE, states)
     home = admin.get(HOME).content.decode()
     assert "again and again" not in home
     assert home.count(str(notices[0].facts()["hint"])) == 1

@@ -59,23 +59,11 @@ MAY_NOT_EDIT_SCRIPT = Text("you may not write scripts, or switch them on or off"
 _ADD = Text("you may not add configurations")
 _CHANGE = Text("you may not change configurations")
 _SECRET = Text("you may not enter or clear secrets")
-_DESTINATION = Text("you may not change where secrets go, or how they prove who we are")
-_OTHER_TLS = Text("saved secrets are not used with TLS settings that are not saved")
+_DESTINATION = Text("you may not change where secrets are sent, or how")
+_OTHER_TLS = Text("saved secrets are not used with unsaved TLS settings")
 _OTHER_TLS_HINT = Text(
     "Enter the secret again for this test, or save the TLS settings first."
 )
-MESSAGES = (
-    HINT,
-    MAY_NOT_USE_NETWORK,
-    MAY_NOT_EDIT_SCRIPT,
-    _ADD,
-    _CHANGE,
-    _SECRET,
-    _DESTINATION,
-    _OTHER_TLS,
-    _OTHER_TLS_HINT,
-)
-
 # What a change of each field needs besides the permission to change configurations;
 # None for nothing. Secrets and header rows are compared by functions of their own, and
 # have no rule here.

@@ -152,7 +152,7 @@ def sort_notices(
     explanations: dict[str, NoticeFacts] = {}
     others: list[NoticeFacts] = []
     for notice in reversed(notices):
-        kind, name, _about = notice.sign
+        kind, name, _about = notice.condition
         prefix = _NOTICE_OF_STATUS.get(statuses.get(name, Status.WORKING))
         if prefix and kind.startswith(prefix):
             explanations[name] = notice.facts()

@@ -16,7 +16,7 @@ from typing import TypedDict
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError
 from outkey.core.oauth2.grants import Consent, consent_for, refuse_other_issuer
-from outkey.core.oauth2.responses import failure, said_by_provider
+from outkey.core.oauth2.responses import failure, provider_reason
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.tokens.actions import TokenActions
@@ -138,7 +138,7 @@ class Consents:
 def code_of(parameters: Parameters) -> Secret:
     """Return the code; raise what the provider reports instead, in our own words."""
     if "error" in parameters:
-        raise failure(said_by_provider(only_value(parameters, "error")) or "refused")
+        raise failure(provider_reason(only_value(parameters, "error")) or "refused")
     code = only_value(parameters, "code")
     if not code:
         message = Text("the provider sent no code")

@@ -12,11 +12,12 @@ from outkey.core.access.permissions import Permission
 from outkey.core.audit.events import Tag
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import EditConflict, OutkeyError
+from outkey.core.text import Text
 from outkey.engine.managing.fixes import apply_fix, permissions_for
 from outkey.hosts.django.pages.access import desk_for, installation, require
 from outkey.hosts.django.pages.shell import configuration_at, message_of, url_of
 from outkey.hosts.django.pages.trials import FIX
-from outkey.hosts.django.pages.words import said_in_words
+from outkey.hosts.django.translation import translate_text
 
 PROPOSAL_SECONDS = 3600
 
@@ -41,7 +42,8 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
     signature = request.POST.get("fix", "")
     try:
         proposal = signing.loads(signature, salt=FIX, max_age=PROPOSAL_SECONDS)
-        *state, label, changes, tidied = proposal
+        *state, stored_label, changes, tidied = proposal
+        label = Text.from_json(stored_label)
         if state != [stored.record, stored.version, stored.revision]:
             raise EditConflict
         fix = Fix(label, tuple((path, text) for path, text in changes), tidied)
@@ -52,6 +54,6 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
     except OutkeyError as error:
         messages.error(request, message_of(error))
     else:
-        change = said_in_words(label)
+        change = translate_text(label)
         messages.success(request, _("Changed: %s. Now test it again.") % change)
     return HttpResponseRedirect(url_of("change", stored))

@@ -39,7 +39,7 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.runs import ListedRun, newest_bars
 from outkey.hosts.django.pages.shell import limited_concurrency, page
-from outkey.hosts.django.pages.words import said_in_words
+from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records, sync_runner
 
 PAGE_SIZE = 50
@@ -247,7 +247,7 @@ def sample_of(effects: Sequence[Effect]) -> Sample:
     for effect in effects:
         names = columns if effect.outcome is not Outcome.REFUSED else []
         values = [text_of_cell(effect.values.get(name)) for name in names]
-        reason = said_in_words(reason_text(effect.reason))
+        reason = translate_text(reason_text(effect.reason))
         rows.append(SampleRow(effect.outcome, values, effect.field, reason))
     return Sample(columns, rows)
 

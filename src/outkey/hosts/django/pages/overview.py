@@ -28,6 +28,7 @@ from outkey.core.findings.health import Status
 from outkey.core.findings.posture import Policy
 from outkey.core.vault import voucher
 from outkey.engine.managing.changes import verify_audit
+from outkey.engine.managing.monitoring import open_notices
 from outkey.engine.managing.overview import (
     CHART_HOURS,
     ChartBar,
@@ -41,7 +42,6 @@ from outkey.hosts.django.models import (
     SecretLabel,
     SecretValue,
 )
-from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
 from outkey.hosts.django.pages.access import desk_for, installation, may, require
 from outkey.hosts.django.pages.configurations import ListedConfiguration
 from outkey.hosts.django.pages.shell import message_of, page
@@ -63,7 +63,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
     policy, problem = read_policy()
     overview = build_overview(
         here.registry.summaries(),
-        DjangoMonitoringRows().open_notices(),
+        open_notices(here.states),
         now=now,
         sealed=here.keys.is_sealed(),
         policy=policy,

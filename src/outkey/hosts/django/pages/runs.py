@@ -24,9 +24,9 @@ from outkey.engine.managing.overview import ChartBar, record_total, run_bars
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import desk_for, installation, require, user_of
 from outkey.hosts.django.pages.shell import page
-from outkey.hosts.django.pages.words import said_in_words
 from outkey.hosts.django.runs import DjangoRuns
 from outkey.hosts.django.templatetags.outkey import moment
+from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import planner, records
 
 PAGE_SIZE = 50
@@ -90,12 +90,12 @@ class ListedRun:
         cause = self.run.cause
         if cause in set(Cause):
             return pgettext("outkey", cause.replace("_", " "))
-        return said_in_words(cause_of(cause) or reason_text(cause))
+        return translate_text(cause_of(cause) or reason_text(cause))
 
     @property
     def remedy(self) -> str:
         """What helps, as a test of the configuration would put it."""
-        return said_in_words(remedy_of(self.run.cause))
+        return translate_text(remedy_of(self.run.cause))
 
 
 def list_page(request: HttpRequest) -> HttpResponse:
@@ -147,7 +147,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
         # No value of a rejected record is shown, not even its key.
         "left_out": [
-            (item.number, item.field, said_in_words(reason_text(item.reason)))
+            (item.number, item.field, translate_text(reason_text(item.reason)))
             for item in rejected
         ],
         "more": max(0, listed.counts.failed - REJECTED_SIZE),

@@ -24,7 +24,7 @@ from outkey.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.pages.sent_text import refuse_nul
-from outkey.hosts.django.pages.words import said_in_words
+from outkey.hosts.django.translation import translate_text
 
 # Tests wait for servers of others; they must leave threads for the other pages.
 running_tests = threading.BoundedSemaphore(12)
@@ -79,8 +79,8 @@ def limited_concurrency(
 
 def message_of(error: OutkeyError) -> str:
     """Return an error's message and hint as sentences in the user's language."""
-    message = capfirst(said_in_words(error.message))
-    return f"{message}. {said_in_words(error.hint) if error.hint else ''}".strip()
+    message = capfirst(translate_text(error.message))
+    return f"{message}. {translate_text(error.hint) if error.hint else ''}".strip()
 
 
 def find_configuration(record: UUID) -> Configuration | None:

@@ -111,7 +111,7 @@ def reasons(
         reason: dict[str, object] = {"suspicion": suspicion}
         if fix and stored:
             state = (stored.record, stored.version, stored.revision)
-            proposal = (*state, fix.label, fix.changes, fix.tidied)
+            proposal = (*state, fix.label.to_json(), fix.changes, fix.tidied)
             reason |= {
                 "difference": difference(stored, fix),
                 "proposal": signing.dumps(proposal, salt=FIX),
