@@ -1,4 +1,4 @@
-"""A form of a configuration: what it needs, what it saves, and what it may be tried with.
+"""A form of a configuration: what it needs, saves, and may be tried with.
 
 No case here has a page or a request: these are the rules that every host shares.
 """
@@ -651,7 +651,7 @@ def test_a_new_script_passes_its_examples_before_it_is_saved() -> None:
 
 
 class Bench:
-    """A gateway with fakes that a form can be tried with, and a stored configuration."""
+    """A stored configuration, and a gateway with fakes that a form is tried with."""
 
     def __init__(
         self,
@@ -837,7 +837,7 @@ def test_a_new_draft_has_only_the_secrets_that_were_typed() -> None:
 
 
 def test_a_script_that_nobody_saved_is_not_vouched_for_by_a_draft() -> None:
-    """What a writer of the database planted stays without a secret, whoever tests it."""
+    """What was written into the database gets no secret, whoever tests it."""
     office = office_with()
     stored = replace(office.registry.find(["acme"])["acme"], script=SCRIPT)
     secrets = DraftSecrets(stored, office.secrets)

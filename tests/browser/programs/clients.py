@@ -1,4 +1,4 @@
-"""What the programs share: Django set up in a home of its own, and users with clients."""
+"""What the programs share: Django in a home of its own, and users with clients."""
 
 from outkey.hosts.server.home import PAGES, prepare
 

@@ -1,4 +1,4 @@
-"""Any four saves of an editor, then a test: what arrives is what arrived before them."""
+"""After any four saves of an editor, a test sends what it sent before them."""
 
 import random
 

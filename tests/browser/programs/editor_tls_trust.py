@@ -1,4 +1,4 @@
-"""An editor does not choose whom a stored secret is sent to by choosing whom to trust."""
+"""An editor leads no stored secret elsewhere by choosing whom to trust."""
 
 import os
 import ssl

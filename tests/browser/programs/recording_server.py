@@ -1,4 +1,4 @@
-"""A server on loopback that writes down what arrives; it stands for an API or an attacker."""
+"""A server on loopback that records what arrives: an API, or an attacker."""
 
 import json
 import ssl

@@ -93,11 +93,13 @@ RULES: Mapping[str, Permission | None] = {
     "oauth2.introspection_url": Permission.SET_SECRET,
     # The secret would be sent for another application.
     "oauth2.client_id": Permission.SET_SECRET,
-    # A secret that only signs must not be sent itself, nor move from a header into a body.
+    # A secret that only signs must not be sent itself, nor move from a header into a
+    # body.
     "oauth2.client_auth": Permission.SET_SECRET,
     "oauth2.body_format": Permission.SET_SECRET,
     "oauth2.issuer": Permission.SET_SECRET,  # for whom assertions are signed
-    # These decide what the tokens that the client secret is exchanged for may do, and where.
+    # These decide what the tokens that the client secret is exchanged for may do, and
+    # where.
     "oauth2.scope": Permission.SET_SECRET,
     "oauth2.audience": Permission.SET_SECRET,
     "oauth2.resource": Permission.SET_SECRET,
@@ -122,8 +124,8 @@ RULES: Mapping[str, Permission | None] = {
     "limits.response_mebibytes": None,
     "limits.retries": None,
     "limits.runs_at_once": None,
-    # A path and a method at the same origin, as in every sync line; TRACE is not a valid
-    # method.
+    # A path and a method at the same origin, as in every sync line; TRACE is not
+    # allowed.
     "verification.test_path": None,
     "verification.test_method": None,
     "verification.accepted_statuses": None,  # statuses hold nothing of a secret
@@ -167,13 +169,13 @@ def changes_script(stored: Configuration | None, edited: Configuration) -> bool:
 
 
 def refuse_other_tls(stored: Configuration, draft: Configuration, secret: str) -> None:
-    """Raise SecretMissing if a draft would send a stored secret with other TLS settings."""
+    """Raise SecretMissing if a draft has other TLS settings than the stored secret."""
     if draft.tls != stored.tls:
         raise SecretMissing(_OTHER_TLS, hint=_OTHER_TLS_HINT, field=secret)
 
 
 def widens_network(stored: Configuration | None, edited: Configuration) -> bool:
-    """Whether requests could reach another address of the internal network than before."""
+    """Whether requests could reach another address of the internal network."""
     if edited.network is not Network.INTERNAL:
         return False
     if stored is None or stored.network is not Network.INTERNAL:
@@ -227,7 +229,7 @@ def guarded_changes(
 def leads_tokens_elsewhere(stored: Configuration, edited: Configuration) -> bool:
     """Whether tokens from OAuth 2.0 would go to another origin.
 
-    An application without a client secret has nothing that is bound to the Base URL: the
-    next user who agrees would have their token sent to the new one.
+    An application without a client secret has nothing that is bound to the Base URL:
+    the next user who agrees would have their token sent to the new one.
     """
     return bool(stored.oauth2.token_url) and stored.base.origin != edited.base.origin

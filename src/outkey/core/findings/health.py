@@ -1,4 +1,4 @@
-"""How a configuration stands: what its secrets, its expiry date and its last test say together."""
+"""The health of a configuration: its secrets, its expiry date and its last test."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is kept of a configuration for lists, so that they read neither rows nor secrets.
+    """What lists know of a configuration, without reading its rows and secrets.
 
     `current` says that nothing was changed since the last test.
     """

@@ -133,7 +133,7 @@ class Edit:
         return {requirement.permission for requirement in self.requirements()}
 
     def errors(self, allowed: Allowed) -> Errors:
-        """Return what the user lacks a permission for, and secrets that cannot be used."""
+        """Return the fields that the user may not change, and unusable secrets."""
         errors: Errors = {}
         for requirement in self.requirements():
             if not allowed(requirement.permission):
@@ -305,7 +305,7 @@ class FormReader:
         return secrets, references, cleared
 
     def _read_headers(self, secrets: dict[str, Secret]) -> tuple[HeaderRow, ...]:
-        """Return the header rows, and add the values of the secret ones to `secrets`."""
+        """Return the header rows, and add the values of secret ones to `secrets`."""
         headers: list[HeaderRow] = []
         if self._values.get(f"row-key-{MAX_HEADERS}"):
             message = Text("there are more than {count} rows", count=MAX_HEADERS)

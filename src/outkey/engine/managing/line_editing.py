@@ -1,6 +1,6 @@
 """Editing a sync line by a form: what was entered, what it needs, how it is saved.
 
-A form has the fields `name`, `configuration`, `method` and `path`, and `sync` with TOML.
+A form has the fields `name`, `configuration`, `method`, `path`, and `sync` with TOML.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,8 @@
 
 The browser leaves for the provider and comes back with a code (RFC 6749 §4.1). In
 between, the host's session stores what is not a secret: a random state, and for which
-configuration and user it was made. A consent is redeemed once, by the user who began it,
-within ten minutes, and for the same version of the configuration.
+configuration and user it was made. A consent is redeemed once, by the user who began
+it, within ten minutes, and for the same version of the configuration.
 """
 
 import secrets

@@ -32,7 +32,7 @@ View = Callable[..., HttpResponseBase]
 def callback_view(section: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
     """Return the view that a provider sends the browser back to.
 
-    The admin's own redirect to the sign-in page would carry the URL with the code along.
+    The admin's own redirect to the sign-in page would carry the URL with the code.
     """
     view = errors_as_page(tokens.callback)
 

@@ -32,7 +32,7 @@ def installation() -> Installation:
 
 
 def desk_for(user: AbstractBaseUser | AnonymousUser) -> Administration:
-    """Return what a user changes things with; each change is recorded under their name."""
+    """Return what a user changes things with, recorded under their name."""
     return installation().desk(f"web:{user.get_username()}")
 
 

@@ -1,4 +1,4 @@
-"""Applying what a configuration's page proposes: a fix of a test, the end of a pause."""
+"""Applying what a configuration's page proposes: a fix, or the end of a pause."""
 
 from uuid import UUID
 

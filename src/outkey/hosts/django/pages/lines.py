@@ -132,7 +132,7 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
 
 @require_POST
 def sample_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
-    """Fetch one page and show what a run would do with it; the form need not be saved."""
+    """Fetch one page, and show what a run of the form, saved or not, would do."""
     view = Permission.VIEW_LINE if record else Permission.ADD_LINE
     require(request, view, Permission.RUN_LINE)
     row = get_object_or_404(models.SyncLine, pk=record) if record else None

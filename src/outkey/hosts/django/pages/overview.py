@@ -132,7 +132,7 @@ def posture_context(
 
 
 def old_secrets(limit: float) -> dict[str, dict[str, float]]:
-    """Return when the stored secrets from before a moment were set, by configuration."""
+    """Return when secrets were set that are older than a moment, by configuration."""
     values = SecretValue.objects.filter(label=SecretLabel.CURRENT, set_at__lt=limit)
     values = values.exclude(field=voucher.FIELD)
     ages: defaultdict[str, dict[str, float]] = defaultdict(dict)

@@ -70,7 +70,7 @@ class ListedRun:
 
     @property
     def chip(self) -> tuple[str, object]:
-        """The colour and the text of its state; with rejected records it is no success."""
+        """The colour and text of its state; rejected records make it a warning."""
         state = self.run.state
         rejected = self.counts.failed
         if state != RunState.DONE or not rejected:

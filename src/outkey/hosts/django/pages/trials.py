@@ -105,7 +105,7 @@ def test_pieces(
 def reasons(
     report: Report, stored: Configuration | None
 ) -> Iterator[dict[str, object]]:
-    """Yield each reason, with the change that outkey proposes and a signature under it."""
+    """Yield each reason with the fix that outkey proposes, and a signature under it."""
     for suspicion in report.suspicions:
         fix = suspicion.fix
         reason: dict[str, object] = {"suspicion": suspicion}
