@@ -120,7 +120,7 @@ def test_a_value_behind_a_reference_is_not_changed() -> None:
     made = replace(
         configuration(authentication_type="bearer"), secrets={"token": state}
     )
-    with pytest.raises(ConfigError, match="not kept here"):
+    with pytest.raises(ConfigError, match="is a reference"):
         fixing(made, Fix("Tidy it", tidied="token"), token="abc")
 
 

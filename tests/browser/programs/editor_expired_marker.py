@@ -45,7 +45,7 @@ def a_marker_is_no_oracle() -> None:
     wrong = verdict(place, editor, "secret-x")
     assert right == wrong, "a test tells a user what a secret begins with"
     assert right[0] == 422
-    assert "where secrets go" in right[1]
+    assert "where secrets are sent" in right[1]
     assert here.registry.get("echoing").verification.expired_marker == ""
     assert api.arrived == []
     # Who may set secrets may set the marker, and still learns nothing of this one.

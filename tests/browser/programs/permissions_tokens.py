@@ -140,7 +140,10 @@ def a_response_of_another_issuer_ends_the_consent() -> None:
 
 
 def an_error_of_the_provider_is_shown_in_our_words() -> None:
-    for error, words in (("access_denied", "did not agree"), ("<b>x</b>", "refused")):
+    for error, words in (
+        ("access_denied", "did not authorize"),
+        ("<b>x</b>", "refused"),
+    ):
         denied = {
             "state": begin(admin)["state"],
             "error": error,
