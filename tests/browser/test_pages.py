@@ -217,12 +217,12 @@ def test_a_changed_address_asks_for_the_secret_again_and_says_why(
     page.fill("#f-base_url", spar.elsewhere)
     spar.clear()
     told = run_test(page)
-    assert "another address" in told
+    assert "another Base URL" in told
     assert spar.journal == []
     save(page)
     tab(page, "Authentication")
     expect(page.locator('[data-field="token"] .ok-note').first).to_contain_text(
-        "another address"
+        "another Base URL"
     )
 
 
@@ -259,7 +259,7 @@ def test_two_editors_at_once_the_second_is_told(
         tab(editor, "General")
         editor.fill("#f-notes", text)
         save(editor)
-    expect(second.get_by_text("somebody else has changed")).to_be_visible()
+    expect(second.get_by_text("another user has changed")).to_be_visible()
     assert 'notes = "first"' in served.command("export", "shared")
     context.close()
 

@@ -128,10 +128,3 @@ class Runs(Protocol):
 
     def cancel(self, run: str) -> None:
         """Let a run stop at its next page."""
-
-
-class RecordRights(Protocol):
-    """What a user may do with the host's own records."""
-
-    def demand(self, target: str, *verbs: str) -> None:
-        """Raise ConfigError if the user lacks the right to view, add or change them."""

@@ -5,6 +5,7 @@ A form has the fields `name`, `configuration`, `method`, `path`, and `sync` with
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from outkey.core.access.line_permissions import (
     line_requirements,
@@ -21,7 +22,6 @@ from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Allowed
 from outkey.engine.sync import SyncRunner
 from outkey.ports.sending import Configurations
-from outkey.ports.sync import RecordRights
 
 _NEW_LINE = {
     "name": "",
@@ -30,6 +30,13 @@ _NEW_LINE = {
     "path": "/",
     "sync": "",
 }
+
+
+class RecordRights(Protocol):
+    """The rights of a user on the host's own records, beside the port `Records`."""
+
+    def demand(self, target: str, *verbs: str) -> None:
+        """Raise ConfigError if the user may not view, add or change them."""
 
 
 def line_values(line: SyncLine | None) -> dict[str, str]:
