@@ -20,6 +20,7 @@ from outkey.core.access.permissions import (
     refuse_other_tls,
     requirements,
 )
+from outkey.core.access.roles import ROLES
 from outkey.core.config.configuration import (
     Configuration,
     HeaderRow,
@@ -251,7 +252,7 @@ def test_an_internal_configuration_does_not_move_to_another_internal_address() -
     assert needed not in needs(stored, edited(stored, {"network": "public"}, ()))
 
 
-def test_every_message_is_listed_for_translation() -> None:
+def test_every_message_can_be_translated() -> None:
     stored = stored_by_administrator()
     needed: list[Requirement] = requirements(
         stored, edited(stored, OTHER, ()), ["token"]
@@ -434,3 +435,16 @@ def test_the_uses_of_every_kind_are_seen() -> None:
         assert any(SECRETS[name] in str(text) for text in seen), name
     assert any("Basic " in str(text) for text in seen)
     assert "https://auth.acme.example/token" in seen  # for whom an assertion is signed
+
+
+def test_the_roles_are_these() -> None:
+    assert ROLES["Administrator"] == frozenset(Permission)
+    assert ROLES["Operator"] == {
+        Permission.VIEW,
+        Permission.VIEW_LINE,
+        Permission.VIEW_AUDIT,
+        Permission.VIEW_RUN,
+        Permission.RUN_LINE,
+        Permission.TEST,
+    }
+    assert ROLES["Auditor"] == {Permission.VIEW_AUDIT}

@@ -18,7 +18,7 @@ from outkey.engine.managing.fixes import (
     apply_fix,
     difference,
     permissions_for,
-    untangled,
+    tidy_secret,
 )
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
@@ -145,7 +145,7 @@ def test_a_value_behind_a_reference_is_not_changed() -> None:
     ],
 )
 def test_what_came_along_when_it_was_pasted_is_removed(pasted: str, tidy: str) -> None:
-    assert untangled(pasted) == tidy
+    assert tidy_secret(pasted) == tidy
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ class Ports:
     jitter: Callable[[], float] = random.random
 
 
-class Draft(NamedTuple):
+class DraftCredentials(NamedTuple):
     """What a configuration that is not kept is tested with."""
 
     secrets: Secrets
@@ -203,7 +203,9 @@ class Gateway:
         """Test a configuration step by step; at most one request with credentials is sent."""
         return self.trial(self._configurations.get(configuration)).run()
 
-    def trial(self, configuration: Configuration, draft: Draft | None = None) -> Trial:
+    def trial(
+        self, configuration: Configuration, draft: DraftCredentials | None = None
+    ) -> Trial:
         """Return a test of a configuration; one that is not kept yet has secrets of its own."""
         sender = replace(self.sender, brake=replace(self.sender.brake, stops=False))
         if draft is not None:
