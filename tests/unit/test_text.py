@@ -1,6 +1,8 @@
 """A text is its English sentence, and knows how it was made."""
 
 import json
+import pickle
+from copy import deepcopy
 
 from outkey.core.text import Text, join_texts
 
@@ -48,3 +50,10 @@ def test_a_value_with_braces_is_not_a_template() -> None:
     text = Text("unknown name: {name}", name="{password}")
     assert text == "unknown name: {password}"
     assert text.translate_with(in_german) == "unknown name: {password}"
+
+
+def test_a_copy_and_a_pickle_keep_template_and_values() -> None:
+    text = Text("unknown name: {name}", name="{password}")
+    for copied in (deepcopy(text), pickle.loads(pickle.dumps(text))):
+        assert copied == text
+        assert (copied.template, copied.values) == (text.template, text.values)

@@ -30,6 +30,10 @@ class Text(str):
         text.values = values
         return text
 
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, object]]:
+        """Let copies and pickles be made from the template, not from the sentence."""
+        return (self.template,), self.values
+
     def translate_with(self, gettext: Callable[[str], str]) -> str:
         """Return the sentence in another language.
 
