@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 from outkey.core.config.choices import AuthenticationType, Environment
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import FIELDS
-from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of, told
+from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
 from outkey.core.errors import OutkeyError
+from outkey.core.moments import moment_text
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.secret import Secret
 
@@ -116,10 +117,10 @@ def by_claims(evidence: Evidence) -> Iterator[Clue]:
     if claims.expires is not None and claims.expires <= now:
         reason = "expired-as-403" if evidence.status == 403 else "token-expired"
         yield Clue(
-            94, reason, f"The token's exp claim ended at {told(claims.expires)}."
+            94, reason, f"The token's exp claim ended at {moment_text(claims.expires)}."
         )
     if claims.not_before is not None and claims.not_before > now:
-        said = f"The token's nbf claim begins at {told(claims.not_before)}."
+        said = f"The token's nbf claim begins at {moment_text(claims.not_before)}."
         yield Clue(94, "token-not-yet-valid", said)
     host = evidence.configuration.base.origin.host
     hosts = [_host(one) for one in claims.audiences]

@@ -4,7 +4,6 @@ Remote text is read here but never handed on: an evidence holds words of ours, n
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 
 from outkey.core.config.choices import AuthenticationType
@@ -17,7 +16,6 @@ from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import Response, http_date
 
 BODY_READ = 16 * 1024
-SKEW_SECONDS = 60
 _SEARCHED = 2 * 1024  # for words; the send path asks about each answer from 400 on
 _LOWER = bytes(range(256)).lower()
 _BETWEEN = b" \t\r\n_-"
@@ -104,11 +102,6 @@ def compact(text: str | bytes) -> bytes:
     """Return text as words are looked for: `Token has_expired` and `tokenHasExpired` are one."""
     raw = text.encode() if isinstance(text, str) else text
     return raw.translate(_LOWER, _BETWEEN)
-
-
-def told(moment: float) -> str:
-    """Return a moment as people read it."""
-    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 class Evidence:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from outkey.core import errors
 from outkey.core.config.choices import ClientAuth, Network
 from outkey.core.config.configuration import Configuration
-from outkey.core.diagnosis.evidence import SKEW_SECONDS, Clue, Fix, fix_of, https_fix
+from outkey.core.diagnosis.evidence import Clue, Fix, fix_of, https_fix
 from outkey.core.diagnosis.reasons import REASONS
+from outkey.core.moments import CLOCK_SKEW_SECONDS
 
 _BY_KIND: tuple[tuple[type[errors.OutkeyError], str], ...] = (
     (errors.TlsBelowFloor, "tls-too-old"),
@@ -143,7 +144,7 @@ def _at_token_url(
     skew = round((error.their_time or now) - now)
     if refused and (style in _SIGNED or made.oauth2.dpop):
         said = f"The provider's clock and ours differ by {abs(skew)} seconds."
-        yield Clue(95 if abs(skew) > SKEW_SECONDS else 20, "clock-off", said)
+        yield Clue(95 if abs(skew) > CLOCK_SKEW_SECONDS else 20, "clock-off", said)
     if error.reason == "invalid_client" and style is ClientAuth.MTLS:
         reason = (
             "client-certificate-refused"

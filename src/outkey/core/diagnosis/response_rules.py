@@ -5,9 +5,10 @@ from collections.abc import Callable, Container, Iterator
 from datetime import UTC, datetime
 
 from outkey.core.config.choices import AuthenticationType, Environment
-from outkey.core.diagnosis.evidence import SKEW_SECONDS, Clue, Evidence, fix_of
+from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
 from outkey.core.diagnosis.phrases import spoken
 from outkey.core.diagnosis.reasons import REASONS
+from outkey.core.moments import CLOCK_SKEW_SECONDS
 
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
 _KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})
@@ -254,7 +255,7 @@ def by_clock(evidence: Evidence) -> Iterator[Clue]:
     if not (timed or signed):
         return
     skew = round(evidence.skew)
-    if abs(skew) > SKEW_SECONDS:
+    if abs(skew) > CLOCK_SKEW_SECONDS:
         side = "ahead of" if skew > 0 else "behind"
         said = f"The API's clock is {abs(skew)} seconds {side} ours"
         word = ", and the answer speaks of the time." if timed else "."

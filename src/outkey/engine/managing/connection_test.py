@@ -20,6 +20,7 @@ from outkey.core.diagnosis import (
 )
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.findings.checks import Finding, Level, check, refuse_unsendable
+from outkey.core.moments import CLOCK_SKEW_SECONDS
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, authenticated
 from outkey.core.request.challenge import parse_challenges
@@ -30,7 +31,6 @@ from outkey.engine.sending.scripts import signed
 from outkey.engine.wire.transmit import SendContext
 
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes nothing
-_CLOCK_SECONDS = 30
 _LONG = re.compile(r"\S{24,}")
 _READ = 16 * 1024  # what the words are taken from
 # Of what a server offers only these are stored: anything else is its own text.
@@ -260,7 +260,7 @@ class Trial:
         name, origin = self._configuration.name, self._configuration.base.origin
         offset = self._sender.offsets.of(name, origin, self._sender.clock)
         self._seen["clock_offset"] = offset
-        if abs(offset) > _CLOCK_SECONDS:
+        if abs(offset) > CLOCK_SKEW_SECONDS:
             self._findings.append(_clock_finding(offset))
 
     def _quoted(self, response: Response) -> str:
