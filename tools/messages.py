@@ -26,10 +26,10 @@ from outkey.core.config.field_kinds import Tab
 from outkey.core.config.fields import FIELDS
 from outkey.core.diagnosis import REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
+from outkey.core.findings.catalogue import ALL_CHECKS
 from outkey.core.findings.checks import Level
 from outkey.core.findings.health import Status
 from outkey.core.findings.monitoring import KINDS
-from outkey.core.findings.posture import EVERY
 from outkey.core.oauth2.responses import FAILURES
 from outkey.core.request.message import Source
 from outkey.core.sync.run import FieldKind
@@ -38,7 +38,11 @@ SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"
 CONTEXT = "outkey"
 CHECKED = (  # what refuses or finds something with constant words
-    *("core/findings/checks.py", "core/config/field_kinds.py", "core/oauth2/grants.py"),
+    *(
+        "core/findings/configuration_checks.py",
+        "core/config/field_kinds.py",
+        "core/oauth2/grants.py",
+    ),
     *("core/findings/line_checks.py", "core/sync/table.py"),
     *("core/sync/response.py", "core/sync/paging.py", "engine/sync/run_in_progress.py"),
     *("engine/sync/pull.py", "engine/sync/push.py", "engine/sync/runner.py"),
@@ -99,7 +103,7 @@ def _of_core() -> Iterator[str]:
     )
     yield from ("token", "Bearer token there", "DPoP token there")
     yield from (text for pair in FAILURES.values() for text in pair)
-    yield from (text for check in EVERY for text in (check.message, check.hint))
+    yield from (text for check in ALL_CHECKS for text in (check.message, check.hint))
     yield from (
         text for reason in REASONS.values() for text in (reason.title, reason.remedy)
     )

@@ -14,7 +14,7 @@ from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 from outkey.core.config.field_kinds import Field, Kind, Tab
 from outkey.core.config.fields import FIELDS, described
 from outkey.core.diagnosis import FIXES, REASONS, REMEDIES, Reason
-from outkey.core.findings.posture import CHECKS, EVERY, Area
+from outkey.core.findings.posture import CHECKS, POSTURE_CHECKS, Area
 from outkey.spar.scenes import index
 
 _NOTHING = (None, "", (), {})
@@ -163,7 +163,7 @@ def _posture() -> Iterator[str]:
         yield f"## {area}\n"
         yield "| Id | Level | Meaning | What to do | Can be blocked |"
         yield "|---|---|---|---|---|"
-        for check in EVERY:
+        for check in POSTURE_CHECKS:
             if check.area is area:
                 blocked = "yes" if check in CHECKS else "no"
                 said = f"{check.message} | {check.hint}"

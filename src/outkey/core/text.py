@@ -46,7 +46,7 @@ class Text(str):
         return gettext(self.template).format(**values)
 
 
-def join_texts(texts: Iterable[Text], separator: str = " ") -> Text:
-    """Return several texts as one; each is translated on its own."""
+def join_texts(texts: Iterable[str], separator: str = " ") -> Text:
+    """Return several texts as one; each `Text` is translated on its own."""
     parts = {f"part{number}": text for number, text in enumerate(texts)}
     return Text(separator.join(f"{{{name}}}" for name in parts), **parts)

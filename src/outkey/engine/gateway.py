@@ -11,7 +11,8 @@ from outkey.core.config.choices import Grant, Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.field_kinds import check_method
 from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Finding, check
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.configuration_checks import check
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, encode_body
 from outkey.core.request.message import Peer, Response, ResponseHeaders

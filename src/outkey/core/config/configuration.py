@@ -167,8 +167,7 @@ class Configuration:
     @property
     def expires_on(self) -> date | None:
         """The last day that the token is valid, where there is one and it is known."""
-        entered = self.sends_token and not self.uses_oauth2
-        return self.token_expires_on if entered else None
+        return self.token_expires_on if self.sends_entered_token else None
 
     @property
     def sends_token(self) -> bool:
@@ -179,6 +178,11 @@ class Configuration:
     def uses_oauth2(self) -> bool:
         """Whether tokens are got from a Token URL."""
         return self.sends_token and self.token_source is choices.TokenSource.OAUTH2
+
+    @property
+    def sends_entered_token(self) -> bool:
+        """Whether requests carry a token that a user entered."""
+        return self.sends_token and not self.uses_oauth2
 
     def as_begun_with(self, earlier: "Configuration") -> "Configuration":
         """Return this configuration with the script of an earlier one.
@@ -226,7 +230,7 @@ class Configuration:
             return "secret_key"
         if self.authentication_type is choices.AuthenticationType.BASIC:
             return "password"
-        return "token" if self.sends_token and not self.uses_oauth2 else None
+        return "token" if self.sends_entered_token else None
 
     def needed_secrets(self) -> list[str]:
         """Return the names of the secrets that sending with this configuration opens."""

@@ -19,7 +19,14 @@ from outkey.core.diagnosis import (
     words_of,
 )
 from outkey.core.errors import Cause, OutkeyError
-from outkey.core.findings.checks import Finding, Level, check, refuse_unsendable
+from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.configuration_checks import (
+    CLOCK_AHEAD,
+    CLOCK_BEHIND,
+    TEST_PROVES_NOTHING,
+    check,
+    refuse_unsendable,
+)
 from outkey.core.moments import CLOCK_SKEW_SECONDS
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, authenticated
@@ -37,14 +44,7 @@ _READ = 16 * 1024  # what the words are taken from
 _SCHEMES = frozenset(
     {"basic", "bearer", "digest", "dpop", "hoba", "mutual", "negotiate", "ntlm"}
 )
-_PROVES_NOTHING = Finding(
-    "W008",
-    Level.WARNING,
-    "the test request is answered without credentials too, so it proves nothing about"
-    " them",
-    "Set Test Path to one that needs credentials, such as the account's own data.",
-    "verification.test_path",
-)
+PROVES_NOTHING = TEST_PROVES_NOTHING.finding("verification.test_path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Report:
     @property
     def proves_nothing(self) -> bool:
         """Whether the answer is the same for everybody."""
-        return self.ok and _PROVES_NOTHING in self.findings
+        return self.ok and PROVES_NOTHING in self.findings
 
 
 class Means(NamedTuple):
@@ -261,7 +261,10 @@ class Trial:
         offset = self._sender.offsets.of(name, origin, self._sender.clock)
         self._seen["clock_offset"] = offset
         if abs(offset) > CLOCK_SKEW_SECONDS:
-            self._findings.append(_clock_finding(offset))
+            row = CLOCK_AHEAD if offset > 0 else CLOCK_BEHIND
+            self._findings.append(
+                row.finding("verification.follow_clock", seconds=abs(offset))
+            )
 
     def _quoted(self, response: Response) -> str:
         """Return the other system's own words, unless it repeats a secret in its answer.
@@ -296,7 +299,7 @@ class Trial:
         if other is None:
             return f"{answered}, and nothing without credentials"
         if accepts(self._configuration.verification.accepted_statuses, other):
-            self._findings.append(_PROVES_NOTHING)
+            self._findings.append(PROVES_NOTHING)
         return f"{answered}, and {other} without credentials"
 
     def _compares(self, call: Call) -> bool:
@@ -340,17 +343,6 @@ def _anonymous(configuration: Configuration) -> Configuration:
         no_auth_reason=NoAuthReason.PUBLIC_API,
         headers=tuple(row for row in configuration.headers if not row.secret),
         script_enabled=False,
-    )
-
-
-def _clock_finding(offset: int) -> Finding:
-    side = "ahead of" if offset > 0 else "behind"
-    return Finding(
-        "W007",
-        Level.WARNING,
-        f"the API's clock is {abs(offset)} s {side} this machine's",
-        "Set this machine's clock right (NTP), or switch on Use the API's clock.",
-        "verification.follow_clock",
     )
 
 

@@ -20,9 +20,9 @@ from outkey.core.findings.checks import Finding
 from outkey.core.findings.posture import (
     ConfigurationFacts,
     InstallationFacts,
-    posture_of,
-    premises_of,
-    subject_of,
+    configuration_posture,
+    installation_posture,
+    settings_of,
 )
 from outkey.core.oauth2.jwt import expiry_of
 from outkey.core.request.headers import tidy_token
@@ -116,7 +116,7 @@ class Doctor:
         history, premises = self._history(premises, passing)
         if any(made.is_scripted for made in configurations):
             premises = replace(premises, scripts_locked=self._scripts_locked())
-        found = [(INSTALLATION, finding) for finding in premises_of(premises)]
+        found = [(INSTALLATION, finding) for finding in installation_posture(premises)]
         opened = _Opened()
         if not premises.sealed:
             for configuration in configurations:
@@ -135,7 +135,7 @@ class Doctor:
                 used_at=history.used_at(name),
                 failed=history.failed(name),
             )
-            found += [(name, finding) for finding in posture_of(subject)]
+            found += [(name, finding) for finding in configuration_posture(subject)]
         return found
 
     def _scripts_locked(self) -> bool:
@@ -201,7 +201,7 @@ class _Opened:
         ends = self._ends.get(name)
         endless = name in self._ends and ends is None
         return replace(
-            subject_of(configuration), shared=shared, endless=endless, token_ends=ends
+            settings_of(configuration), shared=shared, endless=endless, token_ends=ends
         )
 
     def _note(self, configuration: Configuration, field: str, secret: Secret) -> None:

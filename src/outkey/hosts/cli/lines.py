@@ -20,7 +20,8 @@ from outkey.core.errors import (
     SyncFailed,
     UnknownConfiguration,
 )
-from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.line_checks import UNKNOWN_TARGET
 from outkey.core.moments import moment_text
 from outkey.core.sync.remedies import remedy_of
 from outkey.core.sync.run import Outcome, Run, RunState
@@ -280,9 +281,7 @@ def line_findings(
         try:
             found = runner.check(line.name)
         except ConfigError as error:  # the host does not open its target
-            found = [
-                Finding("L014", Level.ERROR, error.message, error.hint, error.field)
-            ]
+            found = [UNKNOWN_TARGET.finding_from(error)]
         for finding in found:
             yield (
                 line.configuration,

@@ -41,7 +41,8 @@ from outkey.core.errors import (
     ScriptFailed,
     UnknownConfiguration,
 )
-from outkey.core.findings.checks import WARN_DAYS, Finding, check
+from outkey.core.findings.checks import WARN_DAYS, Finding
+from outkey.core.findings.configuration_checks import check
 from outkey.core.findings.health import Health, Status
 from outkey.core.request.assembly import Call
 from outkey.engine.gateway import Draft

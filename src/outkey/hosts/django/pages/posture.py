@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Level
+from outkey.core.findings.checks import Check, Level
 from outkey.core.findings.health import Health
-from outkey.core.findings.posture import CHECKS, Check, ConfigurationFacts, Policy
+from outkey.core.findings.posture import CHECKS, ConfigurationFacts, Policy
 from outkey.core.vault import voucher
 from outkey.hosts.django.models import (
     AuditRecord,
@@ -93,9 +93,7 @@ class Panel:
             counts[weakness.level] += weakness.count
         return [(level, counts[level]) for level in Level if counts[level]]
 
-    def _note(
-        self, row: Configuration, check: Check[ConfigurationFacts], level: Level
-    ) -> None:
+    def _note(self, row: Configuration, check: Check, level: Level) -> None:
         fresh = Weakness(level, check.message, check.hint)
         known = self._found.setdefault((level, check.id), fresh)
         known.count += 1
