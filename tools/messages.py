@@ -24,6 +24,7 @@ from outkey.core import errors
 from outkey.core.access import permissions as access
 from outkey.core.config.field_kinds import Tab
 from outkey.core.config.fields import FIELDS
+from outkey.core.config.line_fields import EVERY_LINE_FIELD
 from outkey.core.diagnosis import REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.core.findings.catalogue import ALL_CHECKS
@@ -82,6 +83,7 @@ def _of_hosts() -> Iterator[str]:
 
 
 def _of_core() -> Iterator[str]:
+    yield from (field.label for field in EVERY_LINE_FIELD)
     for field in FIELDS:
         yield field.label
         yield field.help

@@ -157,8 +157,10 @@ def test_findings_are_grouped_and_nothing_of_a_shared_secret_is_shown(
         "warning P-plain-http base_url: requests are sent unencrypted",
         "Use https, also inside your own network.",
         f"warning P-shared-secret token: {SHARED}: also used by shop",
-        "Get a secret for each configuration, so that one can be revoked without the"
-        " others.",
+        (
+            "Get a secret for each configuration, so that one can be revoked without"
+            " the others."
+        ),
     ]
     assert (
         lines[-1]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from outkey.core.access.permissions import Permission, requirements
 from outkey.core.config.configuration import Configuration, HeaderRow
-from outkey.core.config.document import Draft
+from outkey.core.config.document import ConfigurationDraft
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.diagnosis import Fix
@@ -79,7 +79,9 @@ def changed_by(fix: Fix, stored: Configuration) -> Configuration:
         for path, after in fix.changes
         if not _ROW_KEY.fullmatch(path)
     }
-    return Draft(stored.name, values, _renamed(stored, fix), {}).merged(stored)
+    return ConfigurationDraft(stored.name, values, _renamed(stored, fix), {}).merged(
+        stored
+    )
 
 
 def untangled(text: str) -> str:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from django.contrib import messages
 from django.db.models import OuterRef, Subquery
@@ -17,14 +16,12 @@ from django.views.decorators.http import require_POST
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.core.config.configuration import SyncLine
-from outkey.core.config.document import checked_line
-from outkey.core.config.export import render_table
-from outkey.core.config.toml import parse_toml
+from outkey.core.config.document import parse_sync, read_request
+from outkey.core.config.export import render_sync
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
 from outkey.core.findings.checks import Finding
-from outkey.core.sync.line import Sync
 from outkey.core.sync.run import HostField, Outcome, Target
-from outkey.core.sync.table import read_sync, sync_table
+from outkey.core.sync.table import read_sync
 from outkey.engine.sync import Effect
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import desk_for, installation, may, require
@@ -44,7 +41,6 @@ from outkey.hosts.installation import Installation
 _PAGE = 50
 _RUNS = 10
 _LONGEST_VALUE = 80
-_LONGEST_TOML = 128 * 1024  # room for a script of the greatest length
 # Each holds a page of records in memory, up to 50 MB.
 _previews = threading.BoundedSemaphore(4)
 _INPUTS = ("name", "configuration", "method", "path")
@@ -187,7 +183,7 @@ def _stored(row: models.SyncLine | None) -> Values:
             "sync": "",
         }
     shown = {name: str(getattr(row, name)) for name in _INPUTS}
-    return shown | {"sync": _toml(read_sync(row.sync)) if row.sync else ""}
+    return shown | {"sync": render_sync(read_sync(row.sync)) if row.sync else ""}
 
 
 def _posted(request: HttpRequest, row: models.SyncLine | None) -> Values:
@@ -199,33 +195,9 @@ def _posted(request: HttpRequest, row: models.SyncLine | None) -> Values:
 
 def _line(values: Values) -> SyncLine:
     """Read what is on the page; what is wrong is a ConfigError with its field."""
-    line = checked_line(**{name: values[name] for name in _INPUTS})
     text = values["sync"].replace("\r\n", "\n")
-    return replace(line, sync=_sync(text) if text else None)
-
-
-def _sync(text: str) -> Sync:
-    table = parse_toml(text, longest=_LONGEST_TOML, field="TOML")
-    for name in _INPUTS:
-        if name in table:
-            told = _("%s has a field of its own on this page") % name
-            raise ConfigError(told, hint=_("Leave it out here."), field="TOML")
-    if "direction" not in table:
-        message = _("a line that synchronizes must say pull or push")
-        raise ConfigError(message, field="direction")
-    return read_sync(table)
-
-
-def _toml(sync: Sync) -> str:
-    """Write what `_sync` reads: as in a TOML document, without the line's name."""
-    said: dict[str, Any] = sync_table(sync)
-    rows = said.pop("fields")
-    parts = {
-        name: said.pop(name) for name in ("pagination", "incremental") if name in said
-    }
-    tables = [("line", said), *parts.items(), *(("[fields]", row) for row in rows)]
-    written = [render_table(name, table) for name, table in tables]
-    return "\n\n".join(written).partition("\n")[2]
+    request = {name: values[name] for name in _INPUTS if name != "name"}
+    return read_request(values["name"], request, parse_sync(text) if text else None)
 
 
 def _with(line: SyncLine) -> Installation:
