@@ -152,7 +152,7 @@ def row(content: str) -> str:
         (
             configured('password = "env:BAD NAME hunter2"'),
             "password",
-            "no environment variable",
+            "not name an environment variable",
         ),
         (configured('password = "env:OUTKEY_KEY"'), "password", "outkey's own"),
         (configured('token = "file:relative/hunter2"'), "token", "absolute path"),

@@ -1,10 +1,9 @@
-"""Testing a configuration: step by step, with the cause and the remedy of the first that fails."""
+"""Testing a configuration: step by step, with cause and remedy of the first failure."""
 
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from outkey.core.config.choices import AuthenticationType, NoAuthReason
@@ -27,28 +26,29 @@ from outkey.core.findings.configuration_checks import (
     check,
     refuse_unsendable,
 )
-from outkey.core.moments import CLOCK_SKEW_SECONDS
+from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, authenticated
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import Peer, Response
+from outkey.core.text import Text, join_texts
 from outkey.engine.sending.echoed_secrets import gives_away, sent_secrets
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import signed
 from outkey.engine.wire.transmit import SendContext
 
-SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes nothing
-_LONG = re.compile(r"\S{24,}")
-_READ = 16 * 1024  # what the words are taken from
+SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: repeating them changes nothing
+LONG_WORD = re.compile(r"\S{24,}")
+BODY_READ = 16 * 1024  # what the API's own words are taken from
 # Of what a server offers only these are stored: anything else is its own text.
-_SCHEMES = frozenset(
+KNOWN_SCHEMES = frozenset(
     {"basic", "bearer", "digest", "dpop", "hoba", "mutual", "negotiate", "ntlm"}
 )
 PROVES_NOTHING = TEST_PROVES_NOTHING.finding("verification.test_path")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReportStep:
     """One step of a test."""
 
     step: str
@@ -59,20 +59,20 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a test found. `status` is None where no answer came.
+    """What a test found. `status` is None where no response came.
 
-    `suspicions` are ranked; the first one is what cause and remedy say. `seen` is what is worth
-    remembering of the other side.
+    `suspicions` are ranked; the first one has the cause and the remedy. `seen` is what
+    is worth storing about the other side.
     """
 
     configuration: str
     ok: bool
-    steps: tuple[Step, ...]
+    steps: tuple[ReportStep, ...]
     status: int | None
     cause: Cause | None
     remedy: str | None
     findings: tuple[Finding, ...]
-    error: OutkeyError | None = None  # what was raised, where nothing came back
+    error: OutkeyError | None = None  # what was raised, where no response came
     suspicions: tuple[Suspicion, ...] = ()
     seen: dict[str, object] = field(default_factory=dict)
     sent: Preview | None = None  # the request that failed, masked
@@ -85,12 +85,12 @@ class Report:
 
     @property
     def proves_nothing(self) -> bool:
-        """Whether the answer is the same for everybody."""
+        """Whether the request succeeds without credentials too."""
         return self.ok and PROVES_NOTHING in self.findings
 
 
-class Means(NamedTuple):
-    """What a test reaches the world by."""
+class ConnectionTestPorts(NamedTuple):
+    """How a test reaches the outside world."""
 
     send: Callable[[Call], Response]
     ready: Callable[[], AccessToken]
@@ -98,23 +98,29 @@ class Means(NamedTuple):
     quotes: bool
 
 
-class Trial:
+class ConnectionTest:
     """One test of one configuration. It never retries.
 
-    At most one request has credentials; another one, without them, may follow a success or a 404.
+    At most one request has credentials; another one, without them, may follow a success
+    or a 404.
     """
 
     def __init__(
-        self, sender: SendContext, configuration: Configuration, means: Means
+        self,
+        sender: SendContext,
+        configuration: Configuration,
+        ports: ConnectionTestPorts,
     ) -> None:
-        self._sender, self._configuration, self._means = sender, configuration, means
-        self._steps: list[Step] = []
+        self._sender = sender
+        self._configuration = configuration
+        self._ports = ports
+        self._steps: list[ReportStep] = []
         self._findings: list[Finding] = []
         self._seen: dict[str, object] = {}
         self._status: int | None = None
         self._error: OutkeyError | None = None
-        self._found: Diagnosis | None = None
-        self._sent_as: Preview | None = None
+        self._diagnosis: Diagnosis | None = None
+        self._preview: Preview | None = None
         self._started = sender.clock.monotonic()
 
     def run(self) -> Report:
@@ -123,74 +129,81 @@ class Trial:
             pass
         return self.report()
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[ReportStep]:
         """Go through the steps until one fails, and yield each when it is done."""
         step = "configuration"
         try:
-            call = self._checked()
-            yield self._done(step, "complete")
+            call = self._test_request()
+            yield self._pass(step, Text("complete"))
             step = "secrets"
             self._open_secrets(call)
-            yield self._done(step, "all there")
+            yield self._pass(step, Text("all there"))
             if self._configuration.uses_oauth2:
                 step = "token"
-                yield self._done(step, f"{self._means.ready().kind} token there")
+                kind = self._ports.ready().kind
+                yield self._pass(step, Text("{kind} token there", kind=kind))
             if self._configuration.is_scripted:
                 step = "script"
-                count = len(
-                    signed(self._sender, self._configuration, "", call.request())
-                )
-                yield self._done(step, f"{count} headers")
+                headers = signed(self._sender, self._configuration, "", call.request())
+                yield self._pass(step, Text("{count} headers", count=len(headers)))
             step = "connect"
-            yield self._done(step, self._met(self._means.look()))
+            yield self._pass(step, self._peer_text(self._ports.look()))
             step = "request"
-            response = self._means.send(call)
+            response = self._ports.send(call)
         except OutkeyError as error:
+            is_connected = step == "request"
             self._error = error
-            now, met = self._sender.clock.now(), step == "request"
-            self._found = diagnose_error(error, self._configuration, now=now, met=met)
-            if met:
-                self._show(call)
-            yield self._failed(step, error.message)
+            self._diagnosis = diagnose_error(
+                error,
+                self._configuration,
+                now=self._sender.clock.now(),
+                met=is_connected,
+            )
+            if is_connected:
+                self._record_request(call)
+            yield self._fail(step, error.message)
         else:
-            yield self._judged(call, response)
+            yield self._judge(call, response)
 
     def report(self) -> Report:
         """Return what the steps found."""
-        configuration, found = self._configuration, self._found
-        secret = self._sender.opener(configuration)
-        findings = check(configuration, secret, now=self._sender.clock.now())
-        shown = [
-            finding for finding in findings if finding.level is not Level.ERROR or found
+        diagnosis = self._diagnosis
+        opener = self._sender.opener(self._configuration)
+        findings = [
+            finding
+            for finding in check(
+                self._configuration, opener, now=self._sender.clock.now()
+            )
+            if finding.level is not Level.ERROR or diagnosis
         ]
         return Report(
-            configuration=configuration.name,
-            ok=found is None,
+            configuration=self._configuration.name,
+            ok=diagnosis is None,
             steps=tuple(self._steps),
             status=self._status,
-            cause=found.cause if found else None,
-            remedy=found.remedy if found else None,
-            findings=(*shown, *self._findings),
+            cause=diagnosis.cause if diagnosis else None,
+            remedy=diagnosis.remedy if diagnosis else None,
+            findings=(*findings, *self._findings),
             error=self._error,
             suspicions=(
-                tuple(map(self._within_reach, found.suspicions)) if found else ()
+                tuple(map(self._without_fix_elsewhere, diagnosis.suspicions))
+                if diagnosis
+                else ()
             ),
             seen=self._seen,
-            sent=self._sent_as,
+            sent=self._preview,
         )
 
-    def _within_reach(self, suspicion: Suspicion) -> Suspicion:
-        """Leave out a fix of a value that is kept elsewhere."""
-        state = (
-            self._configuration.secrets.get(suspicion.fix.tidied)
-            if suspicion.fix
-            else None
-        )
+    def _without_fix_elsewhere(self, suspicion: Suspicion) -> Suspicion:
+        """Remove the fix of a value that is stored outside of outkey."""
+        if suspicion.fix is None:
+            return suspicion
+        state = self._configuration.secrets.get(suspicion.fix.tidied)
         if state is not None and state.reference is not None:
             return replace(suspicion, fix=None)
         return suspicion
 
-    def _checked(self) -> Call:
+    def _test_request(self) -> Call:
         refuse_unsendable(self._configuration)
         verification = self._configuration.verification
         call = Call(
@@ -200,65 +213,79 @@ class Trial:
         return call
 
     def _open_secrets(self, call: Call) -> None:
-        secret = self._sender.opener(self._configuration)
+        opener = self._sender.opener(self._configuration)
         for name in self._configuration.needed_secrets():
-            secret(name)
-        authenticated(call.request(), self._configuration, secret)
+            opener(name)
+        authenticated(call.request(), self._configuration, opener)
 
-    def _met(self, peer: Peer) -> str:
-        """Describe the other side, and keep what doctors ask about."""
+    def _peer_text(self, peer: Peer) -> Text:
+        """Describe the other side, and store what the doctor needs."""
         if not peer.tls:
-            return f"{peer.address}, without TLS"
+            return Text("{address}, without TLS", address=peer.address)
         self._seen |= {"tls": peer.tls, "certificate_ends": peer.ends}
-        texts = [f"{peer.address}, {peer.tls}"]
+        texts = [Text("{address}, {tls}", address=peer.address, tls=peer.tls)]
         # A server that was sent a secret before can get a certificate in its name.
-        unnamed = self._gives_away([certificate.subject for certificate in peer.chain])
+        hides_names = self._gives_away([part.subject for part in peer.chain])
         for place, certificate in enumerate(peer.chain):
             if place and certificate.subject == certificate.issuer:
                 continue  # the root is this machine's own
-            day = datetime.fromtimestamp(certificate.ends, UTC).date()
-            name = "" if unnamed else certificate.subject
-            texts.append(f"{name or 'certificate'} until {day}")
-        return ", ".join(texts)
+            name = "" if hides_names else certificate.subject
+            day = day_of(certificate.ends)
+            texts.append(
+                Text("{name} until {day}", name=name, day=day)
+                if name
+                else Text("certificate until {day}", day=day)
+            )
+        return join_texts(texts, ", ")
 
-    def _judged(self, call: Call, response: Response) -> Step:
+    def _judge(self, call: Call, response: Response) -> ReportStep:
         self._status = response.status
         self._learn(response)
-        now, secret = self._sender.clock.now(), self._sender.opener(self._configuration)
-        if accepts(self._configuration.verification.accepted_statuses, response.status):
-            self._found = diagnose_success(response, self._configuration, now=now)
-            if self._found is None:
-                return self._done("request", self._accepted(call, response))
+        if self._accepts(response.status):
+            self._diagnosis = diagnose_success(
+                response, self._configuration, now=self._sender.clock.now()
+            )
+            if self._diagnosis is None:
+                return self._pass("request", self._success_text(call, response))
         else:
-            other = self._anonymously(call) if response.status == 404 else None
-            judged_by = self._sender.without_echoed_marker(
-                self._configuration, response
+            self._diagnosis = self._diagnose_failure(call, response)
+        self._record_request(call)
+        if self._diagnosis is None:  # a success, where another status was expected
+            self._diagnosis = Diagnosis(
+                Cause.UNEXPECTED, Text("Check Accepted statuses and Test Path.")
             )
-            self._found = diagnose(
-                response, judged_by, now=now, secret=secret, anonymous=other
-            )
-        self._show(call)
-        if self._found is None:  # an answer that succeeded, where another was expected
-            self._found = Diagnosis(
-                Cause.UNEXPECTED, "Check Accepted statuses and Test Path."
-            )
-            return self._failed("request", f"answered {response.status}")
-        return self._failed(
-            "request", f"answered {response.status}{self._quoted(response)}"
+            return self._fail("request", status_text(response))
+        return self._fail("request", self._failure_text(response))
+
+    def _diagnose_failure(self, call: Call, response: Response) -> Diagnosis | None:
+        anonymous = self._anonymous_status(call) if response.status == 404 else None
+        return diagnose(
+            response,
+            self._sender.without_echoed_marker(self._configuration, response),
+            now=self._sender.clock.now(),
+            secret=self._sender.opener(self._configuration),
+            anonymous=anonymous,
         )
 
-    def _show(self, call: Call) -> None:
-        """Keep the request as it may be shown; a script may have failed meanwhile."""
+    def _accepts(self, status: int) -> bool:
+        return accepts(self._configuration.verification.accepted_statuses, status)
+
+    def _record_request(self, call: Call) -> None:
+        """Store the request as it may be shown, unless its script fails now."""
         with suppress(OutkeyError):
-            self._sent_as = preview(self._sender, call)
+            self._preview = preview(self._sender, call)
 
     def _learn(self, response: Response) -> None:
+        """Store which schemes the server offers, and how far its clock is off."""
         challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
-        offered = {challenge.scheme for challenge in challenges} & _SCHEMES
-        if offered:
-            self._seen["offered"] = sorted(offered)
-        name, origin = self._configuration.name, self._configuration.base.origin
-        offset = self._sender.offsets.of(name, origin, self._sender.clock)
+        schemes = {challenge.scheme for challenge in challenges} & KNOWN_SCHEMES
+        if schemes:
+            self._seen["offered"] = sorted(schemes)
+        offset = self._sender.offsets.of(
+            self._configuration.name,
+            self._configuration.base.origin,
+            self._sender.clock,
+        )
         self._seen["clock_offset"] = offset
         if abs(offset) > CLOCK_SKEW_SECONDS:
             row = CLOCK_AHEAD if offset > 0 else CLOCK_BEHIND
@@ -266,41 +293,52 @@ class Trial:
                 row.finding("verification.follow_clock", seconds=abs(offset))
             )
 
-    def _quoted(self, response: Response) -> str:
-        """Return the other system's own words, unless it repeats a secret in its answer.
+    def _failure_text(self, response: Response) -> Text:
+        """Return the status with the API's own words, unless these repeat a secret.
 
-        What is long is left out all the same: an API may make something of a secret that nobody
-        can recognise. A draft quotes nothing: who may test but not see could have the API say
-        what is asked for.
+        Long words are hidden all the same: an API may transform a secret so that it
+        cannot be recognised. The test of a draft quotes nothing, because a user who may
+        test but not see a secret could let the API repeat it.
         """
         words = words_of(response)
-        if not self._means.quotes or not words or self._repeats_secret(response, words):
-            return ""
-        return f"; it says: {shortened(_LONG.sub('…', words))}"
+        if not self._ports.quotes or not words or self._repeats_secret(response, words):
+            return status_text(response)
+        return Text(
+            "answered {status}; it says: {words}",
+            status=response.status,
+            words=shortened(LONG_WORD.sub("…", words)),
+        )
 
     def _repeats_secret(self, response: Response, words: str) -> bool:
         headers = [value for _, value in response.headers]
-        body = response.text[:_READ].replace("\\/", "/")
+        body = response.text[:BODY_READ].replace("\\/", "/")
         return self._gives_away([words, body, headers], response)
 
     def _gives_away(self, value: object, response: Response | None = None) -> bool:
-        """Tell whether a value repeats a secret; assumed where the secrets cannot be read."""
+        """Tell whether a value repeats a secret; assumed where they cannot be read."""
         try:
             secrets = sent_secrets(self._sender, self._configuration, response)
         except OutkeyError:
             return True
         return gives_away(secrets, value)
 
-    def _accepted(self, call: Call, response: Response) -> str:
-        answered = f"answered {response.status}"
+    def _success_text(self, call: Call, response: Response) -> Text:
+        """Describe a success, and compare it with the same request without credentials."""
         if not self._compares(call):
-            return answered
-        other = self._anonymously(call)
-        if other is None:
-            return f"{answered}, and nothing without credentials"
-        if accepts(self._configuration.verification.accepted_statuses, other):
+            return status_text(response)
+        anonymous = self._anonymous_status(call)
+        if anonymous is None:
+            return Text(
+                "answered {status}, and nothing without credentials",
+                status=response.status,
+            )
+        if self._accepts(anonymous):
             self._findings.append(PROVES_NOTHING)
-        return f"{answered}, and {other} without credentials"
+        return Text(
+            "answered {status}, and {other} without credentials",
+            status=response.status,
+            other=anonymous,
+        )
 
     def _compares(self, call: Call) -> bool:
         return (
@@ -310,35 +348,40 @@ class Trial:
             and not self._configuration.tls.client_certificate
         )
 
-    def _anonymously(self, call: Call) -> int | None:
-        """Return the status that the request gets without credentials, if any may be asked for."""
+    def _anonymous_status(self, call: Call) -> int | None:
+        """Return the status of the request without credentials, where one is allowed."""
         if not self._compares(call):
             return None
+        configuration = without_credentials(self._configuration)
         try:
-            asked = call._replace(configuration=_anonymous(self._configuration))
-            return self._means.send(asked).status
+            return self._ports.send(call._replace(configuration=configuration)).status
         except OutkeyError:
             return None
 
-    def _done(self, step: str, detail: str) -> Step:
-        return self._note(step, detail, ok=True)
+    def _pass(self, step: str, detail: str) -> ReportStep:
+        return self._add_step(step, detail, ok=True)
 
-    def _failed(self, step: str, detail: str) -> Step:
-        return self._note(step, detail, ok=False)
+    def _fail(self, step: str, detail: str) -> ReportStep:
+        return self._add_step(step, detail, ok=False)
 
-    def _note(self, step: str, detail: str, *, ok: bool) -> Step:
+    def _add_step(self, step: str, detail: str, *, ok: bool) -> ReportStep:
         now = self._sender.clock.monotonic()
-        noted = Step(step, ok, detail, round((now - self._started) * 1000))
-        self._steps.append(noted)
+        report_step = ReportStep(step, ok, detail, round((now - self._started) * 1000))
+        self._steps.append(report_step)
         self._started = now
-        return noted
+        return report_step
 
 
-def _anonymous(configuration: Configuration) -> Configuration:
+def status_text(response: Response) -> Text:
+    """Return the status of a response as a report shows it."""
+    return Text("answered {status}", status=response.status)
+
+
+def without_credentials(configuration: Configuration) -> Configuration:
     """Return the configuration without anything that proves who sends."""
     return replace(
         configuration,
-        record="",  # so changed, it is not what is stored
+        record="",  # changed like this, it is not what is stored
         authentication_type=AuthenticationType.NONE,
         no_auth_reason=NoAuthReason.PUBLIC_API,
         headers=tuple(row for row in configuration.headers if not row.secret),
