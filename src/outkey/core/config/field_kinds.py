@@ -16,7 +16,7 @@ from outkey.core.config.choices import Choice
 from outkey.core.errors import ConfigError
 from outkey.core.request.origin import parse_base_url, parse_endpoint
 from outkey.core.request.script import check_script
-from outkey.core.text import Text
+from outkey.core.text import Text, build_text
 
 # Also what controls a terminal (C1) or changes the direction of a text.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -172,7 +172,9 @@ class Field:
         self, problem: Text, *, place: str = "", hint: Text | None = None
     ) -> ConfigError:
         """Return the error for a value that this field does not take."""
-        message = Text("{label} {problem}", label=Text(self.label), problem=problem)
+        message = Text(
+            "{label} {problem}", label=build_text(self.label, {}), problem=problem
+        )
         return ConfigError(message, field=place or self.path, hint=hint)
 
 

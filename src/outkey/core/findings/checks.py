@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from outkey.core.errors import OutkeyError
-from outkey.core.text import Text
-
-# Before the end of a token, when reports about it begin.
-WARN_DAYS = 30
-NEW_TOKEN_HINT = (
-    "Get a new token from the API's provider, and enter it with its expiry date."  # noqa: S105 - a hint
-)
+from outkey.core.text import build_text
 
 
 class Level(StrEnum):
@@ -34,7 +28,7 @@ class Finding:
 
     id: str
     level: Level
-    message: str
+    message: str  # a `Text`, as is the hint, where a host is to translate it
     hint: str = ""
     field: str | None = None
 
@@ -53,8 +47,8 @@ class Check:
         return Finding(
             self.id,
             self.level,
-            Text(self.message, **values),
-            Text(self.hint, **values),
+            build_text(self.message, values),
+            build_text(self.hint, values),
             field,
         )
 

@@ -25,14 +25,13 @@ from outkey.core.errors import (
     OutkeyError,
 )
 from outkey.core.findings.checks import (
-    NEW_TOKEN_HINT,
-    WARN_DAYS,
     Check,
     Finding,
     Level,
     by_severity,
     error_finding,
 )
+from outkey.core.findings.expiry import NEW_TOKEN_HINT, WARN_DAYS, days_left
 from outkey.core.moments import day_of
 from outkey.core.oauth2.jwt import expiry_of
 from outkey.core.oauth2.token import AccessToken
@@ -267,9 +266,9 @@ def expiry_findings(
     last_day = configuration.expires_on or claimed_last_day(configuration, secret)
     if last_day is None:
         return
-    days_left = (last_day - day_of(now)).days
-    if days_left <= WARN_DAYS:
-        row = TOKEN_EXPIRED if days_left < 0 else TOKEN_EXPIRES
+    days = days_left(last_day, now)
+    if days <= WARN_DAYS:
+        row = TOKEN_EXPIRED if days < 0 else TOKEN_EXPIRES
         yield row.finding("token_expires_on", day=last_day)
 
 

@@ -15,17 +15,16 @@ from outkey.core.config.choices import AuthenticationType, Network, NoAuthReason
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.reference import Reference, Store
 from outkey.core.findings.checks import (
-    NEW_TOKEN_HINT,
-    WARN_DAYS,
     Check,
     Finding,
     Level,
     by_severity,
 )
+from outkey.core.findings.expiry import NEW_TOKEN_HINT, WARN_DAYS, days_left
 from outkey.core.findings.health import Health
 from outkey.core.moments import day_of
 from outkey.core.request.headers import looks_like_credential
-from outkey.core.text import Text
+from outkey.core.text import Text, build_text
 
 DAY_SECONDS = 86_400
 HOUR_SECONDS = 3_600
@@ -115,9 +114,9 @@ class PostureCheck(Check, Generic[Facts]):
     def findings(self, facts: Facts, blocking: Iterable[str] = ()) -> Iterator[Finding]:
         """Yield what is found; what the policy blocks is an error."""
         level = Level.ERROR if self.id in blocking else self.level
-        hint = Text(self.hint)
+        hint = build_text(self.hint, {})
         for place in self.find(facts):
-            message = Text(self.message)
+            message = build_text(self.message, {})
             if place.detail is not None:
                 message = Text(
                     "{message}: {detail}", message=message, detail=place.detail
@@ -235,9 +234,8 @@ def token_ends(facts: ConfigurationFacts) -> list[Place]:
         ends = facts.standing.expires_on
     if ends is None:
         return []
-    days_left = (ends - day_of(facts.now)).days
-    detail = Text("on {day}", day=ends)
-    return finding_if(days_left <= WARN_DAYS, "token_expires_on", detail)
+    is_near = days_left(ends, facts.now) <= WARN_DAYS
+    return finding_if(is_near, "token_expires_on", Text("on {day}", day=ends))
 
 
 def whole(

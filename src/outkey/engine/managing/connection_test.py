@@ -14,8 +14,8 @@ from outkey.core.diagnosis import (
     diagnose,
     diagnose_error,
     diagnose_success,
-    shortened,
-    words_of,
+    remote_message,
+    shorten,
 )
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.findings.checks import Finding, Level
@@ -53,7 +53,7 @@ class ReportStep:
 
     step: str
     ok: bool
-    detail: str
+    detail: Text
     ms: int
 
 
@@ -70,7 +70,7 @@ class Report:
     steps: tuple[ReportStep, ...]
     status: int | None
     cause: Cause | None
-    remedy: str | None
+    remedy: Text | None
     findings: tuple[Finding, ...]
     error: OutkeyError | None = None  # what was raised, where no response came
     suspicions: tuple[Suspicion, ...] = ()
@@ -137,11 +137,11 @@ class ConnectionTest:
             yield self._pass(step, Text("complete"))
             step = "secrets"
             self._open_secrets(call)
-            yield self._pass(step, Text("all there"))
+            yield self._pass(step, Text("all present"))
             if self._configuration.uses_oauth2:
                 step = "token"
                 kind = self._ports.ready().kind
-                yield self._pass(step, Text("{kind} token there", kind=kind))
+                yield self._pass(step, Text("{kind} token present", kind=kind))
             if self._configuration.is_scripted:
                 step = "script"
                 headers = signed(self._sender, self._configuration, "", call.request())
@@ -219,7 +219,7 @@ class ConnectionTest:
         authenticated(call.request(), self._configuration, opener)
 
     def _peer_text(self, peer: Peer) -> Text:
-        """Describe the other side, and store what the doctor needs."""
+        """Describe the server, and record the facts that the doctor checks."""
         if not peer.tls:
             return Text("{address}, without TLS", address=peer.address)
         self._seen |= {"tls": peer.tls, "certificate_ends": peer.ends}
@@ -232,9 +232,7 @@ class ConnectionTest:
             name = "" if hides_names else certificate.subject
             day = day_of(certificate.ends)
             texts.append(
-                Text("{name} until {day}", name=name, day=day)
-                if name
-                else Text("certificate until {day}", day=day)
+                Text("{name} until {day}", name=name or Text("certificate"), day=day)
             )
         return join_texts(texts, ", ")
 
@@ -254,7 +252,7 @@ class ConnectionTest:
             self._diagnosis = Diagnosis(
                 Cause.UNEXPECTED, Text("Check Accepted statuses and Test Path.")
             )
-            return self._fail("request", status_text(response))
+            return self._fail("request", status_text(response.status))
         return self._fail("request", self._failure_text(response))
 
     def _diagnose_failure(self, call: Call, response: Response) -> Diagnosis | None:
@@ -294,25 +292,27 @@ class ConnectionTest:
             )
 
     def _failure_text(self, response: Response) -> Text:
-        """Return the status with the API's own words, unless these repeat a secret.
+        """Return the status and the message of the API, unless that repeats a secret.
 
-        Long words are hidden all the same: an API may transform a secret so that it
-        cannot be recognised. The test of a draft quotes nothing, because a user who may
-        test but not see a secret could let the API repeat it.
+        Long words are always removed: an API may derive an unrecognizable value from a
+        secret. A draft quotes nothing: a user who may test but not see the secret could
+        have the API repeat it.
         """
-        words = words_of(response)
-        if not self._ports.quotes or not words or self._repeats_secret(response, words):
-            return status_text(response)
+        message = remote_message(response)
+        if not self._ports.quotes or not message:
+            return status_text(response.status)
+        if self._repeats_secret(response, message):
+            return status_text(response.status)
         return Text(
-            "answered {status}; it says: {words}",
+            "status {status}; the API says: {message}",
             status=response.status,
-            words=shortened(LONG_WORD.sub("…", words)),
+            message=shorten(LONG_WORD.sub("…", message)),
         )
 
-    def _repeats_secret(self, response: Response, words: str) -> bool:
+    def _repeats_secret(self, response: Response, message: str) -> bool:
         headers = [value for _, value in response.headers]
         body = response.text[:BODY_READ].replace("\\/", "/")
-        return self._gives_away([words, body, headers], response)
+        return self._gives_away([message, body, headers], response)
 
     def _gives_away(self, value: object, response: Response | None = None) -> bool:
         """Tell whether a value repeats a secret; assumed where they cannot be read."""
@@ -325,17 +325,17 @@ class ConnectionTest:
     def _success_text(self, call: Call, response: Response) -> Text:
         """Describe a success, and compare it with the same request without credentials."""
         if not self._compares(call):
-            return status_text(response)
+            return status_text(response.status)
         anonymous = self._anonymous_status(call)
         if anonymous is None:
             return Text(
-                "answered {status}, and nothing without credentials",
+                "status {status}; no response without credentials",
                 status=response.status,
             )
         if self._accepts(anonymous):
             self._findings.append(PROVES_NOTHING)
         return Text(
-            "answered {status}, and {other} without credentials",
+            "status {status}; status {other} without credentials",
             status=response.status,
             other=anonymous,
         )
@@ -358,13 +358,13 @@ class ConnectionTest:
         except OutkeyError:
             return None
 
-    def _pass(self, step: str, detail: str) -> ReportStep:
+    def _pass(self, step: str, detail: Text) -> ReportStep:
         return self._add_step(step, detail, ok=True)
 
-    def _fail(self, step: str, detail: str) -> ReportStep:
+    def _fail(self, step: str, detail: Text) -> ReportStep:
         return self._add_step(step, detail, ok=False)
 
-    def _add_step(self, step: str, detail: str, *, ok: bool) -> ReportStep:
+    def _add_step(self, step: str, detail: Text, *, ok: bool) -> ReportStep:
         now = self._sender.clock.monotonic()
         report_step = ReportStep(step, ok, detail, round((now - self._started) * 1000))
         self._steps.append(report_step)
@@ -372,9 +372,9 @@ class ConnectionTest:
         return report_step
 
 
-def status_text(response: Response) -> Text:
-    """Return the status of a response as a report shows it."""
-    return Text("answered {status}", status=response.status)
+def status_text(status: int) -> Text:
+    """Return a status as the detail of a step."""
+    return Text("status {status}", status=status)
 
 
 def without_credentials(configuration: Configuration) -> Configuration:
