@@ -286,7 +286,7 @@ def test_a_device_code_that_repeats_a_secret_is_not_shown(field: str) -> None:
 def test_the_words_of_an_api_that_repeats_a_signature_are_not_quoted() -> None:
     body = json.dumps({"message": f"signature {SIGNATURE} is wrong"}).encode()
     fake = signing_world(Response(401, body=body))
-    assert fake.gateway.test("acme").steps[-1].detail == "answered 401"
+    assert fake.gateway.test("acme").steps[-1].detail == "status 401"
 
 
 def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
@@ -300,7 +300,7 @@ def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
     fake = fake_gateway(made, answers=provider, secrets=secrets, names=NAMES)
     assert (
         fake.gateway.test("acme").steps[-1].detail
-        == "answered 403; it says: you may not"
+        == "status 403; the API says: you may not"
     )
     trial = fake.gateway.trial(made)
     provider.api_answers = [Response(403, body=body)]

@@ -346,11 +346,11 @@ def parse_number(field: Field, value: object, place: str) -> float:
         # NaN is refused too, because every comparison with it is false.
         if is_fitting and field.minimum <= value <= field.maximum:
             return value
-    limits = {"low": f"{field.minimum:.10g}", "high": f"{field.maximum:.10g}"}
+    low = f"{field.minimum:.10g}"
+    high = f"{field.maximum:.10g}"
+    problem = Text("must be a whole number from {low} to {high}", low=low, high=high)
     if takes_fraction:
-        problem = Text("must be a number from {low} to {high}", **limits)
-    else:
-        problem = Text("must be a whole number from {low} to {high}", **limits)
+        problem = Text("must be a number from {low} to {high}", low=low, high=high)
     raise field.refuse(problem, place=place)
 
 
