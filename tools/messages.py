@@ -28,12 +28,13 @@ from outkey.adapters.keyring import KeyState
 from outkey.core import errors
 from outkey.core.config.field_kinds import Tab
 from outkey.core.config.fields import FIELDS
+from outkey.core.config.line_fields import EVERY_LINE_FIELD
 from outkey.core.diagnosis import FIXES, REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
+from outkey.core.findings.catalogue import ALL_CHECKS
 from outkey.core.findings.checks import Level
 from outkey.core.findings.health import Status
 from outkey.core.findings.monitoring import NOTICE_KINDS
-from outkey.core.findings.posture import EVERY
 from outkey.core.oauth2.responses import FAILURES
 from outkey.core.request.addresses import AddressKind
 from outkey.core.request.message import Source
@@ -126,6 +127,7 @@ def templates_of(text: object) -> Iterator[str]:
 
 def table_texts() -> Iterator[str]:
     """Yield labels, helps, choices, reasons, findings, errors and enumerations."""
+    yield from (field.label for field in EVERY_LINE_FIELD)
     for field in FIELDS:
         yield from (field.label, field.help, *(label for _, label in field.choices))
     yield from labels(Tab, Source, AddressKind, KeyState, FieldKind, Level)
@@ -134,7 +136,7 @@ def table_texts() -> Iterator[str]:
     yield from REMEDIES.values()
     yield from FIXES.values()
     yield from (text for pair in FAILURES.values() for text in pair)
-    yield from (text for check in EVERY for text in (check.message, check.hint))
+    yield from (text for check in ALL_CHECKS for text in (check.message, check.hint))
     for reason in REASONS.values():
         yield from (reason.title, reason.remedy)
     for kind in NOTICE_KINDS.values():

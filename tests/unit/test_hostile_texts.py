@@ -22,7 +22,7 @@ from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tls_context import _encrypted
 from outkey.core.config.configuration import SyncLine
-from outkey.core.config.document import checked_line, parse_document
+from outkey.core.config.document import parse_document, read_request
 from outkey.core.config.toml import MOST_KEY_PARTS, parse_toml
 from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.findings.line_checks import check
@@ -146,9 +146,9 @@ def test_a_key_of_too_many_parts_is_refused_wherever_it_is(text: str) -> None:
 )
 def test_unfinished_strings_take_no_time(text: str) -> None:
     took = measure(
-        "from outkey.core.config.toml import parse_toml, _bare_parts\n"
+        "from outkey.core.config.toml import parse_toml, parts_without_strings\n"
         f"text = {text!r} * ({128 * 1024} // {len(text)})",
-        "_bare_parts(text)",
+        "parts_without_strings(text)",
     )
     assert_cheap(took, "")
 
@@ -170,9 +170,10 @@ def test_a_toml_text_has_a_greatest_length() -> None:
 
 
 def test_a_path_has_a_greatest_length() -> None:
-    assert checked_line("a", "b", "GET", "/" * 2000).path == "/" * 2000
+    longest = {"configuration": "b", "path": "/" * 2000}
+    assert read_request("a", longest, None).path == "/" * 2000
     with pytest.raises(ConfigError, match="longer than 2000") as refused:
-        checked_line("a", "b", "GET", "/" * 2001, place="line.a.")
+        read_request("a", longest | {"path": "/" * 2001}, None, "line.a.")
     assert refused.value.field == "line.a.path"
 
 

@@ -407,6 +407,15 @@ def test_another_clock_is_reported(date: int, words: str) -> None:
     assert report.seen["clock_offset"] == pytest.approx(date, abs=1)
 
 
+@pytest.mark.parametrize(("seconds", "reported"), [(59, False), (63, True)])
+def test_a_clock_is_off_by_more_than_a_minute(seconds: int, *, reported: bool) -> None:
+    world = fake_gateway(configuration(authentication_type="bearer"), secrets=TOKEN)
+    text = formatdate(world.clock.now() + seconds, usegmt=True)
+    world.transport.answers = [Response(401, ResponseHeaders((("Date", text),)))]
+    ids = {finding.id for finding in world.gateway.test("acme").findings}
+    assert ("W007" in ids) is reported
+
+
 def test_a_success_that_is_none_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Diagnosis(Cause.TOKEN_EXPIRED, "Get another one.")
     monkeypatch.setattr(verify, "diagnose_success", lambda *_args, **_more: found)

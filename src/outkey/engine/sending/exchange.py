@@ -15,7 +15,7 @@ from typing import assert_never
 from outkey.core.audit.events import Refusal
 from outkey.core.diagnosis import retry_after
 from outkey.core.errors import OutkeyError, RedirectBlocked, RemoteError
-from outkey.core.findings.checks import refuse_unsendable
+from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, redirected_request, with_rows
 from outkey.core.request.flow import NeedProof, NeedToken, RunScript, Send

@@ -11,7 +11,7 @@ from functools import partial
 from outkey.core.audit.events import Outcome, Refusal, Tag, intent_of
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import EgressDenied, OutkeyError, ScriptFailed
-from outkey.core.findings.checks import refuse_unsendable
+from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.addresses import is_address
 from outkey.core.request.assembly import PLACEHOLDER, authenticated_request

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from outkey.core.findings.checks import Finding, check
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.configuration_checks import check
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Header, Source
 from outkey.core.secret import MASK, Secret
