@@ -71,7 +71,7 @@ RUN_FAILURES = {
         Text("Simplify the expressions of the line, or start a dry run."),
     ),
     "page_repeated": RunFailure(
-        Text("the API returns the same page again and again"),
+        Text("the API gives the same page again and again"),
         Text("Check the position parameter (pagination.position_parameter)."),
     ),
     "bad_cursor": RunFailure(
@@ -122,16 +122,16 @@ REJECTIONS = {
     "no_yes_or_no": Text("the value is neither yes nor no"),
     "not_found": Text("there is no such record here"),
     "not_for_a_path": Text("the value cannot be part of a path"),
-    "refused_by_database": Text("the database refused the record"),
-    "too_deep": Text("the record is nested too deeply"),
-    "too_many_fields": Text("the record has too many fields"),
-    "secret_in_record": Text("the record repeats a secret that was sent to the API"),
+    "refused_by_database": Text("the database refused it"),
+    "too_deep": Text("it is nested too deeply"),
+    "too_many_fields": Text("it has too many fields"),
+    "secret_in_record": Text("it repeats a secret that was sent to the API"),
     "expression": Text("an expression of the line does not fit the record"),
     "script_error": Text("the script failed"),
     "script_timeout": Text("the script took too long"),
-    "script_result": Text("the script did not return a record"),
+    "script_result": Text("the script returned no record"),
     "script_set_aside": Text("the script was stopped after too many timeouts"),
-    "too_large_for_script": Text("the record is too large for a script"),
+    "too_large_for_script": Text("it is too large for a script"),
 }
 
 

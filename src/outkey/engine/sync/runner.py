@@ -4,7 +4,6 @@ import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import PurePath
 
 from outkey.core.errors import (
@@ -16,7 +15,14 @@ from outkey.core.errors import (
     SyncFailed,
 )
 from outkey.core.findings.checks import Finding, Level
-from outkey.core.findings.line_checks import check
+from outkey.core.findings.line_checks import (
+    INVALID_EXPRESSION,
+    INVALID_LOOKUP,
+    INVALID_SCHEDULE,
+    INVALID_SCRIPT,
+    SCRIPT_IN_PUSH,
+    check,
+)
 from outkey.core.request.script import check_transform
 from outkey.core.sync.line import Direction, Sync, Transform
 from outkey.core.sync.reasons import RUN_LIMIT, sync_failure
@@ -178,32 +184,26 @@ class SyncRunner:
             try:
                 ports.calendar.next_after(sync.schedule, ports.clock.now())
             except ConfigError as error:
-                findings.append(finding_of(error, "L015"))
+                findings.append(INVALID_SCHEDULE.finding_from(error))
         paths = expressions(sync) if sync.direction is Direction.PULL else {}
         for field, expression in paths.items():
             try:
                 ports.finder.compile(expression, field=field)
             except ConfigError as error:
-                findings.append(finding_of(error, "L012"))
+                findings.append(INVALID_EXPRESSION.finding_from(error))
         return findings
-
-
-def finding_of(error: ConfigError, finding_id: str) -> Finding:
-    """Return the finding about what an error reports."""
-    return Finding(finding_id, Level.ERROR, error.message, error.hint, error.field)
 
 
 def script_findings(sync: Sync) -> list[Finding]:
     """Return what is wrong with the script of a line."""
-    fault = partial(Finding, "L011", Level.ERROR, field="script")
-    if sync.script and sync.direction is Direction.PUSH:
-        message = Text("a script is only for records that are pulled")
-        return [fault(message=message, hint=Text("Remove the script."))]
+    if not sync.script:
+        return []
+    if sync.direction is Direction.PUSH:
+        return [SCRIPT_IN_PUSH.finding("script")]
     try:
-        if sync.script:
-            check_transform(sync.script)
+        check_transform(sync.script)
     except ConfigError as error:
-        return [fault(message=error.message, hint=error.hint)]
+        return [INVALID_SCRIPT.finding_from(error, "script")]
     return []
 
 
@@ -219,7 +219,7 @@ def lookup_findings(sync: Sync, records: Records) -> Iterator[Finding]:
         except ConfigError as error:
             option = "target" if error.field == "target" else "field"
             place = f"fields[{number}].options.{option}"
-            yield Finding("L018", Level.ERROR, error.message, error.hint, place)
+            yield INVALID_LOOKUP.finding_from(error, place)
 
 
 def refuse_stopping(is_stopping: Callable[[], bool]) -> None:

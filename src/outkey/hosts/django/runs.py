@@ -13,7 +13,7 @@ from outkey.core.errors import UnknownConfiguration
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.core.text import Text
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import all_translated, execute
+from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.ports.sync import Queue, RunOrder, RunQuery
 
 BATCH = 500
@@ -46,7 +46,7 @@ def queue() -> Queue:
     return ProcrastinateQueue()
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoRunRows:
     """One row a run, replaced only in the generation that was read."""
 

@@ -18,7 +18,7 @@ from outkey.core.errors import ConfigError
 from outkey.core.sync.records import HostRecord, Target, Written, unknown_target
 from outkey.core.text import Text
 from outkey.hosts.django.models import Run, SyncMark
-from outkey.hosts.django.raw_sql import translated
+from outkey.hosts.django.raw_sql import wrap_database_errors
 from outkey.hosts.django.records.fields import clean_value, describe_field, fields_of
 from outkey.hosts.django.records.upsert import (
     OpenModel,
@@ -60,7 +60,7 @@ class DjangoRecords:
             if self._may("view", model)
         ]
 
-    @translated
+    @wrap_database_errors
     def read(self, target: str, after: str, limit: int) -> list[HostRecord]:
         """Return the next records after an id ("": the first ones), ordered by id."""
         model = self._open(target, "view").model
@@ -85,7 +85,7 @@ class DjangoRecords:
             for pk, *values in records.values_list("pk", *columns)[:limit]
         ]
 
-    @translated
+    @wrap_database_errors
     def upsert(
         self,
         target: str,
@@ -108,7 +108,7 @@ class DjangoRecords:
             results += upsert_rows(model, keys, group, mark)
         return results
 
-    @translated
+    @wrap_database_errors
     def archive(self, target: str, line: str, run: str) -> int:
         """Archive the records that this line brought and this run has not seen."""
         model = self._open(target, "change")
@@ -138,7 +138,7 @@ class DjangoRecords:
                 marks.filter(pk__in=[mark.pk for mark in group]).update(archived=True)
         return count
 
-    @translated
+    @wrap_database_errors
     def find(
         self, target: str, field: str, values: Sequence[object]
     ) -> dict[object, object]:
