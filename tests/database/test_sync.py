@@ -86,7 +86,7 @@ class TestDjangoRecords(RecordsContract):
         make_lines()
         return opened()
 
-    def begun(self, line: str) -> str:
+    def begin_run(self, line: str) -> str:
         return begun(line)
 
 

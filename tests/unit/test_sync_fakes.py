@@ -20,7 +20,7 @@ class TestMemoryRecords(RecordsContract):
         self.memory = memory(FakeClock())
         return self.memory.records
 
-    def begun(self, line: str) -> str:
+    def begin_run(self, line: str) -> str:
         runs = self.memory.runs
         for run in runs.newest(9):
             runs.cancel(run.id)

@@ -132,7 +132,7 @@ class Planner:
         return ended
 
     def _settle(self, run: Run, error: OutkeyError, *, has_begun: bool) -> None:
-        """Store a failure that the run itself could not store; retry if that may help."""
+        """Store a failure that the run could not store itself; retry if it may help."""
         if not has_begun or isinstance(error, HostError):
             self._retry_storage(lambda: self._fail(run, error.code))
         was_stopped = error.reason == STOPPING
