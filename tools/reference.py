@@ -56,14 +56,14 @@ def _reason(reason: Reason) -> Iterator[str]:
     yield f"## What to do\n\n{reason.remedy}\n"
     if reason.id in FIXES:
         label = FIXES[reason.id]
-        yield f"## What outkey can change\n\n{label}, where the evidence allows it.\n"
+        yield f"## What outkey can change\n\n{label}, if the evidence allows it.\n"
 
 
 def _reason_index() -> Iterator[str]:
     yield "# Reasons\n"
-    yield "A test that fails names what it suspects, the most likely first:"
-    yield "the reason, how outkey knows, what to do, and what it can change itself."
-    yield "An answer outside of a test gets the same look, without what was entered.\n"
+    yield "A failed test lists its suspicions, the most likely first:"
+    yield "the reason, the evidence, what to do, and what outkey can change itself."
+    yield "Any other response is checked in the same way, without the entered secrets.\n"
     for cause in errors.Cause:
         rows = [one for one in REASONS.values() if one.cause is cause]
         if rows:

@@ -13,7 +13,7 @@ from outkey.adapters.scrub import scrubbed, scrubbed_headers
 from outkey.core.audit.events import Intent
 from outkey.core.echo.sent_secrets import credentials_in, secrets_in
 from outkey.core.errors import RedirectBlocked, StorageUnavailable, TokenEndpointFailed
-from outkey.core.request.assembly import redirected
+from outkey.core.request.assembly import redirected_request
 from outkey.core.request.message import (
     Header,
     Request,
@@ -223,7 +223,9 @@ def test_an_origin_of_the_configuration_is_named() -> None:
     place = ResponseHeaders((("Location", "https://auth.acme.example/enter"),))
     made = configuration(**OAUTH)
     with pytest.raises(RedirectBlocked) as caught:
-        redirected(Request("GET", made.base.origin, "/"), Response(302, place), made)
+        redirected_request(
+            Request("GET", made.base.origin, "/"), Response(302, place), made
+        )
     message = "the server redirected to another origin, https://auth.acme.example"
     assert caught.value.message == message
 
@@ -313,7 +315,7 @@ def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
 
     # After the request only: the token for it is at hand already.
     monkeypatch.setattr(fake.ports.tokens, "read", fail)
-    assert next(steps).detail == "answered 403"
+    assert next(steps).detail == "status 403"
 
 
 def test_only_known_schemes_of_a_challenge_are_remembered() -> None:

@@ -28,7 +28,7 @@ from outkey.core.request.message import (
     Response,
     ResponseHeaders,
 )
-from outkey.engine.gateway import Draft
+from outkey.engine.gateway import DraftCredentials
 from outkey.engine.managing import connection_test as verify
 from outkey.engine.managing.connection_test import Report, accepts
 from outkey.engine.tokens.token_cache import TokenCache
@@ -376,7 +376,7 @@ def test_what_a_success_says_is_data_and_not_shown() -> None:
 def test_a_draft_quotes_nothing() -> None:
     made = configuration(authentication_type="bearer")
     world = fake_gateway(made, answers=[Response(401, body=SAYS)], secrets=TOKEN)
-    draft = Draft(MemorySecrets(TOKEN), MemoryTokens(world.clock.now))
+    draft = DraftCredentials(MemorySecrets(TOKEN), MemoryTokens(world.clock.now))
     assert world.gateway.trial(made, draft).run().steps[-1].detail == "status 401"
 
 
@@ -394,7 +394,7 @@ def test_what_the_server_offers_is_remembered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("date", "words"), [(600, "600 s ahead of"), (-600, "600 s behind")]
+    ("date", "words"), [(600, "600 s ahead"), (-600, "600 s behind")]
 )
 def test_another_clock_is_reported(date: int, words: str) -> None:
     made = configuration(authentication_type="bearer")
@@ -515,7 +515,7 @@ def test_a_marker_that_matches_an_echoed_token_renews_nothing(
     secrets = {"client_secret": "a-client-secret"}
     world = fake_gateway(made, answers=fetching, secrets=secrets)
     draft = (
-        Draft(MemorySecrets(secrets), MemoryTokens(world.clock.now))
+        DraftCredentials(MemorySecrets(secrets), MemoryTokens(world.clock.now))
         if drafted
         else None
     )

@@ -89,7 +89,7 @@ class Ports:
     jitter: Callable[[], float] = random.random
 
 
-class Draft(NamedTuple):
+class DraftCredentials(NamedTuple):
     """What a configuration that is not kept is tested with."""
 
     secrets: Secrets
@@ -209,7 +209,7 @@ class Gateway:
         return self.trial(self._configurations.get(configuration)).run()
 
     def trial(
-        self, configuration: Configuration, draft: Draft | None = None
+        self, configuration: Configuration, draft: DraftCredentials | None = None
     ) -> ConnectionTest:
         """Return a test of a configuration; one that is not kept yet has secrets of its own."""
         sender = replace(self.sender, brake=replace(self.sender.brake, stops=False))

@@ -42,7 +42,7 @@ from outkey.core.request.addresses import (
     is_internal,
     judge,
 )
-from outkey.core.request.assembly import SecretOpener, authenticated
+from outkey.core.request.assembly import SecretOpener, authenticated_request
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.request.message import Request
 from outkey.core.request.origin import parse_endpoint
@@ -198,7 +198,7 @@ def refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None
     """Refuse what cannot be made into a request, such as a header with two sources."""
     request = Request("GET", configuration.base.origin, "/")
     kind = "DPoP" if configuration.oauth2.dpop else "Bearer"
-    authenticated(request, configuration, secret, AccessToken(ANY_SECRET, kind))
+    authenticated_request(request, configuration, secret, AccessToken(ANY_SECRET, kind))
 
 
 def check(

@@ -28,7 +28,7 @@ from outkey.core.findings.configuration_checks import (
 )
 from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.core.oauth2.token import AccessToken
-from outkey.core.request.assembly import Call, authenticated
+from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import Peer, Response
 from outkey.core.text import Text, join_texts
@@ -216,7 +216,7 @@ class ConnectionTest:
         opener = self._sender.opener(self._configuration)
         for name in self._configuration.needed_secrets():
             opener(name)
-        authenticated(call.request(), self._configuration, opener)
+        authenticated_request(call.request(), self._configuration, opener)
 
     def _peer_text(self, peer: Peer) -> Text:
         """Describe the server, and record the facts that the doctor checks."""
