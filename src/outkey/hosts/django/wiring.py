@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Installation, Tables, build_installation
 
 if TYPE_CHECKING:
+    from outkey.core.config.configuration import SyncLine
     from outkey.engine.sync import Planner, SyncPorts, SyncRunner
     from outkey.hosts.django.records.django_records import DjangoRecords, Person
 
@@ -42,11 +44,19 @@ def records(person: "Person | None" = None) -> "DjangoRecords":
     return DjangoRecords(getattr(settings, "OUTKEY", {}).get("RECORDS", {}), person)
 
 
-def sync_runner(here: Installation, person: "Person | None" = None) -> "SyncRunner":
-    """Return what checks and runs sync lines."""
+def sync_runner(
+    here: Installation,
+    person: "Person | None" = None,
+    line: "SyncLine | None" = None,
+) -> "SyncRunner":
+    """Return what checks and runs sync lines; `line` counts as saved under its name."""
+    from outkey.engine.managing.line_editing import WithLine
     from outkey.engine.sync import SyncRunner
 
-    return SyncRunner(_sync_ports(here, person))
+    ports = _sync_ports(here, person)
+    if line is not None:
+        ports = replace(ports, configurations=WithLine(here.registry, line))
+    return SyncRunner(ports)
 
 
 def planner(
