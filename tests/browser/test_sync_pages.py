@@ -82,7 +82,7 @@ def test_what_is_wrong_stands_at_its_field_and_what_is_right_is_saved_as_shown(
     right = page.locator("#l-sync").input_value()
     for wrong, told in {
         "direction =": "TOML: This is not TOML:",
-        right.replace('"pull"', '"sideways"'): "direction: Must be one of: pull, push",
+        right.replace('"pull"', '"sideways"'): "Direction must be one of: pull, push",
         right.replace('host = "credit"', 'host = "credits"'): "fields[4].host:",
         right.replace("demo.contact", "auth.user"): "target: This model is not open",
         right.replace('records = "items"', 'records = "items["'): "records:",
