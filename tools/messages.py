@@ -38,7 +38,7 @@ from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.oauth2.responses import FAILURES
 from outkey.core.request.addresses import AddressKind
 from outkey.core.request.message import Source
-from outkey.core.sync.run import FieldKind
+from outkey.core.sync.records import FieldKind
 from outkey.core.text import Text
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"

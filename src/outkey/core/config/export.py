@@ -101,15 +101,17 @@ def sync_line_lines(line: SyncLine) -> Iterator[str]:
 
 
 def sync_lines(sync: Sync, prefix: str) -> Iterator[str]:
-    """Yield the keys of a synchronization, and behind them its tables.
+    """Yield the keys of a synchronization, then its tables, then its lists of tables.
 
     The prefix is put before the names of the tables.
     """
     values = sync_table(sync)
-    tables: dict[str, object] = {}
-    for field in SYNC_FIELDS:
-        if field.kind in {Kind.TABLE, Kind.TABLES} and field.key in values:
-            tables[field.key] = values.pop(field.key)
+    tables = {
+        field.key: values.pop(field.key)
+        for kind in (Kind.TABLE, Kind.TABLES)
+        for field in SYNC_FIELDS
+        if field.kind is kind and field.key in values
+    }
     yield from entries(values)
     for key, content in tables.items():
         if isinstance(content, dict):

@@ -12,14 +12,14 @@ from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.sync.line import Direction, FieldMapping, Gone, Paging, Sync, Transform
 from outkey.core.sync.mapping import (
     BY_KIND,
-    Means,
+    MappingContext,
     Zones,
     placeholders,
-    refusal,
-    settled,
+    refusal_reason,
+    resolve_transform,
 )
+from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.response import read_json
-from outkey.core.sync.run import FieldKind, HostField
 
 NO_HOST_FIELD = Check(
     "L001",
@@ -378,8 +378,9 @@ class MappingCheck:
     def _default_findings(self, host: HostField) -> Iterator[Finding]:
         if self.mapping.transform is Transform.LOOKUP:
             return  # which records there are is not known here
-        mapping = settled(self.mapping, host)
-        if mapping.default is None or not refusal(mapping, None, Means(self.zones)):
+        mapping = resolve_transform(self.mapping, host)
+        context = MappingContext(self.zones)
+        if mapping.default is None or not refusal_reason(mapping, None, context):
             return
         transform = mapping.transform
         if self.mapping.transform is Transform.CONSTANT:

@@ -48,8 +48,8 @@ def serve(host: str, port: int) -> None:
     # What is wrong with its settings is told at once.
     background = Background(here, forget_people=forget_old)
     # On PostgreSQL the runs are for `outkey worker`, on as many machines as need be.
-    crews = [] if has_queue() else [LocalWorkers(here)]
-    helpers: list[Background | LocalWorkers] = [background, *crews]
+    workers = [] if has_queue() else [LocalWorkers(here)]
+    helpers: list[Background | LocalWorkers] = [background, *workers]
     server = _listen(host, port)
     for helper in helpers:
         helper.start()

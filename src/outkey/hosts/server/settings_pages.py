@@ -12,6 +12,7 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
+from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
 from outkey.hosts.server import settings
 
@@ -215,7 +216,7 @@ _ICON = {
     "href": lambda _: static("outkey/icon.svg"),
 }
 _NAVIGATION: list[dict[str, object]] = [
-    {"items": [_item(_("Home"), "home", "outkey_home", "view_configuration")]},
+    {"items": [_item(_("Home"), "home", "outkey_home", Permission.VIEW)]},
     {
         "title": _("Settings → Technical"),
         "separator": True,
@@ -224,15 +225,17 @@ _NAVIGATION: list[dict[str, object]] = [
                 _("API Sync Configurations"),
                 "api",
                 "outkey_configuration_changelist",
-                "view_configuration",
+                Permission.VIEW,
             ),
             _item(
                 _("Sync Lines"),
                 "sync_alt",
                 "outkey_syncline_changelist",
-                "view_syncline",
+                Permission.VIEW_LINE,
             ),
-            _item(_("Runs"), "play_circle", "outkey_run_changelist", "view_run"),
+            _item(
+                _("Runs"), "play_circle", "outkey_run_changelist", Permission.VIEW_RUN
+            ),
             _item(
                 _("Contacts (demo)"),
                 "contacts",
@@ -251,14 +254,14 @@ _NAVIGATION: list[dict[str, object]] = [
                 _("Audit"),
                 "history",
                 "outkey_auditrecord_changelist",
-                "view_auditrecord",
+                Permission.VIEW_AUDIT,
             ),
-            _item(_("Keys"), "key", "outkey_knownkey_changelist", "view_knownkey"),
+            _item(_("Keys"), "key", "outkey_knownkey_changelist", Permission.VIEW_KEYS),
             _item(
                 _("Data protection"),
                 "shield",
                 "outkey_data_protection",
-                "view_auditrecord",
+                Permission.VIEW_AUDIT,
             ),
         ],
     },
