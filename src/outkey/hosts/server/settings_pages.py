@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from outkey.core.errors import ConfigError
 from outkey.hosts.server import settings
+from outkey.hosts.server.location import home
 
 _SHORTEST_KEY = 48
 OUTKEY = settings.OUTKEY | {"PUBLIC_URL": os.environ.get("OUTKEY_PUBLIC_URL", "")}
@@ -51,7 +52,7 @@ DEFAULT_FROM_EMAIL = os.environ.get("OUTKEY_EMAIL_FROM", "outkey@localhost")
 _PUBLIC = urlsplit(os.environ.get("OUTKEY_PUBLIC_URL", ""))
 _TLS = _PUBLIC.scheme == "https"
 
-SECRET_KEY = signing_key(settings.home() / "config" / "signing-key")
+SECRET_KEY = signing_key(home() / "config" / "signing-key")
 DEBUG = False
 ALLOWED_HOSTS = (
     [_PUBLIC.hostname] if _PUBLIC.hostname else ["127.0.0.1", "localhost", "[::1]"]
@@ -85,7 +86,7 @@ INSTALLED_APPS = [
     "axes",
     "outkey.hosts.django",
     "outkey.hosts.server",
-    "outkey.hosts.demo_records",
+    *settings.FOR_DEMO,
     *settings.FOR_WORKERS,
 ]
 MIDDLEWARE = [
@@ -214,6 +215,22 @@ _ICON = {
     "type": "image/svg+xml",
     "href": lambda _: static("outkey/icon.svg"),
 }
+_DEMO_ITEMS = (
+    _item(
+        _("Contacts (demo)"),
+        "contacts",
+        "demo_contact_changelist",
+        "view_contact",
+        "demo",
+    ),
+    _item(
+        _("Orders (demo)"),
+        "shopping_cart",
+        "demo_order_changelist",
+        "view_order",
+        "demo",
+    ),
+)
 _NAVIGATION: list[dict[str, object]] = [
     {"items": [_item(_("Home"), "home", "outkey_home", "view_configuration")]},
     {
@@ -233,20 +250,7 @@ _NAVIGATION: list[dict[str, object]] = [
                 "view_syncline",
             ),
             _item(_("Runs"), "play_circle", "outkey_run_changelist", "view_run"),
-            _item(
-                _("Contacts (demo)"),
-                "contacts",
-                "demo_contact_changelist",
-                "view_contact",
-                "demo",
-            ),
-            _item(
-                _("Orders (demo)"),
-                "shopping_cart",
-                "demo_order_changelist",
-                "view_order",
-                "demo",
-            ),
+            *(_DEMO_ITEMS if settings.DEMO else ()),
             _item(
                 _("Audit"),
                 "history",
