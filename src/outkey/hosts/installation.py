@@ -28,9 +28,9 @@ from outkey.engine.gateway import Asynchronous, Gateway, Ports
 from outkey.engine.managing.changes import Administration
 from outkey.ports.storage import (
     AuditRows,
-    Processes,
-    RateLimitRows,
+    Database,
     Registry,
+    StateRows,
     TokenRows,
 )
 
@@ -39,7 +39,9 @@ from outkey.ports.storage import (
 class Installation:
     """Everything that commands and pages work with."""
 
+    database: Database
     registry: Registry
+    states: StateRows
     secrets: StoredSecrets
     keys: KeyringLoader
     rotation: KeyRotation
@@ -61,10 +63,10 @@ class Installation:
 class Tables:
     """What a host with a database implements."""
 
+    database: Database
     registry: Registry
     audit: AuditRows
-    paces: RateLimitRows
-    processes: Processes
+    states: StateRows
     tokens: TokenRows
 
 
@@ -81,7 +83,7 @@ def build_installation(
     stored = StoredSecrets(registry, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     audit = KeyedAudit(
-        keys, rows, checkpoints, clock, ProcessHeartbeat(tables.processes, keys, clock)
+        keys, rows, checkpoints, clock, ProcessHeartbeat(tables.states, keys, clock)
     )
     listeners = ListenerFiles(home / "data" / "listening")
     gateway = Gateway(
@@ -93,8 +95,8 @@ def build_installation(
             clock=clock,
             audit=audit,
             # Unix time, since the machines that share a database share no other.
-            permits=LeasedPermits(tables.paces, clock.now),
-            tokens=StoredTokens(tables.tokens, keys),
+            permits=LeasedPermits(tables.states, clock.now),
+            tokens=StoredTokens(tables.tokens, keys, tables.database.now),
             signer=JoseSigner(),
             scripts=LockedScripts(),
             asynchronous=Asynchronous(
@@ -103,10 +105,12 @@ def build_installation(
             listeners=listeners,
         )
     )
-    rotation = KeyRotation(keys, registry, tables.processes, clock)
+    rotation = KeyRotation(keys, registry, tables.states, clock)
     policy = partial(read_policy, home, environment)
     return Installation(
+        database=tables.database,
         registry=registry,
+        states=tables.states,
         secrets=stored,
         keys=keys,
         rotation=rotation,

@@ -34,6 +34,7 @@ from outkey.core.request.script import IMPORT_HINT, MAX_BODY, MAX_RECORD, Script
 from outkey.core.secret import Secret
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record, read_json
+from outkey.core.text import Text, build_text
 
 _MOST_CALLS = 10_000
 # Seconds. A worker is replaced long before its own limit of processor time.
@@ -50,44 +51,50 @@ _TYPES = {
     "generator": object,
     "function": object,
 }
+# By the letter that a worker sends; the kind stands for the type of the value.
 _WRONG = {
-    "m": "the script returned {} and not a mapping",
-    "n": "the script returned a header name that is {} and not text",
-    "v": "the script returned a header value that is {} and not text",
-    "l": "the script returned a header with a line break or a NUL character",
-    "e": "the script returned text that is not Unicode",
-    "z": "the script returned more than 64 KiB of headers",
+    "m": Text("the script returned {kind} and not a mapping", kind="…"),
+    "n": Text(
+        "the script returned a header name that is {kind} and not text", kind="…"
+    ),
+    "v": Text(
+        "the script returned a header value that is {kind} and not text", kind="…"
+    ),
+    "l": Text("the script returned a header with a line break or a NUL character"),
+    "e": Text("the script returned text that is not Unicode"),
+    "z": Text("the script returned more than 64 KiB of headers"),
 }
 Pairs = tuple[tuple[str, Secret], ...]
 HeadersOrError = Pairs | OutkeyError
 TransformedRecord = Record | Unmapped | None
 Read = TypeVar("Read")
-ResponseReader = Callable[["ScriptWorker", str], Read]  # of one answer
-ENDED = "the script ended its process"
-_OUT_OF_TURN = "the script answered out of turn"
-_RETURN = 'Write: return {"X-Name": "text"}'
-_AS_TEXT = dict.fromkeys(
-    ("int", "float", "complex"), "Write a number as text: str(number)."
-) | (
-    dict.fromkeys(
-        ("bytes", "bytearray", "memoryview"),
-        "Make text of bytes: .decode(), or base64.b64encode(…).decode() where they are"
-        " no text.",
-    )
+ResponseReader = Callable[["ScriptWorker", str], Read]  # of one response
+ENDED = Text("the script ended its process")
+_OUT_OF_TURN = Text("the script sent an unexpected message")
+_RETURN = Text('Write: return {{"X-Name": "text"}}')
+_NUMBER = Text("Write a number as text: str(number).")
+_BYTES = Text(
+    "Convert bytes to text: .decode(), or base64.b64encode(…).decode() if they are not"
+    " text."
 )
+_AS_TEXT = {
+    "int": _NUMBER,
+    "float": _NUMBER,
+    "complex": _NUMBER,
+    "bytes": _BYTES,
+    "bytearray": _BYTES,
+    "memoryview": _BYTES,
+}
 _HINTS = {
-    (
-        "m",
-        "NoneType",
-    ): 'Let every way through the function end with: return {"X-Name": "text"}',
-    (
-        "v",
-        "NoneType",
-    ): "Leave the header out where there is no value, or return an empty text.",
-    (
-        "l",
-        "",
-    ): "Use base64.b64encode, not encodebytes, and remove line breaks with .strip().",
+    ("m", "NoneType"): Text(
+        'End every path through the function with: return {{"X-Name": "text"}}'
+    ),
+    ("v", "NoneType"): Text(
+        "Omit the header if there is no value, or return an empty text."
+    ),
+    ("l", ""): Text(
+        "Use base64.b64encode, not encodebytes, and remove line breaks with .strip()."
+    ),
 }
 
 
@@ -306,7 +313,9 @@ class ScriptWorker:
         if answer == "S" and self._secret is None:
             return SecretMissing(field="secret_key")
         if answer == "N":
-            return ScriptFailed(f"the script has no function {self._function}")
+            return ScriptFailed(
+                Text("the script has no function {function}", function=self._function)
+            )
         return self._fail(_OUT_OF_TURN)
 
     def _exception(self, answer: str) -> tuple[type[BaseException], int] | None:
@@ -328,21 +337,33 @@ class ScriptWorker:
 
     def _too_long(self) -> NoResponse:
         return self._fail(
-            f"the script took longer than {self._limit * 1000:.0f} ms", ScriptTimedOut
+            Text(
+                "the script took longer than {limit} ms",
+                limit=round(self._limit * 1000),
+            ),
+            ScriptTimedOut,
         )
 
-    def _fail(self, reason: str, kind: type[NoResponse] = NoResponse) -> NoResponse:
+    def _fail(self, reason: Text, kind: type[NoResponse] = NoResponse) -> NoResponse:
         self.has_failed = True
         self.kill()
         return kind(reason)
 
 
 def _exception_error(kind: type[BaseException], line: int) -> ScriptFailed:
-    where = f" in line {line}" if line else ""
     if kind is MemoryError:
-        return ScriptFailed(f"the script used more memory than it may{where}")
-    hint = IMPORT_HINT if issubclass(kind, ImportError) else None
-    return ScriptFailed(f"the script raised {kind.__name__}{where}", hint=hint)
+        message = Text("the script used too much memory")
+        if line:
+            message = Text("the script used too much memory in line {line}", line=line)
+        return ScriptFailed(message)
+    message = Text("the script raised {error}", error=kind.__name__)
+    if line:
+        message = Text(
+            "the script raised {error} in line {line}", error=kind.__name__, line=line
+        )
+    return ScriptFailed(
+        message, hint=IMPORT_HINT if issubclass(kind, ImportError) else None
+    )
 
 
 def _bad_headers_error(letter: str, kind: str = "") -> HeaderFormatError:
@@ -352,13 +373,15 @@ def _bad_headers_error(letter: str, kind: str = "") -> HeaderFormatError:
         hint = _AS_TEXT.get(kind, _RETURN)
     elif hint is None and letter == "m":
         hint = _RETURN
-    return HeaderFormatError(_WRONG[letter].format(kind), hint=hint)
+    message = build_text(_WRONG[letter].template, {"kind": kind})
+    fault = "invisible-characters" if letter == "l" else ""
+    return HeaderFormatError(message, hint=hint, fault=fault)
 
 
 def _encode_calls(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
     if max(len(call.body) for call in calls) > MAX_BODY:
         raise ScriptFailed(
-            "the body of the request is larger than the 16 MiB a script can get"
+            Text("the body of the request is larger than 16 MiB, the limit for scripts")
         )
     text = "\0".join(
         f"{call.name}\0{call.configuration}\0{call.base_url}\0{call.username}\0"
@@ -367,6 +390,6 @@ def _encode_calls(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
     )
     if text.count("\0") != len(calls) * TEXTS - 1:
         raise ScriptFailed(
-            "the name or the address of the request has a NUL character in it"
+            Text("the name or the URL of the request has a NUL character")
         )
     return text, b"".join(call.body for call in calls)

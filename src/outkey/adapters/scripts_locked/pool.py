@@ -29,6 +29,7 @@ from outkey.core.errors import OutkeyError, ScriptFailed, bare, frameless
 from outkey.core.request.script import FUNCTION, MAX_RECORD, TRANSFORM, ScriptCall
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record, oversize
+from outkey.core.text import Text
 
 _IDLE_SECONDS = 600.0
 # Failures in a row until a script is disabled for a while. A transform script has no
@@ -65,8 +66,12 @@ class Circuit:
         seconds = self._until - time.monotonic()
         if seconds > 0:
             raise DisabledScript(
-                f"the script is disabled for another {math.ceil(seconds)} s:"
-                f" it failed to respond {self._failures} times in a row"
+                Text(
+                    "the script is disabled for another {seconds} s: it failed to"
+                    " respond {count} times in a row",
+                    seconds=math.ceil(seconds),
+                    count=self._failures,
+                )
             )
 
     def record(self, *, responded: bool) -> None:
@@ -246,8 +251,8 @@ class LockedScripts:
             slot = self._slots.get(calls[0].place) or self._new_slot(calls[0])
             if not slot.lock.acquire(timeout=_QUEUE_SECONDS):
                 raise ScriptFailed(
-                    "too many requests wait for this script",
-                    hint="Make it quicker, or send less.",
+                    Text("too many requests are waiting for this script"),
+                    hint=Text("Make it faster, or send less often."),
                 )
             try:
                 if not slot.closed:  # another thread may just have made room

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ScriptFailed
+from outkey.core.text import Text
 
 _START_SECONDS = 10.0
 _PRELOADED = ("cryptography", "tzdata")  # from where this application has them
@@ -18,10 +19,12 @@ _PRELOADED = ("cryptography", "tzdata")  # from where this application has them
 def unavailable(layer: str) -> ScriptFailed:
     """Return the refusal to run scripts at all: no lock, no script."""
     return ScriptFailed(
-        f"scripts cannot run on this machine: {layer}",
+        Text("scripts cannot run on this machine: {layer}", layer=layer),
         hint=(
-            "They need Linux 5.13 or newer with seccomp and Landlock, on x86_64 or"
-            " aarch64."
+            Text(
+                "They need Linux 5.13 or newer with seccomp and Landlock, on x86_64"
+                " or aarch64."
+            )
         ),
     )
 

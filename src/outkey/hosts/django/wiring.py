@@ -9,8 +9,9 @@ from django.conf import settings
 
 from outkey.adapters.clock_system import SystemClock
 from outkey.hosts.django.audit import DjangoAuditRows
+from outkey.hosts.django.database import DjangoDatabase
 from outkey.hosts.django.registry import DjangoRegistry
-from outkey.hosts.django.shared_state import DjangoProcesses, DjangoRateLimitRows
+from outkey.hosts.django.shared_state import DjangoStateRows
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Installation, Tables, build_installation
 
@@ -23,10 +24,10 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installa
     """Build an installation; the database is Django's default one."""
     return build_installation(
         Tables(
+            database=DjangoDatabase(),
             registry=DjangoRegistry(),
             audit=DjangoAuditRows(),
-            paces=DjangoRateLimitRows(),
-            processes=DjangoProcesses(),
+            states=DjangoStateRows(),
             tokens=DjangoTokenRows(),
         ),
         home,
