@@ -32,7 +32,7 @@ MIGRATION_LOCK = 0x6F75746B6579  # any number that only outkey locks
 
 
 def open_home() -> Path:
-    """Return the home of this process: that of its Django project, or the embedded one."""
+    """Return the home of this process: its Django project's, or the embedded one."""
     return open_project() if in_project() else prepare()
 
 

@@ -1,4 +1,4 @@
-"""The HTTP server of the pages: waitress, with a deadline for every request that arrives.
+"""The HTTP server of the pages: waitress, with a deadline for every request.
 
 Waitress reads heads and bodies in its own loop and uses a thread only for a complete
 request. It has no deadline for a request that arrives byte by byte: that is added here.
@@ -70,7 +70,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
 
 
 class Listener(TcpWSGIServer):  # type: ignore[misc]
-    """One listening socket; closes late connections, and the slowest if all are taken."""
+    """One listening socket; closes late connections, and the slowest if it is full."""
 
     channel_class = Channel
 

@@ -33,7 +33,7 @@ def listen(host: str, port: int) -> Server:
 
 
 def first_administrator() -> str | None:
-    """Create an administrator if there is no user; return the password, stored nowhere."""
+    """Create an administrator if there are no users, and return the password."""
     if User.objects.exists():
         return None
     password = secrets.token_urlsafe(12)

@@ -1,4 +1,4 @@
-"""Django settings of the embedded host for commands: all from the environment, or defaults."""
+"""Django settings of the embedded host, for commands: the environment or defaults."""
 
 import os
 from pathlib import Path
