@@ -28,13 +28,14 @@ DOOMED = """
 import os, signal, sys
 from outkey.hosts.cli.session import installation
 here, (when, what), calls = installation(), sys.argv[1:], []
-from outkey.hosts.django import runs, wiring
+from outkey.engine.sync import Runs
+from outkey.hosts.django import wiring
 from outkey.hosts.django.records import django_records as records
-kind = {"upsert": records.DjangoRecords, "save": runs.DjangoRuns}[what]
+kind = {"upsert": records.DjangoRecords, "save": Runs}[what]
 real = getattr(kind, what)
-def doomed(*arguments):
+def doomed(*arguments, **options):
     calls.append(what)
-    answer = None if (len(calls), when) == (3, "before") else real(*arguments)
+    answer = None if (len(calls), when) == (3, "before") else real(*arguments, **options)
     if len(calls) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return answer

@@ -22,7 +22,7 @@ from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tls_context import _encrypted
 from outkey.core.config.configuration import SyncLine
-from outkey.core.config.document import checked_line, parse_document
+from outkey.core.config.document import parse_document, read_request
 from outkey.core.config.toml import MOST_KEY_PARTS, parse_toml
 from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.findings.line_checks import check
@@ -32,7 +32,12 @@ from outkey.core.request.script import check_script
 from outkey.core.secret import Secret
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
 from outkey.core.sync.link_header import next_link
-from outkey.core.sync.mapping import Means, Unmapped, incoming, refusal
+from outkey.core.sync.mapping import (
+    MappingContext,
+    Unmapped,
+    map_incoming,
+    refusal_reason,
+)
 from outkey.core.sync.response import MOST_VALUES, read_json
 
 SECONDS, MEGABYTES = 0.1, 50
@@ -146,9 +151,9 @@ def test_a_key_of_too_many_parts_is_refused_wherever_it_is(text: str) -> None:
 )
 def test_unfinished_strings_take_no_time(text: str) -> None:
     took = measure(
-        "from outkey.core.config.toml import parse_toml, _bare_parts\n"
+        "from outkey.core.config.toml import parse_toml, parts_without_strings\n"
         f"text = {text!r} * ({128 * 1024} // {len(text)})",
-        "_bare_parts(text)",
+        "parts_without_strings(text)",
     )
     assert_cheap(took, "")
 
@@ -170,9 +175,10 @@ def test_a_toml_text_has_a_greatest_length() -> None:
 
 
 def test_a_path_has_a_greatest_length() -> None:
-    assert checked_line("a", "b", "GET", "/" * 2000).path == "/" * 2000
+    longest = {"configuration": "b", "path": "/" * 2000}
+    assert read_request("a", longest, None).path == "/" * 2000
     with pytest.raises(ConfigError, match="longer than 2000") as refused:
-        checked_line("a", "b", "GET", "/" * 2001, place="line.a.")
+        read_request("a", longest | {"path": "/" * 2001}, None, "line.a.")
     assert refused.value.field == "line.a.path"
 
 
@@ -372,14 +378,14 @@ def test_other_threads_run_while_a_large_response_is_parsed() -> None:
 
 # ── values, templates and checks of a line ───────────────────────────────────────────────────
 
-MEANS = Means(ZoneInfo)
+MEANS = MappingContext(ZoneInfo)
 
 
 def test_a_template_makes_no_text_of_a_million_characters() -> None:
     def filled(times: int, length: int) -> object:
         options = {"template": "{a}" * times}
         mapping = FieldMapping("a", "b", Transform.TEMPLATE, options=options)
-        return incoming([mapping], [{"a": "x" * length}], MEANS)
+        return map_incoming([mapping], [{"a": "x" * length}], MEANS)
 
     assert filled(10, 100_000) == {"b": "x" * 1_000_000}
     assert filled(10, 100_001) == Unmapped("b", "too_long")
@@ -404,7 +410,7 @@ def test_a_long_text_is_no_number_and_no_date(
         "9" * 8_000_000,
     ):
         began = time.process_time()
-        assert refusal(mapping, text, MEANS) == reason
+        assert refusal_reason(mapping, text, MEANS) == reason
         assert time.process_time() - began < SECONDS
 
 
@@ -417,7 +423,7 @@ def test_a_format_with_one_part_twice_is_a_finding() -> None:
     mapping = FieldMapping("a", "b", Transform.CONSTANT, options={"value": "x"})
     twice = replace(mapping, transform=Transform.AS_IS, options={"format": "%d %d"})
     pull = Sync(target="t", keys=("b",), mappings=(twice,))
-    from outkey.core.sync.run import FieldKind, HostField
+    from outkey.core.sync.records import FieldKind, HostField
 
     fields = [HostField("b", "B", FieldKind.DATE)]
     findings = check(SyncLine("l", "c", "GET", "/", pull), pull, fields, ZoneInfo)
@@ -487,7 +493,7 @@ def test_a_host_name_that_is_too_long_is_refused_before_it_is_encoded(
     host: str,
 ) -> None:
     began = time.process_time()
-    with pytest.raises(ConfigError, match="host name is not valid"):
+    with pytest.raises(ConfigError, match="host name is invalid"):
         parse_redirect(Origin("https", "a.example", 443), "/", f"https://{host}/")
     assert time.process_time() - began < SECONDS
 
@@ -534,11 +540,11 @@ def rsa_key(first: int, second: int) -> str:
 def test_a_key_of_far_too_many_bits_is_refused_before_its_primes_are_checked() -> None:
     key = Secret(rsa_key(4423, 4253))
     began = time.process_time()
-    with pytest.raises(ConfigError, match="no private key") as refused:
+    with pytest.raises(ConfigError, match="not a private key") as refused:
         JoseSigner().assertion({"iss": "a"}, key, False)  # noqa: FBT003 - the port's signature
     assert "4096 bits" in refused.value.hint
     text = "-----BEGIN PRIVATE KEY-----\n" + "A" * 6000 + "\n-----END PRIVATE KEY-----"
-    with pytest.raises(ConfigError, match="no private key"):
+    with pytest.raises(ConfigError, match="not a private key"):
         JoseSigner().assertion({"iss": "a"}, Secret(text), False)  # noqa: FBT003 - the same
     with pytest.raises(ConfigError, match="more than 4096 bits"):
         _encrypted(text, Secret("p"))

@@ -44,7 +44,7 @@ from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
 from outkey.core.sync.run import RunState
-from outkey.engine.gateway import Draft
+from outkey.engine.gateway import DraftCredentials
 from outkey.engine.managing.background import (
     BackgroundPorts,
     BackgroundWork,
@@ -148,7 +148,9 @@ def test_a_draft_is_tested_without_counting_for_what_is_kept() -> None:
     fake = refusing(bearer())
     kept = fake.ports.configurations.get("acme")
     for _ in range(MOST_REFUSED + 1):
-        fake.gateway.trial(kept, Draft(fake.secrets, fake.ports.tokens)).run()
+        fake.gateway.trial(
+            kept, DraftCredentials(fake.secrets, fake.ports.tokens)
+        ).run()
     assert fake.ports.configurations.get("acme").refused == 0
     LockoutGuard().refuse_paused_since(replace(kept, paused_at=NOW))
     assert fake.gateway.send("acme", "GET", "/").status == 401

@@ -7,7 +7,13 @@ from decimal import Decimal
 import pytest
 
 from outkey.core.errors import ConfigError
-from outkey.core.sync.run import FieldKind, HostField, Outcome, Written
+from outkey.core.sync.records import (
+    FieldKind,
+    HostField,
+    WriteOutcome,
+    Written,
+    find_target,
+)
 from outkey.ports.sync import Records
 
 TARGET = "demo.contact"
@@ -19,8 +25,9 @@ FIELDS = (
 )
 _NAMES = {field.name for field in FIELDS}
 _KEYS = ("external_id",)
-_CREATED, _UPDATED = Written(Outcome.CREATED), Written(Outcome.UPDATED)
-_UNCHANGED = Written(Outcome.UNCHANGED)
+_CREATED = Written(WriteOutcome.CREATED)
+_UPDATED = Written(WriteOutcome.UPDATED)
+_UNCHANGED = Written(WriteOutcome.UNCHANGED)
 
 
 def contact(number: object, **values: object) -> dict[str, object]:
@@ -42,19 +49,22 @@ class RecordsContract(ABC):
     def test_its_targets_are_described(self) -> None:
         records = self.make()
         assert TARGET in [target.name for target in records.targets()]
-        known = {field.name: field for field in records.describe(TARGET)}
-        assert [known[field.name] for field in FIELDS] == list(FIELDS)
+        target = find_target(records.targets(), TARGET)
+        fields = {field.name: field for field in target.fields}
+        assert [fields[field.name] for field in FIELDS] == list(FIELDS)
         assert all(
-            not field.required for name, field in known.items() if name not in _NAMES
+            not field.required for name, field in fields.items() if name not in _NAMES
         )
 
     def test_what_is_not_open_is_refused(self) -> None:
         records, run = self.make(), self.begun("contacts")
         for refused in (
-            lambda: records.describe("nobody.knows"),
+            lambda: find_target(records.targets(), "nobody.knows"),
             lambda: records.read("nobody.knows", "", 10),
             lambda: records.upsert("nobody.knows", _KEYS, [contact(1)], run),
-            lambda: records.compare("nobody.knows", _KEYS, [contact(1)]),
+            lambda: records.upsert(
+                "nobody.knows", _KEYS, [contact(1)], "", dry_run=True
+            ),
             lambda: records.archive("nobody.knows", "contacts", run),
             lambda: records.find("nobody.knows", "name", ["x"]),
             lambda: records.find(TARGET, "nothing", ["x"]),
@@ -101,8 +111,8 @@ class RecordsContract(ABC):
         ):
             rows = [contact(1), contact(2) | values, contact(3)]
             first, refused, last = records.upsert(TARGET, _KEYS, rows, run)
-            assert Outcome.REFUSED not in (first.outcome, last.outcome)
-            assert (refused.outcome, refused.field) == (Outcome.REFUSED, field)
+            assert WriteOutcome.REFUSED not in (first.outcome, last.outcome)
+            assert (refused.outcome, refused.field) == (WriteOutcome.REFUSED, field)
             assert refused.reason
             assert "hunter2" not in refused.reason
         assert self._names(records) == ["Contact 1", "Contact 3"]
@@ -110,7 +120,7 @@ class RecordsContract(ABC):
     def test_a_new_record_needs_all_that_is_required(self) -> None:
         records, run = self.make(), self.begun("contacts")
         (refused,) = records.upsert(TARGET, _KEYS, [{"external_id": "c-1"}], run)
-        assert (refused.outcome, refused.field) == (Outcome.REFUSED, "name")
+        assert (refused.outcome, refused.field) == (WriteOutcome.REFUSED, "name")
         records.upsert(TARGET, _KEYS, [contact(1)], run)
         assert list(records.upsert(TARGET, _KEYS, [{"external_id": "c-1"}], run)) == [
             _UNCHANGED
@@ -132,19 +142,19 @@ class RecordsContract(ABC):
             contact(3),
             contact(4, name=None),
         ]
-        compared = records.compare(TARGET, _KEYS, rows)
-        outcomes = [written.outcome for written, _ in compared]
+        compared = records.upsert(TARGET, _KEYS, rows, "", dry_run=True)
+        outcomes = [written.outcome for written in compared]
         assert outcomes == [
-            Outcome.UNCHANGED,
-            Outcome.UPDATED,
-            Outcome.CREATED,
-            Outcome.REFUSED,
+            WriteOutcome.UNCHANGED,
+            WriteOutcome.UPDATED,
+            WriteOutcome.CREATED,
+            WriteOutcome.REFUSED,
         ]
         created: Mapping[str, object] = {
             "external_id": (None, "c-3"),
             "name": (None, "Contact 3"),
         }
-        changes = [dict(change) for _, change in compared]
+        changes = [dict(written.changes) for written in compared]
         assert changes == [{}, {"name": ("Contact 2", "Another")}, created, {}]
         assert self._names(records) == ["Contact 1", "Contact 2"]
 

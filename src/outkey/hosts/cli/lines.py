@@ -2,10 +2,9 @@
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from time import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,9 +20,12 @@ from outkey.core.errors import (
     SyncFailed,
     UnknownConfiguration,
 )
-from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.line_checks import UNKNOWN_TARGET
+from outkey.core.moments import moment_text
+from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.remedies import remedy_of
-from outkey.core.sync.run import Outcome, Run, RunState
+from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.table import sync_table
 from outkey.hosts.cli.output import (
     finding_facts,
@@ -38,9 +40,8 @@ from outkey.hosts.cli.session import AsJson, desk_of, installation
 
 if TYPE_CHECKING:
     from outkey.core.config.document import Document
-    from outkey.engine.sync import Effect, SyncRunner
+    from outkey.engine.sync import Effect, Runs, SyncRunner
     from outkey.hosts.installation import Installation
-    from outkey.ports.sync import Runs
 
 _MOST_SHOWN = 20  # of what a dry run would change, or of what is left out
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much
@@ -157,7 +158,7 @@ def list_runs(
             (
                 run.id,
                 run.line,
-                _moment(run.started_at),
+                moment_text(run.started_at),
                 _state(run),
                 *asdict(run.counts).values(),
             )
@@ -170,7 +171,7 @@ def list_runs(
 def show_run(run: RunId, *, as_json: AsJson = False) -> None:
     """Show a run, and what it left out."""
     installation()
-    found, left_out = _runs().get(run), _runs().left_out(run, 100)
+    found, left_out = _runs().get(run), _runs().rejected(run, 100)
     if as_json:
         more = {"hint": remedy_of(found.cause) or None}
         say_json(
@@ -178,7 +179,9 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
         )
         return
     say(summary(found))
-    say(f"begun by {found.actor} at {_moment(found.started_at)}, {found.pages} pages")
+    say(
+        f"begun by {found.actor} at {moment_text(found.started_at)}, {found.pages} pages"
+    )
     if remedy := remedy_of(found.cause):
         say(f"hint: {remedy}")
     if left_out:
@@ -191,8 +194,7 @@ def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
     """End a run that waits, or let one stop at its next page."""
     installation()
     before = _runs().get(run)
-    _runs().cancel(run)
-    now = _runs().get(run)
+    now = _runs().cancel(run)
     ended = before.state is RunState.CANCELLED or now.state is not RunState.CANCELLED
     if as_json:
         done = "unchanged" if ended else "cancelled"
@@ -213,7 +215,9 @@ def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
     from outkey.hosts.django.wiring import planner
 
     found = _runs().get(run)
-    asked = planner(here).ask(found.line, desk_of(here).actor, dry_run=found.dry_run)
+    asked = planner(here).request(
+        found.line, desk_of(here).actor, dry_run=found.dry_run
+    )
     if as_json:
         say_json(run_facts(asked))
     else:
@@ -249,15 +253,15 @@ def work(
         here.keys.is_sealed()
     ):  # it would take the runs of those who have the key, and fail them
         raise Sealed
-    from outkey.hosts.django.worker import Worker
+    from outkey.hosts.django.worker import QueueWorker
 
     _log(f"working off runs, {runs} at a time; Ctrl-C or SIGTERM ends it")
-    Worker(here, runs, _log, lambda run: _log(summary(run))).run()
+    QueueWorker(here, runs, _log, lambda run: _log(summary(run))).run()
     _log("ended")
 
 
 def _log(text: str) -> None:
-    say(f"{_moment(time())}  {text}")
+    say(f"{moment_text(time())}  {text}")
     sys.stdout.flush()
 
 
@@ -278,9 +282,7 @@ def line_findings(
         try:
             found = runner.check(line.name)
         except ConfigError as error:  # the host does not open its target
-            found = [
-                Finding("L014", Level.ERROR, error.message, error.hint, error.field)
-            ]
+            found = [UNKNOWN_TARGET.finding_from(error)]
         for finding in found:
             yield (
                 line.configuration,
@@ -325,10 +327,10 @@ class _Noted:
 
     def note(self, effect: "Effect") -> None:
         self.seen += 1
-        told = self._dry_run or effect.outcome is Outcome.REFUSED
+        told = self._dry_run or effect.outcome is WriteOutcome.REFUSED
         if (
             told
-            and effect.outcome is not Outcome.UNCHANGED
+            and effect.outcome is not WriteOutcome.UNCHANGED
             and len(self._effects) < _MOST_SHOWN
         ):
             self._effects.append((self.seen, effect))
@@ -369,13 +371,13 @@ def _runner(here: "Installation") -> "SyncRunner":
 
 
 def _runs() -> "Runs":
-    from outkey.hosts.django.runs import DjangoRuns
+    from outkey.hosts.django.wiring import runs
 
-    return DjangoRuns()
+    return runs()
 
 
 def _followed(
-    steps: Iterator[Run], noted: _Noted, advance: Callable[[int], None]
+    steps: Generator[Run], noted: _Noted, advance: Callable[[int], None]
 ) -> Run:
     """Go through a run, and return how it ended, or how far it was when it was interrupted."""
     run = next(steps)
@@ -384,19 +386,12 @@ def _followed(
         for step in steps:
             advance(_records(step) - _records(run))
             run = step
-    except KeyboardInterrupt:
-        return _let_go(run)
-    return run
-
-
-def _let_go(run: Run) -> Run:
-    """Let the next run go on at once, and not only when this one is taken for killed."""
-    from outkey.engine.sync.runner import STOPPING
-
-    with suppress(OutkeyError):  # somebody has cancelled it, or the database is away
-        run = _runs().get(run.id)  # one page more than was told may be kept
-        if run.state is RunState.RUNNING:
-            _runs().finish(replace(run, state=RunState.FAILED, cause=STOPPING))
+    except KeyboardInterrupt as interrupt:
+        # It may have come here, between two pages: then the run does not know of it yet.
+        with suppress(KeyboardInterrupt):
+            steps.throw(interrupt)
+        with suppress(OutkeyError):  # the database is not available
+            run = _runs().get(run.id)  # one page more than was yielded may be stored
     return run
 
 
@@ -426,7 +421,7 @@ def _records(run: Run) -> int:
 
 
 def _effect_row(effect: "Effect") -> tuple[str, str, str]:
-    if effect.outcome is Outcome.REFUSED:
+    if effect.outcome is WriteOutcome.REFUSED:
         return str(effect.outcome), effect.key, f"{effect.field}: {effect.reason}"
     changes = (
         f"{name}: {before!r} → {after!r}"
@@ -454,10 +449,6 @@ def _state(run: Run) -> str:
     dry = ", dry run" if run.dry_run else ""
     if run.due_at is None:
         return f"{run.state}{f' ({run.cause})' if run.cause else ''}{dry}"
-    until = f" until {_moment(run.due_at)}" if run.due_at > time() + _SOON else ""
+    until = f" until {moment_text(run.due_at)}" if run.due_at > time() + _SOON else ""
     failed = f" after {run.cause}, attempt {run.attempt}" if run.cause else ""
     return f"{run.state}{until}{failed}{dry}"
-
-
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")

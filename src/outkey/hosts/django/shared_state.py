@@ -13,7 +13,7 @@ from django.db import transaction
 
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import all_translated, execute
+from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 
 PER_STATEMENT = 300
 SELECT = "SELECT key, generation, value FROM outkey_sharedstate WHERE kind = %s"
@@ -31,7 +31,7 @@ UPDATE = (
 )
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoStateRows:
     """One row for each kind and key."""
 
@@ -45,7 +45,7 @@ class DjangoStateRows:
         states: dict[str, SharedState] = {}
         names = list(keys)
         for start in range(0, len(names), PER_STATEMENT):
-            rows = models.SharedState.objects.filter(
+            rows = models.SharedStateRow.objects.filter(
                 kind=kind, key__in=names[start : start + PER_STATEMENT]
             )
             states |= states_of(rows.values_list("key", "generation", "value"))
@@ -77,7 +77,7 @@ class DjangoStateRows:
                 execute(INSERT + columns + OR_REPLACE, tuple(chain(*some)))
             for start in range(0, len(deleted), PER_STATEMENT):
                 keys = deleted[start : start + PER_STATEMENT]
-                models.SharedState.objects.filter(kind=kind, key__in=keys).delete()
+                models.SharedStateRow.objects.filter(kind=kind, key__in=keys).delete()
 
 
 def states_of(rows: Iterable[tuple[str, int, str]]) -> dict[str, SharedState]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,12 @@ from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Installation, Tables, build_installation
 
 if TYPE_CHECKING:
-    from outkey.engine.sync import Planner, SyncPorts, SyncRunner
-    from outkey.hosts.django.records.django_records import DjangoRecords, Person
+    from outkey.core.config.configuration import SyncLine
+    from outkey.engine.sync import Planner, Runs, SyncPorts, SyncRunner
+    from outkey.hosts.django.records.django_records import (
+        DjangoRecords,
+        PermissionHolder,
+    )
 
 
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installation:
@@ -35,43 +40,58 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installa
     )
 
 
-def records(person: "Person | None" = None) -> "DjangoRecords":
+def records(person: "PermissionHolder | None" = None) -> "DjangoRecords":
     """Return the records that the setting OUTKEY opens; for work in the background, no person."""
     from outkey.hosts.django.records.django_records import DjangoRecords
 
     return DjangoRecords(getattr(settings, "OUTKEY", {}).get("RECORDS", {}), person)
 
 
-def sync_runner(here: Installation, person: "Person | None" = None) -> "SyncRunner":
-    """Return what checks and runs sync lines."""
+def runs() -> "Runs":
+    """Return the stored runs of sync lines."""
+    from outkey.engine.sync import Runs
+    from outkey.hosts.django.runs import DjangoRunRows
+
+    return Runs(DjangoRunRows(), DjangoStateRows(), DjangoDatabase(), DjangoRegistry())
+
+
+def sync_runner(
+    here: Installation,
+    person: "PermissionHolder | None" = None,
+    line: "SyncLine | None" = None,
+) -> "SyncRunner":
+    """Return what checks and runs sync lines; `line` counts as saved under its name."""
+    from outkey.engine.managing.line_editing import WithLine
     from outkey.engine.sync import SyncRunner
 
-    return SyncRunner(_sync_ports(here, person))
+    ports = _sync_ports(here, person)
+    if line is not None:
+        ports = replace(ports, configurations=WithLine(here.registry, line))
+    return SyncRunner(ports)
 
 
 def planner(
     here: Installation,
-    stopping: Callable[[], bool] = lambda: False,
-    person: "Person | None" = None,
+    is_stopping: Callable[[], bool] = lambda: False,
+    person: "PermissionHolder | None" = None,
 ) -> "Planner":
-    """Return what asks for runs of sync lines and does them."""
+    """Return what requests runs of sync lines and does them."""
     from outkey.engine.sync import Planner
     from outkey.hosts.django.runs import queue
 
-    return Planner(_sync_ports(here, person), here.registry, queue(), stopping)
+    return Planner(_sync_ports(here, person), here.registry, queue(), is_stopping)
 
 
-def _sync_ports(here: Installation, person: "Person | None") -> "SyncPorts":
+def _sync_ports(here: Installation, person: "PermissionHolder | None") -> "SyncPorts":
     from outkey.adapters.calendar_cronsim import CronCalendar
     from outkey.adapters.paths_jmespath import JmespathCompiler
     from outkey.engine.sync import SyncPorts
-    from outkey.hosts.django.runs import DjangoRuns
 
     return SyncPorts(
         gateway=here.gateway,
         configurations=here.registry,
         records=records(person),
-        runs=DjangoRuns(),
+        runs=runs(),
         finder=JmespathCompiler(),
         clock=SystemClock(),
         calendar=CronCalendar(),

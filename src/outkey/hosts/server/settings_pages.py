@@ -12,6 +12,7 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
+from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.hosts.server import settings
@@ -229,7 +230,7 @@ _DEMO_ITEMS = (
     ),
 )
 _NAVIGATION: list[dict[str, object]] = [
-    {"items": [_item(_("Home"), "home", "outkey_home", "view_configuration")]},
+    {"items": [_item(_("Home"), "home", "outkey_home", Permission.VIEW)]},
     {
         "title": _("Settings → Technical"),
         "separator": True,
@@ -238,28 +239,30 @@ _NAVIGATION: list[dict[str, object]] = [
                 _("API Sync Configurations"),
                 "api",
                 "outkey_configuration_changelist",
-                "view_configuration",
+                Permission.VIEW,
             ),
             _item(
                 _("Sync Lines"),
                 "sync_alt",
                 "outkey_syncline_changelist",
-                "view_syncline",
+                Permission.VIEW_LINE,
             ),
-            _item(_("Runs"), "play_circle", "outkey_run_changelist", "view_run"),
+            _item(
+                _("Runs"), "play_circle", "outkey_run_changelist", Permission.VIEW_RUN
+            ),
             *(_DEMO_ITEMS if settings.DEMO else ()),
             _item(
                 _("Audit"),
                 "history",
                 "outkey_auditrecord_changelist",
-                "view_auditrecord",
+                Permission.VIEW_AUDIT,
             ),
-            _item(_("Keys"), "key", "outkey_knownkey_changelist", "view_knownkey"),
+            _item(_("Keys"), "key", "outkey_knownkey_changelist", Permission.VIEW_KEYS),
             _item(
                 _("Data protection"),
                 "shield",
                 "outkey_data_protection",
-                "view_auditrecord",
+                Permission.VIEW_AUDIT,
             ),
         ],
     },
