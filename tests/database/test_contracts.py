@@ -11,15 +11,20 @@ from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.config.configuration import Configuration
 from outkey.core.request.rate_limit import Pace
+from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Clock, Permits, Tokens
-from outkey.ports.storage import AuditRows, Database, Processes, Registry
+from outkey.ports.storage import AuditRows, Database, Processes, Storage
 from outkey.testing import FixedRing, configuration
 from outkey.testing.contracts_database import DatabaseContract
 from outkey.testing.contracts_storage import (
     AuditRowsContract,
+    ConfigurationRowsContract,
+    KeyRowsContract,
+    LineRowsContract,
     PermitsContract,
     ProcessesContract,
     RegistryContract,
+    SecretRowsContract,
 )
 from outkey.testing.contracts_tokens import TokensContract
 from outkey.testing.fakes import FakeClock
@@ -33,12 +38,40 @@ class TestDjangoDatabase(DatabaseContract):
         return DjangoDatabase()
 
 
-@pytest.mark.usefixtures("database")
-class TestDjangoRegistry(RegistryContract):
-    def make(self) -> Registry:
-        from outkey.hosts.django.registry import DjangoRegistry
+def storage() -> Storage:
+    from outkey.hosts.django.registry import django_storage
 
-        return DjangoRegistry()
+    return django_storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoConfigurationRows(ConfigurationRowsContract):
+    def make(self) -> Storage:
+        return storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoLineRows(LineRowsContract):
+    def make(self) -> Storage:
+        return storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoSecretRows(SecretRowsContract):
+    def make(self) -> Storage:
+        return storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoKeyRows(KeyRowsContract):
+    def make(self) -> Storage:
+        return storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestRegistryInDjango(RegistryContract):
+    def make(self) -> Storage:
+        return storage()
 
 
 @pytest.mark.usefixtures("database")
@@ -71,11 +104,17 @@ class TestPermitsLeasedFromDjango(PermitsContract):
 @pytest.mark.usefixtures("database")
 class TestTokensSealedInDjango(TokensContract):
     def make(self) -> tuple[Tokens, Configuration]:
-        from outkey.hosts.django.registry import DjangoRegistry
         from outkey.hosts.django.tokens import DjangoTokenRows
 
-        kept = DjangoRegistry().add(configuration())
-        return StoredTokens(DjangoTokenRows(), FixedRing(new_keyring())), kept
+        rows = storage()
+        stored = Registry(rows).add(configuration())
+        tokens = StoredTokens(
+            DjangoTokenRows(),
+            FixedRing(new_keyring()),
+            rows.database,
+            rows.configurations,
+        )
+        return tokens, stored
 
     def finished(self) -> None:
         connection.close()

@@ -39,6 +39,7 @@ from outkey.core.sync.run import (
     RunState,
     Written,
 )
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sync import SyncPorts, SyncRunner
 from outkey.ports.sync import Records, Runs
 from outkey.testing import configuration, fake_gateway
@@ -60,9 +61,9 @@ SYNC = Sync(
 
 
 def make_lines() -> None:
-    from outkey.hosts.django.registry import DjangoRegistry
+    from outkey.hosts.django.registry import django_storage
 
-    registry = DjangoRegistry()
+    registry = Registry(django_storage())
     registry.add(configuration())
     for name in ("contacts", "others", "orders"):
         registry.put_line(SyncLine(name, "acme", "GET", "/x", SYNC))
@@ -803,9 +804,9 @@ def test_a_line_that_was_changed_starts_anew_and_one_with_another_schedule_goes_
     runs: "DjangoRuns",
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.registry import DjangoRegistry
+    from outkey.hosts.django.registry import django_storage
 
-    registry = DjangoRegistry()
+    registry = Registry(django_storage())
     run = runs.begin("contacts", "tester", dry_run=False)
     runs.finish(replace(run, cursor="2027", state=RunState.DONE))
     killed = runs.begin("contacts", "tester", dry_run=False)
@@ -848,9 +849,9 @@ def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
     records: "DjangoRecords", runs: "DjangoRuns"
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.registry import DjangoRegistry
+    from outkey.hosts.django.registry import django_storage
 
-    registry = DjangoRegistry()
+    registry = Registry(django_storage())
     assert registry.line("contacts").sync == SYNC
     assert [line.sync for line in registry.lines()] == [SYNC] * 3
     registry.put_line(SyncLine("others", "acme", "GET", "/"))

@@ -217,7 +217,8 @@ class Host:
         """Run a line page by page; it has the name of its path."""
         gateway = self._gateway_for(peer=configuration)
         registry = gateway._configurations
-        registry.put_line(SyncLine(path, "peer", method, path, sync))  # type: ignore[attr-defined]
+        line = SyncLine(path, "peer", method, path, sync)
+        registry.lines[path] = line  # type: ignore[attr-defined]
         ports = SyncPorts(
             gateway,
             registry,

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit.chain import canonical, chain_start, chained, label_of
 from outkey.core.audit.events import Change, Refusal
 from outkey.core.config.configuration import Configuration, HeaderRow
@@ -47,6 +47,7 @@ from outkey.ports.storage import AuditRows
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
 from outkey.testing.contracts_storage import MonitoringRowsContract
 from outkey.testing.fakes import FakeWorld, MemoryAuditRows, MemoryCheckpoints
+from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_watch import MemoryMonitoringRows, RecordedNotices
 
 NOW = 1_800_000_000.0
@@ -206,7 +207,7 @@ def test_who_waited_while_sending_was_paused_sends_nothing() -> None:
 
 
 def test_a_count_that_cannot_be_written_costs_no_answer() -> None:
-    class Broken(MemoryRegistry):
+    class Broken(MemoryConfigurations):
         def note_refused(self, name: str, revision: int) -> int:
             raise StorageUnavailable
 
@@ -405,7 +406,7 @@ class Bench:
             MemoryAuditRows(),
             RecordedNotices(),
         )
-        self.registry = MemoryRegistry(configurations)
+        self.registry = memory_registry(configurations)
         self.book = MemoryMonitoringRows(self.clock, self.rows)
         self.watch = Monitor(self.book, self.registry, [self.told], self.clock)
         self.watch.look()
@@ -568,8 +569,8 @@ class NoSecrets:
 
 
 def kept_open(name: str) -> Configuration:
-    """Return a configuration without credentials, under a record of its own."""
-    return replace(configuration(name, no_auth_reason="public_api"), record=name)
+    """Return a configuration without credentials."""
+    return configuration(name, no_auth_reason="public_api")
 
 
 def desk_of(fake: FakeWorld) -> Administration:
@@ -582,7 +583,7 @@ def verified(fake: FakeWorld) -> list[str]:
 
 def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
     names = [f"n{number:03}" for number in range(150)]
-    fake = fake_gateway(*map(kept_open, names))
+    fake = fake_gateway(registry=memory_registry(map(kept_open, names)))
     desk = desk_of(fake)
     for number, name in enumerate(names):
         desk.registry.put_trial(
@@ -596,7 +597,7 @@ def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
 
 def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -> None:
     names = [f"n{number:03}" for number in range(60)]
-    fake = fake_gateway(*map(kept_open, names))
+    fake = fake_gateway(registry=memory_registry(map(kept_open, names)))
     desk = desk_of(fake)
     for name in names:
         desk.registry.put_trial(desk.registry.get(name), 1.0, "")
@@ -711,7 +712,6 @@ def test_late_refusals_of_a_former_secret_say_nothing_of_the_new_one() -> None:
     made = configuration(authentication_type="bearer")
     fake = fake_gateway(made, secrets={"token": "new"})
     registry = fake.ports.configurations
-    assert isinstance(registry, MemoryRegistry)
     brake = fake.gateway.sender.brake
     for _ in range(MOST_REFUSED):
         brake.learn(replace(registry.get("acme"), revision=-1), 401, 0.0)
@@ -722,7 +722,6 @@ def test_a_late_success_ends_what_it_did_not_know_of() -> None:
     made = configuration(authentication_type="bearer")
     fake = fake_gateway(made, secrets={"token": "t"})
     registry = fake.ports.configurations
-    assert isinstance(registry, MemoryRegistry)
     before, brake = registry.get("acme"), fake.gateway.sender.brake
     for _ in range(MOST_REFUSED):
         brake.learn(registry.get("acme"), 401, 0.0)
@@ -757,7 +756,7 @@ def test_a_test_that_would_change_something_is_not_repeated_in_the_background() 
     made = configuration(
         no_auth_reason="public_api", verification__test_method="DELETE"
     )
-    fake = fake_gateway(replace(made, record="acme"))
+    fake = fake_gateway(registry=memory_registry([made]))
     desk = desk_of(fake)
     desk.registry.put_trial(desk.registry.get("acme"), 1.0, "")
     assert verify_due(desk, fake.gateway, 86_400, lambda: True) == 1

@@ -1,4 +1,4 @@
-"""Where a process gets its key ring: found when first needed, checked, and read again in time."""
+"""Where a process gets its key ring: loaded when first needed, checked, read again."""
 
 import fcntl
 import os
@@ -10,45 +10,48 @@ from outkey.adapters.keyring import Keyring
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, StorageUnavailable
+from outkey.core.text import Text
 from outkey.ports.sending import Clock
-from outkey.ports.storage import Processes, Registry
+from outkey.ports.storage import KeyRows, Processes, SecretRows
 
 BEAT_SECONDS = 60.0
 ALIVE_SECONDS = 2.5 * BEAT_SECONDS
 
 
 class KeyringLoader:
-    """Finds the ring, or says why the installation is sealed."""
+    """Loads the ring, or raises Sealed with the reason."""
 
-    def __init__(self, source: KeySource, registry: Registry) -> None:
+    def __init__(self, source: KeySource, keys: KeyRows, secrets: SecretRows) -> None:
         self.source = source
-        self._registry = registry
+        self._keys = keys
+        self._secrets = secrets
         self._lock = ProcessLock()
         self._ring: Keyring | None = None
 
     def ring(self, needed: str = "") -> Keyring:
-        """Return the ring; the first use of an empty installation makes one.
+        """Return the ring; the first use of an empty installation creates one.
 
-        A key that is needed and not there may have been added by another process since.
+        A key that is needed and missing may have been added by another process since.
         """
         with self._lock:
             ring = self._ring
             if ring is None or (needed and not ring.holds(needed)):
-                ring = self._ring = self._load()
+                ring = self._load()
+                self._ring = ring
             return ring
 
     def fresh(self) -> Keyring:
-        """Return the ring as it is kept now: sealing with a key that was retired loses a secret."""
+        """Return the ring as it is stored now: a secret sealed with a retired key is lost."""
         with self._lock:
             self._ring = self._load()
             return self._ring
 
     def change(self, step: Callable[[Keyring], Keyring]) -> None:
-        """Take one step of a rotation, with nobody else taking another meanwhile."""
-        with self._alone():
+        """Take one step of a rotation; no other process takes one at the same time."""
+        with self._locked_file():
             ring = step(self.fresh())
             self.source.save(ring)
-            self._registry.put_known_keys(ring.check_values())
+            self._keys.add(ring.check_values())
             self.fresh()
 
     def audit_key(self, key_id: str) -> bytes | None:
@@ -57,40 +60,40 @@ class KeyringLoader:
         return ring.derive("audit", key_id) if ring.holds(key_id) else None
 
     def is_sealed(self) -> bool:
-        """Say whether stored secrets cannot be opened; makes no key."""
+        """Whether stored secrets cannot be opened; creates no key."""
         try:
             if self._ring is None and self.source.load() is None:
-                return bool(self._registry.known_keys())
+                return bool(self._keys.read())
             self.ring()
         except (Sealed, ConfigError):
             return True
         return False
 
     def _load(self) -> Keyring:
-        known = self._registry.known_keys()
+        stored = self._keys.read()
         ring = self.source.load()
         if ring is None:
             # A new key over existing ciphertext would lose it for good.
-            if known or self._registry.key_uses(vouchers=True):
-                raise Sealed("the key that opens the stored secrets is missing")
+            if stored or self._secrets.key_uses(vouchers=True):
+                raise Sealed(Text("the key that opens the stored secrets is missing"))
             ring = self.source.create()
         checks = ring.check_values()
-        if known and not any(
-            known.get(name) == value for name, value in checks.items()
+        if stored and not any(
+            stored.get(name) == value for name, value in checks.items()
         ):
-            raise Sealed("the key is not one that this database was used with")
-        if checks.keys() - known.keys():
-            self._registry.put_known_keys(checks)
+            raise Sealed(Text("the key is not one that this database was used with"))
+        if checks.keys() - stored.keys():
+            self._keys.add(checks)
         return ring
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _locked_file(self) -> Iterator[None]:
         file = self.source.file.with_suffix(".lock")
         try:
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             raise StorageUnavailable(
-                "the folder of the key file cannot be written"
+                Text("the folder of the key file cannot be written")
             ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -100,17 +103,23 @@ class KeyringLoader:
 
 
 class KeyRotation:
-    """The steps of a rotation, each noted before it is taken and refused where it is unsafe."""
+    """The steps of a rotation, each recorded before it is taken and refused where unsafe."""
 
     def __init__(
         self,
         keys: KeyringLoader,
-        registry: Registry,
+        secrets: SecretRows,
         processes: Processes,
         clock: Clock,
     ) -> None:
-        self._keys, self._registry = keys, registry
-        self._processes, self._clock = processes, clock
+        self._keys = keys
+        self._secrets = secrets
+        self._processes = processes
+        self._clock = clock
+
+    def uses(self) -> dict[str, int]:
+        """Return how many secrets and tokens each key seals, by the key's name."""
+        return self._secrets.key_uses()
 
     def add(self, note: Callable[[str], None]) -> str:
         """Add a key that only opens, until every process has it; return its name."""
@@ -126,18 +135,22 @@ class KeyRotation:
         return added[0]
 
     def promote(self, name: str, note: Callable[[str], None]) -> None:
-        """Seal with this key from now on, unless a process at work lacks it."""
+        """Seal with this key from now on, unless a running process lacks it."""
 
         def step(ring: Keyring) -> Keyring:
             promoted = ring.promote(name)
             since = self._clock.now() - ALIVE_SECONDS
             if lacking := self._processes.lacking(name, since):
                 raise KeyStepRefused(
-                    f"{len(lacking)} running processes do not hold the key yet:"
-                    f" {', '.join(lacking)}",
-                    hint=(
-                        "They read the key file once a minute; where it is a copy,"
-                        " bring it there first."
+                    Text(
+                        "{count} running processes do not have the key yet:"
+                        " {processes}",
+                        count=len(lacking),
+                        processes=", ".join(lacking),
+                    ),
+                    hint=Text(
+                        "They read the key file once a minute. Where the file is a"
+                        " copy, update the copy first."
                     ),
                 )
             note(name)
@@ -149,9 +162,9 @@ class KeyRotation:
         """Stop opening with a key that no secret needs any more."""
 
         def step(ring: Keyring) -> Keyring:
-            # Reported are secrets, as everywhere; a voucher alone needs the key just the same.
-            secrets_left = self._registry.key_uses().get(name, 0)
-            left = secrets_left or self._registry.key_uses(vouchers=True).get(name, 0)
+            # Secrets are reported, as everywhere; a voucher alone needs the key too.
+            secrets_left = self._secrets.key_uses().get(name, 0)
+            left = secrets_left or self._secrets.key_uses(vouchers=True).get(name, 0)
             retired = ring.retire(name, secrets=left)
             note(name)
             return retired
@@ -160,33 +173,38 @@ class KeyRotation:
 
 
 class ProcessHeartbeat:
-    """Tells the other processes which keys this one holds, once a minute while it works.
+    """Reports to the other processes which keys this one has, once a minute.
 
-    Nobody promotes a key that a process at work lacks. A process that is gone before its first
-    minute is over says nothing: it has read the ring just now.
+    No key is promoted that a running process lacks. A process that ends within its
+    first minute reports nothing: it has just read the ring.
     """
 
     def __init__(self, processes: Processes, keys: KeyringLoader, clock: Clock) -> None:
-        self._processes, self._keys, self._clock = processes, keys, clock
-        self._told_at = clock.monotonic()
+        self._processes = processes
+        self._keys = keys
+        self._clock = clock
+        self._reported_at = clock.monotonic()
         self._begin()
 
     def beat(self) -> None:
-        """Read the ring again and say that we are here, if it is time."""
+        """Read the ring again and report this process, once a minute."""
         if self._pid != os.getpid():
             self._begin()  # a forked child is a process of its own
         now = self._clock.monotonic()
-        if now - self._told_at < BEAT_SECONDS:
+        if now - self._reported_at < BEAT_SECONDS:
             return
-        self._told_at, self._told = now, True
+        self._reported_at = now
+        self._is_reported = True
         names = list(self._keys.fresh().check_values())
         self._processes.seen(self._process, names, self._clock.now())
 
     def end(self) -> None:
-        """Say that this process is gone."""
-        if self._told and self._pid == os.getpid():
+        """Report that this process ended."""
+        if self._is_reported and self._pid == os.getpid():
             self._processes.gone(self._process)
 
     def _begin(self) -> None:
-        self._pid, self._process = os.getpid(), secrets.token_hex(8)
-        self._told_at, self._told = self._clock.monotonic(), False
+        self._pid = os.getpid()
+        self._process = secrets.token_hex(8)
+        self._reported_at = self._clock.monotonic()
+        self._is_reported = False

@@ -26,11 +26,12 @@ from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.findings.posture import Policy
 from outkey.engine.gateway import Asynchronous, Gateway, Ports
 from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.registry import Registry
 from outkey.ports.storage import (
     AuditRows,
     Processes,
     RateLimitRows,
-    Registry,
+    Storage,
     TokenRows,
 )
 
@@ -61,7 +62,7 @@ class Installation:
 class Tables:
     """What a host with a database implements."""
 
-    registry: Registry
+    storage: Storage
     audit: AuditRows
     paces: RateLimitRows
     processes: Processes
@@ -72,13 +73,16 @@ def build_installation(
     tables: Tables, home: Path, environment: Mapping[str, str] = os.environ
 ) -> Installation:
     """Put the adapters around a host's tables."""
-    clock, registry, rows = SystemClock(), tables.registry, tables.audit
+    clock = SystemClock()
+    storage = tables.storage
+    registry = Registry(storage)
+    rows = tables.audit
     resolver = SystemResolver()
     source = KeySource.from_environment(environment, home / "config" / "key")
-    keys = KeyringLoader(source, registry)
+    keys = KeyringLoader(source, storage.keys, storage.secrets)
     # What no configuration may have read and sent: the key, the database and what lies beside them.
     files = ConfiguredFiles(own=[source.file, home / "config", home / "data"])
-    stored = StoredSecrets(registry, ReferencedSecrets(files), keys, clock)
+    stored = StoredSecrets(storage, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     audit = KeyedAudit(
         keys, rows, checkpoints, clock, ProcessHeartbeat(tables.processes, keys, clock)
@@ -94,7 +98,9 @@ def build_installation(
             audit=audit,
             # Unix time, since the machines that share a database share no other.
             permits=LeasedPermits(tables.paces, clock.now),
-            tokens=StoredTokens(tables.tokens, keys),
+            tokens=StoredTokens(
+                tables.tokens, keys, storage.database, storage.configurations
+            ),
             signer=JoseSigner(),
             scripts=LockedScripts(),
             asynchronous=Asynchronous(
@@ -103,7 +109,7 @@ def build_installation(
             listeners=listeners,
         )
     )
-    rotation = KeyRotation(keys, registry, tables.processes, clock)
+    rotation = KeyRotation(keys, storage.secrets, tables.processes, clock)
     policy = partial(read_policy, home, environment)
     return Installation(
         registry=registry,

@@ -29,8 +29,9 @@ from outkey.core.request.headers import tidy_token
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.engine.managing.changes import verify_audit
+from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Scripts, Secrets
-from outkey.ports.storage import AuditRows, Checkpoints, Registry
+from outkey.ports.storage import AuditRows, Checkpoints
 
 INSTALLATION = ""  # the name that findings about the installation have
 _SETTLED_MS = 600_000  # a process at work signs for its records every minute

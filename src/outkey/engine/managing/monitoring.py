@@ -28,9 +28,10 @@ from outkey.core.findings.monitoring import (
 from outkey.engine.gateway import Gateway
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.connection_test import SAFE
+from outkey.engine.managing.registry import Registry
 from outkey.ports.monitoring import MonitoringRows, Notifier
 from outkey.ports.sending import Clock
-from outkey.ports.storage import AuditRows, Checkpoints, Registry
+from outkey.ports.storage import AuditRows, Checkpoints
 
 _AT_ONCE = 5000
 _MOST_BATCHES = 20

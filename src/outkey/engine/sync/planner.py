@@ -15,9 +15,9 @@ from outkey.core.errors import (
 )
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.schedule import ATTEMPTS, delay_before_retry, locks_of
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sync.run_in_progress import SyncPorts
 from outkey.engine.sync.runner import STOPPING, SyncRunner
-from outkey.ports.storage import Registry
 from outkey.ports.sync import Queue
 
 _PATIENCE = (1, 2, 4, 8, 15, 30)  # seconds; a database that restarts is back by then

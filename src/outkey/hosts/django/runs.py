@@ -13,9 +13,11 @@ from django.db.models import F, Max, QuerySet
 
 from outkey.core.errors import ConfigError, LineBusy, RunStopped, UnknownConfiguration
 from outkey.core.sync.run import Counts, Quarantined, Run, RunState
+from outkey.engine.managing.registry import Registry
 from outkey.hosts.django import models
+from outkey.hosts.django.database import DjangoDatabase
 from outkey.hosts.django.raw_sql import all_translated, execute
-from outkey.hosts.django.registry import DjangoRegistry
+from outkey.hosts.django.registry import django_storage
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.ports.sync import Queue
 
@@ -64,7 +66,9 @@ class DjangoRuns:
         row = _line(line)
         lease = (
             _GRACE_SECONDS
-            + DjangoRegistry().get(row.configuration.name).limits.total_timeout
+            + Registry(django_storage())
+            .get(row.configuration.name)
+            .limits.total_timeout
         )
         try:
             with transaction.atomic():
@@ -76,7 +80,7 @@ class DjangoRuns:
         return replace(_run(begun), lease=lease)
 
     def page(self) -> AbstractContextManager[None]:
-        return DjangoRegistry().batch()
+        return DjangoDatabase().transaction()
 
     def save(self, run: Run) -> Run:
         if not _written(run, until=_now() + run.lease):

@@ -6,7 +6,6 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import Cause
 from outkey.core.vault.envelope import TokenRow, key_name_of
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import all_translated, execute
@@ -46,14 +45,6 @@ class DjangoTokenRows:
                     or found.exclude(serial=row.serial).update(**facts, **content)
                 ):
                     return False
-            dead = bool(row.facts["dead"])
-            kept = models.Configuration.objects.filter(pk=record)
-            kept.exclude(needs_person=dead).update(needs_person=dead)
-            if (
-                row.sealed is not None
-            ):  # what a test said of the token before holds no more
-                missed = kept.filter(cause=Cause.REAUTHORIZATION_NEEDED)
-                missed.update(cause="", tested_revision=None)
         return True
 
     def now(self) -> float:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,11 @@ from django.conf import settings
 
 from outkey.adapters.clock_system import SystemClock
 from outkey.hosts.django.audit import DjangoAuditRows
-from outkey.hosts.django.registry import DjangoRegistry
+from outkey.hosts.django.registry import django_storage
 from outkey.hosts.django.shared_state import DjangoProcesses, DjangoRateLimitRows
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Installation, Tables, build_installation
+from outkey.ports.sending import Configurations
 
 if TYPE_CHECKING:
     from outkey.engine.sync import Planner, SyncPorts, SyncRunner
@@ -23,7 +25,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installa
     """Build an installation; the database is Django's default one."""
     return build_installation(
         Tables(
-            registry=DjangoRegistry(),
+            storage=django_storage(),
             audit=DjangoAuditRows(),
             paces=DjangoRateLimitRows(),
             processes=DjangoProcesses(),
@@ -41,11 +43,18 @@ def records(person: "Person | None" = None) -> "DjangoRecords":
     return DjangoRecords(getattr(settings, "OUTKEY", {}).get("RECORDS", {}), person)
 
 
-def sync_runner(here: Installation, person: "Person | None" = None) -> "SyncRunner":
-    """Return what checks and runs sync lines."""
+def sync_runner(
+    here: Installation,
+    person: "Person | None" = None,
+    configurations: Configurations | None = None,
+) -> "SyncRunner":
+    """Return what checks and runs sync lines, stored ones or those given here."""
     from outkey.engine.sync import SyncRunner
 
-    return SyncRunner(_sync_ports(here, person))
+    ports = _sync_ports(here, person)
+    if configurations is not None:
+        ports = replace(ports, configurations=configurations)
+    return SyncRunner(ports)
 
 
 def planner(

@@ -17,8 +17,8 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.signer_jose import JoseSigner
@@ -283,7 +283,7 @@ class _Round:
         self._status: int | None = None
         self._gateway = Gateway(
             Ports(
-                configurations=MemoryRegistry([copy]),
+                configurations=MemoryConfigurations([copy]),
                 secrets=self._secrets,
                 transport=wire,
                 resolver=SystemResolver(),

@@ -211,7 +211,7 @@ def keys_page(request: HttpRequest) -> HttpResponse:
     here = installation()
     keys, problem = [], None
     try:
-        uses = here.registry.key_uses()
+        uses = here.rotation.uses()
         keys = [(key, uses.get(key.name, 0)) for key in here.keys.fresh().keys]
     except OutkeyError as error:
         problem = error

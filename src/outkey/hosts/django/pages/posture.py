@@ -14,12 +14,8 @@ from outkey.core.findings.checks import Level
 from outkey.core.findings.health import Health
 from outkey.core.findings.posture import CHECKS, Check, ConfigurationFacts, Policy
 from outkey.core.vault import voucher
-from outkey.hosts.django.models import (
-    AuditRecord,
-    Configuration,
-    SecretLabel,
-    SecretValue,
-)
+from outkey.core.vault.versions import SecretLabel
+from outkey.hosts.django.models import AuditRecord, Configuration, SecretValue
 from outkey.hosts.django.pages.access import installation, require
 from outkey.hosts.django.pages.configurations import page
 
