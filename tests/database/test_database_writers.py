@@ -196,7 +196,7 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
 
 
 @pytest.mark.parametrize(
-    "place", ["lock", "replace", "put_secret", "activate_secret", "vouch"]
+    "place", ["lock", "replace", "set", "note_secrets_changed", "vouch"]
 )
 def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
     here: "Installation",  # noqa: F811
@@ -207,7 +207,10 @@ def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
     desk.set_secret("acme", "token", Secret("before"))
     before = here.registry.find(["acme"])["acme"]
     made = replace(before, notes="after")
-    target = desk.secrets if place == "vouch" else desk.registry
+    target: object = desk.registry
+    if place in {"set", "vouch"}:
+        target = desk.secrets
+        place = place.replace("set", "replace")
     original = getattr(target, place)
 
     def fail_afterwards(*args: object, **kwargs: object) -> None:
