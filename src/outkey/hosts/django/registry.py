@@ -26,10 +26,18 @@ _COLUMNS = ("base_url", "environment", "network", "active", "authentication_type
 _SUMMARY = attrgetter(*Summary._fields[:-1])
 # Whether a test is current is stored as the revision that it tested.
 _HEALTH = tuple(known.name for known in fields(Health) if known.name != "current")
+# Every change of a row changes one of these.
 _CONFIGURATION = (
     f"SELECT id, version, revision, tested_revision, settings, {', '.join(_COLUMNS)},"  # noqa: S608 - constants
-    " refused, paused_at, tested_at, verified_at, cause, needs_person, seen"
+    " refused, paused_at, tested_at, needs_person"
     " FROM outkey_configuration WHERE name = %s"
+)
+# What a refusal, a pause and a rotation of keys change.
+_COUNTS = ("revision", "tested_revision", "refused", "paused_at")
+_COUNT = (
+    f"UPDATE outkey_configuration SET {', '.join(f'{name} = %s' for name in _COUNTS)}"  # noqa: S608 - constants
+    " WHERE id = %s AND version = %s AND revision = %s AND refused = %s"
+    " AND coalesce(paused_at, -1) = coalesce(CAST(%s AS double precision), -1)"
 )
 _LINE = (
     "SELECT line.name, line.method, line.path, line.sync, configuration.name"
@@ -118,27 +126,29 @@ class DjangoConfigurationRows:
     ) -> bool:
         if before is None:
             return after is None or insert_configuration(after)
+        version, revision, refused, paused_at = before.stamp
         stored = models.Configuration.objects.filter(
             pk=UUID(before.record),
-            version=before.version,
-            revision=before.revision,
-            refused=before.health.refused,
-            paused_at=before.health.paused_at,
+            version=version,
+            revision=revision,
+            refused=refused,
+            paused_at=paused_at,
         )
         if after is None:
             return bool(stored.delete()[0])
         old = columns_of(before)
-        changed = {
-            name: value
-            for name, value in columns_of(after).items()
-            if value != old[name]
-        }
-        if not changed:
-            return stored.exists()
+        new = columns_of(after)
+        changed = {name for name, value in new.items() if value != old[name]}
+        if changed <= {*_COUNTS} and before.headers == after.headers:
+            counts = [new[name] for name in _COUNTS]
+            return bool(
+                execute(_COUNT, (*counts, before.record, *before.stamp)).rowcount
+            )
+        columns = {name: new[name] for name in changed}
         if before.headers == after.headers:
-            return bool(stored.update(**changed))
+            return bool(stored.update(**columns))
         with transaction.atomic():
-            if not stored.update(**changed):
+            if not stored.update(**columns):
                 return False
             models.HeaderRow.objects.filter(configuration=UUID(after.record)).delete()
             insert_headers(after)
