@@ -3,16 +3,18 @@
 import fcntl
 import os
 import secrets
-from collections.abc import Callable, Iterator
+import socket
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, StorageUnavailable
+from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.text import Text
 from outkey.ports.sending import Clock
-from outkey.ports.storage import KeyRows, Processes, SecretRows
+from outkey.ports.storage import KeyRows, SecretRows, StateRows
 
 BEAT_SECONDS = 60.0
 ALIVE_SECONDS = 2.5 * BEAT_SECONDS
@@ -75,13 +77,15 @@ class KeyringLoader:
         if ring is None:
             # A new key over existing ciphertext would lose it for good.
             if stored or self._secrets.key_uses(vouchers=True):
-                raise Sealed(Text("the key that opens the stored secrets is missing"))
+                raise Sealed(
+                    Text("the key that decrypts the stored secrets is missing")
+                )
             ring = self.source.create()
         checks = ring.check_values()
         if stored and not any(
             stored.get(name) == value for name, value in checks.items()
         ):
-            raise Sealed(Text("the key is not one that this database was used with"))
+            raise Sealed(Text("this database was not used with the present key"))
         if checks.keys() - stored.keys():
             self._keys.add(checks)
         return ring
@@ -109,12 +113,12 @@ class KeyRotation:
         self,
         keys: KeyringLoader,
         secrets: SecretRows,
-        processes: Processes,
+        states: StateRows,
         clock: Clock,
     ) -> None:
         self._keys = keys
         self._secrets = secrets
-        self._processes = processes
+        self._states = states
         self._clock = clock
 
     def uses(self) -> dict[str, int]:
@@ -140,17 +144,17 @@ class KeyRotation:
         def step(ring: Keyring) -> Keyring:
             promoted = ring.promote(name)
             since = self._clock.now() - ALIVE_SECONDS
-            if lacking := self._processes.lacking(name, since):
+            processes = self._states.read(StateKind.PROCESS)
+            if lacking := processes_without_key(processes, name, since):
                 raise KeyStepRefused(
                     Text(
-                        "{count} running processes do not have the key yet:"
-                        " {processes}",
+                        "{count} running processes do not hold the key yet: {names}",
                         count=len(lacking),
-                        processes=", ".join(lacking),
+                        names=", ".join(lacking),
                     ),
                     hint=Text(
-                        "They read the key file once a minute. Where the file is a"
-                        " copy, update the copy first."
+                        "They read the key file once a minute; where it is a copy,"
+                        " copy the new file there first."
                     ),
                 )
             note(name)
@@ -173,38 +177,53 @@ class KeyRotation:
 
 
 class ProcessHeartbeat:
-    """Reports to the other processes which keys this one has, once a minute.
+    """Stores which keys this process holds, once a minute while it sends.
 
-    No key is promoted that a running process lacks. A process that ends within its
-    first minute reports nothing: it has just read the ring.
+    A key is not promoted while a running process lacks it. A process that ends within
+    its first minute stores nothing: it has just read the ring.
     """
 
-    def __init__(self, processes: Processes, keys: KeyringLoader, clock: Clock) -> None:
-        self._processes = processes
+    def __init__(self, states: StateRows, keys: KeyringLoader, clock: Clock) -> None:
+        self._states = states
         self._keys = keys
         self._clock = clock
-        self._reported_at = clock.monotonic()
+        self._last_beat_at = clock.monotonic()
         self._begin()
 
     def beat(self) -> None:
-        """Read the ring again and report this process, once a minute."""
+        """Read the ring again and store a heartbeat, if it is time."""
         if self._pid != os.getpid():
             self._begin()  # a forked child is a process of its own
         now = self._clock.monotonic()
-        if now - self._reported_at < BEAT_SECONDS:
+        if now - self._last_beat_at < BEAT_SECONDS:
             return
-        self._reported_at = now
-        self._is_reported = True
-        names = list(self._keys.fresh().check_values())
-        self._processes.seen(self._process, names, self._clock.now())
+        self._last_beat_at = now
+        self._is_stored = True
+        heartbeat = {
+            "host": socket.gethostname(),
+            "keys": list(self._keys.fresh().check_values()),
+            "seen_at": self._clock.now(),
+        }
+        self._states.put(StateKind.PROCESS, {self._process: heartbeat})
 
     def end(self) -> None:
-        """Report that this process ended."""
-        if self._is_reported and self._pid == os.getpid():
-            self._processes.gone(self._process)
+        """Delete the heartbeat of this process."""
+        if self._is_stored and self._pid == os.getpid():
+            self._states.put(StateKind.PROCESS, {self._process: None})
 
     def _begin(self) -> None:
         self._pid = os.getpid()
         self._process = secrets.token_hex(8)
-        self._reported_at = self._clock.monotonic()
-        self._is_reported = False
+        self._last_beat_at = self._clock.monotonic()
+        self._is_stored = False
+
+
+def processes_without_key(
+    heartbeats: Mapping[str, SharedState], key: str, since: float
+) -> list[str]:
+    """Return the processes with a heartbeat since then that do not hold this key."""
+    return [
+        f"{heartbeat['host']}:{process}"
+        for process, (_, heartbeat) in sorted(heartbeats.items())
+        if heartbeat["seen_at"] >= since and key not in heartbeat["keys"]
+    ]

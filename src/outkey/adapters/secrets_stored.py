@@ -202,7 +202,7 @@ class StoredSecrets:
             fields = sorted(f"{place.field} of {place.record}" for place in work.stuck)
             raise SecretUnreadable(
                 Text(
-                    "{count} secrets could not be rewrapped: {fields}",
+                    "{count} secrets could not be re-encrypted: {fields}",
                     count=len(work.stuck),
                     fields=", ".join(fields[:5]),
                 )
@@ -241,7 +241,7 @@ class StoredSecrets:
     def _script_seal(self, configuration: Configuration) -> Secret:
         script_seal = self.voucher(configuration).script_seal()
         if script_seal is None:
-            raise SecretMissing(Text("no script was saved"), field=SEAL)
+            raise SecretMissing(Text("there is no saved script"), field=SEAL)
         return script_seal
 
     def _ciphertext(
@@ -285,7 +285,7 @@ def _missing(field: str) -> SecretMissing:
 
 def _changed(field: str) -> SecretUnreadable:
     return SecretUnreadable(
-        Text("{field} is not as it was saved", field=field),
+        Text("{field} was changed outside of outkey", field=field),
         hint=Text(
             "The database may have been changed without outkey. An operator can list"
             " the changes and accept them with: outkey secret confirm NAME"

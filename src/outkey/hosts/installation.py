@@ -29,8 +29,8 @@ from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.registry import Registry
 from outkey.ports.storage import (
     AuditRows,
-    Processes,
-    RateLimitRows,
+    Database,
+    StateRows,
     Storage,
     TokenRows,
 )
@@ -40,7 +40,9 @@ from outkey.ports.storage import (
 class Installation:
     """Everything that commands and pages work with."""
 
+    database: Database
     registry: Registry
+    states: StateRows
     secrets: StoredSecrets
     keys: KeyringLoader
     rotation: KeyRotation
@@ -64,8 +66,7 @@ class Tables:
 
     storage: Storage
     audit: AuditRows
-    paces: RateLimitRows
-    processes: Processes
+    states: StateRows
     tokens: TokenRows
 
 
@@ -85,7 +86,7 @@ def build_installation(
     stored = StoredSecrets(storage, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     audit = KeyedAudit(
-        keys, rows, checkpoints, clock, ProcessHeartbeat(tables.processes, keys, clock)
+        keys, rows, checkpoints, clock, ProcessHeartbeat(tables.states, keys, clock)
     )
     listeners = ListenerFiles(home / "data" / "listening")
     gateway = Gateway(
@@ -97,7 +98,7 @@ def build_installation(
             clock=clock,
             audit=audit,
             # Unix time, since the machines that share a database share no other.
-            permits=LeasedPermits(tables.paces, clock.now),
+            permits=LeasedPermits(tables.states, clock.now),
             tokens=StoredTokens(
                 tables.tokens, keys, storage.database, storage.configurations
             ),
@@ -109,10 +110,12 @@ def build_installation(
             listeners=listeners,
         )
     )
-    rotation = KeyRotation(keys, storage.secrets, tables.processes, clock)
+    rotation = KeyRotation(keys, storage.secrets, tables.states, clock)
     policy = partial(read_policy, home, environment)
     return Installation(
+        database=storage.database,
         registry=registry,
+        states=tables.states,
         secrets=stored,
         keys=keys,
         rotation=rotation,

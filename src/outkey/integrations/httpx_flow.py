@@ -12,6 +12,7 @@ from outkey.core.errors import EgressDenied, RedirectBlocked
 from outkey.core.request.message import Header
 from outkey.core.request.origin import parse_url
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.lend import Loan
 
@@ -75,11 +76,9 @@ class OneHopFlow:
             request.headers = plain  # whoever sends it again must ask again
             rejected = self._gateway.settle(loan, status, headers)
         if response.history[earlier:]:
-            message = (
-                "the client followed a redirect, which lost the credentials on purpose"
-            )
-            hint = (
-                "Send with follow_redirects=False; gateway.send follows what is safe."
+            message = Text("the client followed a redirect, without the credentials")
+            hint = Text(
+                "Send with follow_redirects=False; gateway.send follows safe redirects."
             )
             raise RedirectBlocked(message, hint=hint)
         return rejected
@@ -95,8 +94,9 @@ def _one_hop(request: Any, credentials: tuple[Header, ...]) -> Any:  # noqa: ANN
         @property
         def raw(self) -> list[tuple[bytes, bytes]]:
             if parse_url(str(request.url)).origin != lent_for:
-                message = (
-                    "the request was turned to another origin after it got credentials"
+                message = Text(
+                    "the request was redirected to another origin after it got"
+                    " credentials"
                 )
                 raise EgressDenied(message)
             kept = [

@@ -5,6 +5,7 @@ from requests.auth import AuthBase
 
 from outkey.core.errors import RedirectBlocked
 from outkey.core.secret import MASK, Secret
+from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.lend import Loan
 
@@ -52,12 +53,11 @@ class OutkeyAuth(AuthBase):
         # origin, and put a .netrc entry in the place of ours at the same one.
         if response.is_redirect:
             response.close()
-            message = (
-                "the server redirected, and requests would not keep the credentials"
-                " safe"
+            message = Text(
+                "the server redirected, and requests would send the credentials there"
             )
-            hint = (
-                "Use gateway.send, which follows what is safe, or correct the address."
+            hint = Text(
+                "Use gateway.send, which follows safe redirects, or correct the URL."
             )
             raise RedirectBlocked(message, hint=hint)
         return response

@@ -17,8 +17,8 @@ __all__ = [
     "MemoryAuditRows",
     "MemoryCheckpoints",
     "MemoryDatabase",
-    "MemoryProcesses",
     "MemorySecrets",
+    "MemoryStateRows",
     "configuration",
     "fake_gateway",
 ]

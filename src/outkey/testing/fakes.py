@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby, takewhile
 
 from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.keyring import Keyring
-from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
+from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit.chain import ChainRow, Mark, facts_of
+from outkey.core.audit.chain import AuditStream, ChainRow, Mark, facts_of
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.config.configuration import Configuration, HeaderRow, SyncLine, build
 from outkey.core.errors import (
@@ -229,11 +229,11 @@ class MemoryAudit:
 
 
 class MemoryAuditRows:
-    """Rows in a list; can be told to fail."""
+    """Rows in a list, whose index is their id; can be made to fail."""
 
     def __init__(self) -> None:
         self.rows: list[ChainRow] = []
-        self.marks: dict[str, Mark] = {}
+        self.tombstones: dict[str, Mark] = {}
         self.commits = 0
         self.broken = False
 
@@ -243,37 +243,45 @@ class MemoryAuditRows:
         self.commits += 1
         self.rows.extend(rows)
 
+    def newest(
+        self, limit: int, *, before: int = 0, **labels: str
+    ) -> list[dict[str, object]]:
+        rows = enumerate(self.rows, start=1)
+        records = [
+            {"id": number} | facts_of(row.body)
+            for number, row in rows
+            if (not before or number < before)
+            and labels.items() <= row.label._asdict().items()
+        ]
+        return records[::-1][:limit]
+
+    def after(self, position: int, limit: int) -> list[dict[str, object]]:
+        rows = enumerate(self.rows[position : position + limit], start=position + 1)
+        return [facts_of(row.body) | {"id": number} for number, row in rows]
+
     def read(self) -> Iterator[ChainRow]:
         return iter(sorted(self.rows, key=lambda row: (row.stream, row.number)))
 
-    def count(self) -> int:
-        return len(self.rows)
-
-    def newest(
-        self, limit: int, *, before: int = 0, **columns: str
-    ) -> list[dict[str, object]]:
-        found = [
-            {"id": number} | facts_of(row.body)
-            for number, row in enumerate(self.rows, start=1)
-            if (not before or number < before)
-            and columns.items() <= row.label._asdict().items()
-        ]
-        return found[::-1][:limit]
-
-    def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
-        for _, members in groupby(list(self.read()), key=lambda row: row.stream):
-            old = list(takewhile(lambda row: row.label[0] < moment, members))
-            yield from [*old[step - 1 : -1 : step], *old[-1:]]
+    def streams(self) -> Iterator[AuditStream]:
+        names = {row.stream for row in self.rows} | self.tombstones.keys()
+        for name in sorted(names):
+            rows = [row for row in self.read() if row.stream == name]
+            yield AuditStream(
+                name=name,
+                rows=len(rows),
+                oldest_at=rows[0].label.at if rows else None,
+                tombstone=self.tombstones.get(name),
+            )
 
     def prune(self, tombstone: Mark) -> int:
-        before = len(self.rows)
-        self.marks[tombstone.stream] = tombstone
-        stream, number = tombstone.stream, tombstone.number
-        self.rows = [r for r in self.rows if r.stream != stream or r.number > number]
-        return before - len(self.rows)
-
-    def tombstones(self) -> Iterator[Mark]:
-        return iter(self.marks.values())
+        count = len(self.rows)
+        self.tombstones[tombstone.stream] = tombstone
+        self.rows = [
+            row
+            for row in self.rows
+            if row.stream != tombstone.stream or row.number > tombstone.number
+        ]
+        return count - len(self.rows)
 
 
 class MemoryCheckpoints:
@@ -319,26 +327,6 @@ class MemoryDatabase:
 
     def now(self) -> float:
         return self._clock.now()
-
-
-class MemoryProcesses:
-    """Processes in a dictionary."""
-
-    def __init__(self) -> None:
-        self.present: dict[str, tuple[Sequence[str], float]] = {}
-
-    def seen(self, process: str, keys: Sequence[str], at: float) -> None:
-        self.present[process] = keys, at
-
-    def gone(self, process: str) -> None:
-        self.present.pop(process, None)
-
-    def lacking(self, key: str, since: float) -> list[str]:
-        return [
-            p
-            for p, (keys, at) in self.present.items()
-            if at >= since and key not in keys
-        ]
 
 
 @dataclass
@@ -404,7 +392,7 @@ def fake_gateway(
         resolver=resolver,
         clock=clock,
         audit=audit,
-        permits=LeasedPermits(MemoryRateLimitRows(), clock.monotonic),
+        permits=LeasedPermits(MemoryStateRows(), clock.monotonic),
         tokens=MemoryTokens(clock.now),
         signer=JoseSigner(),
         scripts=scripts,

@@ -22,6 +22,7 @@ from outkey.core.request.flow import NeedProof, NeedToken, RunScript, Send
 from outkey.core.request.message import IDEMPOTENT, Header, Request, Response
 from outkey.core.request.schemes import scheme_of
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.engine.sending.scripts import signed
 from outkey.engine.tokens.renewal import TokenManager, TokenRequest
 from outkey.engine.wire.drive import Steps, Wait
@@ -88,7 +89,9 @@ class _Exchange:
             if followed is None:
                 return response
             request = followed
-        raise RedirectBlocked(f"the server redirected more than {MAX_HOPS} times")
+        raise RedirectBlocked(
+            Text("the server redirected more than {limit} times", limit=MAX_HOPS)
+        )
 
     def _retries(self, request: Request) -> Steps[Response]:
         retries = self._limits.retries if request.method in IDEMPOTENT else 0

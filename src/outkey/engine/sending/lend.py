@@ -17,6 +17,7 @@ from outkey.core.request.addresses import is_address
 from outkey.core.request.assembly import PLACEHOLDER, authenticated
 from outkey.core.request.message import Header, Request, Source
 from outkey.core.request.origin import parse_url
+from outkey.core.text import Text
 from outkey.engine.sending.scripts import signed
 from outkey.engine.tokens.renewal import TokenManager, TokenRequest
 from outkey.engine.wire.drive import Steps
@@ -106,8 +107,10 @@ def _checked(
     location = parse_url(url)
     if location.origin != configuration.base.origin:
         # Without its name: it may be a link of a response, which can spell a secret as a host.
-        message = "the request goes to another origin than the Base URL's"
-        hint = "Use this auth object only for requests to the Base URL's origin."
+        message = Text("the request goes to another origin than the Base URL")
+        hint = Text(
+            "Use this auth object only for requests to the origin of the Base URL."
+        )
         raise EgressDenied(message, hint=hint)
     if is_address(location.origin.host):
         sender.egress.vet(
@@ -120,13 +123,11 @@ def _checked(
 def _signable(request: Request, url: str, body: bytes | None) -> Request:
     """Return the request as the other client will send it, or refuse what cannot be signed."""
     if body is None:
-        hint = "Give the body as bytes."
-        raise ScriptFailed(
-            "a body that comes from a stream cannot be signed", hint=hint
-        )
+        hint = Text("Pass the body as bytes.")
+        raise ScriptFailed(Text("a body from a stream cannot be signed"), hint=hint)
     if url.partition("#")[0].removeprefix(str(request.origin)) != request.target:
-        message = "the address would be sent in another form than it is signed in"
-        hint = "Percent-encode path and query, and leave out a default port."
+        message = Text("the URL would be sent in another form than the signed one")
+        hint = Text("Percent-encode path and query, and omit a default port.")
         raise ScriptFailed(message, hint=hint)
     return request._replace(body=body)
 

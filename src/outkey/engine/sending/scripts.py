@@ -18,6 +18,7 @@ from outkey.core.request.script import (
     seal_of,
 )
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.engine.wire.transmit import SendContext
 
 _EXAMPLES_SECONDS = 5
@@ -89,9 +90,13 @@ def prove_examples(
         for number, example in enumerate(examples(configuration.script), start=1):
             if sender.clock.monotonic() > ends:
                 raise ScriptFailed(
-                    f"configuration {configuration.name}: the examples of GOLDEN take"
-                    f" longer than {_EXAMPLES_SECONDS} s",
-                    hint="Keep fewer, or make the script quicker.",
+                    Text(
+                        "configuration {name}: the examples of GOLDEN take longer than"
+                        " {seconds} s",
+                        name=configuration.name,
+                        seconds=_EXAMPLES_SECONDS,
+                    ),
+                    hint=Text("Use fewer examples, or make the script faster."),
                 )
             made = _run_example(sender, configuration, example)
             wrong = [
@@ -101,9 +106,13 @@ def prove_examples(
             ]
             if wrong or len(made) != len(example.expect):
                 raise ScriptFailed(
-                    f"configuration {configuration.name}: example {number} of GOLDEN"
-                    " gives other headers than it expects",
-                    hint="Correct the script, or the example.",
+                    Text(
+                        "configuration {name}: example {number} of GOLDEN returns other"
+                        " headers than it expects",
+                        name=configuration.name,
+                        number=number,
+                    ),
+                    hint=Text("Correct the script, or the example."),
                 )
 
 
@@ -111,7 +120,11 @@ def _check_imports(configuration: Configuration) -> None:
     try:
         check_imports(configuration.script)
     except ConfigError as error:
-        message = f"configuration {configuration.name}: {error.message}"
+        message = Text(
+            "configuration {name}: {problem}",
+            name=configuration.name,
+            problem=error.message,
+        )
         raise ConfigError(message, hint=error.hint, field=error.field) from None
 
 
@@ -146,7 +159,7 @@ def _call(  # noqa: PLR0913 - the parts of a request
     at: float | None = None,
 ) -> ScriptCall:
     if len(body) > MAX_BODY:
-        raise ScriptFailed("the request's body is larger than a script can be given")
+        raise ScriptFailed(Text("the body of the request is too large for a script"))
     path, _, query = location.target.partition("?")
     return ScriptCall(
         place=f"{configuration.record} {configuration.name}",  # a draft has another name
@@ -172,8 +185,10 @@ def _secret(sender: SendContext, configuration: Configuration) -> Secret | None:
     """
     if not is_vouched(sender, configuration):
         raise ScriptFailed(
-            "the script is not as it was saved",
-            hint="Read it. An operator can accept it with: outkey secret confirm NAME",
+            Text("the script was changed outside of outkey"),
+            hint=Text(
+                "Review it. An operator can accept it with: outkey secret confirm NAME"
+            ),
         )
     name = configuration.script_secret
     return None if name is None else sender.open(configuration, name)
@@ -191,7 +206,7 @@ def is_vouched(sender: SendContext, configuration: Configuration) -> bool:
 
 def _refuse_missing(configuration: Configuration) -> None:
     if not configuration.script:
-        raise ConfigError("this configuration has no script", field="script")
+        raise ConfigError(Text("this configuration has no script"), field="script")
 
 
 def _length(header: Header) -> int:

@@ -8,8 +8,9 @@ from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.errors import TokenEndpointFailed
 from outkey.core.oauth2 import grants
-from outkey.core.oauth2.responses import MAX_ANSWER, read_document
+from outkey.core.oauth2.responses import MAX_RESPONSE, read_document
 from outkey.core.request.origin import parse_endpoint
+from outkey.core.text import Text
 from outkey.engine.tokens.renewal import TOKEN_SECONDS
 from outkey.engine.wire.drive import Steps
 from outkey.engine.wire.transmit import RequestBudget, SendContext
@@ -25,7 +26,7 @@ def discover(
     asking = _asking(issuer, network, ca_file)
     for name in _NAMES:
         trip = RequestBudget(
-            sender.clock.monotonic() + TOKEN_SECONDS, MAX_ANSWER, for_token=True
+            sender.clock.monotonic() + TOKEN_SECONDS, MAX_RESPONSE, for_token=True
         )
         request = grants.metadata_request(location, name)
         response = yield from sender.carry(asking, request, trip)
@@ -35,9 +36,12 @@ def discover(
             continue
     targets = (grants.metadata_request(location, name).target for name in _NAMES)
     tried = " and ".join(f"{location.origin}{target}" for target in targets)
-    hint = f"Asked at {tried}. Check the issuer, or enter the addresses by hand."
+    hint = Text(
+        "Requested: {urls}. Check the issuer, or enter the URLs yourself.",
+        urls=tried,
+    )
     raise TokenEndpointFailed(
-        "there is no metadata of this issuer", hint=hint, reason="not_found"
+        Text("there is no metadata for this issuer"), hint=hint, reason="not_found"
     )
 
 

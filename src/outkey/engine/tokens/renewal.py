@@ -23,7 +23,7 @@ from outkey.core.echo.sent_secrets import credentials_in
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.client_auth import Parameters, prove
 from outkey.core.oauth2.responses import (
-    MAX_ANSWER,
+    MAX_RESPONSE,
     failure,
     read_document,
     read_token,
@@ -41,6 +41,7 @@ from outkey.core.request.headers import tidy_value
 from outkey.core.request.message import Header, Request, Response, Source
 from outkey.core.request.origin import parse_url
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.engine.tokens.token_cache import CachedToken
 from outkey.engine.wire.clock_offsets import moment_of
 from outkey.engine.wire.drive import Steps, Wait
@@ -167,7 +168,7 @@ class TokenManager:
         key = state.content.proof_key if state.content else None
         if key is None:
             raise errors.ReauthorizationNeeded(
-                "the key that the token is bound to is gone"
+                Text("the key that the token is bound to is missing")
             )
         return self._proof(request.method, request, key, token.value)
 
@@ -323,11 +324,15 @@ class TokenManager:
     def _needs_person(self) -> errors.ReauthorizationNeeded:
         name = self.configuration.name
         hints = {
-            Grant.REFRESH_TOKEN: (
-                f"Enter a new one: outkey secret set {name} refresh_token."
+            Grant.REFRESH_TOKEN: Text(
+                "Enter a new one: outkey secret set {name} refresh_token.", name=name
             ),
-            Grant.AUTHORIZATION_CODE: "Press Connect on the configuration's page.",
-            Grant.DEVICE_CODE: f"Let a person agree: outkey token authorize {name}.",
+            Grant.AUTHORIZATION_CODE: Text(
+                "Press Connect on the configuration's page."
+            ),
+            Grant.DEVICE_CODE: Text(
+                "Have a user authorize it: outkey token authorize {name}.", name=name
+            ),
         }
         return errors.ReauthorizationNeeded(
             hint=hints.get(self.configuration.oauth2.grant)
@@ -454,7 +459,7 @@ class TokenManager:
             self.sender.clock.monotonic() >= deadline
         ):  # whoever was stopped comes too late
             raise errors.TimedOut
-        trip = RequestBudget(deadline, MAX_ANSWER, retry=retry, for_token=True)
+        trip = RequestBudget(deadline, MAX_RESPONSE, retry=retry, for_token=True)
         response = yield from self.sender.carry(self.configuration, request, trip)
         self._keep_nonce(request, response)
         return response

@@ -15,6 +15,7 @@ from outkey.core.request.addresses import (
     plain_address,
 )
 from outkey.core.request.origin import Origin
+from outkey.core.text import Text
 from outkey.ports.sending import Listeners
 
 _WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
@@ -53,8 +54,8 @@ def _refuse_own(
     for address in map(plain_address, addresses):
         if address in listening or (everywhere and _is_here(listeners, address)):
             raise EgressDenied(
-                f"{origin} is this outkey installation itself",
-                hint="Enter the address of the API; check host and port.",
+                Text("{origin} is this outkey installation itself", origin=origin),
+                hint=Text("Enter the URL of the API; check host and port."),
                 field="base_url",
             )
 
@@ -66,10 +67,16 @@ def _is_here(listeners: Listeners, address: str) -> bool:
 
 def _denied(origin: Origin, verdict: AddressKind, network: Network) -> EgressDenied:
     if is_internal(verdict) and network is Network.PUBLIC:
-        hint = (
-            "Set Network to Internal trusted network (internal) if this is your own"
-            " network."
+        hint = Text(
+            "Set Network to Internal trusted network (internal) if this is your"
+            " own network."
         )
     else:
-        hint = "Such addresses are never allowed; check the host name and your DNS."
-    return EgressDenied(f"{origin} leads to {verdict}", field="base_url", hint=hint)
+        hint = Text(
+            "Such addresses are never allowed; check the host name and your DNS."
+        )
+    return EgressDenied(
+        Text("{origin} resolves to {kind}", origin=origin, kind=verdict.label),
+        field="base_url",
+        hint=hint,
+    )

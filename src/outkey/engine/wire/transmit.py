@@ -20,6 +20,7 @@ from outkey.core.request.headers import compose
 from outkey.core.request.message import Request, Response, Route
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
+from outkey.core.text import NO_TEXT, Text
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.engine.wire.clock_offsets import ClockOffsets
 from outkey.engine.wire.drive import Resolve, Steps, Transmit
@@ -124,8 +125,10 @@ class SendContext:
         if wait is not None:
             return wait
         if per_minute is None:
-            message = "the API asked for a pause that outlasts the total time-out"
-            raise RateLimited(message, hint="Send later.")
+            message = Text(
+                "the API asked for a pause that is longer than the total timeout"
+            )
+            raise RateLimited(message, hint=Text("Send later."))
         raise RateLimited(field="limits.requests_per_minute")
 
     def carry(
@@ -166,7 +169,9 @@ class SendContext:
     ) -> Diagnosis | None:
         if trip.for_token:  # read by the rules of RFC 6749, and not as an API's answer
             return (
-                None if response.status < 300 else Diagnosis(Cause.TOKEN_ENDPOINT, "")
+                None
+                if response.status < 300
+                else Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT)
             )
         judged_by = self.without_echoed_marker(configuration, response)
         return diagnose(response, judged_by, now=self.clock.now())
@@ -176,8 +181,9 @@ class SendContext:
     ) -> Steps[tuple[str, ...]]:
         """Vet every address of the destination; the transport may connect to these only."""
         if configuration.network is Network.PUBLIC and origin.scheme != "https":
-            message = (
-                f"{origin} is plain http, which is not allowed on the public internet"
+            message = Text(
+                "{origin} is plain http, which is not allowed on the public internet",
+                origin=origin,
             )
             raise EgressDenied(message)
         if is_address(origin.host):

@@ -96,7 +96,9 @@ def _examined(home: Path) -> "tuple[Found, int]":
             sealed=here.keys.is_sealed(),
         )
         everything = here.registry.all()
-        total = here.audit_rows.count() + len(everything) * (not premises.sealed)
+        total = sum(stream.rows for stream in here.audit_rows.streams()) + len(
+            everything
+        ) * (not premises.sealed)
         audit = here.audit_rows, here.checkpoints, here.keys.audit_key
         looked = Doctor(
             here.registry, here.secrets, here.gateway.sender.scripts, *audit

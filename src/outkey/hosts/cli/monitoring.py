@@ -30,12 +30,11 @@ def resume(name: Name, *, as_json: AsJson = False) -> None:
 
 def notices(*, as_json: AsJson = False) -> None:
     """List what `outkey serve` has noticed and what has not recovered yet."""
-    installation()
-    from outkey.hosts.django.models import Duty
-    from outkey.hosts.django.monitoring_rows import WATCH, DjangoMonitoringRows
+    states = installation().states
+    from outkey.engine.managing.monitoring import has_monitored, open_notices
     from outkey.hosts.django.project import in_project
 
-    found = DjangoMonitoringRows().open_notices()
+    found = open_notices(states)
     if as_json:
         say_json(
             [
@@ -46,7 +45,7 @@ def notices(*, as_json: AsJson = False) -> None:
     elif found:
         titles = ("Since", "Level", "Id", "Configuration", "What", "What to do")
         say_table(titles, map(_row, found))
-    elif Duty.objects.filter(name=WATCH, position__isnull=False).exists():
+    elif has_monitored(states):
         say("nothing to tell")
     else:
         runs_with = "a process of the project" if in_project() else "outkey serve"
@@ -55,7 +54,7 @@ def notices(*, as_json: AsJson = False) -> None:
 
 def _row(notice: Notice) -> tuple[object, ...]:
     facts = notice.facts()
-    what = ": ".join(filter(None, (str(facts["message"]), notice.sign.about)))
+    what = ": ".join(filter(None, (str(facts["message"]), notice.condition.about)))
     since = moment(notice.opened_at)[:16].replace("T", " ")  # a minute is exact enough
     return (
         since,

@@ -105,7 +105,9 @@ def audit_verify(*, as_json: AsJson = False) -> int:
 
     here = installation()
     rows, keys = here.audit_rows, here.keys.audit_key
-    with progress_bar("verifying", rows.count()) as advance:
+    with progress_bar(
+        "verifying", sum(stream.rows for stream in rows.streams())
+    ) as advance:
         verdict = verify_audit(
             rows, here.checkpoints, keys, lambda all_: counted(all_, advance)
         )
@@ -146,7 +148,8 @@ def audit_export() -> None:
     """Write all records as JSON Lines, in the order of their streams."""
     here = installation()
     desk_of(here).note(Tag.AUDIT_EXPORTED)
-    with progress_bar("exporting", here.audit_rows.count()) as advance:
+    total = sum(stream.rows for stream in here.audit_rows.streams())
+    with progress_bar("exporting", total) as advance:
         for row in counted(here.audit_rows.read(), advance):
             say(row.body.decode(errors="replace"))
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from outkey.adapters.clock_system import SystemClock
 from outkey.hosts.django.audit import DjangoAuditRows
 from outkey.hosts.django.registry import django_storage
-from outkey.hosts.django.shared_state import DjangoProcesses, DjangoRateLimitRows
+from outkey.hosts.django.shared_state import DjangoStateRows
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Installation, Tables, build_installation
 from outkey.ports.sending import Configurations
@@ -27,8 +27,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installa
         Tables(
             storage=django_storage(),
             audit=DjangoAuditRows(),
-            paces=DjangoRateLimitRows(),
-            processes=DjangoProcesses(),
+            states=DjangoStateRows(),
             tokens=DjangoTokenRows(),
         ),
         home,

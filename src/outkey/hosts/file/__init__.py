@@ -6,11 +6,12 @@ from pathlib import Path
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configurations_memory import MemoryConfigurations
-from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
+from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
@@ -18,6 +19,7 @@ from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 from outkey.engine.gateway import Asynchronous, Gateway, Ports
 from outkey.ports.sending import Tokens
 
@@ -32,9 +34,11 @@ def load(path: str | Path, *, tokens: Tokens | None = None) -> Gateway:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         reason = error.strerror or "unknown reason"
-        raise ConfigError(f"{path} cannot be read: {reason}") from None
+        raise ConfigError(
+            Text("{path} cannot be read: {reason}", path=path, reason=reason)
+        ) from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not UTF-8 text") from None
+        raise ConfigError(Text("{path} is not UTF-8 text", path=path)) from None
     return from_text(text, tokens=tokens)
 
 
@@ -46,7 +50,7 @@ def from_text(text: str, *, tokens: Tokens | None = None) -> Gateway:
     for line in document.lines:
         if line.configuration not in known:
             raise ConfigError(
-                "a line must name a configuration of this document",
+                Text("a line must name a configuration of this document"),
                 field=f"line.{line.name}.configuration",
             )
     if tokens is None:
@@ -60,7 +64,7 @@ def from_text(text: str, *, tokens: Tokens | None = None) -> Gateway:
             resolver=resolver,
             clock=clock,
             audit=LoggingAudit(),
-            permits=LeasedPermits(MemoryRateLimitRows(), clock.monotonic),
+            permits=LeasedPermits(MemoryStateRows(), clock.monotonic),
             tokens=tokens or MemoryTokens(clock.now),
             signer=JoseSigner(),
             scripts=LockedScripts(),
@@ -78,9 +82,12 @@ def _refuse_consent(configurations: Iterable[Configuration]) -> None:
     """Refuse refresh tokens: one that was replaced would be lost with the process."""
     for made in configurations:
         if made.uses_oauth2 and made.oauth2.grant is not Grant.CLIENT_CREDENTIALS:
-            message = f"configuration {made.name}: its refresh token could not be kept"
-            hint = (
-                "Use outkey.open(), which keeps tokens, or the grant"
+            message = Text(
+                "configuration {name}: its refresh token could not be stored",
+                name=made.name,
+            )
+            hint = Text(
+                "Use outkey.open(), which stores tokens, or the grant"
                 " client_credentials."
             )
             raise ConfigError(message, hint=hint, field="oauth2.grant")
