@@ -96,7 +96,8 @@ def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
     here: "Installation",  # noqa: F811
     spar: Spar,  # noqa: F811
 ) -> None:
-    from outkey.hosts.django.models import Configuration, SecretLabel, SecretValue
+    from outkey.core.vault.versions import SecretLabel
+    from outkey.hosts.django.models import Configuration, SecretValue
 
     desk = here.desk("tester")
     desk.set_secret("acme", "header:X-API-Key", Secret("a-key"))

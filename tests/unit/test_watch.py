@@ -44,7 +44,7 @@ from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
 from outkey.core.sync.run import RunState
-from outkey.engine.gateway import Draft
+from outkey.engine.gateway import DraftCredentials
 from outkey.engine.managing.background import (
     BackgroundPorts,
     BackgroundWork,
@@ -149,7 +149,9 @@ def test_a_draft_is_tested_without_counting_for_what_is_kept() -> None:
     fake = refusing(bearer())
     kept = fake.ports.configurations.get("acme")
     for _ in range(MOST_REFUSED + 1):
-        fake.gateway.trial(kept, Draft(fake.secrets, fake.ports.tokens)).run()
+        fake.gateway.trial(
+            kept, DraftCredentials(fake.secrets, fake.ports.tokens)
+        ).run()
     assert fake.ports.configurations.get("acme").refused == 0
     LockoutGuard().refuse_paused_since(replace(kept, paused_at=NOW))
     assert fake.gateway.send("acme", "GET", "/").status == 401
@@ -757,7 +759,7 @@ class Site:
     """An installation of fakes with its background work."""
 
     def __init__(self, states: MemoryStateRows | None = None) -> None:
-        self.fake = fake_gateway(kept_open("acme"))
+        self.fake = fake_gateway(registry=memory_registry([kept_open("acme")]))
         self.clock = self.fake.clock
         self.states = states or MemoryStateRows()
         self.rows = MemoryAuditRows()

@@ -18,7 +18,7 @@ from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import FIELD
 from outkey.hosts.django import models
 from outkey.hosts.django.database import DjangoDatabase
-from outkey.hosts.django.raw_sql import all_translated, execute
+from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.ports.storage import Storage
 
 # What has a column of its own; the other settings are in one JSON document.
@@ -68,7 +68,7 @@ def django_storage() -> Storage:
     )
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoConfigurationRows:
     """Configurations with their header rows."""
 
@@ -159,7 +159,7 @@ class DjangoConfigurationRows:
         return [Summary._make((*_SUMMARY(row), health_of(row))) for row in rows]
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoLineRows:
     """Sync lines."""
 
@@ -208,7 +208,7 @@ class DjangoLineRows:
         return insert(models.SyncLine(**columns))
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoSecretRows:
     """Ciphertexts: secrets in all versions, vouchers and tokens."""
 
@@ -265,7 +265,7 @@ class DjangoSecretRows:
         return dict(uses)
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoKeyRows:
     """The keys that this database was used with."""
 

@@ -17,6 +17,7 @@ from outkey.hosts.installation import Installation, Tables, build_installation
 from outkey.ports.sending import Configurations
 
 if TYPE_CHECKING:
+    from outkey.core.config.configuration import SyncLine
     from outkey.engine.sync import Planner, SyncPorts, SyncRunner
     from outkey.hosts.django.records.django_records import DjangoRecords, Person
 
@@ -45,14 +46,22 @@ def records(person: "Person | None" = None) -> "DjangoRecords":
 def sync_runner(
     here: Installation,
     person: "Person | None" = None,
+    line: "SyncLine | None" = None,
+    *,
     configurations: Configurations | None = None,
 ) -> "SyncRunner":
-    """Return what checks and runs sync lines, stored ones or those given here."""
+    """Return what checks and runs sync lines; `line` counts as saved under its name.
+
+    `configurations` takes the place of all that is stored.
+    """
+    from outkey.engine.managing.line_editing import WithLine
     from outkey.engine.sync import SyncRunner
 
     ports = _sync_ports(here, person)
     if configurations is not None:
         ports = replace(ports, configurations=configurations)
+    if line is not None:
+        ports = replace(ports, configurations=WithLine(here.registry, line))
     return SyncRunner(ports)
 
 
