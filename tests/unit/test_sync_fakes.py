@@ -1,4 +1,5 @@
 from outkey.adapters.registry_memory import MemoryRegistry
+
 from outkey.core.config.configuration import SyncLine
 from outkey.engine.sync import Runs
 from outkey.testing import FakeClock, configuration

@@ -18,8 +18,8 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.signer_jose import JoseSigner
@@ -327,7 +327,7 @@ class ScenarioRun:
         self._status: int | None = None
         self._gateway = Gateway(
             Ports(
-                configurations=MemoryRegistry([copy]),
+                configurations=MemoryConfigurations([copy]),
                 secrets=self._secrets,
                 transport=transport,
                 resolver=SystemResolver(),
