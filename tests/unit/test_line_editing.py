@@ -23,8 +23,6 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.reason_texts import REASONS, reason_text
-from outkey.core.sync.run import RunState
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.line_editing import (
     LineEdit,
@@ -273,9 +271,3 @@ def test_a_line_on_a_form_is_found_and_everything_else_as_it_is_stored() -> None
     assert registry.get("acme").paused
     override.note_accepted("acme")
     assert not registry.get("acme").paused
-
-
-def test_every_reason_has_a_text_and_an_unlisted_one_its_own_words() -> None:
-    assert reason_text("key_missing") == REASONS["key_missing"]
-    assert reason_text("quite_new") == "quite new"
-    assert RunState.DONE not in REASONS

@@ -444,6 +444,13 @@ def test_one_secret_in_two_configurations_is_found_in_both_and_named_nowhere() -
     assert "hunter2" not in repr(found)
 
 
+def test_a_few_configurations_with_one_secret_are_all_named() -> None:
+    world = Runtime(*(referring(name) for name in ("a", "b", "c")))
+    world.secrets.values["token"] = "hunter2"
+    messages = [f.message for _, f in world.examine() if f.id == "P-shared-secret"]
+    assert messages[0].endswith("also used by b, c")
+
+
 def test_an_empty_password_is_nobodys_and_what_does_not_open_is_passed_over() -> None:
     basic = {"authentication_type": "basic", "username": "u"}
     world = Runtime(

@@ -1,8 +1,10 @@
 """In-memory stand-ins for the ports, which remember what they were called with."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 from outkey.adapters.configurations_memory import MemoryConfigurations
@@ -306,29 +308,31 @@ class MemoryCheckpoints:
 
 
 class MemoryDatabase:
-    """Transactions over tables in memory, and the time of a clock."""
+    """Transactions over tables in memory, one at a time, and the time of a clock."""
 
     def __init__(self, clock: Clock, *tables: object) -> None:
         self._clock = clock
         self._tables = tables
+        self._lock = threading.RLock()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Restore the lists and dictionaries of all tables where the block fails."""
-        before = [
-            {
-                name: value.copy()
-                for name, value in vars(table).items()
-                if isinstance(value, dict | list)
-            }
-            for table in self._tables
-        ]
-        try:
-            yield
-        except BaseException:
-            for table, values in zip(self._tables, before, strict=True):
-                vars(table).update(values)
-            raise
+        with self._lock:
+            before = [
+                {
+                    name: deepcopy(value)
+                    for name, value in vars(table).items()
+                    if isinstance(value, dict | list)
+                }
+                for table in self._tables
+            ]
+            try:
+                yield
+            except BaseException:
+                for table, values in zip(self._tables, before, strict=True):
+                    vars(table).update(values)
+                raise
 
     def now(self) -> float:
         return self._clock.now()

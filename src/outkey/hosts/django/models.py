@@ -317,7 +317,7 @@ class KnownKey(models.Model):
         return self.key_id
 
 
-class SharedState(models.Model):
+class SharedStateRow(models.Model):
     """A small value that all processes share; `core/shared_state.py` has the kinds."""
 
     kind = models.CharField(max_length=20)
@@ -328,6 +328,7 @@ class SharedState(models.Model):
     class Meta:
         """Once for each key."""
 
+        db_table = "outkey_sharedstate"
         default_permissions = ()
         constraints = (
             models.UniqueConstraint(fields=["kind", "key"], name="outkey_one_state"),
