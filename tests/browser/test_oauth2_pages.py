@@ -267,7 +267,7 @@ def test_a_refused_consent_is_told_in_our_words(page: Page, spar: Spar) -> None:
     leave(page)
     page.get_by_role("button", name="Deny").click()
     page.wait_for_url(re.compile("#oauth2$"))
-    expect(page.get_by_text("The person did not authorize.")).to_be_visible()
+    expect(page.get_by_text("The user did not authorize the access.")).to_be_visible()
     assert "Somebody denied it" not in page.content()
     assert "/oauth/token" not in {arrival.path for arrival in spar.journal}
 
