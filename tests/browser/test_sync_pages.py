@@ -429,14 +429,14 @@ for counts, told in (
     for path in (f"/outkey/run/{run.pk}/", "/outkey/run/", LINES, place("kept")):
         assert told in everything.get(path).content.decode(), (counts, path)
 for cause, told in {
-    "secret_missing": "Enter the secret, or set what its reference names.",
+    "secret_missing": "Enter the secret, or set the environment variable",
     "not_json": "Check the path of the line;",
     "invalid_client": "Check Client ID, Client Secret and Client Authentication.",
     "rate_limited": "Send less often:",
     "inactive": "Set Active (active = true)",
     "configuration": "Look at the line and its configuration",
     "unexpected": "Compare the request with the API",
-    "expression": "Preview the line to see what the API answers",
+    "expression": "Preview the line to see the response",
 }.items():
     run = planted(state="failed", cause=cause)
     page = everything.get(f"/outkey/run/{run.pk}/").content.decode()

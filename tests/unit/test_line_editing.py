@@ -13,13 +13,15 @@ from outkey.core.access.line_permissions import (
 )
 from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import SyncLine
-from outkey.core.config.line_text import read_sync_text, write_sync_text
+from outkey.core.config.document import parse_sync
+from outkey.core.config.export import render_sync
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
 from outkey.core.sync.line import (
     FieldMapping,
     Incremental,
     Pagination,
     Paging,
+    Sync,
     Transform,
 )
 from outkey.core.sync.reason_texts import REASONS, reason_text
@@ -104,15 +106,13 @@ class Lines:
         ),
     ],
 )
-def test_what_is_written_for_a_form_is_read_as_the_same(sync: object) -> None:
-    text = write_sync_text(sync)  # type: ignore[arg-type]
-    assert read_sync_text(text) == sync
-    assert read_sync_text(text.replace("\n", "\r\n")) == sync
+def test_what_is_written_for_a_form_is_read_as_the_same(sync: Sync) -> None:
+    text = render_sync(sync)
+    assert parse_sync(text) == sync
 
 
 def test_a_line_that_synchronizes_nothing_has_no_text() -> None:
-    assert write_sync_text(None) == ""
-    assert read_sync_text("") is None
+    assert line_values(replace(LINE, sync=None))["sync"] == ""
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_line_that_synchronizes_nothing_has_no_text() -> None:
 )
 def test_an_error_of_the_text_names_its_place(text: str, field: str) -> None:
     with pytest.raises(ConfigError) as raised:
-        read_sync_text(text)
+        parse_sync(text)
     assert raised.value.field == field
 
 
@@ -134,7 +134,7 @@ def test_the_form_of_a_line_shows_what_is_stored_and_keeps_its_name() -> None:
     assert line_values(None)["method"] == "GET"
     values = line_values(LINE)
     assert values["path"] == "/people"
-    assert read_sync_text(values["sync"]) == PULL
+    assert parse_sync(values["sync"]) == PULL
     entered = entered_line_values({"name": "other", "path": " /all "}, LINE)
     assert (entered["name"], entered["path"]) == ("people", "/all")
     assert entered["sync"] == values["sync"]

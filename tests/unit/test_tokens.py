@@ -352,7 +352,7 @@ def test_a_clock_that_is_set_does_not_cause_a_storm(hours: int) -> None:
     provider = Provider()
     fake = world(provider)
     send(fake)
-    fake.clock._started += hours * 3600
+    fake.clock._started_at += hours * 3600
     for _ in range(20):
         fake.clock.advance(10)
         assert send(fake).status == 200

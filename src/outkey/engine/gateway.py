@@ -11,14 +11,19 @@ from outkey.core.config.choices import Grant, Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.field_kinds import check_method
 from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Finding, check
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.configuration_checks import check
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, encode_body
 from outkey.core.request.message import Peer, Response, ResponseHeaders
 from outkey.core.request.origin import Params
 from outkey.core.request.schemes.oauth2 import is_rejected
 from outkey.core.secret import Secret
-from outkey.engine.managing.connection_test import Means, Report, Trial
+from outkey.engine.managing.connection_test import (
+    ConnectionTest,
+    ConnectionTestPorts,
+    Report,
+)
 from outkey.engine.sending.echoed_secrets import repeats_secret
 from outkey.engine.sending.exchange import exchange
 from outkey.engine.sending.lend import Loan, lend
@@ -205,7 +210,7 @@ class Gateway:
 
     def trial(
         self, configuration: Configuration, draft: DraftCredentials | None = None
-    ) -> Trial:
+    ) -> ConnectionTest:
         """Return a test of a configuration; one that is not kept yet has secrets of its own."""
         sender = replace(self.sender, brake=replace(self.sender.brake, stops=False))
         if draft is not None:
@@ -214,13 +219,13 @@ class Gateway:
         once = replace(configuration, limits=replace(configuration.limits, retries=0))
         desk = self._token_desk(sender, once)
         unkept = draft is not None and once.oauth2.grant is not Grant.CLIENT_CREDENTIALS
-        means = Means(
+        ports = ConnectionTestPorts(
             send=lambda call: drive(exchange(sender, call), self._world),
             ready=_refuse_unkept if unkept else desk.ready,
             look=lambda: self._look(sender, once),
             quotes=draft is None,
         )
-        return Trial(sender, once, means)
+        return ConnectionTest(sender, once, ports)
 
     def _look(self, sender: SendContext, configuration: Configuration) -> Peer:
         route = drive(sender.route_of(configuration), self._world)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import Cause
-from outkey.core.findings.checks import WARN_DAYS
+from outkey.core.findings.expiry import WARN_DAYS
 
 
 class Status(StrEnum):

@@ -57,7 +57,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.gateway import DraftCredentials, Gateway
 from outkey.engine.managing.changes import Administration, ConfigurationChange
-from outkey.engine.managing.connection_test import Report, Trial
+from outkey.engine.managing.connection_test import ConnectionTest, Report
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import Tried, prove_examples, try_script
 from outkey.engine.wire.transmit import SendContext
@@ -511,7 +511,7 @@ class CandidateConfiguration:
 
     def begin_test(
         self, administration: Administration, gateway: Gateway, tokens: Tokens
-    ) -> Trial:
+    ) -> ConnectionTest:
         """Record that a test begins, and return it; a draft has `tokens` of its own."""
         script = self.configuration.script if self._changes_script else ""
         administration.note_test(self.configuration.name, script)

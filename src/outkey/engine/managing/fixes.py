@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from outkey.core.access.permissions import Permission, requirements
 from outkey.core.config.configuration import Configuration, HeaderRow
-from outkey.core.config.document import Draft
+from outkey.core.config.document import ConfigurationDraft
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.diagnosis import Fix
@@ -88,7 +88,8 @@ def configuration_after(fix: Fix, stored: Configuration) -> Configuration:
         for path, after in fix.changes
         if row_number(path) is None
     }
-    return Draft(stored.name, values, headers_after(fix, stored), {}).merged(stored)
+    draft = ConfigurationDraft(stored.name, values, headers_after(fix, stored), {})
+    return draft.merged(stored)
 
 
 def headers_after(fix: Fix, stored: Configuration) -> tuple[HeaderRow, ...]:

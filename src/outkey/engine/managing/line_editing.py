@@ -4,7 +4,7 @@ A form has the fields `name`, `configuration`, `method`, `path`, and `sync` with
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from outkey.core.access.line_permissions import (
@@ -13,8 +13,8 @@ from outkey.core.access.line_permissions import (
 )
 from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration, SyncLine
-from outkey.core.config.document import checked_line
-from outkey.core.config.line_text import LINE_FIELDS, read_sync_text, write_sync_text
+from outkey.core.config.document import parse_sync, read_request
+from outkey.core.config.export import render_sync
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
 from outkey.core.sync.line import Sync
 from outkey.core.text import Text
@@ -23,6 +23,7 @@ from outkey.engine.managing.editing import Allowed
 from outkey.engine.sync import SyncRunner
 from outkey.ports.sending import Configurations
 
+LINE_FIELDS = ("name", "configuration", "method", "path")
 _NEW_LINE = {
     "name": "",
     "configuration": "",
@@ -44,7 +45,7 @@ def line_values(line: SyncLine | None) -> dict[str, str]:
     if line is None:
         return dict(_NEW_LINE)
     values = {name: str(getattr(line, name)) for name in LINE_FIELDS}
-    return values | {"sync": write_sync_text(line.sync)}
+    return values | {"sync": render_sync(line.sync) if line.sync else ""}
 
 
 def entered_line_values(
@@ -82,8 +83,10 @@ class LineEdit:
         """Read a form, or raise ConfigError with the field of the first error."""
         if stored is None:
             refuse_taken(values["name"], lines)
-        line = checked_line(**{name: values[name] for name in LINE_FIELDS})
-        return cls(stored, replace(line, sync=read_sync_text(values["sync"])))
+        text = values["sync"].replace("\r\n", "\n")
+        request = {name: values[name] for name in LINE_FIELDS if name != "name"}
+        sync = parse_sync(text) if text else None
+        return cls(stored, read_request(values["name"], request, sync))
 
     def needs(self) -> set[Permission]:
         """Return the permissions that saving needs."""

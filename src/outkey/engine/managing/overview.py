@@ -24,7 +24,12 @@ from outkey.core.errors import (
 from outkey.core.findings.checks import Level
 from outkey.core.findings.health import Status, Summary
 from outkey.core.findings.monitoring import Notice
-from outkey.core.findings.posture import CHECKS, Check, ConfigurationFacts, Policy
+from outkey.core.findings.posture import (
+    CHECKS,
+    ConfigurationFacts,
+    Policy,
+    PostureCheck,
+)
 from outkey.core.sync.run import Counts
 
 CHART_HOURS = 24
@@ -167,7 +172,9 @@ class WeaknessSurvey:
     def __init__(self, policy: Policy, now: float) -> None:
         self._policy = policy
         self._now = now
-        self._names: defaultdict[tuple[Level, Check[ConfigurationFacts]], list[str]]
+        self._names: defaultdict[
+            tuple[Level, PostureCheck[ConfigurationFacts]], list[str]
+        ]
         self._names = defaultdict(list)
 
     def add(self, summary: Summary, set_at: Mapping[str, float]) -> None:

@@ -11,10 +11,10 @@ from functools import partial
 from outkey.core.audit.events import Outcome, Refusal, Tag, intent_of
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import EgressDenied, OutkeyError, ScriptFailed
-from outkey.core.findings.checks import refuse_unsendable
+from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.addresses import is_address
-from outkey.core.request.assembly import PLACEHOLDER, authenticated
+from outkey.core.request.assembly import PLACEHOLDER, authenticated_request
 from outkey.core.request.message import Header, Request, Source
 from outkey.core.request.origin import parse_url
 from outkey.core.text import Text
@@ -78,7 +78,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
                 TokenRequest(rejected, sure=rejected is not None)
             )
         sign, given = partial(signed, sender, configuration, ""), token or PLACEHOLDER
-        request = authenticated(
+        request = authenticated_request(
             request, configuration, secret, given, keeper.proof, sign
         )
         sender.permit(configuration, patience=0.0)

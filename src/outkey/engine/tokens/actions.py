@@ -14,7 +14,7 @@ from outkey.core.errors import (
     RemoteError,
     TokenEndpointFailed,
 )
-from outkey.core.findings.checks import refuse_unsendable
+from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.grants import Consent, DeviceCode
 from outkey.core.oauth2.responses import (

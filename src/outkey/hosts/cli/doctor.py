@@ -17,7 +17,8 @@ import typer
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError, StorageUnavailable
-from outkey.core.findings.checks import Finding, Level, check
+from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.configuration_checks import check
 from outkey.hosts.cli.output import counted, progress_bar, say, say_styled
 from outkey.hosts.cli.session import AsJson, home_folder, installation
 
@@ -79,7 +80,11 @@ def _write(file: Path, text: str) -> None:
 
 def _examined(home: Path) -> "tuple[Found, int]":
     """Return what is found, and how many configurations were looked at."""
-    from outkey.core.findings.posture import InstallationFacts, Policy, premises_of
+    from outkey.core.findings.posture import (
+        InstallationFacts,
+        Policy,
+        installation_posture,
+    )
     from outkey.engine.managing.doctor import Doctor
 
     old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
@@ -110,7 +115,7 @@ def _examined(home: Path) -> "tuple[Found, int]":
             found += _unsendable(everything, here.gateway.sender, premises.now)
         return _in_order(found, everything), len(everything)
     except StorageUnavailable:
-        said = premises_of(replace(premises, storage=False))
+        said = installation_posture(replace(premises, storage=False))
         return [("", finding) for finding in said], 0
 
 

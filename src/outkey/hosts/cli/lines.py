@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from time import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +20,9 @@ from outkey.core.errors import (
     SyncFailed,
     UnknownConfiguration,
 )
-from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.line_checks import UNKNOWN_TARGET
+from outkey.core.moments import moment_text
 from outkey.core.sync.remedies import remedy_of
 from outkey.core.sync.run import Outcome, Run, RunState
 from outkey.core.sync.table import sync_table
@@ -157,7 +158,7 @@ def list_runs(
             (
                 run.id,
                 run.line,
-                _moment(run.started_at),
+                moment_text(run.started_at),
                 _state(run),
                 *asdict(run.counts).values(),
             )
@@ -178,7 +179,9 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
         )
         return
     say(summary(found))
-    say(f"begun by {found.actor} at {_moment(found.started_at)}, {found.pages} pages")
+    say(
+        f"begun by {found.actor} at {moment_text(found.started_at)}, {found.pages} pages"
+    )
     if remedy := remedy_of(found.cause):
         say(f"hint: {remedy}")
     if left_out:
@@ -257,7 +260,7 @@ def work(
 
 
 def _log(text: str) -> None:
-    say(f"{_moment(time())}  {text}")
+    say(f"{moment_text(time())}  {text}")
     sys.stdout.flush()
 
 
@@ -278,9 +281,7 @@ def line_findings(
         try:
             found = runner.check(line.name)
         except ConfigError as error:  # the host does not open its target
-            found = [
-                Finding("L014", Level.ERROR, error.message, error.hint, error.field)
-            ]
+            found = [UNKNOWN_TARGET.finding_from(error)]
         for finding in found:
             yield (
                 line.configuration,
@@ -454,10 +455,6 @@ def _state(run: Run) -> str:
     dry = ", dry run" if run.dry_run else ""
     if run.due_at is None:
         return f"{run.state}{f' ({run.cause})' if run.cause else ''}{dry}"
-    until = f" until {_moment(run.due_at)}" if run.due_at > time() + _SOON else ""
+    until = f" until {moment_text(run.due_at)}" if run.due_at > time() + _SOON else ""
     failed = f" after {run.cause}, attempt {run.attempt}" if run.cause else ""
     return f"{run.state}{until}{failed}{dry}"
-
-
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -4,8 +4,8 @@ import typer
 
 from outkey.core.audit.events import Tag
 from outkey.core.findings.monitoring import Notice
+from outkey.core.moments import iso_moment, moment_text
 from outkey.hosts.cli.output import say, say_done, say_json, say_table
-from outkey.hosts.cli.presenters import moment
 from outkey.hosts.cli.session import AsJson, Name, desk_of, installation
 
 
@@ -38,7 +38,7 @@ def notices(*, as_json: AsJson = False) -> None:
     if as_json:
         say_json(
             [
-                notice.facts() | {"opened_at": moment(notice.opened_at)}
+                notice.facts() | {"opened_at": iso_moment(notice.opened_at)}
                 for notice in found
             ]
         )
@@ -55,9 +55,8 @@ def notices(*, as_json: AsJson = False) -> None:
 def _row(notice: Notice) -> tuple[object, ...]:
     facts = notice.facts()
     what = ": ".join(filter(None, (str(facts["message"]), notice.condition.about)))
-    since = moment(notice.opened_at)[:16].replace("T", " ")  # a minute is exact enough
     return (
-        since,
+        moment_text(notice.opened_at),
         facts["level"],
         facts["id"],
         facts["configuration"],

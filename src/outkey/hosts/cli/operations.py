@@ -4,13 +4,13 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ChainBroken, OutkeyError
+from outkey.core.moments import moment_text
 from outkey.hosts.cli.output import (
     ask_first,
     counted,
@@ -207,4 +207,4 @@ def _moment(record: Mapping[str, object]) -> str:
     at = record.get("at")
     if not isinstance(at, int) or not 0 <= at < _LAST_MOMENT:
         return "unknown"  # somebody has spoilt the record
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return moment_text(at / 1000)

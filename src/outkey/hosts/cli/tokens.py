@@ -9,8 +9,8 @@ import typer
 from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Grant, Network
 from outkey.core.errors import ConfigError, EgressDenied
+from outkey.core.moments import iso_moment, moment_text
 from outkey.hosts.cli.output import progress_bar, say, say_json, say_table, warn
-from outkey.hosts.cli.presenters import moment
 from outkey.hosts.cli.session import AsJson, Name, desk_of, installation
 
 if TYPE_CHECKING:
@@ -121,9 +121,10 @@ def _say_status(
     status: "TokenStatus", *, as_json: bool, active: bool | None = None
 ) -> None:
     facts: dict[str, object] = asdict(status)
+    written = iso_moment if as_json else moment_text
     for name in ("expires_at", "last_renewed_at"):
         at = facts[name]
-        facts[name] = moment(at) if isinstance(at, float) else None
+        facts[name] = written(at) if isinstance(at, float) else None
     if active is not None:
         facts["active"] = active
     if as_json:

@@ -107,7 +107,7 @@ class Background:
 
 
 def notifiers(here: Installation, environment: Mapping[str, str]) -> list[Notifier]:
-    """Return the ways to notify users that the environment names; the log is always one."""
+    """Return the notifiers that the environment names; the log is always one."""
     ways: list[Notifier] = [LoggedNotices()]
     addresses = environment.get("OUTKEY_NOTICE_EMAIL", "").replace(",", " ").split()
     if addresses:

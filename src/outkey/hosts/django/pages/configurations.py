@@ -16,7 +16,8 @@ from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import OutkeyError
-from outkey.core.findings.checks import Finding, check
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.configuration_checks import check
 from outkey.core.findings.health import (
     Comparison,
     Criterion,

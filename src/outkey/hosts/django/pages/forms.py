@@ -87,11 +87,14 @@ class ConfigurationForm:
         findings = list(findings)
         for row in self.rows:
             row.findings = [f for f in findings if f.field == f"header:{row.key}"]
-        tabs: dict[Tab, list[FormField]] = {tab: [] for tab in Tab}
-        for field in FIELDS:
-            if field.path != "headers":
-                tabs[field.tab].append(self._form_field(field, findings))
-        return list(tabs.items())
+        fields = [field for field in FIELDS if field.path != "headers"]
+        return [
+            (
+                tab,
+                [self._form_field(f, findings) for f in fields if f.tab is tab],
+            )
+            for tab in Tab
+        ]
 
     def findings_of_no_field(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings that are shown at the top of the page."""
