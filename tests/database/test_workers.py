@@ -303,21 +303,21 @@ call_command("migrate", verbosity=0)
 from outkey.core.config.document import parse_document
 from outkey.engine.managing.changes import apply
 from outkey.hosts.django.pages.access import installation
-from outkey.hosts.django.runs import DjangoRuns
+from outkey.hosts.django.wiring import runs
 here = installation()
 apply(here.desk("t"), here.gateway.sender, parse_document(sys.stdin.read()), dry_run=False)
-asked = DjangoRuns().request("contacts", "t")
+asked = runs().request("contacts", "t")
 import os, signal, time
 
 def watch():
     ends = time.monotonic() + 30
-    while DjangoRuns().get(asked.id).state != "done" and time.monotonic() < ends:
+    while runs().get(asked.id).state != "done" and time.monotonic() < ends:
         time.sleep(0.1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 threading.Thread(target=watch, daemon=True).start()
 call_command("outkey_worker", runs=2)
-print(DjangoRuns().get(asked.id).state, DjangoRuns().get(asked.id).counts.created)
+print(runs().get(asked.id).state, runs().get(asked.id).counts.created)
 """
 
 

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from time import time
@@ -23,8 +23,9 @@ from outkey.core.errors import (
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.line_checks import UNKNOWN_TARGET
 from outkey.core.moments import moment_text
+from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.remedies import remedy_of
-from outkey.core.sync.run import Outcome, Run, RunState
+from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.table import sync_table
 from outkey.hosts.cli.output import (
     finding_facts,
@@ -39,9 +40,9 @@ from outkey.hosts.cli.session import AsJson, desk_of, installation
 
 if TYPE_CHECKING:
     from outkey.core.config.document import Document
-    from outkey.engine.sync import Effect, SyncRunner
+    from outkey.engine.sync import Effect, Runs, SyncRunner
     from outkey.hosts.installation import Installation
-    from outkey.ports.sync import Runs
+    from outkey.ports.sending import Configurations
 
 _MOST_SHOWN = 20  # of what a dry run would change, or of what is left out
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much
@@ -171,7 +172,7 @@ def list_runs(
 def show_run(run: RunId, *, as_json: AsJson = False) -> None:
     """Show a run, and what it left out."""
     installation()
-    found, left_out = _runs().get(run), _runs().left_out(run, 100)
+    found, left_out = _runs().get(run), _runs().rejected(run, 100)
     if as_json:
         more = {"hint": remedy_of(found.cause) or None}
         say_json(
@@ -194,8 +195,7 @@ def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
     """End a run that waits, or let one stop at its next page."""
     installation()
     before = _runs().get(run)
-    _runs().cancel(run)
-    now = _runs().get(run)
+    now = _runs().cancel(run)
     ended = before.state is RunState.CANCELLED or now.state is not RunState.CANCELLED
     if as_json:
         done = "unchanged" if ended else "cancelled"
@@ -216,7 +216,9 @@ def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
     from outkey.hosts.django.wiring import planner
 
     found = _runs().get(run)
-    asked = planner(here).ask(found.line, desk_of(here).actor, dry_run=found.dry_run)
+    asked = planner(here).request(
+        found.line, desk_of(here).actor, dry_run=found.dry_run
+    )
     if as_json:
         say_json(run_facts(asked))
     else:
@@ -252,10 +254,10 @@ def work(
         here.keys.is_sealed()
     ):  # it would take the runs of those who have the key, and fail them
         raise Sealed
-    from outkey.hosts.django.worker import Worker
+    from outkey.hosts.django.worker import QueueWorker
 
     _log(f"working off runs, {runs} at a time; Ctrl-C or SIGTERM ends it")
-    Worker(here, runs, _log, lambda run: _log(summary(run))).run()
+    QueueWorker(here, runs, _log, lambda run: _log(summary(run))).run()
     _log("ended")
 
 
@@ -268,13 +270,13 @@ def line_findings(
     here: "Installation", document: "Document"
 ) -> Iterator[tuple[str, Finding]]:
     """Yield what is wrong or risky about a document's lines, kept or not, by configuration."""
-    from outkey.adapters.registry_memory import MemoryRegistry
+    from outkey.adapters.configurations_memory import MemoryConfigurations
 
     owners = {line.configuration for line in document.lines}
     known = here.registry.find(owners)
     new = [draft for draft in document.drafts if draft.name in owners - known.keys()]
     made = [*known.values(), *(draft.configuration() for draft in new)]
-    runner = _runner(replace(here, registry=MemoryRegistry(made, document.lines)))
+    runner = _runner(here, MemoryConfigurations(made, document.lines))
     for line in document.lines:
         if line.sync is None:
             continue
@@ -326,10 +328,10 @@ class _Noted:
 
     def note(self, effect: "Effect") -> None:
         self.seen += 1
-        told = self._dry_run or effect.outcome is Outcome.REFUSED
+        told = self._dry_run or effect.outcome is WriteOutcome.REFUSED
         if (
             told
-            and effect.outcome is not Outcome.UNCHANGED
+            and effect.outcome is not WriteOutcome.UNCHANGED
             and len(self._effects) < _MOST_SHOWN
         ):
             self._effects.append((self.seen, effect))
@@ -363,20 +365,22 @@ def _line(here: "Installation", name: str) -> SyncLine:
         ) from None
 
 
-def _runner(here: "Installation") -> "SyncRunner":
+def _runner(
+    here: "Installation", configurations: "Configurations | None" = None
+) -> "SyncRunner":
     from outkey.hosts.django.wiring import sync_runner
 
-    return sync_runner(here)
+    return sync_runner(here, configurations=configurations)
 
 
 def _runs() -> "Runs":
-    from outkey.hosts.django.runs import DjangoRuns
+    from outkey.hosts.django.wiring import runs
 
-    return DjangoRuns()
+    return runs()
 
 
 def _followed(
-    steps: Iterator[Run], noted: _Noted, advance: Callable[[int], None]
+    steps: Generator[Run], noted: _Noted, advance: Callable[[int], None]
 ) -> Run:
     """Go through a run, and return how it ended, or how far it was when it was interrupted."""
     run = next(steps)
@@ -385,19 +389,12 @@ def _followed(
         for step in steps:
             advance(_records(step) - _records(run))
             run = step
-    except KeyboardInterrupt:
-        return _let_go(run)
-    return run
-
-
-def _let_go(run: Run) -> Run:
-    """Let the next run go on at once, and not only when this one is taken for killed."""
-    from outkey.engine.sync.runner import STOPPING
-
-    with suppress(OutkeyError):  # somebody has cancelled it, or the database is away
-        run = _runs().get(run.id)  # one page more than was told may be kept
-        if run.state is RunState.RUNNING:
-            _runs().finish(replace(run, state=RunState.FAILED, cause=STOPPING))
+    except KeyboardInterrupt as interrupt:
+        # It may have come here, between two pages: then the run does not know of it yet.
+        with suppress(KeyboardInterrupt):
+            steps.throw(interrupt)
+        with suppress(OutkeyError):  # the database is not available
+            run = _runs().get(run.id)  # one page more than was yielded may be stored
     return run
 
 
@@ -427,7 +424,7 @@ def _records(run: Run) -> int:
 
 
 def _effect_row(effect: "Effect") -> tuple[str, str, str]:
-    if effect.outcome is Outcome.REFUSED:
+    if effect.outcome is WriteOutcome.REFUSED:
         return str(effect.outcome), effect.key, f"{effect.field}: {effect.reason}"
     changes = (
         f"{name}: {before!r} → {after!r}"

@@ -19,10 +19,10 @@ from outkey.engine.managing.background import DAY, BackgroundPorts, BackgroundWo
 from outkey.engine.managing.duties import Duties
 from outkey.engine.managing.monitoring import Monitor, MonitoredRows
 from outkey.engine.wire.drive import Runtime, drive
-from outkey.hosts.django.guarded import guarded
+from outkey.hosts.django.background_work import log_and_continue
 from outkey.hosts.django.monitoring_rows import DjangoLineRuns
 from outkey.hosts.django.notices import MailedNotices
-from outkey.hosts.django.runs import DjangoRuns
+from outkey.hosts.django.wiring import runs
 from outkey.hosts.installation import Installation
 from outkey.ports.monitoring import Notifier
 from outkey.ports.sending import Clock
@@ -93,16 +93,16 @@ class Background:
 
     def round(self) -> None:
         """Do what is due, unless another process does it; never raises."""
-        guarded(logger, self._work.round)
+        log_and_continue(logger, self._work.round)
 
     def _run(self) -> None:
         self.round()
         while not self._ended.wait(ROUND_SECONDS):
             self.round()
-        guarded(logger, self._work.release)
+        log_and_continue(logger, self._work.release)
 
     def _delete_older_than(self, days: int) -> None:
-        DjangoRuns().prune(self._clock.now() - days * DAY)
+        runs().prune(self._clock.now() - days * DAY)
         self._forget_people(days)
 
 
