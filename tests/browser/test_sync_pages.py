@@ -274,7 +274,7 @@ import time
 from pathlib import Path
 import outkey
 from outkey.hosts.server.home import PAGES, prepare
-prepare(PAGES)
+prepare(PAGES, demo=True)
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from outkey.core.config.document import parse_document

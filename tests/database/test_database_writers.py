@@ -96,7 +96,8 @@ def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
     here: "Installation",  # noqa: F811
     spar: Spar,  # noqa: F811
 ) -> None:
-    from outkey.hosts.django.models import Configuration, SecretLabel, SecretValue
+    from outkey.core.vault.versions import SecretLabel
+    from outkey.hosts.django.models import Configuration, SecretValue
 
     desk = here.desk("tester")
     desk.set_secret("acme", "header:X-API-Key", Secret("a-key"))
@@ -196,7 +197,7 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
 
 
 @pytest.mark.parametrize(
-    "place", ["lock", "replace", "put_secret", "activate_secret", "vouch"]
+    "place", ["lock", "replace", "set", "note_secrets_changed", "vouch"]
 )
 def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
     here: "Installation",  # noqa: F811
@@ -207,7 +208,10 @@ def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
     desk.set_secret("acme", "token", Secret("before"))
     before = here.registry.find(["acme"])["acme"]
     made = replace(before, notes="after")
-    target = desk.secrets if place == "vouch" else desk.registry
+    target: object = desk.registry
+    if place in {"set", "vouch"}:
+        target = desk.secrets
+        place = place.replace("set", "replace")
     original = getattr(target, place)
 
     def fail_afterwards(*args: object, **kwargs: object) -> None:

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from outkey.adapters.registry_memory import MemoryRegistry
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, SyncFailed
@@ -220,7 +220,8 @@ class Host:
         """Run a line page by page; it has the name of its path."""
         gateway = self._gateway_for(peer=configuration)
         registry = gateway._configurations
-        registry.put_line(SyncLine(path, "peer", method, path, sync))  # type: ignore[attr-defined]
+        line = SyncLine(path, "peer", method, path, sync)
+        registry.lines[path] = line  # type: ignore[attr-defined]
         self.memory.rows.configurations = registry
         self.runs = Runs(
             self.memory.rows, MemoryStateRows(), self.memory.database, registry

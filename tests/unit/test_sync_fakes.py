@@ -1,4 +1,5 @@
 from outkey.adapters.registry_memory import MemoryRegistry
+
 from outkey.core.config.configuration import SyncLine
 from outkey.engine.sync import Runs
 from outkey.testing import FakeClock, configuration
@@ -20,7 +21,7 @@ class TestMemoryRecords(RecordsContract):
         self.memory = memory(FakeClock())
         return self.memory.records
 
-    def begun(self, line: str) -> str:
+    def begin_run(self, line: str) -> str:
         runs = self.memory.runs
         for run in runs.newest(9):
             runs.cancel(run.id)

@@ -338,7 +338,7 @@ def parse_flag(field: Field, value: object, place: str) -> bool:
 
 
 def parse_number(field: Field, value: object, place: str) -> float:
-    """Return a number within the field's limits; a whole one unless it is of seconds."""
+    """Return a number within the field's limits; only seconds have fractions."""
     takes_fraction = field.kind is Kind.SECONDS
     if isinstance(value, int | float) and not isinstance(value, bool):
         is_fitting = takes_fraction or isinstance(value, int)

@@ -19,7 +19,6 @@ from outkey.core.audit.chain import facts_of as record_facts
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import (
     Configuration,
-    SecretState,
     SyncLine,
     successor,
 )
@@ -51,11 +50,12 @@ from outkey.core.text import Text
 from outkey.core.vault.voucher import SETTINGS, changed_settings, facts_of
 from outkey.engine.gateway import Gateway
 from outkey.engine.managing.connection_test import Report
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.scripts import prove_examples
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Audit
-from outkey.ports.storage import AuditRows, Checkpoints, Registry, SecretStore
+from outkey.ports.storage import AuditRows, Checkpoints, SecretStore
 
 _ENTERED_LATER = frozenset(
     f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired)
@@ -176,18 +176,20 @@ class Administration:
         made = replace(configuration, secrets={**configuration.secrets, field: state})
         refuse_blocked(self.policy(), [made])
         self.note(Tag.SECRET_SET, name, field)
-        with self.registry.batch():
+        with self.registry.transaction():
             self.registry.lock(configuration)
-            self._put_reference(name, field, state)
+            self.registry.put_reference(configuration, field, state)
+            self.registry.note_secrets_changed(name)
             self._vouch(name, {field, *destinations_of(field)})
 
     def confirm(self, seen: Configuration) -> None:
         """Vouch for a configuration as the user has seen it, whatever the database says now."""
         facts = facts_of(seen)
         self.note(Tag.SECRETS_CONFIRMED, seen.name, *facts)
-        with self.registry.batch():
+        with self.registry.transaction():
             self.registry.lock(seen)
             self.secrets.vouch(seen, facts)
+            self.registry.note_vouched(seen.name)
 
     def remove(self, name: str) -> None:
         """Forget a configuration with its secrets and lines."""
@@ -212,23 +214,27 @@ class Administration:
             for field, secret in change.secrets.items():
                 refuse_unusable(field, secret)
         self.audit.note(*(note for change in changes for note in self._notes(change)))
-        with self.registry.batch():
+        with self.registry.transaction():
             for change in changes:
                 self._save(change)
 
     def _save(self, change: "ConfigurationChange") -> None:
         made = change.made
+        references: Sequence[str] = ()
         if change.stored is None:
-            saved = self.registry.add(made)
+            saved = self.registry.add(made)  # with its references
         else:
             self.registry.lock(made)
             saved = self.registry.replace(made) if change.has_settings else made
-            for field in change.references():
-                self._put_reference(saved.name, field, made.secrets[field])
+            references = change.references()
+        for field in references:
+            self.registry.put_reference(saved, field, made.secrets[field])
         for field in change.cleared:
-            self.registry.clear_secret(saved.name, field)
+            self.registry.clear_secret(saved, field)
         for field, secret in change.secrets.items():
             self.secrets.replace(saved, field, secret, by=self.actor)
+        if references or change.cleared or change.secrets:
+            self.registry.note_secrets_changed(saved.name)
         planted = self._planted(change.stored) - change.destinations()
         self._vouch(saved.name, change.facts() - planted)
 
@@ -312,10 +318,6 @@ class Administration:
         self.note(Tag.LINE_REMOVED, self.registry.line(name).configuration, name)
         self.registry.remove_line(name)
 
-    def _put_reference(self, name: str, field: str, state: SecretState) -> None:
-        self.registry.put_secret(name, field, state, None)
-        self.registry.activate_secret(name, field, state.version)
-
     def _notes(self, change: "ConfigurationChange") -> Iterator[Change]:
         name = change.made.name
         if change.has_settings:
@@ -372,7 +374,7 @@ def apply(
         for kept, line in lines:
             if kept != line:
                 desk.note(Tag.LINE_KEPT, line.configuration, line.name)
-        with registry.batch():
+        with registry.transaction():
             for kept, line in lines:
                 if kept != line:
                     registry.put_line(line)

@@ -58,11 +58,11 @@ from outkey.core.text import Text
 from outkey.engine.gateway import DraftCredentials, Gateway
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.connection_test import ConnectionTest, Report
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import Tried, prove_examples, try_script
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Secrets, Tokens
-from outkey.ports.storage import Registry
 
 Errors = dict[str, OutkeyError]  # by the path of the field; other keys: of no field
 Allowed = Callable[[Permission], bool]
