@@ -94,7 +94,7 @@ def form(name, **changed):
 
 
 def keep(document, name, **secrets):
-    apply(desk, here.gateway.sender, parse_document(document), dry_run=False)
+    here.apply(desk, parse_document(document), dry_run=False)
     for field, text in secrets.items():
         desk.set_secret(name, field.replace("row_", "header:"), Secret(text))
     return f"/outkey/configuration/{Configuration.objects.get(name=name).pk}/"

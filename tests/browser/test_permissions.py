@@ -44,7 +44,7 @@ def form(name, **changed):
 spar = Spar().__enter__()
 boss = User.objects.create_superuser("boss")
 desk = desk_for(boss)
-apply(desk, here.gateway.sender, parse_document(f'''
+here.apply(desk, parse_document(f'''
 [configuration.inner]
 base_url = "{spar.url}"
 network = "internal"
@@ -135,7 +135,7 @@ assert SyncLine.objects.get().method == "GET"
 
 # Tokens: each thing that is done to one has its permission, and who lacks it sends nothing.
 from urllib.parse import parse_qs, urlsplit
-apply(desk, here.gateway.sender, parse_document(f'''
+here.apply(desk, parse_document(f'''
 [configuration.consent]
 base_url = "{spar.url}"
 network = "internal"
@@ -234,7 +234,7 @@ assert [arrival.path for arrival in spar.journal] == ["/oauth/token"]
 sent = parse_qs(spar.journal[0].body.decode())
 assert sent["code_verifier"][0] not in str(dict(admin.session.items()))
 assert admin.get(callback, back).status_code == 422
-assert here.gateway.token("consent").status().state == "fresh"
+assert here.token(here.registry.get("consent")).status().state == "fresh"
 spar.clear()
 
 again = begun(admin)
@@ -282,7 +282,7 @@ SCRIPT = '''
 def compute_auth_header(sync_line):
     return {"X-Signed": sync_line.api_config_id.get_secret_key()[:3]}
 '''
-apply(desk, here.gateway.sender, parse_document(f'''
+here.apply(desk, parse_document(f'''
 [configuration.signs]
 base_url = "{spar.url}"
 network = "internal"
@@ -408,7 +408,7 @@ assert here.audit_rows.newest(1)[0]["key"].startswith("script ")
 # A fix is signed, for one state of one configuration, and needs what the change itself needs.
 import re
 desk.set_secret("inner", "token", Secret("wrong"))
-apply(desk, here.gateway.sender, parse_document(
+here.apply(desk, parse_document(
     '[configuration.inner]\\nverification = { test_path = "/basic" }'), dry_run=False)
 shown = b"".join(admin.post(place + "test/", form("inner"))).decode()
 proposal = re.search('name="fix" value="([^"]+)"', shown)[1]

@@ -39,7 +39,7 @@ def doomed(*arguments):
         os.kill(os.getpid(), signal.SIGKILL)
     return answer
 setattr(kind, what, doomed)
-list(wiring.sync_runner(here).run("contacts", "tester"))
+list(here.sync_runner().run("contacts", "tester"))
 """
 
 

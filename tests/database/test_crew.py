@@ -15,13 +15,12 @@ from database.test_workers import two_lines
 from outkey.adapters.clock_system import SystemClock
 from outkey.core.config.document import parse_document
 from outkey.core.sync.run import RunState
-from outkey.engine.managing.changes import apply
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
+    from outkey.engine.application import Application
     from outkey.hosts.django.local_workers import LocalWorkers
     from outkey.hosts.django.runs import DjangoRuns
-    from outkey.hosts.installation import Installation
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @pytest.fixture
 def here(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator["Installation"]:
+) -> Iterator["Application"]:
     from outkey.hosts.django.wiring import install
 
     (tmp_path / "home" / "config").mkdir(parents=True)
@@ -42,7 +41,7 @@ def here(
 
 
 @pytest.fixture
-def crew(here: "Installation") -> Iterator["LocalWorkers"]:
+def crew(here: "Application") -> Iterator["LocalWorkers"]:
     from outkey.hosts.django.local_workers import LocalWorkers
 
     made = LocalWorkers(here)
@@ -51,12 +50,12 @@ def crew(here: "Installation") -> Iterator["LocalWorkers"]:
 
 
 @pytest.fixture
-def shop(here: "Installation") -> Iterator["DjangoRuns"]:
+def shop(here: "Application") -> Iterator["DjangoRuns"]:
     from outkey.hosts.django.runs import DjangoRuns
 
     with Spar() as spar:
         document = parse_document(two_lines(spar, 1500, "runs_at_once = 1"))
-        apply(here.desk("tester"), here.gateway.sender, document, dry_run=False)
+        here.apply(here.administration("tester"), document, dry_run=False)
         yield DjangoRuns()
 
 
@@ -85,7 +84,7 @@ def test_runs_that_wait_are_done_as_many_at_a_time_as_their_configuration_allows
 
 
 def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
-    here: "Installation", crew: "LocalWorkers", shop: "DjangoRuns"
+    here: "Application", crew: "LocalWorkers", shop: "DjangoRuns"
 ) -> None:
     from outkey.hosts.django.local_workers import LocalWorkers
 

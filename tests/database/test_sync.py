@@ -216,15 +216,15 @@ def test_an_installation_checks_its_lines_by_the_models_that_are_open(
 ) -> None:
     from django.test import override_settings
 
-    from outkey.hosts.django.wiring import install, sync_runner
+    from outkey.hosts.django import wiring
 
-    here = install(tmp_path, {})
+    here = wiring.install(tmp_path, {})
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {}}}):
-        assert sync_runner(here).check("contacts") == []
+        assert here.sync_runner().check("contacts") == []
         with pytest.raises(ConfigError, match="permission is missing"):
-            sync_runner(here, Person()).check("contacts")
+            here.sync_runner(wiring.records(Person())).check("contacts")
     with pytest.raises(ConfigError, match="not open"):
-        sync_runner(here).check("contacts")
+        here.sync_runner().check("contacts")
     here.audit.close()
 
 
@@ -943,7 +943,7 @@ def test_a_pull_that_is_killed_between_record_and_checkpoint_goes_on_without_dou
     finder = JmespathCompiler()
     runner = SyncRunner(
         SyncPorts(
-            world.gateway, stored, records, runs, finder, world.clock, CronCalendar()
+            world.sender, stored, records, runs, finder, world.clock, CronCalendar()
         )
     )
     save, saved = runs.save, []

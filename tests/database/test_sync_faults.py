@@ -22,15 +22,15 @@ from cli.test_line_commands import document
 from outkey.core.config.document import parse_document
 from outkey.core.errors import OutkeyError
 from outkey.core.sync.run import Counts, Quarantined, Run, RunState
-from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.managing.changes import Administration
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.spar.records_api import contact
 from outkey.testing.canary import Canaries
 
 if TYPE_CHECKING:
+    from outkey.engine.application import Application
     from outkey.engine.sync import SyncRunner
-    from outkey.hosts.django.wiring import Installation
 
 SIZE, COUNT = 100, 450  # five pages; the fault is at the third
 Row = tuple[object, ...]
@@ -47,7 +47,7 @@ def spar() -> Iterator[Spar]:
 class Shop:
     """An installation with the line `contacts`, the API it pulls from, and the model it fills."""
 
-    def __init__(self, here: "Installation", runner: "SyncRunner", spar: Spar) -> None:
+    def __init__(self, here: "Application", runner: "SyncRunner", spar: Spar) -> None:
         self.here, self._runner, self.spar = here, runner, spar
 
     def apply(
@@ -63,7 +63,7 @@ class Shop:
         desk = Administration(
             self.here.registry, self.here.secrets, self.here.audit, "tester"
         )
-        apply(desk, self.here.gateway.sender, parse_document(text), dry_run=False)
+        self.here.apply(desk, parse_document(text), dry_run=False)
         self.spar.clear()
 
     def steps(self) -> Iterator[Run]:
@@ -109,7 +109,7 @@ def source(count: int) -> list[Row]:
 def shop(
     database: str, tmp_path: Path, spar: Spar, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Shop]:
-    from outkey.hosts.django.wiring import install, sync_runner
+    from outkey.hosts.django.wiring import install
 
     home = tmp_path / "home"
     (home / "config").mkdir(parents=True)
@@ -117,7 +117,7 @@ def shop(
     monkeypatch.setenv("SHOP_CLIENT_SECRET", CLIENT_SECRET)
     here = install(home, {})
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {"active": False}}}):
-        yield Shop(here, sync_runner(here), spar)
+        yield Shop(here, here.sync_runner(), spar)
     here.gateway.close()
     here.audit.close()
 
@@ -305,9 +305,8 @@ import json, re, sys
 from pathlib import Path
 from outkey.hosts.cli.session import installation
 here, tenth = installation(), int(sys.argv[1]) // 10
-from outkey.hosts.django.wiring import sync_runner
 from outkey.hosts.demo_records.models import Contact
-for run in sync_runner(here).run("contacts", "tester"):
+for run in here.sync_runner().run("contacts", "tester"):
     peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
     if run.counts.created <= tenth:
         early = peak

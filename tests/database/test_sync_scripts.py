@@ -11,7 +11,7 @@ from database.test_sync_faults import ON_ONE, Shop, shop, spar  # noqa: F401 - f
 from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError, ScriptFailed
 from outkey.core.sync.run import Counts, Quarantined
-from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.managing.changes import Administration
 
 COUNT = 250
 SCRIPT = """
@@ -39,7 +39,7 @@ def with_script(shop: Shop, script: str, count: int = COUNT) -> None:  # noqa: F
     desk = Administration(
         shop.here.registry, shop.here.secrets, shop.here.audit, "tester"
     )
-    apply(desk, shop.here.gateway.sender, parse_document(text), dry_run=False)
+    shop.here.apply(desk, parse_document(text), dry_run=False)
     shop.spar.clear()
 
 

@@ -16,7 +16,7 @@ from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError, Paused, StorageUnavailable
 from outkey.core.findings.monitoring import Condition, Notice
 from outkey.core.secret import Secret
-from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.managing.changes import Administration
 from outkey.engine.wire.lockout_guard import MOST_REFUSED
 from outkey.ports.monitoring import MonitoringRows
 from outkey.ports.storage import AuditRows
@@ -25,7 +25,7 @@ from outkey.testing import FakeClock
 from outkey.testing.contracts_storage import MonitoringRowsContract
 
 if TYPE_CHECKING:
-    from outkey.hosts.installation import Installation
+    from outkey.engine.application import Application
     from outkey.hosts.server.background import Background
 
 THREADS = 50
@@ -57,7 +57,7 @@ def spar() -> Iterator[Spar]:
 
 
 @pytest.fixture
-def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
+def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Application"]:
     from outkey.hosts.django.wiring import install
 
     (tmp_path / "home" / "config").mkdir(parents=True)
@@ -65,7 +65,7 @@ def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
     spar.clear()
     desk = Administration(made.registry, made.secrets, made.audit, "tester")
     document = parse_document(DOCUMENT.format(url=spar.url))
-    apply(desk, made.gateway.sender, document, dry_run=False)
+    made.apply(desk, document, dry_run=False)
     desk.set_secret("acme", "token", Secret("wrong"))
     yield made
     made.audit.close()
@@ -73,7 +73,7 @@ def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
 
 
 def background(
-    here: "Installation", clock: FakeClock, **environment: str
+    here: "Application", clock: FakeClock, **environment: str
 ) -> "Background":
     from outkey.hosts.server.background import Background
 
@@ -93,7 +93,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_fifty_threads_with_a_wrong_token_stop_after_five_and_those_in_flight(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     stopped = []
 
@@ -121,7 +121,7 @@ def test_fifty_threads_with_a_wrong_token_stop_after_five_and_those_in_flight(
 
 
 def test_another_process_knows_of_the_pause_and_a_new_token_ends_it(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.wiring import install
 
@@ -137,7 +137,7 @@ def test_another_process_knows_of_the_pause_and_a_new_token_ends_it(
     assert here.gateway.send("acme", "GET", "/bearer").status == 200
 
 
-def test_an_ordinary_send_writes_nothing_but_its_record(here: "Installation") -> None:
+def test_an_ordinary_send_writes_nothing_but_its_record(here: "Application") -> None:
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
     desk.set_secret("acme", "token", Secret("spar-token"))
     here.gateway.send("acme", "GET", "/bearer")
@@ -149,7 +149,7 @@ def test_an_ordinary_send_writes_nothing_but_its_record(here: "Installation") ->
 
 
 def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
-    here: "Installation",
+    here: "Application",
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -174,7 +174,7 @@ def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
 
 
 def test_nothing_is_verified_when_it_is_switched_off_or_sealed(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
     background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0").round()
@@ -188,7 +188,7 @@ def test_nothing_is_verified_when_it_is_switched_off_or_sealed(
 
 
 def test_of_two_processes_one_does_the_work_until_it_ends(
-    here: "Installation", caplog: pytest.LogCaptureFixture
+    here: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
     here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
     before = threading.active_count()
@@ -207,7 +207,7 @@ def test_of_two_processes_one_does_the_work_until_it_ends(
     assert len(told(caplog)) == 2
 
 
-def test_old_records_are_pruned_once_a_day(here: "Installation") -> None:
+def test_old_records_are_pruned_once_a_day(here: "Application") -> None:
     here.audit.flush()
     later = FakeClock(clock_of_now().now() + 500 * 86_400)
     before = here.audit_rows.count()
@@ -221,7 +221,7 @@ def test_old_records_are_pruned_once_a_day(here: "Installation") -> None:
 
 
 def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
-    here: "Installation", caplog: pytest.LogCaptureFixture
+    here: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
     running = background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
     with connection.cursor() as cursor:
@@ -237,7 +237,7 @@ def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
 
 
 def test_notices_are_mailed_together_and_a_mail_server_that_fails_is_only_logged(
-    here: "Installation", caplog: pytest.LogCaptureFixture
+    here: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
     from outkey.hosts.server.background import messengers
 
@@ -260,7 +260,7 @@ def test_notices_are_mailed_together_and_a_mail_server_that_fails_is_only_logged
 
 
 def test_notices_are_posted_by_our_own_rules(
-    here: "Installation", spar: Spar, caplog: pytest.LogCaptureFixture
+    here: "Application", spar: Spar, caplog: pytest.LogCaptureFixture
 ) -> None:
     from outkey.hosts.server.background import messengers
 
@@ -292,7 +292,7 @@ def test_notices_are_posted_by_our_own_rules(
     ],
 )
 def test_wrong_settings_are_told_at_once(
-    here: "Installation", settings: dict[str, str]
+    here: "Application", settings: dict[str, str]
 ) -> None:
     with pytest.raises(ConfigError):
         background(here, clock_of_now(), **settings)

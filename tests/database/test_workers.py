@@ -305,7 +305,7 @@ from outkey.engine.managing.changes import apply
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.runs import DjangoRuns
 here = installation()
-apply(here.desk("t"), here.gateway.sender, parse_document(sys.stdin.read()), dry_run=False)
+here.apply(here.administration("t"), parse_document(sys.stdin.read()), dry_run=False)
 asked = DjangoRuns().request("contacts", "t")
 import os, signal, time
 

@@ -50,7 +50,7 @@ def fixing(
     registry = world.ports.configurations
     assert isinstance(registry, MemoryRegistry)
     desk = Administration(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
-    apply_fix(desk, world.gateway, "acme", fix)
+    apply_fix(desk, world.sender.context, "acme", fix)
     return world, desk
 
 

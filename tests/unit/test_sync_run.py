@@ -138,7 +138,7 @@ def desk(
     runs = MemoryRuns(world.clock)
     records = MemoryRecords(FIELDS, runs)
     ports = SyncPorts(
-        world.gateway,
+        world.sender,
         world.ports.configurations,
         records,
         runs,
@@ -726,7 +726,7 @@ def faulty(
     return SyncRunner(
         replace(
             made.ports,
-            gateway=Faulty(made.ports.gateway, left, fault, after=after),
+            sender=Faulty(made.ports.sender, left, fault, after=after),
             runs=Faulty(made.runs, left, fault, after=after),
             records=Faulty(made.records, left, fault, after=after),
         )

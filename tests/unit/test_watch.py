@@ -38,9 +38,9 @@ from outkey.core.findings.monitoring import (
 from outkey.core.request.message import Request, Response, Route, TlsSettings
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
-from outkey.engine.gateway import Draft
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.monitoring import Monitor, prune_expired, verify_due
+from outkey.engine.managing.test_setup import DraftPorts, prepare_test
 from outkey.engine.wire.lockout_guard import MOST_REFUSED, LockoutGuard
 from outkey.ports.monitoring import MonitoringRows
 from outkey.ports.storage import AuditRows
@@ -127,9 +127,11 @@ def test_a_draft_is_tested_without_counting_for_what_is_kept() -> None:
     fake = refusing(bearer())
     kept = fake.ports.configurations.get("acme")
     for _ in range(MOST_REFUSED + 1):
-        fake.gateway.trial(kept, Draft(fake.secrets, fake.ports.tokens)).run()
+        prepare_test(
+            fake.sender, kept, DraftPorts(fake.secrets, fake.ports.tokens)
+        ).run()
     assert fake.ports.configurations.get("acme").refused == 0
-    LockoutGuard().refuse_paused_since(replace(kept, paused_at=NOW))
+    LockoutGuard().refuse_paused_meanwhile(replace(kept, paused_at=NOW))
     assert fake.gateway.send("acme", "GET", "/").status == 401
 
 
@@ -211,10 +213,10 @@ def test_a_count_that_cannot_be_written_costs_no_answer() -> None:
             raise StorageUnavailable
 
     made = bearer()
-    LockoutGuard(Broken([made])).learn(made, 401, NOW)
+    LockoutGuard(Broken([made])).record_status(made, 401, NOW)
     fake = refusing(made)
-    fake.gateway.sender = replace(
-        fake.gateway.sender, brake=LockoutGuard(Broken([made]))
+    fake.sender.context = replace(
+        fake.sender.context, lockout_guard=LockoutGuard(Broken([made]))
     )
     assert fake.gateway.send("acme", "GET", "/").status == 401
 
@@ -588,10 +590,10 @@ def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
         desk.registry.put_trial(
             desk.registry.get(name), NOW - 200_000 + number, "timeout"
         )
-    assert verify_due(desk, fake.gateway, 86_400, lambda: True) == 3
+    assert verify_due(desk, fake.sender, 86_400, lambda: True) == 3
     assert verified(fake) == names[:3]
-    assert verify_due(desk, fake.gateway, 86_400, lambda: False) == 0
-    assert verify_due(desk, fake.gateway, 500_000, lambda: True) == 0
+    assert verify_due(desk, fake.sender, 86_400, lambda: False) == 0
+    assert verify_due(desk, fake.sender, 500_000, lambda: True) == 0
 
 
 def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -> None:
@@ -607,7 +609,7 @@ def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -
             desk.registry.remove("n000")
         return True
 
-    assert verify_due(desk, fake.gateway, 86_400, goes_on) == 2
+    assert verify_due(desk, fake.sender, 86_400, goes_on) == 2
     assert verified(fake) == ["n001"]
     with pytest.raises(UnknownConfiguration):
         desk.registry.get("n000")
@@ -712,9 +714,11 @@ def test_late_refusals_of_a_former_secret_say_nothing_of_the_new_one() -> None:
     fake = fake_gateway(made, secrets={"token": "new"})
     registry = fake.ports.configurations
     assert isinstance(registry, MemoryRegistry)
-    brake = fake.gateway.sender.brake
+    lockout_guard = fake.sender.context.lockout_guard
     for _ in range(MOST_REFUSED):
-        brake.learn(replace(registry.get("acme"), revision=-1), 401, 0.0)
+        lockout_guard.record_status(
+            replace(registry.get("acme"), revision=-1), 401, 0.0
+        )
     assert not registry.get("acme").paused
 
 
@@ -723,11 +727,11 @@ def test_a_late_success_ends_what_it_did_not_know_of() -> None:
     fake = fake_gateway(made, secrets={"token": "t"})
     registry = fake.ports.configurations
     assert isinstance(registry, MemoryRegistry)
-    before, brake = registry.get("acme"), fake.gateway.sender.brake
+    before, lockout_guard = registry.get("acme"), fake.sender.context.lockout_guard
     for _ in range(MOST_REFUSED):
-        brake.learn(registry.get("acme"), 401, 0.0)
+        lockout_guard.record_status(registry.get("acme"), 401, 0.0)
     assert registry.get("acme").paused
-    brake.learn(before, 200, 0.0)
+    lockout_guard.record_status(before, 200, 0.0)
     assert not registry.get("acme").paused
 
 
@@ -760,5 +764,5 @@ def test_a_test_that_would_change_something_is_not_repeated_in_the_background() 
     fake = fake_gateway(replace(made, record="acme"))
     desk = desk_of(fake)
     desk.registry.put_trial(desk.registry.get("acme"), 1.0, "")
-    assert verify_due(desk, fake.gateway, 86_400, lambda: True) == 1
+    assert verify_due(desk, fake.sender, 86_400, lambda: True) == 1
     assert fake.transport.sent == []

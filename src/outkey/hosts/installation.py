@@ -1,10 +1,11 @@
-"""An outkey with storage, key and audit: what every host with a database builds a Gateway from."""
+"""Puts adapters around the tables of a host with a database: an `Application`."""
 
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from outkey.adapters.audit_keyed import KeyedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
@@ -23,9 +24,9 @@ from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.findings.posture import Policy
-from outkey.engine.gateway import Asynchronous, Gateway, Ports
-from outkey.engine.managing.changes import Administration
+from outkey.engine.application import Application
+from outkey.engine.sending.sender import Asynchronous, Ports, Sender
+from outkey.ports.monitoring import MonitoringRows
 from outkey.ports.storage import (
     AuditRows,
     Processes,
@@ -33,87 +34,101 @@ from outkey.ports.storage import (
     Registry,
     TokenRows,
 )
+from outkey.ports.sync import Queue, Records, Runs
+
+if TYPE_CHECKING:
+    from outkey.engine.sync import SyncPorts
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """Everything that commands and pages work with."""
-
-    registry: Registry
-    secrets: StoredSecrets
-    keys: KeyringLoader
-    rotation: KeyRotation
-    audit: KeyedAudit
-    audit_rows: AuditRows
-    checkpoints: CheckpointFile
-    gateway: Gateway
-    policy: Callable[[], Policy]  # read anew each time, since an operator may change it
-    listeners: ListenerFiles
-
-    def desk(self, actor: str) -> Administration:
-        """Return what somebody changes things with, under the operator's policy."""
-        return Administration(
-            self.registry, self.secrets, self.audit, actor, self.policy
-        )
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """What a host with a database implements."""
+    """What a host with a database implements.
+
+    Records and the queue are opened when they are first used: most commands and pages
+    need neither.
+    """
 
     registry: Registry
     audit: AuditRows
-    paces: RateLimitRows
+    rate_limits: RateLimitRows
     processes: Processes
     tokens: TokenRows
+    monitoring: MonitoringRows
+    runs: Runs
+    records: Callable[[], Records]
+    queue: Callable[[], Queue]
 
 
-def build_installation(
+def build_application(
     tables: Tables, home: Path, environment: Mapping[str, str] = os.environ
-) -> Installation:
+) -> Application:
     """Put the adapters around a host's tables."""
-    clock, registry, rows = SystemClock(), tables.registry, tables.audit
-    resolver = SystemResolver()
+    clock = SystemClock()
+    registry = tables.registry
     source = KeySource.from_environment(environment, home / "config" / "key")
     keys = KeyringLoader(source, registry)
-    # What no configuration may have read and sent: the key, the database and what lies beside them.
+    # No configuration may have these read and sent: the key, the database and what
+    # lies beside them.
     files = ConfiguredFiles(own=[source.file, home / "config", home / "data"])
-    stored = StoredSecrets(registry, ReferencedSecrets(files), keys, clock)
+    secrets = StoredSecrets(registry, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
-    audit = KeyedAudit(
-        keys, rows, checkpoints, clock, ProcessHeartbeat(tables.processes, keys, clock)
-    )
+    heartbeat = ProcessHeartbeat(tables.processes, keys, clock)
+    audit = KeyedAudit(keys, tables.audit, checkpoints, clock, heartbeat)
     listeners = ListenerFiles(home / "data" / "listening")
-    gateway = Gateway(
+    resolver = SystemResolver()
+    sender = Sender(
         Ports(
             configurations=registry,
-            secrets=stored,
+            secrets=secrets,
             transport=Urllib3Transport(files),
             resolver=resolver,
             clock=clock,
             audit=audit,
             # Unix time, since the machines that share a database share no other.
-            permits=LeasedPermits(tables.paces, clock.now),
+            permits=LeasedPermits(tables.rate_limits, clock.now),
             tokens=StoredTokens(tables.tokens, keys),
             signer=JoseSigner(),
             scripts=LockedScripts(),
             asynchronous=Asynchronous(
-                AiohttpTransport(files), AsyncSystemResolver(resolver), waits=True
+                AiohttpTransport(files),
+                AsyncSystemResolver(resolver),
+                blocking_ports=True,
             ),
             listeners=listeners,
         )
     )
-    rotation = KeyRotation(keys, registry, tables.processes, clock)
-    policy = partial(read_policy, home, environment)
-    return Installation(
+    return Application(
         registry=registry,
-        secrets=stored,
+        secrets=secrets,
         keys=keys,
-        rotation=rotation,
+        key_file=source.file,
+        rotation=KeyRotation(keys, registry, tables.processes, clock),
         audit=audit,
-        audit_rows=rows,
+        audit_rows=tables.audit,
         checkpoints=checkpoints,
-        gateway=gateway,
-        policy=policy,
+        monitoring=tables.monitoring,
+        runs=tables.runs,
+        clock=clock,
         listeners=listeners,
+        sender=sender,
+        policy=partial(read_policy, home, environment),
+        queue=tables.queue,
+        sync_ports=partial(sync_ports, tables, sender),
+    )
+
+
+def sync_ports(tables: Tables, sender: Sender) -> "SyncPorts":
+    """Return what sync lines run with; its libraries are loaded only then."""
+    from outkey.adapters.calendar_cronsim import CronCalendar
+    from outkey.adapters.paths_jmespath import JmespathCompiler
+    from outkey.engine.sync import SyncPorts
+
+    return SyncPorts(
+        sender=sender,
+        configurations=tables.registry,
+        records=tables.records(),
+        runs=tables.runs,
+        finder=JmespathCompiler(),
+        clock=sender.context.clock,
+        calendar=CronCalendar(),
     )

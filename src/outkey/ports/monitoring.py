@@ -15,6 +15,9 @@ class MonitoringRows(Protocol):
     def leave(self, holder: str) -> None:
         """Give up all duties."""
 
+    def has_run(self) -> bool:
+        """Whether monitoring has read records at least once."""
+
     def position(self) -> int:
         """Return the number of the last record that was read; at first the newest one's."""
 

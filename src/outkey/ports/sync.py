@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.sync.run import (
     HostField,
     HostRecord,
@@ -12,6 +13,16 @@ from outkey.core.sync.run import (
     Target,
     Written,
 )
+
+
+class LineSource(Protocol):
+    """Where a run reads its line and the line's configuration."""
+
+    def get(self, name: str) -> Configuration:
+        """Return one configuration, or raise UnknownConfiguration."""
+
+    def line(self, name: str) -> SyncLine:
+        """Return one sync line, or raise UnknownConfiguration."""
 
 
 class PathCompiler(Protocol):

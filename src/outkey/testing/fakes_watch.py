@@ -33,6 +33,9 @@ class MemoryMonitoringRows:
             duty: held for duty, held in self._duties.items() if held[0] != holder
         }
 
+    def has_run(self) -> bool:
+        return self._position is not None
+
     def position(self) -> int:
         return self._rows.count() if self._position is None else self._position
 

@@ -26,7 +26,7 @@ from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import Peer, Response
 from outkey.engine.sending.echoed_secrets import gives_away, sent_secrets
 from outkey.engine.sending.preview import Preview, preview
-from outkey.engine.sending.scripts import signed
+from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
 
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes nothing
@@ -137,9 +137,7 @@ class Trial:
                 yield self._done(step, f"{self._means.ready().kind} token there")
             if self._configuration.is_scripted:
                 step = "script"
-                count = len(
-                    signed(self._sender, self._configuration, "", call.request())
-                )
+                count = len(sign(self._sender, self._configuration, "", call.request()))
                 yield self._done(step, f"{count} headers")
             step = "connect"
             yield self._done(step, self._met(self._means.look()))

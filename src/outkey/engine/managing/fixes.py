@@ -10,8 +10,8 @@ from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
-from outkey.engine.gateway import Gateway
 from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.wire.transmit import SendContext
 
 _ROW_KEY = re.compile(r"headers\[(\d+)\]\.key")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
@@ -45,19 +45,19 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
     return rows
 
 
-def apply_fix(desk: Administration, gateway: Gateway, name: str, fix: Fix) -> None:
+def apply_fix(desk: Administration, context: SendContext, name: str, fix: Fix) -> None:
     """Change what a fix names; a value that a reference points to is not ours to change."""
     stored = desk.registry.get(name)
     secrets = {}
     if fix.tidied:
         _refuse_reference(stored, fix.tidied)
-        value = gateway.sender.open(stored, fix.tidied)
+        value = context.open(stored, fix.tidied)
         secrets[fix.tidied] = value.derive(untangled)
     changed = changed_by(fix, stored)
     for old, new in zip(stored.headers, changed.headers, strict=True):
         if old.secret and old.key != new.key:
             _refuse_reference(stored, old.secret_field)
-            secrets[new.secret_field] = gateway.sender.open(stored, old.secret_field)
+            secrets[new.secret_field] = context.open(stored, old.secret_field)
     desk.save(ConfigurationChange(stored, changed, secrets))
 
 

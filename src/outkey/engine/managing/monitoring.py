@@ -25,9 +25,9 @@ from outkey.core.findings.monitoring import (
     learned,
     standing_signs,
 )
-from outkey.engine.gateway import Gateway
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.connection_test import SAFE
+from outkey.engine.sending.sender import Sender
 from outkey.ports.monitoring import MonitoringRows, Notifier
 from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditRows, Checkpoints, Registry
@@ -150,10 +150,10 @@ class Monitor:
 
 
 def verify_due(
-    desk: Administration, gateway: Gateway, seconds: float, goes_on: Callable[[], bool]
+    desk: Administration, sender: Sender, seconds: float, goes_on: Callable[[], bool]
 ) -> int:
     """Test a share of the configurations whose last test is older, one after the other."""
-    names = desk.registry.due(gateway.sender.clock.now() - seconds, _DUE_AT_ONCE)
+    names = desk.registry.due(sender.context.clock.now() - seconds, _DUE_AT_ONCE)
     done = 0
     for name in names[: 1 + len(names) // _SHARE]:
         if not goes_on():
@@ -162,7 +162,7 @@ def verify_due(
             OutkeyError
         ):  # it was removed meanwhile, or cannot be recorded now
             if desk.registry.get(name).verification.test_method in SAFE:
-                desk.test(gateway, name)
+                desk.test(sender, name)
         done += 1
     return done
 

@@ -11,11 +11,11 @@ from outkey.core.findings.checks import Finding, check
 from outkey.core.request.assembly import Call, authenticated
 from outkey.core.request.message import Header, Source
 from outkey.core.secret import MASK, Secret
-from outkey.engine.sending.scripts import signed
+from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
 
 _CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
-# Scheme words that are no secret when a credential starts with them.
+# Scheme words that may be shown when a credential starts with them.
 _SCHEME_WORDS = (
     "Basic ",
     "Bearer ",
@@ -65,22 +65,27 @@ class Preview:
                 yield f"--header {shlex.quote(f'{name}: {value}')}"
 
 
-def preview(sender: SendContext, call: Call) -> Preview:
+def preview(context: SendContext, call: Call) -> Preview:
     """Build a call's request up to the moment of sending, and mask it."""
-    secret = sender.opener(call.configuration)
+    configuration = call.configuration
+    secret = context.opener(configuration)
     request = authenticated(
         call.request(),
-        call.configuration,
+        configuration,
         secret,
-        signed=partial(signed, sender, call.configuration, call.line),
+        signed=partial(sign, context, configuration, call.line),
     )
-    findings = tuple(check(call.configuration, secret, now=sender.clock.now()))
-    headers = tuple(map(_masked, request.headers))
-    username = call.configuration.username
-    return Preview(request.method, request.url, headers, findings, username)
+    return Preview(
+        method=request.method,
+        url=request.url,
+        headers=tuple(map(masked_header, request.headers)),
+        findings=tuple(check(configuration, secret, now=context.clock.now())),
+        username=configuration.username,
+    )
 
 
-def _masked(header: Header) -> PreviewHeader:
+def masked_header(header: Header) -> PreviewHeader:
+    """Return a header without its secret; a scheme word such as Bearer stays."""
     value = header.value
     if isinstance(value, Secret):
         value = value.known_prefix(_SCHEME_WORDS) + MASK

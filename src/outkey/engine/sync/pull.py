@@ -96,7 +96,7 @@ class Pull(RunInProgress):
         paging = plan.sync.pagination
         self._is_numbered = paging.kind in NUMBERED
         parallel = plan.sync.parallel if self._is_numbered else 1
-        self._asking = RequestBatch(ports.gateway, plan, parallel)
+        self._asking = RequestBatch(ports.sender, plan, parallel)
         self._answers: dict[
             str, Answer
         ] = {}  # of pages that are not read yet, by their places
@@ -202,7 +202,7 @@ class Pull(RunInProgress):
         """Return what the line's script makes of the records."""
         if not self._sync.script:
             return records
-        scripts, name = self._ports.gateway.sender.scripts, self._plan.line.name
+        scripts, name = self._ports.sender.context.scripts, self._plan.line.name
         given = [record for record in records if not isinstance(record, Unmapped)]
         made = iter(scripts.transform(name, self._sync.script, given) if given else ())
         results = [one if isinstance(one, Unmapped) else next(made) for one in records]

@@ -35,7 +35,7 @@ class Push(RunInProgress):
 
     def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
         super().__init__(ports, plan, note)
-        self._asking = RequestBatch(ports.gateway, plan, plan.sync.parallel)
+        self._asking = RequestBatch(ports.sender, plan, plan.sync.parallel)
         self._params = parameters(plan.sync, Position(""), "")  # pages are for pulls
 
     def sample(self, limit: int) -> Sequence[Effect]:

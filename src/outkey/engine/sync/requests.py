@@ -5,24 +5,26 @@ it, where a database may be waited for.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Self, TypedDict, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Required, Self, TypedDict
 
 from outkey.core.errors import OutkeyError
+from outkey.core.request.assembly import Call
 from outkey.core.request.message import Response
 from outkey.core.request.origin import Params
 from outkey.core.secret import Secret
-from outkey.engine.gateway import Gateway
+from outkey.engine.sending.calls import build_call
+from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.run_in_progress import Plan
 
 Answer = Response | BaseException
-Sent = TypeVar("Sent")
 
 
 class LineRequest(TypedDict, total=False):
     """What one request says, beside what all requests of a line do."""
 
-    path: str
+    path: Required[str]
     params: Params
     json: object
     headers: Mapping[str, str | Secret]
@@ -31,8 +33,9 @@ class LineRequest(TypedDict, total=False):
 class RequestBatch:
     """Sends what a line asks for; where it is never more than one, without an event loop."""
 
-    def __init__(self, gateway: Gateway, plan: Plan, parallel: int) -> None:
-        self._gateway, self._plan = gateway, plan
+    def __init__(self, sender: Sender, plan: Plan, parallel: int) -> None:
+        self._sender = sender
+        self._plan = plan
         self._most = min(parallel, _permitted(plan))
         self._runner = asyncio.Runner()  # makes its loop when it is used
         self._has_asked = False
@@ -49,8 +52,8 @@ class RequestBatch:
         """Send, and return the answers in the same order, or the errors in their places."""
         self._has_asked = True
         if self._most > 1:
-            return self._runner.run(self._together(asked))
-        return [self._sent(one) for one in asked]
+            return self._runner.run(self._send_together(asked))
+        return [self._send_one(request) for request in asked]
 
     def __enter__(self) -> Self:
         return self
@@ -58,27 +61,26 @@ class RequestBatch:
     def __exit__(self, *exc_info: object) -> None:
         if self._has_asked and self._most > 1:
             with self._runner:
-                self._runner.run(self._gateway.leave_loop())
+                self._runner.run(self._sender.leave_loop())
 
-    def _sent(self, asked: LineRequest) -> Answer:
+    def _send_one(self, request: LineRequest) -> Answer:
         try:
-            return self._by(self._gateway.send, asked)
+            return self._sender.send(self._call(request))
         except OutkeyError as error:
             return error
 
-    async def _together(self, asked: Sequence[LineRequest]) -> Sequence[Answer]:
-        sends = (self._by(self._gateway.asend, one) for one in asked)
+    async def _send_together(self, requests: Sequence[LineRequest]) -> Sequence[Answer]:
+        sends = (
+            self._sender.asend(partial(self._call, request)) for request in requests
+        )
         return await asyncio.gather(*sends, return_exceptions=True)
 
-    def _by(self, send: Callable[..., Sent], asked: LineRequest) -> Sent:
-        line, begun_with = self._plan.line, self._plan.configuration
-        return send(
-            line.configuration,
-            line.method,
-            line=line.name,
-            begun_with=begun_with,
-            **asked,
-        )
+    def _call(self, request: LineRequest) -> Call:
+        """Return a call with the secrets of now, and the script the run began with."""
+        line = self._plan.line
+        current = self._sender.configurations.get(line.configuration)
+        configuration = current.as_begun_with(self._plan.configuration)
+        return build_call(configuration, line.method, line=line.name, **request)
 
 
 def _permitted(plan: Plan) -> int:

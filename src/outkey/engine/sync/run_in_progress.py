@@ -19,15 +19,15 @@ from outkey.core.sync.paging import Position, position_of
 from outkey.core.sync.remedies import HINTS
 from outkey.core.sync.response import mark_of
 from outkey.core.sync.run import Counts, Outcome, Quarantined, Run, RunState
-from outkey.engine.gateway import Gateway
 from outkey.engine.sending.echoed_secrets import (
     EchoDetector,
     gives_away,
     holds_echo,
     sent_secrets,
 )
-from outkey.ports.sending import Clock, Configurations
-from outkey.ports.sync import Calendar, PathCompiler, Records, Runs
+from outkey.engine.sending.sender import Sender
+from outkey.ports.sending import Clock
+from outkey.ports.sync import Calendar, LineSource, PathCompiler, Records, Runs
 
 _KNOWN_SECONDS = 10.0
 _PREVIEW_SECONDS = 10.0
@@ -58,8 +58,8 @@ Note = Callable[[Effect], None]
 class SyncPorts:
     """What a runner reaches the world with."""
 
-    gateway: Gateway
-    configurations: Configurations
+    sender: Sender
+    configurations: LineSource
     records: Records
     runs: Runs
     finder: PathCompiler
@@ -260,7 +260,7 @@ class RunInProgress(ABC):
             configuration = self._ports.configurations.get(
                 self._plan.line.configuration
             )
-            self._known = sent_secrets(self._ports.gateway.sender, configuration)
+            self._known = sent_secrets(self._ports.sender.context, configuration)
             self._known_until = now + _KNOWN_SECONDS
         return self._known
 

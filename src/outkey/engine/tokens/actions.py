@@ -63,7 +63,7 @@ class TokenActions:
 
     def status(self) -> TokenStatus:
         """Say how the token stands; asks nobody."""
-        state, standing = self._keeper.state()
+        state, standing = self._token_manager.state()
         if state.content is None:
             return TokenStatus(standing, error=state.error or None)
         ends, error = state.expires_at, state.error or None
@@ -72,26 +72,30 @@ class TokenActions:
 
     def would_lose_consent(self) -> bool:
         """Tell whether forgetting the token means that a person must agree again."""
-        state, _ = self._keeper.state()
+        state, _ = self._token_manager.state()
         return state.content is not None and state.content.refresh is not None
 
     def ready(self) -> AccessToken:
         """Make sure that there is a valid token, whatever the provider did a moment ago."""
-        token: AccessToken = self.run(self._keeper.get(TokenRequest(person=True)))
+        token: AccessToken = self.run(
+            self._token_manager.get(TokenRequest(interactive=True))
+        )
         return token
 
     def renew(self) -> TokenStatus:
         """Get a new token now, in the place of the one that is kept."""
         refuse_unsendable(self.configuration)
-        state, _ = self._keeper.state()
+        state, _ = self._token_manager.state()
         self.run(
-            self._keeper.get(TokenRequest(state.access, person=True, insisting=True))
+            self._token_manager.get(
+                TokenRequest(state.access, interactive=True, force=True)
+            )
         )
         return self.status()
 
     def forget(self) -> None:
         """Drop the token here; the provider is not told."""
-        self.run(self._keeper.forget())
+        self.run(self._token_manager.forget())
 
     def revoke(self) -> None:
         """Give the tokens back to the provider (RFC 7009), then forget them."""
@@ -129,14 +133,16 @@ class TokenActions:
         """Exchange the code that the browser came back with for tokens, and keep them."""
         self._refuse_grant(Grant.AUTHORIZATION_CODE, "is not got in the browser")
         asked = grants.authorization_code(self.configuration, code, consent)
-        self.run(self._keeper.redeem(asked))
+        self.run(self._token_manager.redeem(asked))
 
     def device_code(self) -> DeviceCode:
         """Ask for a code that a person enters on another device (RFC 8628)."""
         self._refuse_grant(Grant.DEVICE_CODE, "is not got by a device code")
         refuse_unsendable(self.configuration)
         url = self.configuration.oauth2.device_url
-        asked = self._keeper.ask(url, grants.device_start(self.configuration), None)
+        asked = self._token_manager.ask(
+            url, grants.device_start(self.configuration), None
+        )
         response: Response = self.run(asked)
         with _naming("device_url"):
             document = read_document(response)
@@ -155,7 +161,7 @@ class TokenActions:
             passing(interval)
             try:
                 asked = grants.device_code(self.configuration, device.code)
-                self.run(self._keeper.redeem(asked))
+                self.run(self._token_manager.redeem(asked))
             except RemoteError as error:
                 reason = reason_of(error)
                 if reason not in _PASSING:
@@ -168,7 +174,7 @@ class TokenActions:
     # ── helpers ──────────────────────────────────────────────────────────────────────────────
 
     @property
-    def _keeper(self) -> TokenManager:
+    def _token_manager(self) -> TokenManager:
         if not self.configuration.uses_oauth2:
             message = "this configuration does not get its tokens by OAuth 2.0"
             raise ConfigError(message, field="token_source")
@@ -178,11 +184,13 @@ class TokenActions:
         self, url: str, token: Secret, hint: str, key: Secret | None
     ) -> dict[str, object]:
         """Ask about a token; an empty 200 is how a revocation ends (RFC 7009 §2.2)."""
-        response = self.run(self._keeper.ask(url, grants.about_token(token, hint), key))
+        response = self.run(
+            self._token_manager.ask(url, grants.about_token(token, hint), key)
+        )
         return dict(read_document(response, may_be_empty=True))
 
     def _content(self, otherwise: str) -> TokenContent:
-        state, _ = self._keeper.state()
+        state, _ = self._token_manager.state()
         if state.content is None:
             raise ReauthorizationNeeded(
                 otherwise, hint="Get one first: outkey token renew NAME."
@@ -190,7 +198,7 @@ class TokenActions:
         return state.content
 
     def _url(self, name: str) -> str:
-        _ = self._keeper
+        _ = self._token_manager
         url = str(getattr(self.configuration.oauth2, name))
         if not url:
             label = BY_PATH[f"oauth2.{name}"].label

@@ -12,7 +12,7 @@ from outkey.core.findings.health import Status, Summary
 from outkey.core.request.message import Response
 from outkey.core.request.script import SEAL, fingerprint
 from outkey.core.vault.voucher import SETTINGS
-from outkey.engine.wire.lockout_guard import MOST_REFUSED, way_out
+from outkey.engine.wire.lockout_guard import MOST_REFUSED, resume_hint
 from outkey.hosts.cli.output import say, visible, visible_body, warn
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def pause_words(configuration: Configuration) -> str:
     since = moment(configuration.paused_at or 0)
     return (
         f"since {since}, after {MOST_REFUSED} refusals in a row."
-        f" {way_out(configuration.name)}"
+        f" {resume_hint(configuration.name)}"
     )
 
 

@@ -6,10 +6,9 @@ import time
 
 from django.db import connections
 
+from outkey.engine.application import Application
 from outkey.engine.sync import Planner
 from outkey.hosts.django.guarded import guarded
-from outkey.hosts.django.wiring import planner
-from outkey.hosts.installation import Installation
 
 ACTOR = "schedule"
 LOOK_SECONDS = 1.0
@@ -21,10 +20,11 @@ _logger = logging.getLogger("outkey.runs")
 class LocalWorkers:
     """A few runs at a time; one that is under way when the server stops is let go at its page."""
 
-    def __init__(self, here: Installation, at_once: int = AT_ONCE) -> None:
-        self._here, self._at_once = here, at_once
+    def __init__(self, application: Application, at_once: int = AT_ONCE) -> None:
+        self._application = application
+        self._at_once = at_once
         self._ended = threading.Event()
-        self._planner: Planner = planner(here, self._ended.is_set)
+        self._planner: Planner = application.planner(self._ended.is_set)
         self._busy: dict[str, threading.Thread] = {}  # by lock
         self._planned_at = float("-inf")
         self._thread: threading.Thread | None = None
@@ -53,7 +53,7 @@ class LocalWorkers:
             self._planned_at = clock.monotonic()
         self._busy = {lock: one for lock, one in self._busy.items() if one.is_alive()}
         # Without the key every run would fail, and say nothing about its line.
-        if len(self._busy) >= self._at_once or self._here.keys.is_sealed():
+        if len(self._busy) >= self._at_once or self._application.keys.is_sealed():
             return
         for run, lock in self._planner.due():
             is_room = lock not in self._busy and len(self._busy) < self._at_once

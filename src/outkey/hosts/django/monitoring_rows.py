@@ -30,6 +30,10 @@ class DjangoMonitoringRows:
     def leave(self, holder: str) -> None:
         models.Duty.objects.filter(holder=holder).update(until=0)
 
+    def has_run(self) -> bool:
+        duties = models.Duty.objects.filter(name=WATCH, position__isnull=False)
+        return duties.exists()
+
     def position(self) -> int:
         kept = (
             models.Duty.objects.filter(name=WATCH)

@@ -1,77 +1,43 @@
-"""The one place that builds a Gateway from Django's database."""
+"""The one place that builds an Application from Django's database."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from outkey.adapters.clock_system import SystemClock
+from outkey.engine.application import Application
 from outkey.hosts.django.audit import DjangoAuditRows
+from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
 from outkey.hosts.django.registry import DjangoRegistry
+from outkey.hosts.django.runs import DjangoRuns, queue
 from outkey.hosts.django.shared_state import DjangoProcesses, DjangoRateLimitRows
 from outkey.hosts.django.tokens import DjangoTokenRows
-from outkey.hosts.installation import Installation, Tables, build_installation
+from outkey.hosts.installation import Tables, build_application
 
 if TYPE_CHECKING:
-    from outkey.engine.sync import Planner, SyncPorts, SyncRunner
     from outkey.hosts.django.records.django_records import DjangoRecords, Person
 
 
-def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installation:
-    """Build an installation; the database is Django's default one."""
-    return build_installation(
-        Tables(
-            registry=DjangoRegistry(),
-            audit=DjangoAuditRows(),
-            paces=DjangoRateLimitRows(),
-            processes=DjangoProcesses(),
-            tokens=DjangoTokenRows(),
-        ),
-        home,
-        environment,
+def install(home: Path, environment: Mapping[str, str] = os.environ) -> Application:
+    """Return the application; its database is Django's default one."""
+    tables = Tables(
+        registry=DjangoRegistry(),
+        audit=DjangoAuditRows(),
+        rate_limits=DjangoRateLimitRows(),
+        processes=DjangoProcesses(),
+        tokens=DjangoTokenRows(),
+        monitoring=DjangoMonitoringRows(),
+        runs=DjangoRuns(),
+        records=records,
+        queue=queue,
     )
+    return build_application(tables, home, environment)
 
 
-def records(person: "Person | None" = None) -> "DjangoRecords":
-    """Return the records that the setting OUTKEY opens; for work in the background, no person."""
+def records(user: "Person | None" = None) -> "DjangoRecords":
+    """Return the records that the setting OUTKEY opens; without a user, all of them."""
     from outkey.hosts.django.records.django_records import DjangoRecords
 
-    return DjangoRecords(getattr(settings, "OUTKEY", {}).get("RECORDS", {}), person)
-
-
-def sync_runner(here: Installation, person: "Person | None" = None) -> "SyncRunner":
-    """Return what checks and runs sync lines."""
-    from outkey.engine.sync import SyncRunner
-
-    return SyncRunner(_sync_ports(here, person))
-
-
-def planner(
-    here: Installation,
-    stopping: Callable[[], bool] = lambda: False,
-    person: "Person | None" = None,
-) -> "Planner":
-    """Return what asks for runs of sync lines and does them."""
-    from outkey.engine.sync import Planner
-    from outkey.hosts.django.runs import queue
-
-    return Planner(_sync_ports(here, person), here.registry, queue(), stopping)
-
-
-def _sync_ports(here: Installation, person: "Person | None") -> "SyncPorts":
-    from outkey.adapters.calendar_cronsim import CronCalendar
-    from outkey.adapters.paths_jmespath import JmespathCompiler
-    from outkey.engine.sync import SyncPorts
-    from outkey.hosts.django.runs import DjangoRuns
-
-    return SyncPorts(
-        gateway=here.gateway,
-        configurations=here.registry,
-        records=records(person),
-        runs=DjangoRuns(),
-        finder=JmespathCompiler(),
-        clock=SystemClock(),
-        calendar=CronCalendar(),
-    )
+    return DjangoRecords(getattr(settings, "OUTKEY", {}).get("RECORDS", {}), user)

@@ -12,11 +12,10 @@ from procrastinate.contrib.django import app
 from procrastinate.jobs import Status
 
 from outkey.core.sync.run import Run
+from outkey.engine.application import Application
 from outkey.hosts.django.guarded import guarded
 from outkey.hosts.django.local_workers import ACTOR, PLAN_SECONDS
 from outkey.hosts.django.tasks import QUEUE, WORK
-from outkey.hosts.django.wiring import planner
-from outkey.hosts.installation import Installation
 
 _AGAIN_SECONDS = 2.0
 _STALLED_SECONDS = 30
@@ -29,14 +28,14 @@ class Worker:
 
     def __init__(
         self,
-        here: Installation,
+        application: Application,
         at_once: int,
         tell: Callable[[str], None],
         tell_run: Callable[[Run], None],
     ) -> None:
         self._at_once, self._tell, self._tell_run = at_once, tell, tell_run
         self._stop = threading.Event()
-        self._planner = planner(here, self._stop.is_set)
+        self._planner = application.planner(self._stop.is_set)
         # It logs what a driver says, and that may hold a value; what matters is told here.
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
         logging.getLogger("psycopg").setLevel(logging.CRITICAL)

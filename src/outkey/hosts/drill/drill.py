@@ -31,7 +31,8 @@ from outkey.core.config.fields import FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.errors import OutkeyError, SecretMissing
 from outkey.core.request.message import Request, Response, Route, Source
 from outkey.core.secret import Secret
-from outkey.engine.gateway import Gateway, Ports
+from outkey.engine.gateway import Gateway
+from outkey.engine.sending.sender import Ports, Sender
 from outkey.hosts.drill.scenarios import Scenario
 from outkey.ports.sending import Scripts
 from outkey.spar import Arrival, Spar
@@ -281,20 +282,19 @@ class _Round:
         )
         self._secrets, self._clock = made_up, _FastClock(wire.speed)
         self._status: int | None = None
-        self._gateway = Gateway(
-            Ports(
-                configurations=MemoryRegistry([copy]),
-                secrets=self._secrets,
-                transport=wire,
-                resolver=SystemResolver(),
-                clock=self._clock,
-                audit=_NoAudit(),
-                permits=LeasedPermits(MemoryRateLimitRows(), self._clock.monotonic),
-                tokens=MemoryTokens(self._clock.now),
-                signer=JoseSigner(),
-                scripts=scripts,
-            )
+        ports = Ports(
+            configurations=MemoryRegistry([copy]),
+            secrets=self._secrets,
+            transport=wire,
+            resolver=SystemResolver(),
+            clock=self._clock,
+            audit=_NoAudit(),
+            permits=LeasedPermits(MemoryRateLimitRows(), self._clock.monotonic),
+            tokens=MemoryTokens(self._clock.now),
+            signer=JoseSigner(),
+            scripts=scripts,
         )
+        self._gateway = Gateway(Sender(ports))
         rows = {row.key for row in copy.headers if row.secret}
         self._credentials = {
             header.name.lower()

@@ -9,19 +9,16 @@ from secrets import token_hex
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
-from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.config.configuration import build
 from outkey.core.errors import ConfigError
 from outkey.core.request.origin import Location, parse_endpoint
 from outkey.core.secret import Secret
-from outkey.engine.managing.monitoring import Monitor, prune_expired, verify_due
-from outkey.engine.wire.drive import Runtime, drive
+from outkey.engine.application import Application
 from outkey.hosts.django.guarded import guarded
-from outkey.hosts.django.monitoring_rows import WATCH, DjangoMonitoringRows
+from outkey.hosts.django.monitoring_rows import WATCH
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.runs import DjangoRuns
-from outkey.hosts.installation import Installation
 from outkey.ports.monitoring import Notifier
 from outkey.ports.sending import Clock
 
@@ -43,7 +40,7 @@ class Background:
 
     def __init__(
         self,
-        here: Installation,
+        here: Application,
         environment: Mapping[str, str] = os.environ,
         clock: Clock | None = None,
         forget_people: Callable[[int], object] = lambda _days: None,
@@ -52,11 +49,9 @@ class Background:
         self._forget_people = forget_people
         here.policy()  # which says at once what is wrong with it
         self._verify_hours = number(environment, "OUTKEY_VERIFY_HOURS", 24)
-        self._book, self._holder = DjangoMonitoringRows(), token_hex(16)
-        self._watch = Monitor(
-            self._book, here.registry, messengers(here, environment), self._clock
-        )
-        self._desk = here.desk(ACTOR)
+        self._book, self._holder = here.monitoring, token_hex(16)
+        self._watch = here.monitor(messengers(here, environment), self._clock)
+        self._desk = here.administration(ACTOR)
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -92,7 +87,7 @@ class Background:
             return
         if self._verify_hours:
             seconds = self._verify_hours * 3600
-            verify_due(self._desk, self._here.gateway, seconds, self._may_test)
+            self._here.verify_due(self._desk, seconds, self._may_test)
         self._prune()
 
     def _is_ours(self) -> bool:
@@ -106,13 +101,13 @@ class Background:
         days = here.policy().retention_days
         # Whoever takes it for a day does it; nobody else has that holder's name.
         if self._book.take("prune", token_hex(16), _DAY):
-            keys, moment = here.keys.audit_key, self._clock.now() - days * _DAY
-            prune_expired(self._desk, here.audit_rows, here.checkpoints, keys, moment)
+            moment = self._clock.now() - days * _DAY
+            here.prune_expired(self._desk, moment)
             DjangoRuns().prune(moment)
             self._forget_people(days)
 
 
-def messengers(here: Installation, environment: Mapping[str, str]) -> list[Notifier]:
+def messengers(here: Application, environment: Mapping[str, str]) -> list[Notifier]:
     """Return the ways to tell people that the environment names; the log is always one."""
     ways: list[Notifier] = [LoggedNotices()]
     if (
@@ -129,21 +124,19 @@ def messengers(here: Installation, environment: Mapping[str, str]) -> list[Notif
 
 
 def _webhook(
-    here: Installation, place: Location, environment: Mapping[str, str]
+    here: Application, place: Location, environment: Mapping[str, str]
 ) -> WebhookNotices:
     """Return the way to somebody else's address; it is vetted as a configuration's is."""
     network = environment.get("OUTKEY_NOTICE_NETWORK", "public")
     made = build(
         "notices", {"base_url": str(place.origin), "network": network, **_LIMITS}
     )
-    transport, clock = Urllib3Transport(), SystemClock()
-    world = Runtime(transport, SystemResolver(), clock, here.audit)
     key = environment.get("OUTKEY_NOTICE_SECRET")
     return WebhookNotices(
         place,
-        transport,
-        lambda: drive(here.gateway.sender.route_of(made), world),
-        clock,
+        Urllib3Transport(),
+        lambda: here.route_to(made),
+        SystemClock(),
         Secret(key) if key else None,
     )
 

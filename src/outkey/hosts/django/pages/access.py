@@ -9,16 +9,16 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from outkey.core.config.reference import Reference, parse_reference
+from outkey.engine.application import Application
 from outkey.engine.managing.changes import Administration
 from outkey.hosts.django.project import claim, home_setting, in_project
 from outkey.hosts.django.wiring import install
-from outkey.hosts.installation import Installation
 
 _lock = threading.Lock()
-_installed: dict[Path, Installation] = {}
+_installed: dict[Path, Application] = {}
 
 
-def installation() -> Installation:
+def installation() -> Application:
     """Return the installation that the setting OUTKEY names; one for the whole process."""
     home = home_setting()
     with _lock:
@@ -32,7 +32,7 @@ def installation() -> Installation:
 def desk_for(user: AbstractBaseUser | AnonymousUser) -> Administration:
     """Return the desk of a person; what they do is recorded under their name."""
     here = installation()
-    return here.desk(f"web:{user.get_username()}")
+    return here.administration(f"web:{user.get_username()}")
 
 
 def require(request: HttpRequest, *permissions: str) -> None:

@@ -41,15 +41,13 @@ from outkey.core.errors import (
     ScriptFailed,
     UnknownConfiguration,
 )
-from outkey.core.findings.checks import WARN_DAYS, Finding, check
+from outkey.core.findings.checks import WARN_DAYS, Finding
 from outkey.core.findings.health import Health, Status
 from outkey.core.request.assembly import Call
-from outkey.engine.gateway import Draft
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.fixes import difference
-from outkey.engine.sending.preview import preview as preview_of
-from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.managing.test_setup import DraftPorts
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     desk_for,
@@ -253,8 +251,8 @@ def _tested(
         marker = stored.verification.expired_marker if stored else ""
         verification = replace(draft.verification, expired_marker=marker)
         tried = replace(draft, name=f"{draft.name} (draft)", verification=verification)
-    drafted = None if draft == stored else Draft(secrets, MemoryTokens(time.time))
-    trial = here.gateway.trial(tried, drafted)
+    drafted = None if draft == stored else DraftPorts(secrets, MemoryTokens(time.time))
+    trial = here.connection_test(tried, drafted)
     for step in trial.steps():
         yield render_to_string("outkey/test_step.html", {"step": step})
     report = trial.report()
@@ -308,9 +306,7 @@ def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpRespo
     )
     try:
         with waiting():
-            shown = preview_of(
-                replace(installation().gateway.sender, secrets=secrets), call
-            )
+            shown = installation().preview(call, secrets)
     except OutkeyError as error:
         return render(request, "outkey/refused.html", {"errors": [error]})
     return render(
@@ -380,7 +376,7 @@ def _keep(request: HttpRequest, stored: Configuration | None, entered: Entered) 
 def _prove(made: Configuration) -> None:
     """Refuse a script whose own examples give something else, at its field."""
     try:
-        prove_examples(installation().gateway.sender, [made])
+        installation().prove_examples([made])
     except OutkeyError as error:
         hint = error.hint
         if hint == ScriptFailed.default_hint:
@@ -400,7 +396,7 @@ def _form_page(
     findings: list[Finding] = []
     records: list[dict[str, object]] = []
     if stored is not None:
-        findings = check(stored, here.gateway.sender.opener(stored), now=time.time())
+        findings = here.findings(stored)
         if may(request, "view_auditrecord"):
             records = here.audit_rows.newest(20, configuration=stored.name)
     standing = status_now = None

@@ -25,7 +25,8 @@ from outkey.core.findings.checks import Finding
 from outkey.core.sync.line import Sync
 from outkey.core.sync.run import HostField, Outcome, Target
 from outkey.core.sync.table import read_sync, sync_table
-from outkey.engine.sync import Effect
+from outkey.engine.sync import Effect, SyncRunner
+from outkey.engine.sync.unsaved_lines import UnsavedLine
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import desk_for, installation, may, require
 from outkey.hosts.django.pages.configurations import page, waiting
@@ -37,9 +38,7 @@ from outkey.hosts.django.pages.runs import (
     shown,
     words,
 )
-from outkey.hosts.django.registry import DjangoRegistry
-from outkey.hosts.django.wiring import records, sync_runner
-from outkey.hosts.installation import Installation
+from outkey.hosts.django.wiring import records
 
 _PAGE = 50
 _RUNS = 10
@@ -49,18 +48,6 @@ _LONGEST_TOML = 128 * 1024  # room for a script of the greatest length
 _previews = threading.BoundedSemaphore(4)
 _INPUTS = ("name", "configuration", "method", "path")
 Values = dict[str, str]
-
-
-class _LineOnPage(DjangoRegistry):
-    """The registry with one line as it is on the page, saved or not."""
-
-    def __init__(self, line: SyncLine) -> None:
-        super().__init__()
-        self._line = line
-
-    def line(self, name: str) -> SyncLine:  # noqa: ARG002 - it is the only one that is asked for
-        """Return the line on the page."""
-        return self._line
 
 
 @dataclass(frozen=True)
@@ -134,7 +121,7 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
             _refuse_rewritten(request, row, line)
             if line.sync is not None:
                 refuse_forbidden(request, line.sync)
-                sync_runner(_with(line), person(request)).refuse_faults(line.name)
+                _runner(request, line).refuse_faults(line.name)
             desk_for(request.user).keep_line(line)
         except ConfigError as refused:
             error = refused
@@ -158,7 +145,7 @@ def sample_page(request: HttpRequest, record: int | None = None) -> HttpResponse
         line = _line(values)
         _refuse_rewritten(request, row, line)
         with waiting(), waiting(_previews):
-            effects = sync_runner(_with(line), person(request)).preview(line.name)
+            effects = _runner(request, line).preview(line.name)
     except OutkeyError as error:
         return _form_page(request, row, values, error)
     return _form_page(request, row, values, sample=_sample(effects))
@@ -228,14 +215,17 @@ def _toml(sync: Sync) -> str:
     return "\n\n".join(written).partition("\n")[2]
 
 
-def _with(line: SyncLine) -> Installation:
-    return replace(installation(), registry=_LineOnPage(line))
+def _runner(request: HttpRequest, line: SyncLine) -> SyncRunner:
+    """Return what checks and previews the line on the page, within a user's rights."""
+    application = installation()
+    lines = UnsavedLine(line, application.registry)
+    return application.sync_runner(records(person(request)), lines)
 
 
 def _findings(request: HttpRequest, line: SyncLine) -> list[Finding]:
     if line.sync is None:
         return []
-    return sync_runner(_with(line), person(request)).check(line.name)
+    return _runner(request, line).check(line.name)
 
 
 def _refuse_taken(name: str) -> None:

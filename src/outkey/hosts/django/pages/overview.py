@@ -25,7 +25,6 @@ from django.views.decorators.http import require_POST
 from outkey.core.audit.events import Tag
 from outkey.core.errors import OutkeyError
 from outkey.core.findings.health import Status
-from outkey.engine.managing.changes import verify_audit
 from outkey.hosts.django.models import AuditRecord, Configuration
 from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
 from outkey.hosts.django.pages.access import desk_for, installation, may, require
@@ -186,7 +185,7 @@ def audit_verify(request: HttpRequest) -> HttpResponse:
     require(request, "view_auditrecord")
     here = installation()
     try:
-        found = verify_audit(here.audit_rows, here.checkpoints, here.keys.audit_key)
+        found = here.verify_audit()
     except OutkeyError as error:
         messages.error(request, f"{error.message} {error.hint or ''}")
     else:

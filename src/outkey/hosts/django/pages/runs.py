@@ -27,7 +27,7 @@ from outkey.hosts.django.pages.overview import Bar
 from outkey.hosts.django.pages.words import said_in_words
 from outkey.hosts.django.runs import DjangoRuns
 from outkey.hosts.django.templatetags.outkey import moment
-from outkey.hosts.django.wiring import planner, records
+from outkey.hosts.django.wiring import records
 
 _PAGE = 50
 _CHARTED = 24  # runs; the chart has room for as many
@@ -239,7 +239,7 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
     sync = here.registry.line(row.name).sync
     if sync is not None:  # a worker knows nobody whose permissions count
         refuse_forbidden(request, sync, dry_run=dry_run)
-    asking = planner(here, person=person(request))
+    asking = here.planner(records=records(person(request)))
     try:
         asked = asking.ask(row.name, desk_for(request.user).actor, dry_run=dry_run)
     except LineBusy:

@@ -1,6 +1,5 @@
 """The button Run on the tab Script: one trial of the script that is on the page."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -10,7 +9,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.errors import ConfigError
-from outkey.engine.sending.scripts import try_script
 from outkey.hosts.django.pages.access import desk_for, installation, require
 from outkey.hosts.django.pages.configurations import draft_on, stored_at, waiting
 
@@ -29,9 +27,7 @@ def run_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
     try:
         at = _moment(request.POST.get("run:at", "").strip())
         with waiting():
-            tried = try_script(
-                replace(installation().gateway.sender, secrets=secrets), draft, at
-            )
+            tried = installation().try_script(draft, at, secrets)
     except ConfigError as error:
         return render(request, "outkey/refused.html", {"errors": [error]})
     return render(request, "outkey/script_run.html", {"tried": tried})

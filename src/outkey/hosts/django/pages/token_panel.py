@@ -59,7 +59,7 @@ def panel_for(request: HttpRequest, stored: Configuration | None) -> Panel | Non
     if here.keys.is_sealed():
         return Panel(settings_.grant, problem=Sealed())
     try:
-        status = here.gateway.token(stored.name).status()
+        status = here.token(stored).status()
     except OutkeyError as error:
         return Panel(settings_.grant, problem=error)
     may_set, there = may(request, "set_secret"), status.state is not State.NONE

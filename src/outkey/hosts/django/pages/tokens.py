@@ -97,7 +97,7 @@ def _acted(
     stored = _stored(record)
     try:
         with waiting():
-            act(desk_for(request.user).token(installation().gateway, stored.name, tag))
+            act(installation().change_token(desk_for(request.user), stored.name, tag))
             messages.success(request, told)
     except OutkeyError as error:
         messages.error(request, spoken(error))
@@ -113,8 +113,9 @@ def connect(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, "set_secret")
     stored, state = _stored(record), secrets.token_urlsafe(32)
     try:
-        gateway = installation().gateway
-        desk = desk_for(request.user).token(gateway, stored.name, Tag.TOKEN_AUTHORIZED)
+        desk = installation().change_token(
+            desk_for(request.user), stored.name, Tag.TOKEN_AUTHORIZED
+        )
         where = parse_endpoint(
             desk.consent_url(_consent(request, stored, state)), ""
         ).origin
@@ -144,7 +145,7 @@ def leave(request: HttpRequest, record: UUID) -> HttpResponse:
     pending = _pending(request).get(stored.record)
     if pending is None or pending["version"] != stored.version:
         return _back(stored)
-    desk = installation().gateway.token(stored.name)
+    desk = installation().token(stored)
     return HttpResponseRedirect(
         desk.consent_url(_consent(request, stored, pending["state"]))
     )
@@ -158,7 +159,7 @@ def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     if "iss" in request.GET:
         refuse_other_issuer(stored, _one(request, "iss"))
     try:
-        desk = installation().gateway.token(stored)
+        desk = installation().token(stored)
         desk.redeem(_code(request), _consent(request, stored, state))
     except OutkeyError as error:
         messages.error(request, spoken(error))
@@ -260,7 +261,7 @@ def discover(request: HttpRequest) -> HttpResponse:
     network = Network.INTERNAL if internal else Network.PUBLIC
     try:
         with waiting():
-            found = installation().gateway.discover(issuer, network)
+            found = installation().discover(issuer, network)
     except OutkeyError as error:
         return JsonResponse({"error": spoken(error)}, status=422)
     fields = {f"oauth2.{name}": url for name, url in found.items()}

@@ -1,0 +1,270 @@
+"""The door for pages and commands: an Application administers one installation.
+
+A host puts adapters around its tables (`outkey.hosts.installation`) and hands this to its
+pages, its commands and its background work. Callers that only send use a `Gateway`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from outkey.core.audit.chain import ChainRow, Verdict
+from outkey.core.audit.events import Tag
+from outkey.core.config.choices import Network
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.document import Document
+from outkey.core.diagnosis import Fix
+from outkey.core.findings.checks import Finding, check
+from outkey.core.findings.posture import Policy
+from outkey.core.request.assembly import Call
+from outkey.core.request.message import Response, Route
+from outkey.core.secret import Secret
+from outkey.engine.gateway import Gateway
+from outkey.engine.managing.changes import (
+    Administration,
+    Applied,
+    apply,
+    verify_audit,
+)
+from outkey.engine.managing.connection_test import Report, Trial
+from outkey.engine.managing.doctor import Doctor
+from outkey.engine.managing.fixes import apply_fix
+from outkey.engine.managing.monitoring import Monitor, prune_expired, verify_due
+from outkey.engine.managing.test_setup import DraftPorts, prepare_test
+from outkey.engine.sending.echoed_secrets import sent_secrets
+from outkey.engine.sending.preview import Preview, preview
+from outkey.engine.sending.scripts import ScriptTrial, prove_examples, try_script
+from outkey.engine.sending.sender import Sender
+from outkey.engine.tokens.actions import TokenActions
+from outkey.engine.tokens.discovery import discover
+from outkey.engine.wire.transmit import SendContext
+from outkey.ports.installation import (
+    BufferedAudit,
+    Keys,
+    KeySteps,
+    SealedSecrets,
+    ServerAddresses,
+)
+from outkey.ports.monitoring import MonitoringRows, Notifier
+from outkey.ports.sending import Clock, Secrets
+from outkey.ports.storage import AuditRows, Checkpoints, Registry
+from outkey.ports.sync import LineSource, Queue, Records, Runs
+
+if TYPE_CHECKING:  # loaded when a line runs: most commands and pages need none of it
+    from outkey.engine.sync import Planner, SyncPorts, SyncRunner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """Everything that the pages and commands of one installation work with."""
+
+    registry: Registry
+    secrets: SealedSecrets
+    keys: Keys
+    key_file: Path
+    rotation: KeySteps
+    audit: BufferedAudit
+    audit_rows: AuditRows
+    checkpoints: Checkpoints
+    monitoring: MonitoringRows
+    runs: Runs
+    clock: Clock
+    listeners: ServerAddresses
+    sender: Sender
+    policy: Callable[[], Policy]  # read anew each time: an operator may change it
+    queue: Callable[[], Queue]
+    sync_ports: "Callable[[], SyncPorts]"
+
+    @property
+    def gateway(self) -> Gateway:
+        """The gateway for callers, with the ports of this installation."""
+        return Gateway(self.sender)
+
+    # ── administration ──────────────────────────────────────────────────────────────
+
+    def administration(self, actor: str) -> Administration:
+        """Return what an actor changes things with, under the operator's policy."""
+        return Administration(
+            self.registry, self.secrets, self.audit, actor, self.policy
+        )
+
+    def apply(
+        self,
+        administration: Administration,
+        document: Document,
+        *,
+        dry_run: bool,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> Applied:
+        """Create and update what a document names."""
+        return apply(
+            administration,
+            self.sender.context,
+            document,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def apply_fix(self, administration: Administration, name: str, fix: Fix) -> None:
+        """Change a configuration as a diagnosis proposed."""
+        apply_fix(administration, self.sender.context, name, fix)
+
+    def findings(self, configuration: Configuration) -> list[Finding]:
+        """Return what is wrong or risky about a configuration."""
+        secret = self.sender.context.opener(configuration)
+        return check(configuration, secret, now=self.clock.now())
+
+    def verify_audit(
+        self, passing: Callable[[Iterable[ChainRow]], Iterable[ChainRow]] = iter
+    ) -> Verdict:
+        """Verify the audit's chain; `passing` sees the rows, to count them."""
+        return verify_audit(
+            self.audit_rows, self.checkpoints, self.keys.audit_key, passing
+        )
+
+    def prune_audit(
+        self, administration: Administration, moment: float
+    ) -> Iterator[int]:
+        """Remove the records from before a moment; yield how many at each step."""
+        return administration.prune_audit(
+            self.audit_rows, self.checkpoints, self.keys.audit_key, moment
+        )
+
+    def doctor(self) -> Doctor:
+        """Return what examines the installation and its configurations."""
+        return Doctor(
+            self.registry,
+            self.secrets,
+            self.sender.context.scripts,
+            self.audit_rows,
+            self.checkpoints,
+            self.keys.audit_key,
+        )
+
+    # ── requests, tests and scripts ─────────────────────────────────────────────────
+
+    def preview(self, call: Call, secrets: Secrets | None = None) -> Preview:
+        """Return a call's request with secrets masked; a draft has its own secrets."""
+        return preview(self._context(secrets), call)
+
+    def test(self, administration: Administration, name: str) -> Report:
+        """Test a stored configuration and store the result."""
+        return administration.test(self.sender, name)
+
+    def connection_test(
+        self, configuration: Configuration, draft: DraftPorts | None = None
+    ) -> Trial:
+        """Return a test to go through step by step; its result is not stored."""
+        return prepare_test(self.sender, configuration, draft)
+
+    def try_script(
+        self,
+        configuration: Configuration,
+        at: float | None = None,
+        secrets: Secrets | None = None,
+    ) -> ScriptTrial:
+        """Run a script once for the test request, with its clock stopped at `at`."""
+        return try_script(self._context(secrets), configuration, at)
+
+    def prove_examples(self, configurations: Iterable[Configuration]) -> None:
+        """Refuse scripts whose own examples give something else."""
+        prove_examples(self.sender.context, configurations)
+
+    def sent_secrets(
+        self, configuration: Configuration, response: Response
+    ) -> list[Secret]:
+        """Return the secrets that a response may repeat."""
+        return sent_secrets(self.sender.context, configuration, response)
+
+    def route_to(self, configuration: Configuration) -> Route:
+        """Return the vetted route to a configuration's Base URL."""
+        return self.sender.route_to(configuration)
+
+    def _context(self, secrets: Secrets | None) -> SendContext:
+        context = self.sender.context
+        return context if secrets is None else replace(context, secrets=secrets)
+
+    # ── tokens ──────────────────────────────────────────────────────────────────────
+
+    def token(self, configuration: Configuration) -> TokenActions:
+        """Return what a user can do with a configuration's token."""
+        return self.sender.token_actions(configuration)
+
+    def change_token(
+        self, administration: Administration, name: str, tag: Tag
+    ) -> TokenActions:
+        """Record what a user is about to do with a token, and return what does it."""
+        return administration.token(self.sender, name, tag)
+
+    def discover(
+        self, issuer: str, network: Network, ca_file: str = ""
+    ) -> dict[str, str]:
+        """Return the URLs that an authorization server publishes in its metadata."""
+        return self.sender.run(discover(self.sender.context, issuer, network, ca_file))
+
+    # ── synchronization ─────────────────────────────────────────────────────────────
+
+    def sync_runner(
+        self, records: Records | None = None, lines: LineSource | None = None
+    ) -> "SyncRunner":
+        """Return what checks and runs sync lines.
+
+        `records` are those that one user may see; `lines` may be unsaved ones.
+        """
+        from outkey.engine.sync import SyncRunner  # noqa: PLC0415 - see above
+
+        ports = self._sync_ports(records)
+        if lines is not None:
+            ports = replace(ports, configurations=lines)
+        return SyncRunner(ports)
+
+    def planner(
+        self,
+        stopping: Callable[[], bool] = lambda: False,
+        records: Records | None = None,
+    ) -> "Planner":
+        """Return what queues runs of sync lines and performs them."""
+        from outkey.engine.sync import Planner  # noqa: PLC0415 - see above
+
+        return Planner(self._sync_ports(records), self.registry, self.queue(), stopping)
+
+    def line_findings(self, document: Document) -> Iterator[tuple[str, Finding]]:
+        """Yield what is wrong or risky about a document's lines, by configuration."""
+        from outkey.engine.sync.unsaved_lines import DocumentLines  # noqa: PLC0415 - see above
+
+        lines = DocumentLines(self.registry, document)
+        return lines.findings(self.sync_runner(lines=lines))
+
+    def _sync_ports(self, records: Records | None) -> "SyncPorts":
+        ports = self.sync_ports()
+        return ports if records is None else replace(ports, records=records)
+
+    # ── background work ─────────────────────────────────────────────────────────────
+
+    def monitor(
+        self, notifiers: Iterable[Notifier], clock: Clock | None = None
+    ) -> Monitor:
+        """Return what reads new audit records and notifies of what is new in them."""
+        return Monitor(
+            self.monitoring, self.registry, list(notifiers), clock or self.clock
+        )
+
+    def verify_due(
+        self,
+        administration: Administration,
+        seconds: float,
+        goes_on: Callable[[], bool],
+    ) -> int:
+        """Test a share of the configurations whose last test is older than this."""
+        return verify_due(administration, self.sender, seconds, goes_on)
+
+    def prune_expired(self, administration: Administration, moment: float) -> int:
+        """Remove old audit records, if there are any."""
+        return prune_expired(
+            administration,
+            self.audit_rows,
+            self.checkpoints,
+            self.keys.audit_key,
+            moment,
+        )
