@@ -76,8 +76,8 @@ def timed(run):
 """
 _OUTKEY = """
 from importlib.metadata import version
-from outkey.hosts.cli.session import installation
-here = installation()
+from outkey.hosts.cli.session import open_application
+here = open_application()
 from outkey.hosts.demo_records.models import Contact
 runner = here.sync_runner()
 for _ in range(2):

@@ -303,8 +303,8 @@ GROWTH = 5 * 1024  # KiB
 RUN = """
 import json, re, sys
 from pathlib import Path
-from outkey.hosts.cli.session import installation
-here, tenth = installation(), int(sys.argv[1]) // 10
+from outkey.hosts.cli.session import open_application
+here, tenth = open_application(), int(sys.argv[1]) // 10
 from outkey.hosts.demo_records.models import Contact
 for run in here.sync_runner().run("contacts", "tester"):
     peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])

@@ -75,7 +75,7 @@ def outcomes(fake: FakeWorld) -> list[tuple[str, str]]:
 def on_loop(
     test: Callable[..., Coroutine[Any, Any, None]],
 ) -> Callable[..., None]:
-    """Run a test on an event loop, once where nothing blocking_ports and once where everything may."""
+    """Run a test on an event loop, without blocking ports and with them."""
 
     @pytest.mark.parametrize("blocking_ports", [False, True], ids=["calls", "threads"])
     def run(*, blocking_ports: bool) -> None:

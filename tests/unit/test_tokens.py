@@ -1138,8 +1138,7 @@ def test_what_people_do_with_a_token_is_recorded_first() -> None:
     desk = Administration(MemoryRegistry(), fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
     desk.token(fake.sender, "acme", Tag.TOKEN_RENEWED).renew()
     assert (
-        desk.token(fake.sender, "acme", Tag.TOKEN_REVOKED).status().state
-        is State.FRESH
+        desk.token(fake.sender, "acme", Tag.TOKEN_REVOKED).status().state is State.FRESH
     )
     with pytest.raises(UnknownConfiguration):
         desk.token(fake.sender, "unknown", Tag.TOKEN_AUTHORIZED)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.errors import ConfigError
-from outkey.hosts.cli.output import progress_bar, say, say_json, say_table
-from outkey.hosts.cli.session import AsJson, installation
+from outkey.hosts.cli.output import print_json, print_line, print_table, progress_bar
+from outkey.hosts.cli.session import AsJson, open_application
 
 if TYPE_CHECKING:
     from outkey.hosts.drill.drill import Played
@@ -56,7 +56,7 @@ def drill(
         return _list(SCENARIOS, as_json=as_json)
     if not name:
         raise ConfigError("NAME is missing", hint="See: outkey spar drill --help")
-    configuration = installation().registry.get(name)
+    configuration = open_application().registry.get(name)
     chosen = _chosen(concerning(configuration), scenario or [])
     if shown:
         return _list(chosen, as_json=as_json)
@@ -76,11 +76,11 @@ def _chosen(concerned: "list[Scenario]", wanted: list[str]) -> "list[Scenario]":
 
 def _list(scenarios: "tuple[Scenario, ...] | list[Scenario]", *, as_json: bool) -> int:
     if as_json:
-        say_json(
+        print_json(
             [{"id": scenario.id, "played": scenario.played} for scenario in scenarios]
         )
     else:
-        say_table(
+        print_table(
             ("Scenario", "What is played"), (scenario[:2] for scenario in scenarios)
         )
     return 0
@@ -91,15 +91,15 @@ def _report(name: str, speed: float, played: "list[Played]", *, as_json: bool) -
     counts.update(str(one.verdict) for one in played)
     if as_json:
         facts = {"configuration": name, "ok": not counts["bad"], "speed": speed}
-        say_json(
+        print_json(
             {**facts, "verdicts": counts, "scenarios": [_facts(one) for one in played]}
         )
         return
-    say_table(
+    print_table(
         ("", "Scenario", "Requests", "Seconds", "What it means"), map(_row, played)
     )
-    say(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
-    say(
+    print_line(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
+    print_line(
         f"Played {speed:g} times as fast; the seconds are those of production.\nThis"
         f" was a copy with made-up secrets: none of {name} was opened, no other machine"
         " was\nasked, and nothing was kept or recorded in the audit."
