@@ -376,7 +376,7 @@ def test_an_answer_to_everybody_is_no_proof(ready: Terminal) -> None:
     )
     done = ready("test", "acme")
     assert done.code == 0
-    assert "acme answers, but proves nothing: " in done.out
+    assert "acme responds, but the test proves nothing: " in done.out
     assert "acme works" not in done.out
 
 

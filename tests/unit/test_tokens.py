@@ -243,7 +243,7 @@ def test_whoever_needs_a_token_waits_for_the_one_who_gets_it() -> None:
             body = json.dumps(
                 {"access_token": "theirs-token", "expires_in": 60}
             ).encode()
-            granted = TokenManager(fake.sender.context, made)._granted(
+            granted = TokenManager(fake.sender.context, made)._granted_state(
                 other, Response(200, body=body), [], None, fake.clock.now()
             )
             assert fake.ports.tokens.swap(made, other, granted)
@@ -265,7 +265,7 @@ def test_a_lease_that_ended_is_taken_over_and_the_late_answer_discarded() -> Non
         put(fake, content=None)
         claimed = kept(fake)
         body = json.dumps({"access_token": "theirs-token", "expires_in": 900}).encode()
-        granted = keeper(fake)._granted(
+        granted = keeper(fake)._granted_state(
             claimed, Response(200, body=body), [], None, fake.clock.now()
         )
         assert fake.ports.tokens.swap(made, claimed, granted)
@@ -401,7 +401,7 @@ def test_a_token_that_somebody_renewed_meanwhile_is_used_and_none_is_asked_for()
     provider.live = {"newer-token"}
     body = json.dumps({"access_token": "newer-token", "expires_in": 900}).encode()
     state, made = kept(fake), fake.ports.configurations.get("acme")
-    granted = keeper(fake)._granted(
+    granted = keeper(fake)._granted_state(
         state, Response(200, body=body), [], None, fake.clock.now()
     )
     fake.ports.tokens.swap(made, state, granted)

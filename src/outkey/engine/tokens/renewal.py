@@ -86,7 +86,7 @@ class TokenManager:
         deadline = min(clock.monotonic() + _PATIENCE, request.deadline)
         wait = _POLL
         while True:
-            cached = self._cached()
+            cached = self._cached_token()
             token = self._usable(cached, request)
             if token is not None and clock.monotonic() < cached.fresh_until:
                 return token
@@ -129,7 +129,9 @@ class TokenManager:
             self.configuration.oauth2.token_url, parameters, proof_key
         )
         yield from self._replace(
-            lambda empty: self._granted(empty, response, parameters, proof_key, at)
+            lambda empty: self._granted_state(
+                empty, response, parameters, proof_key, at
+            )
         )
 
     def forget(self) -> Steps[None]:
@@ -149,7 +151,7 @@ class TokenManager:
     def _is_entered_token_replaced(self) -> bool:
         try:
             state = self.context.tokens.read(self.configuration)
-            entered = self._entered("refresh_token")
+            entered = self._entered_secret("refresh_token")
         except errors.OutkeyError:
             return True  # where it is unknown, it must not be tried
         refresh = state.content.refresh if state.content else None
@@ -173,7 +175,7 @@ class TokenManager:
 
     def proof(self, request: Request, token: AccessToken) -> Secret:
         """Return the proof for one request that we have the token's key (RFC 9449 §4)."""
-        content = self._cached().state.content
+        content = self._cached_token().state.content
         key = content.proof_key if content else None
         if key is None:
             raise errors.ReauthorizationNeeded(
@@ -227,7 +229,7 @@ class TokenManager:
     def _cache_key(self) -> str:
         return self.configuration.record or self.configuration.name
 
-    def _cached(self) -> CachedToken:
+    def _cached_token(self) -> CachedToken:
         now = self.context.clock.monotonic()
         cached = self.context.token_cache.find(
             self._cache_key(), self.configuration, now
@@ -273,7 +275,7 @@ class TokenManager:
         cache = self.context.token_cache
         clock = self.context.clock
         key = self._cache_key()
-        if self._cached().is_being_renewed(clock.now(), clock.monotonic()):
+        if self._cached_token().is_being_renewed(clock.now(), clock.monotonic()):
             return None
         if not cache.begin_renewal(key):
             return None
@@ -329,7 +331,7 @@ class TokenManager:
             response = yield from self.ask(
                 self.configuration.oauth2.token_url, parameters, proof_key
             )
-            granted = self._granted(leased, response, parameters, proof_key, at)
+            granted = self._granted_state(leased, response, parameters, proof_key, at)
         except (errors.RemoteError, errors.RedirectBlocked) as error:
             problem = self._record_failure(leased, error, response)
         except errors.OutkeyError:
@@ -384,10 +386,10 @@ class TokenManager:
         # With force: another one may have been entered in the place of the refused one.
         use_entered = leased.dead and self._may_use_entered(leased, request)
         if token is None or use_entered:
-            token = self._entered("refresh_token")
+            token = self._entered_secret("refresh_token")
         return grants.refresh(self.configuration, token)
 
-    def _granted(
+    def _granted_state(
         self,
         before: TokenState,
         response: Response,
@@ -416,10 +418,10 @@ class TokenManager:
         secrets = []
         for name in SENT_TO_TOKEN_URL:
             with suppress(errors.OutkeyError):
-                secrets.append(self._entered(name))
+                secrets.append(self._entered_secret(name))
         return secrets
 
-    def _entered(self, name: str) -> Secret:
+    def _entered_secret(self, name: str) -> Secret:
         return self.context.open(self.configuration, name).derive(tidy_value)
 
     def _record_failure(
