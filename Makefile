@@ -27,6 +27,7 @@ test-full: lint types architecture docs ## the same, with the long versions of t
 lint: $(VENV)/.dev ## format and lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/djlint --quiet --check --lint src
 
 types: $(VENV)/.dev ## mypy, strict
 	$(BIN)/mypy

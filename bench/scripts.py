@@ -193,7 +193,7 @@ def memory(scripts: LockedScripts) -> float | None:
     found = []
     for number in range(WORKERS):
         place = f"new{number + READY - WORKERS}"
-        pidfd = scripts._seats[place]._worker._pidfd  # type: ignore[union-attr]  # noqa: SLF001
+        pidfd = scripts._slots[place]._worker._pidfd  # type: ignore[union-attr]  # noqa: SLF001
         pid = re.search(r"Pid:\s+(\d+)", Path(f"/proc/self/fdinfo/{pidfd}").read_text())
         assert pid
         rollup = Path(f"/proc/{pid[1]}/smaps_rollup").read_text()

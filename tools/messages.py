@@ -28,7 +28,7 @@ from outkey.core.diagnosis import REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.core.findings.checks import Level
 from outkey.core.findings.health import Status
-from outkey.core.findings.monitoring import KINDS
+from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.findings.posture import EVERY
 from outkey.core.oauth2.responses import FAILURES
 from outkey.core.request.message import Source
@@ -103,7 +103,9 @@ def _of_core() -> Iterator[str]:
     yield from (
         text for reason in REASONS.values() for text in (reason.title, reason.remedy)
     )
-    yield from (text for kind in KINDS.values() for text in (kind.message, kind.hint))
+    yield from (
+        text for kind in NOTICE_KINDS.values() for text in (kind.message, kind.hint)
+    )
     yield from access.MESSAGES
     yield from map(str, Level)
     for name in dir(errors):

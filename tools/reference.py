@@ -52,7 +52,7 @@ def _reason(reason: Reason) -> Iterator[str]:
     yield f"## How it is recognised\n\n{reason.signs}\n"
     yield f"## What to do\n\n{reason.remedy}\n"
     if reason.id in FIXES:
-        label = FIXES[reason.id].replace("{}", "…")
+        label = FIXES[reason.id]
         yield f"## What outkey can change\n\n{label}, where the evidence allows it.\n"
 
 

@@ -426,7 +426,7 @@ assert b"changed the configuration meanwhile" in again
 # A pause is explained on the page, told once on the home page, and ended by who may test.
 from django.db.models import F
 from outkey.core.findings.monitoring import Notice, Condition
-from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
+from outkey.core.shared_state import StateKind
 desk.set_secret("inner", "password", Secret("wrong"))
 for _ in range(5):
     here.registry.note_refused("inner", here.registry.get("inner").revision)
@@ -441,7 +441,8 @@ stranger = person("stranger", "view_configuration", "change_configuration")
 assert stranger.post(place + "resume/").status_code == 403
 assert admin.get(place + "resume/").status_code == 405
 signs = Condition("S-paused", "inner"), Condition("S-new-origin", "inner", "https://new.example")
-DjangoMonitoringRows().turn(0, {}, [Notice(sign, 1.0) for sign in signs])
+notices = {sign.key(): Notice(sign, 1.0).state() for sign in signs}
+here.states.put(StateKind.NOTICE, notices)
 home = admin.get("/outkey/configuration/home/").content.decode()
 assert "again and again" not in home and home.count("Enter the right credentials") == 1
 assert home.count("https://new.example") == 1

@@ -1,5 +1,6 @@
 """What a person at a terminal sees: of the brake, of notices, and of tables that are too wide."""
 
+import json
 import os
 import pty
 import re
@@ -82,11 +83,13 @@ def test_the_refusal_that_pauses_says_so(ready: Terminal) -> None:
     assert "outkey resume acme" in told[-1]
 
 
-def held_until(ready: Terminal) -> list[tuple[float]]:
+def monitored_until(ready: Terminal) -> list[float]:
     with closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as database:
-        return database.execute(
-            "SELECT until FROM outkey_duty WHERE name = 'watch'"
-        ).fetchall()
+        leases = database.execute(
+            "SELECT value FROM outkey_sharedstate WHERE kind = 'lease' AND key ="
+            " 'monitoring'"
+        )
+        return [json.loads(value)["until"] for (value,) in leases]
 
 
 def notices_after_serving(ready: Terminal) -> None:
@@ -106,7 +109,7 @@ def notices_after_serving(ready: Terminal) -> None:
     )
     try:
         deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and not held_until(ready):
+        while time.monotonic() < deadline and not monitored_until(ready):
             time.sleep(0.1)
     finally:
         process.send_signal(signal.SIGTERM)
@@ -131,13 +134,13 @@ def test_the_background_of_the_server_tells_and_leaves_with_it(ready: Terminal) 
         r"[-0-9]{10} [:0-9]{5}  error  S-paused  acme  sending is paused", narrow[0]
     )
     assert narrow[-1] == "  Enter the right credentials, or test the configuration."
-    assert held_until(ready) == [(0,)]
+    assert monitored_until(ready) == [0]
     ready("resume", "acme")
     with (
         closing(sqlite3.connect(ready.home / "data" / "outkey.sqlite3")) as database,
         database,
     ):
-        database.execute("UPDATE outkey_notice SET closed_at = 2")
+        database.execute("DELETE FROM outkey_sharedstate WHERE kind = 'notice'")
     assert ready("notices").out == "no open notices\n"
 
 

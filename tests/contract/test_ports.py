@@ -17,11 +17,12 @@ from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.listeners_file import ListenerFiles
-from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
+from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.config.configuration import Configuration, build
@@ -40,7 +41,13 @@ from outkey.ports.sending import (
     Secrets,
     Tokens,
 )
-from outkey.ports.storage import AuditRows, Checkpoints, Processes, Registry
+from outkey.ports.storage import (
+    AuditRows,
+    Checkpoints,
+    Database,
+    Registry,
+    StateRows,
+)
 from outkey.testing import (
     AsyncFake,
     FakeClock,
@@ -51,7 +58,7 @@ from outkey.testing import (
     MemoryAudit,
     MemoryAuditRows,
     MemoryCheckpoints,
-    MemoryProcesses,
+    MemoryDatabase,
     MemorySecrets,
     configuration,
 )
@@ -65,13 +72,10 @@ from outkey.testing.contracts import (
     TransportContract,
     Trial,
 )
-from outkey.testing.contracts_storage import (
-    AuditRowsContract,
-    CheckpointsContract,
-    PermitsContract,
-    ProcessesContract,
-    RegistryContract,
-)
+from outkey.testing.contracts_audit import AuditRowsContract, CheckpointsContract
+from outkey.testing.contracts_database import DatabaseContract
+from outkey.testing.contracts_state import PermitsContract, StateRowsContract
+from outkey.testing.contracts_storage import RegistryContract
 from outkey.testing.contracts_tokens import TokensContract
 
 FLOOD = b"x" * (2 * 1024 * 1024)
@@ -252,6 +256,12 @@ class TestChainedAudit(AuditContract):
         )
 
 
+class TestMemoryDatabase(DatabaseContract):
+    def make(self) -> tuple[Database, StateRows]:
+        states = MemoryStateRows()
+        return MemoryDatabase(FakeClock(), states), states
+
+
 class TestMemoryAuditRows(AuditRowsContract):
     def make(self) -> AuditRows:
         return MemoryAuditRows()
@@ -291,19 +301,19 @@ class TestStoredSecrets(SecretsContract):
 
 class TestLeasedPermits(PermitsContract):
     @pytest.fixture(autouse=True)
-    def paces(self) -> None:
-        self._paces = MemoryRateLimitRows()
+    def states(self) -> None:
+        self._states = MemoryStateRows()
 
     def clock(self) -> Clock:
         return FakeClock()
 
     def make(self, clock: Clock) -> Permits:
-        return LeasedPermits(self._paces, clock.monotonic)
+        return LeasedPermits(self._states, clock.monotonic)
 
 
-class TestMemoryProcesses(ProcessesContract):
-    def make(self) -> Processes:
-        return MemoryProcesses()
+class TestMemoryStateRows(StateRowsContract):
+    def make(self) -> StateRows:
+        return MemoryStateRows()
 
 
 class TestMemoryTokens(TokensContract):

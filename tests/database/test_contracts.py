@@ -1,7 +1,8 @@
 """The contracts of the ports on both databases."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -10,18 +11,25 @@ from outkey.adapters.keyring import new_keyring
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.config.configuration import Configuration
-from outkey.core.request.rate_limit import Pace
+from outkey.core.shared_state import SharedState, StateKind
 from outkey.ports.sending import Clock, Permits, Tokens
-from outkey.ports.storage import AuditRows, Processes, Registry
+from outkey.ports.storage import AuditRows, Database, Registry, StateRows
 from outkey.testing import FixedRing, configuration
-from outkey.testing.contracts_storage import (
-    AuditRowsContract,
-    PermitsContract,
-    ProcessesContract,
-    RegistryContract,
-)
+from outkey.testing.contracts_audit import AuditRowsContract
+from outkey.testing.contracts_database import DatabaseContract
+from outkey.testing.contracts_state import PermitsContract, StateRowsContract
+from outkey.testing.contracts_storage import RegistryContract
 from outkey.testing.contracts_tokens import TokensContract
 from outkey.testing.fakes import FakeClock
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoDatabase(DatabaseContract):
+    def make(self) -> tuple[Database, StateRows]:
+        from outkey.hosts.django.database import DjangoDatabase
+        from outkey.hosts.django.shared_state import DjangoStateRows
+
+        return DjangoDatabase(), DjangoStateRows()
 
 
 @pytest.mark.usefixtures("database")
@@ -46,35 +54,60 @@ class TestPermitsLeasedFromDjango(PermitsContract):
         return FakeClock()
 
     def make(self, clock: Clock) -> Permits:
-        from outkey.hosts.django.shared_state import DjangoRateLimitRows
+        from outkey.hosts.django.shared_state import DjangoStateRows
 
-        class RateLimitRows(DjangoRateLimitRows):
+        class States(DjangoStateRows):
             """Leaves no connection behind in the threads of the suite."""
 
-            def advance(self, configuration: str, step: Callable[[Pace], Pace]) -> None:
-                super().advance(configuration, step)
-                if threading.current_thread() is not threading.main_thread():
-                    connection.close()
+            def read(
+                self, kind: StateKind, keys: Collection[str] | None = None
+            ) -> dict[str, SharedState]:
+                states = super().read(kind, keys)
+                close_in_thread()
+                return states
 
-        return LeasedPermits(RateLimitRows(), clock.monotonic)
+            def swap(
+                self,
+                kind: StateKind,
+                key: str,
+                generation: int,
+                value: Mapping[str, Any],
+            ) -> bool:
+                is_written = super().swap(kind, key, generation, value)
+                close_in_thread()
+                return is_written
+
+        return LeasedPermits(States(), clock.monotonic)
+
+
+def close_in_thread() -> None:
+    if threading.current_thread() is not threading.main_thread():
+        connection.close()
 
 
 @pytest.mark.usefixtures("database")
 class TestTokensSealedInDjango(TokensContract):
     def make(self) -> tuple[Tokens, Configuration]:
+        from outkey.hosts.django.database import DjangoDatabase
         from outkey.hosts.django.registry import DjangoRegistry
         from outkey.hosts.django.tokens import DjangoTokenRows
 
-        kept = DjangoRegistry().add(configuration())
-        return StoredTokens(DjangoTokenRows(), FixedRing(new_keyring())), kept
+        stored = DjangoRegistry().add(configuration())
+        tokens = StoredTokens(
+            DjangoTokenRows(), FixedRing(new_keyring()), DjangoDatabase().now
+        )
+        return tokens, stored
 
-    def finished(self) -> None:
+    def end_thread(self) -> None:
         connection.close()
 
 
 @pytest.mark.usefixtures("database")
-class TestDjangoProcesses(ProcessesContract):
-    def make(self) -> Processes:
-        from outkey.hosts.django.shared_state import DjangoProcesses
+class TestDjangoStateRows(StateRowsContract):
+    def make(self) -> StateRows:
+        from outkey.hosts.django.shared_state import DjangoStateRows
 
-        return DjangoProcesses()
+        return DjangoStateRows()
+
+    def end_thread(self) -> None:
+        connection.close()

@@ -32,7 +32,7 @@ __all__ = ["here", "spar"]  # fixtures
 @contextmanager
 def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[int]]:
     """Let the call of this number to the database fail, and count the calls."""
-    from outkey.hosts.django import audit, registry, tokens
+    from outkey.hosts.django import audit, database, registry, shared_state
     from outkey.hosts.django import raw_sql as statements
 
     calls = [0]
@@ -52,7 +52,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[in
 
     original = statements.execute
     with monkeypatch.context() as patched, connection.execute_wrapper(wrapped):
-        for module in (audit, registry, tokens):
+        for module in (audit, database, registry, shared_state):
             patched.setattr(module, "execute", execute)
         yield calls
 

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from outkey.core.audit.chain import Verdict, verify
+from outkey.core.audit.chain import ChainVerdict, verify
 from outkey.core.config.document import parse_document
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import (
@@ -76,7 +76,7 @@ def set_both(here: "Application", token: str, key: str) -> None:
         here.administration("tester").set_secret("acme", field, Secret(value))
 
 
-def verdict(here: "Application") -> Verdict:
+def verdict(here: "Application") -> ChainVerdict:
     key = here.keys.ring().derive("audit")
     return verify(
         here.audit_rows.read(),

@@ -21,7 +21,9 @@ from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, StorageUnavailable, UnknownConfiguration
+from outkey.core.findings.monitoring import run_conditions
 from outkey.core.request.message import Request, Response, ResponseHeaders
+from outkey.core.shared_state import StateKind
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -105,9 +107,13 @@ class TestDjangoRuns(RunsContract):
 
     def pass_time(self, seconds: float) -> None:
         from outkey.hosts.django import models
+        from outkey.hosts.django.shared_state import DjangoStateRows
 
         models.Run.objects.update(until=F("until") - seconds)
-        models.Duty.objects.update(position=F("position") - round(seconds * 1000))
+        states = DjangoStateRows()
+        for duty, state in states.read(StateKind.MARK).items():
+            mark = {"at": state.value["at"] - seconds}
+            states.put(StateKind.MARK, {duty: mark})
 
     def finished(self) -> None:
         connection.close()
@@ -650,31 +656,37 @@ def test_ten_thousand_rows_need_few_statements_and_the_second_time_no_writing(
     assert all("outkey_syncmark" in sql for sql in writing)
 
 
-def test_a_line_whose_last_run_failed_is_known_to_the_watch(runs: "DjangoRuns") -> None:
-    from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
+def conditions() -> list[str]:
+    """Return what monitoring notices of the runs."""
+    from outkey.hosts.django.database import DjangoDatabase
+    from outkey.hosts.django.monitoring_rows import DjangoLineRuns
 
-    for dry_run, state, failing in (
+    found = run_conditions(DjangoLineRuns().latest(), DjangoDatabase().now())
+    return [": ".join(filter(None, condition)) for condition in found]
+
+
+def test_a_line_whose_last_run_failed_is_noticed(runs: "DjangoRuns") -> None:
+    assert conditions() == []
+    for dry_run, state, noticed in (
         (False, RunState.DONE, []),
         (True, RunState.FAILED, []),
-        (False, RunState.FAILED, [("acme", "contacts")]),
+        (False, RunState.FAILED, ["S-line-failing: acme: contacts"]),
         (False, RunState.DONE, []),
     ):
         run = runs.begin("contacts", "tester", dry_run=dry_run)
         runs.finish(replace(run, state=state))
-        assert DjangoMonitoringRows().failing_lines() == failing
+        assert conditions() == noticed
 
 
-def test_a_run_that_nobody_takes_is_missed(runs: "DjangoRuns") -> None:
+def test_a_run_that_no_worker_takes_is_noticed(runs: "DjangoRuns") -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
 
-    book = DjangoMonitoringRows()
-    runs.request("contacts", "tester")
-    assert not book.is_anybody_missed(300)
+    runs.request("contacts", "tester", dry_run=True)
+    assert conditions() == []
     models.Run.objects.update(until=F("until") - 301)
-    assert book.is_anybody_missed(300)
+    assert conditions() == ["S-no-worker"]
     runs.begin("orders", "tester", dry_run=False)
-    assert not book.is_anybody_missed(300)
+    assert conditions() == []
 
 
 def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(
@@ -702,16 +714,6 @@ def test_runs_of_a_line_that_never_came_to_its_end_are_forgotten_too(
         runs.finish(replace(run, state=RunState.FAILED, ended_at=1000.0))
     runs.prune(1001.0)
     assert runs.newest(10) == []
-
-
-def test_a_schedule_comes_whatever_the_look_before_it_was_close_to(
-    runs: "DjangoRuns", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from outkey.hosts.django import runs as module
-
-    for now, since in ((59.9997, 59.999), (60.5, 59.999), (50.0, 60.5), (70.0, 60.5)):
-        monkeypatch.setattr(module, "_now", lambda now=now: now)
-        assert runs.take_schedules() == (since, now)
 
 
 def test_an_update_moves_the_fields_that_follow_the_time(

@@ -16,13 +16,11 @@ from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError, Paused, StorageUnavailable
 from outkey.core.findings.monitoring import Condition, Notice
 from outkey.core.secret import Secret
+from outkey.engine.managing import background as background_work
 from outkey.engine.managing.changes import Administration
 from outkey.engine.wire.lockout_guard import MOST_REFUSED
-from outkey.ports.monitoring import MonitoringRows
-from outkey.ports.storage import AuditRows
 from outkey.spar import Spar
 from outkey.testing import FakeClock
-from outkey.testing.contracts_storage import MonitoringRowsContract
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
@@ -39,15 +37,6 @@ test_path = "/bearer"
 [configuration.acme.limits]
 retries = 0
 """
-
-
-@pytest.mark.usefixtures("database")
-class TestDjangoMonitoringRows(MonitoringRowsContract):
-    def make(self) -> tuple[MonitoringRows, AuditRows]:
-        from outkey.hosts.django.audit import DjangoAuditRows
-        from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
-
-        return DjangoMonitoringRows(), DjangoAuditRows()
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +142,7 @@ def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from outkey.hosts.server import background as module
-
-    monkeypatch.setattr(module, "_BETWEEN_TESTS", 0.0)
+    monkeypatch.setattr(background_work, "SECONDS_BETWEEN_TESTS", 0.0)
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
     report = desk.test(here.gateway, "acme")
     assert not report.ok
@@ -207,17 +194,25 @@ def test_of_two_processes_one_does_the_work_until_it_ends(
     assert len(told(caplog)) == 2
 
 
+def count_rows(here: "Application") -> int:
+    return sum(stream.rows for stream in here.audit_rows.streams())
+
+
+def tombstones(here: "Application") -> list[int]:
+    marks = [stream.tombstone for stream in here.audit_rows.streams()]
+    return [mark.number for mark in marks if mark is not None]
+
+
 def test_old_records_are_pruned_once_a_day(here: "Application") -> None:
     here.audit.flush()
     later = FakeClock(clock_of_now().now() + 500 * 86_400)
-    before = here.audit_rows.count()
-    assert before
+    assert count_rows(here)
     background(here, later, OUTKEY_VERIFY_HOURS="0").round()
-    assert here.audit_rows.count() <= 1  # that it was pruned
-    assert list(here.audit_rows.tombstones())
-    marks = [mark.number for mark in here.audit_rows.tombstones()]
+    assert count_rows(here) <= 1  # that it was pruned
+    marks = tombstones(here)
+    assert marks
     background(here, later, OUTKEY_VERIFY_HOURS="0").round()
-    assert [mark.number for mark in here.audit_rows.tombstones()] == marks
+    assert tombstones(here) == marks
 
 
 def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
@@ -225,10 +220,10 @@ def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
 ) -> None:
     running = background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
     with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE outkey_duty RENAME TO hidden")
+        cursor.execute("ALTER TABLE outkey_sharedstate RENAME TO hidden")
     running.round()
     with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE hidden RENAME TO outkey_duty")
+        cursor.execute("ALTER TABLE hidden RENAME TO outkey_sharedstate")
     (failure,) = [r for r in caplog.records if r.name == "outkey.background"]
     assert failure.message == "background work failed (StorageUnavailable)"
     here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
@@ -239,15 +234,15 @@ def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
 def test_notices_are_mailed_together_and_a_mail_server_that_fails_is_only_logged(
     here: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
-    from outkey.hosts.server.background import messengers
+    from outkey.hosts.server.background import notifiers
 
-    _, way = messengers(here, {"OUTKEY_NOTICE_EMAIL": "a@example.com, b@example.com"})
+    _, way = notifiers(here, {"OUTKEY_NOTICE_EMAIL": "a@example.com, b@example.com"})
     many = [Notice(Condition("S-failing", f"n{n}"), 1.0) for n in range(102)]
     backend = "django.core.mail.backends.locmem.EmailBackend"
     with override_settings(EMAIL_BACKEND=backend):
         mail.outbox = []
-        way.tell(many[:1])
-        way.tell(many)
+        way.send(many[:1])
+        way.send(many)
     one, all_of_them = mail.outbox
     assert one.to == ["a@example.com", "b@example.com"]
     assert one.subject == "outkey: error: n0: the last test failed"
@@ -255,30 +250,30 @@ def test_notices_are_mailed_together_and_a_mail_server_that_fails_is_only_logged
     assert all_of_them.subject == "outkey: 102 notices"
     assert all_of_them.body.endswith("and 2 more: outkey notices")
     with override_settings(EMAIL_BACKEND="nowhere.Backend"):
-        way.tell(many)
+        way.send(many)
     assert told(caplog) == ["notices could not be mailed (ModuleNotFoundError)"]
 
 
 def test_notices_are_posted_by_our_own_rules(
     here: "Application", spar: Spar, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from outkey.hosts.server.background import messengers
+    from outkey.hosts.server.background import notifiers
 
     chosen = {
         "OUTKEY_NOTICE_WEBHOOK": f"{spar.url}/echo?k=1",
         "OUTKEY_NOTICE_SECRET": "s",
     }
-    _, way = messengers(here, chosen | {"OUTKEY_NOTICE_NETWORK": "internal"})
-    way.tell([Notice(Condition("S-failing", "acme"), 1.0)])
+    _, way = notifiers(here, chosen | {"OUTKEY_NOTICE_NETWORK": "internal"})
+    way.send([Notice(Condition("S-failing", "acme"), 1.0)])
     (arrival,) = spar.journal
     assert arrival.values("Content-Type") == ["application/json"]
     (signature,) = arrival.values("X-Outkey-Signature")
     assert signature.startswith("sha256=")
     assert json.loads(arrival.body)["notices"][0]["id"] == "S-failing"
-    _, way = messengers(here, chosen)
-    way = type(way)(way.place, way.transport, way.route, FakeClock(), way.key)  # type: ignore[attr-defined, call-arg]
+    _, way = notifiers(here, chosen)
+    way = type(way)(way.location, way.transport, way.route, FakeClock(), way.key)  # type: ignore[attr-defined, call-arg]
     with caplog.at_level(logging.ERROR):
-        way.tell([Notice(Condition("S-failing", "acme"), 1.0)])
+        way.send([Notice(Condition("S-failing", "acme"), 1.0)])
     assert told(caplog) == ["notices could not be posted (egress_denied)"]
     assert len(spar.journal) == 1
 

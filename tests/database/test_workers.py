@@ -66,12 +66,12 @@ class Site:
             'direction = "pull"', 'direction = "pull"\nschedule = "* * * * *"'
         )
         assert self.terminal("apply", "-", stdin=text).code == 0
-        looked_at = round((time.time() - 61) * 1000)
+        mark = json.dumps({"at": time.time() - 61})
         with psycopg.connect(self.url) as connection:
             connection.execute(
-                "INSERT INTO outkey_duty (name, holder, until, position) VALUES (%s,"
-                " '', 0, %s)",
-                ("schedules", looked_at),
+                "INSERT INTO outkey_sharedstate (kind, key, generation, value)"
+                " VALUES ('mark', 'schedules', 1, %s)",
+                (mark,),
             )
 
     def contacts(self) -> list[str]:

@@ -20,10 +20,11 @@ from frames import places_showing, product_frames
 from outkey import Gateway
 from outkey.adapters import resolver_system, tls_context
 from outkey.adapters.keyring import new_keyring, parse
-from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
+from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_envelope import seal, unseal
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.configuration import HeaderRow, build
 from outkey.core.config.document import parse_document
 from outkey.core.errors import (
@@ -237,7 +238,7 @@ def test_a_pipe_in_the_place_of_a_ca_file_does_not_block(tmp_path: Path) -> None
     "make",
     [
         ProcessLock,
-        lambda: LeasedPermits(MemoryRateLimitRows(), FakeClock().monotonic)._lock,
+        lambda: LeasedPermits(MemoryStateRows(), FakeClock().monotonic)._lock,
     ],
 )
 def test_a_lock_held_during_a_fork_does_not_block_the_child(

@@ -68,7 +68,7 @@ def body_of(*lines: str) -> str:
 
 
 def worker_of(scripts: LockedScripts, place: str = "acme") -> Any:  # noqa: ANN401
-    return scripts._seats[place]._worker
+    return scripts._slots[place]._worker
 
 
 def pid_of(scripts: LockedScripts, place: str = "acme") -> int:
@@ -80,7 +80,7 @@ def pid_of(scripts: LockedScripts, place: str = "acme") -> int:
 
 
 def zygote_of(scripts: LockedScripts) -> int:
-    zygote = scripts._nursery._zygote
+    zygote = scripts._spawner._zygote
     assert zygote is not None
     return zygote.pid
 

@@ -36,7 +36,7 @@ lockdown = load("lockdown")
 def plan(**more: object) -> Any:  # noqa: ANN401
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     program = lockdown.program(lockdown.calls_of(platform.machine()), 3)
-    made = lockdown.Plan(3, os.getpid(), pages * 4096 + (64 << 20), 10, program, ())
+    made = lockdown.LockPlan(3, os.getpid(), pages * 4096 + (64 << 20), 10, program, ())
     return made._replace(**more)
 
 

@@ -71,7 +71,7 @@ def test_many_that_never_answer_are_set_aside_soon() -> None:
     loop = body_of("while True: pass")
     given = scripts.run_all([call_of(loop) for _ in range(6)])
     assert all(isinstance(found, ScriptFailed) for found in given)
-    assert "set aside" in str(given[-1])
+    assert "disabled" in str(given[-1])
     scripts.close()
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.scripts_locked import LockedScripts
-from outkey.adapters.scripts_locked import spawner as nursery
+from outkey.adapters.scripts_locked import LockedScripts, spawner
 from outkey.core.errors import OutkeyError
 from outkey.core.request.script import FUNCTION, TRANSFORM
 from scripts.attacks import ATTACKS, script_of
@@ -110,7 +109,7 @@ def assets(
     """Scripts run by each supported version of Python, whatever runs the application."""
     python = python_of(request.param)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nursery, "_python", lambda: python)
+        patch.setattr(spawner, "_python", lambda: python)
         made = Assets(LockedScripts(most=8), tmp_path_factory.mktemp("assets"))
         made.version = request.param
         yield made

@@ -213,9 +213,9 @@ def test_a_trial_has_a_stopped_clock_and_repeats_itself(shared: LockedScripts) -
 
 
 def test_a_trial_leaves_no_worker(shared: LockedScripts) -> None:
-    before = dict(shared._seats)
+    before = dict(shared._slots)
     shown(shared, EXAMPLE, at=AT, place="only tried")
-    assert shared._seats == before
+    assert shared._slots == before
 
 
 def test_workers_do_not_share_their_chance(shared: LockedScripts) -> None:

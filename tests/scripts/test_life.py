@@ -151,7 +151,7 @@ def test_many_kills_leave_no_zombie_and_no_descriptor(
     for number in range(1000 if request.config.getoption("--full") else 40):
         with pytest.raises(ScriptFailed):
             scripts.run(call_of(leave, place=f"bad{number % 3}{number}"))
-    assert descriptors() <= before  # a seat without a worker holds none
+    assert descriptors() <= before  # a slot without a worker holds none
     _until(lambda: "Z" not in children_of(zygote_of(scripts)).values())
     assert len(children_of(zygote_of(scripts))) == 1
     scripts.close()
@@ -169,7 +169,7 @@ def test_three_failures_in_a_row_set_a_script_aside(
         for _ in range(3 if wait == 30 else 1):
             with pytest.raises(ScriptFailed, match=ENDED):
                 scripts.run(call)
-        with pytest.raises(ScriptFailed, match=f"set aside for another {wait} s"):
+        with pytest.raises(ScriptFailed, match=f"disabled for another {wait} s"):
             scripts.run(call)
         waits.append(wait)
         now[0] += wait + 0.1
@@ -187,7 +187,7 @@ def test_time_outs_set_a_script_aside_and_an_answer_starts_over(
                 fast.run(call_of(source, name=name))
             except ScriptFailed as error:
                 assert "took longer than 50 ms" in error.message
-    with pytest.raises(ScriptFailed, match="it failed to answer 3 times in a row"):
+    with pytest.raises(ScriptFailed, match="it failed to respond 3 times in a row"):
         fast.run(call_of(source, name="fine"))
     fast.close()
 
@@ -250,8 +250,8 @@ def test_the_pool_is_bounded_and_the_oldest_goes() -> None:
     for number in range(10):
         scripts.run(call_of(place=str(number)))
         scripts.run(call_of(place="0"))
-    assert "0" in scripts._seats
-    assert len(scripts._seats) == 4
+    assert "0" in scripts._slots
+    assert len(scripts._slots) == 4
     _until(lambda: len(children_of(zygote_of(scripts))) == 4)
     scripts.close()
 
@@ -263,7 +263,7 @@ def test_idle_workers_are_evicted(
     later = time.monotonic() + 601
     monkeypatch.setattr(pool.time, "monotonic", lambda: later)
     scripts.run(call_of(place="new"))
-    assert list(scripts._seats) == ["new"]
+    assert list(scripts._slots) == ["new"]
 
 
 def test_a_worker_in_a_call_is_not_evicted() -> None:
@@ -347,7 +347,7 @@ def test_a_forked_application_has_workers_of_its_own(scripts: LockedScripts) -> 
     if number == 0:
         status = 1
         try:
-            held = len(scripts._seats)
+            held = len(scripts._slots)
             fine = len(scripts.run(call_of())) == 2 and held == 0
             own = zygote_of(scripts) not in {before, 0}
             scripts.close()

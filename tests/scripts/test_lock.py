@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.scripts_locked import lockdown
-from outkey.adapters.scripts_locked.link import Worker
+from outkey.adapters.scripts_locked.link import ScriptWorker
 from outkey.adapters.scripts_locked.spawner import Spawned
 from outkey.core.errors import ScriptFailed
 from scripts.conftest import VERSIONS, call_of, python_of
@@ -203,13 +203,15 @@ def test_a_worker_that_is_not_locked_is_told_nothing(said: bytes | None) -> None
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     theirs.settimeout(5)
     with subprocess.Popen(["sleep", "60"]) as stand_in:
-        worker = Worker(Spawned(ours, os.pidfd_open(stand_in.pid)), call_of(), 0.25)
+        worker = ScriptWorker(
+            Spawned(ours, os.pidfd_open(stand_in.pid)), call_of(), 0.25
+        )
         if said is None:
             theirs.shutdown(socket.SHUT_WR)
         else:
             theirs.send(said)
         with pytest.raises(ScriptFailed, match="scripts cannot run on this machine"):
-            worker.run([call_of()], Worker.given)
+            worker.run([call_of()], ScriptWorker.read_headers)
         assert theirs.recv(4096) == b""
         assert stand_in.wait(5) == -signal.SIGKILL
     theirs.close()

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.scripts_locked import LockedScripts, pool
-from outkey.adapters.scripts_locked import spawner as nursery
+from outkey.adapters.scripts_locked import LockedScripts, pool, spawner
 from outkey.core.errors import ScriptFailed
 from outkey.core.request.script import MAX_RECORD
 from outkey.core.sync.mapping import Unmapped
@@ -56,7 +55,7 @@ def test_records_are_changed_left_out_or_refused_each_for_itself(
 
 def test_no_records_start_no_process(scripts: LockedScripts) -> None:
     assert made(scripts, ECHO) == []
-    assert scripts._seats == {}
+    assert scripts._slots == {}
 
 
 EXACT = {
@@ -205,10 +204,10 @@ def test_a_script_that_cannot_be_run_is_no_record_s_fault(
 def test_without_a_lock_no_record_is_given_to_anybody(
     scripts: LockedScripts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def bear(_nursery: object) -> None:
-        raise nursery.unavailable("Landlock")
+    def spawn(_spawner: object) -> None:
+        raise spawner.unavailable("Landlock")
 
-    monkeypatch.setattr(pool.WorkerSpawner, "bear", bear)
+    monkeypatch.setattr(pool.WorkerSpawner, "spawn", spawn)
     with pytest.raises(ScriptFailed, match="cannot run on this machine: Landlock"):
         made(scripts, ECHO, {"id": 1}, {"id": 2})
 

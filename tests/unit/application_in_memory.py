@@ -9,6 +9,7 @@ from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.configuration import Configuration
 from outkey.core.findings.posture import Policy
 from outkey.core.sync.run import FieldKind, HostField, Run
@@ -21,9 +22,9 @@ from outkey.testing import (
     MemoryCheckpoints,
     fake_gateway,
 )
-from outkey.testing.fakes import Answer, FakeWorld
+from outkey.testing.fakes import Answer, FakeWorld, MemoryDatabase
+from outkey.testing.fakes_monitoring import MemoryLineRuns
 from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
-from outkey.testing.fakes_watch import MemoryMonitoringRows
 
 KEY = b"a" * 32
 FIELDS = {
@@ -84,7 +85,6 @@ class MemoryHost:
     world: FakeWorld
     registry: MemoryRegistry
     audit: BufferingAudit
-    monitoring: MemoryMonitoringRows
     queue: MemoryQueue
 
 
@@ -101,7 +101,7 @@ def memory_host(
     keys = MemoryKeys()
     audit = BufferingAudit()
     rows = MemoryAuditRows()
-    monitoring = MemoryMonitoringRows(clock, rows)
+    states = MemoryStateRows()
     runs = MemoryRuns(clock)
     queue = MemoryQueue()
 
@@ -117,7 +117,9 @@ def memory_host(
         )
 
     application = Application(
+        database=MemoryDatabase(clock, states),
         registry=registry,
+        states=states,
         secrets=StoredSecrets(registry, ReferencedSecrets(), keys, clock),
         keys=keys,
         key_file=home / "key",
@@ -125,8 +127,8 @@ def memory_host(
         audit=audit,
         audit_rows=rows,
         checkpoints=MemoryCheckpoints(),
-        monitoring=monitoring,
         runs=runs,
+        line_runs=MemoryLineRuns(),
         clock=clock,
         listeners=FakeListeners(),  # type: ignore[arg-type]  # nothing is served here
         sender=world.sender,
@@ -134,4 +136,4 @@ def memory_host(
         queue=lambda: queue,
         sync_ports=sync_ports,
     )
-    return MemoryHost(application, world, registry, audit, monitoring, queue)
+    return MemoryHost(application, world, registry, audit, queue)

@@ -80,7 +80,7 @@ def test_an_empty_audit_is_clean_and_has_nothing_to_prune() -> None:
     administration = application.administration("ada")
     assert application.verify_audit().ok
     assert list(application.prune_audit(administration, 0.0)) == []
-    assert application.prune_expired(administration, 0.0) == 0
+    assert application.audit_count() == 0
 
 
 def test_a_draft_is_previewed_and_tested_with_secrets_of_its_own() -> None:
@@ -135,7 +135,7 @@ def test_what_a_user_does_with_a_token_is_recorded_first() -> None:
         Tag.TOKEN_FORGOTTEN
     ]
     assert application.token(made).status().state == "none"
-    with pytest.raises(TokenEndpointFailed, match="publishes no metadata"):
+    with pytest.raises(TokenEndpointFailed, match="no metadata"):
         application.discover("https://api.acme.example", Network.PUBLIC)
 
 
@@ -184,14 +184,21 @@ def test_a_line_of_a_removed_configuration_is_a_finding() -> None:
         lines.get("acme")
 
 
-def test_monitoring_and_tests_that_are_due_run_in_the_background() -> None:
+def test_a_round_in_the_background_monitors_and_prunes() -> None:
     host = memory_host(OPEN)
     application = host.application
-    assert not host.monitoring.has_run()
-    application.monitor([]).look()
-    assert host.monitoring.has_run()
-    administration = application.administration("outkey")
-    assert application.verify_due(administration, 60.0, lambda: True) == 0
+    deleted: list[int] = []
+    assert (application.has_monitored(), application.open_notices()) == (False, [])
+    work = application.background_work(
+        application.administration("outkey"),
+        [],
+        verify_hours=24,
+        pause=lambda _seconds: True,
+        delete_older_than=deleted.append,
+    )
+    work.round()
+    assert application.has_monitored()
+    assert deleted == [application.policy().retention_days]
 
 
 # ── the command line for a host of one's own ────────────────────────────────────────────────

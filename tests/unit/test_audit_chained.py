@@ -11,7 +11,7 @@ import pytest
 from outkey.adapters import audit_chained
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
-from outkey.core.audit.chain import ChainRow, Verdict, sign_checkpoint, verify
+from outkey.core.audit.chain import ChainRow, ChainVerdict, sign_checkpoint, verify
 from outkey.core.audit.events import Intent, Outcome, Refusal
 from outkey.core.errors import AuditUnavailable
 from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints
@@ -33,7 +33,7 @@ class Administration:
             self.rows, self.checkpoints, self.clock, key_id="k1", key=KEY
         )
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ChainVerdict:
         return verify(
             self.rows.read(),
             lambda _: KEY,
@@ -66,7 +66,7 @@ def test_closing_writes_what_is_queued_and_leaves_no_unprotected_tail() -> None:
     desk.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
     desk.audit.close()
     desk.audit.close()
-    assert desk.verdict() == Verdict(
+    assert desk.verdict() == ChainVerdict(
         ok=True, rows=1, first_bad=None, unprotected_tail=0
     )
     assert len(desk.checkpoints.marks) == 1
@@ -151,7 +151,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_audit() -> None:
     desk.checkpoints.broken = True
     desk.audit.intend(INTENT)
     desk.audit.close()
-    assert desk.verdict() == Verdict(
+    assert desk.verdict() == ChainVerdict(
         ok=True, rows=1, first_bad=None, unprotected_tail=1
     )
 
@@ -159,7 +159,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_audit() -> None:
 def test_outcomes_that_nobody_writes_do_not_pile_up_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(audit_chained, "_MAX_QUEUED", 5)
+    monkeypatch.setattr(audit_chained, "MAX_QUEUED", 5)
     desk = Administration()
     for number in range(20):
         desk.audit.conclude(Outcome(str(number), "acme", 200, "ok", 5))

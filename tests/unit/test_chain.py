@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from outkey.core.audit.chain import (
     ChainRow,
+    ChainVerdict,
     Label,
     Mark,
-    Verdict,
     canonical,
-    chain_start,
-    chained,
+    chain_rows,
     facts_of,
     label_of,
     sign_checkpoint,
@@ -29,12 +28,12 @@ def rows_of(process: str, count: int, key_id: str = "k1") -> list[ChainRow]:
     stream, key = stream_name(process, key_id), KEYS[key_id]
     facts = [{"at": n, "configuration": "acme", "outcome": "ok"} for n in range(count)]
     records = [(canonical(fact), label_of(fact)) for fact in facts]
-    return list(chained(key, stream, chain_start(key, stream), 0, records))
+    return list(chain_rows(key, stream, records))
 
 
 def check(
     rows: list[ChainRow], checkpoints: list[Mark] = (), tombstones: list[Mark] = ()
-) -> Verdict:  # type: ignore[assignment]
+) -> ChainVerdict:  # type: ignore[assignment]
     ordered = sorted(rows, key=lambda row: (row.stream, row.number))
     return verify(
         ordered, KEYS.__getitem__, checkpoints=checkpoints, tombstones=tombstones
@@ -48,7 +47,7 @@ def end_of(rows: list[ChainRow]) -> Mark:
 def test_an_untouched_chain_of_several_streams_and_keys_is_clean() -> None:
     one, two = rows_of("a", 10), rows_of("b", 5, "k2")
     verdict = check(one + two, [end_of(one), end_of(two)])
-    assert verdict == Verdict(ok=True, rows=15, first_bad=None, unprotected_tail=0)
+    assert verdict == ChainVerdict(ok=True, rows=15, first_bad=None, unprotected_tail=0)
 
 
 def test_rows_after_the_last_checkpoint_are_the_unprotected_tail() -> None:
@@ -97,13 +96,15 @@ def test_a_cut_tail_shows_against_the_checkpoint() -> None:
 def test_a_missing_stream_shows_against_its_checkpoint() -> None:
     one, two = rows_of("a", 10), rows_of("b", 5)
     verdict = check(one, [end_of(one), end_of(two)])
-    assert verdict.first_bad == "k1.b:5 (the stream is gone)"
+    assert verdict.first_bad == "k1.b:5 (the stream is missing)"
 
 
 def test_a_stream_continued_in_another_way_does_not_fit_its_checkpoint() -> None:
     rows = rows_of("a", 10)
     key = KEYS["k1"]
-    other = list(chained(key, "k1.a", rows[4].mac, 5, [(b"{}", Label())] * 5))
+    other = list(
+        chain_rows(key, "k1.a", [(b"{}", Label())] * 5, number=5, mac=rows[4].mac)
+    )
     verdict = check(rows[:5] + other, [end_of(rows)])
     assert verdict.first_bad == "k1.a:10 (rows are missing at the end)"
 

@@ -208,7 +208,7 @@ def test_raising_for_a_cause_carries_code_status_and_remedy() -> None:
     assert (caught.value.code, caught.value.status) == ("invalid_credentials", 401)
     assert caught.value.facts() == {
         "code": "invalid_credentials",
-        "message": "the API answered 401 (invalid credentials)",
+        "message": "the API responded with status 401 (invalid credentials)",
         "hint": "do this",
         "field": None,
     }

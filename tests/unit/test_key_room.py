@@ -12,6 +12,7 @@ from outkey.adapters.keyring_loader import (
     KeyringLoader,
     KeyRotation,
     ProcessHeartbeat,
+    processes_without_key,
 )
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
@@ -21,11 +22,12 @@ from outkey.core.errors import (
     Sealed,
     StorageUnavailable,
 )
+from outkey.core.shared_state import SharedState, StateKind
 from outkey.testing import (
     FakeClock,
     MemoryAuditRows,
     MemoryCheckpoints,
-    MemoryProcesses,
+    MemoryStateRows,
 )
 
 
@@ -37,9 +39,20 @@ def source(tmp_path: Path) -> KeySource:
 def rotation(
     keys: KeyringLoader,
     registry: MemoryRegistry,
-    processes: MemoryProcesses | None = None,
+    states: MemoryStateRows | None = None,
 ) -> KeyRotation:
-    return KeyRotation(keys, registry, processes or MemoryProcesses(), FakeClock())
+    return KeyRotation(keys, registry, states or MemoryStateRows(), FakeClock())
+
+
+def heartbeats(states: MemoryStateRows) -> dict[str, SharedState]:
+    return states.read(StateKind.PROCESS)
+
+
+def put_heartbeat(
+    states: MemoryStateRows, process: str, keys: list[str], at: float
+) -> None:
+    heartbeat = {"host": "here", "keys": keys, "seen_at": at}
+    states.put(StateKind.PROCESS, {process: heartbeat})
 
 
 def test_a_key_that_another_process_added_is_found_when_it_is_needed(
@@ -104,30 +117,32 @@ def test_an_empty_installation_is_not_sealed_and_asking_makes_no_key(
 def test_a_process_is_seen_once_a_minute_with_the_keys_it_holds_by_then(
     source: KeySource,
 ) -> None:
-    clock, processes, registry = FakeClock(), MemoryProcesses(), MemoryRegistry()
+    clock, states, registry = FakeClock(), MemoryStateRows(), MemoryRegistry()
     keys = KeyringLoader(source, registry)
     first = keys.ring().primary.name
-    presence = ProcessHeartbeat(processes, keys, clock)
+    presence = ProcessHeartbeat(states, keys, clock)
     presence.beat()
     presence.end()
-    assert processes.present == {}
+    assert heartbeats(states) == {}
     ring, key = KeyringLoader(source, registry).ring().add()
     source.save(ring)
     clock.advance(BEAT_SECONDS)
     presence.beat()
     presence.beat()
-    assert list(processes.present.values()) == [([first, key.name], clock.now())]
+    ((_, heartbeat),) = heartbeats(states).values()
+    assert heartbeat["keys"] == [first, key.name]
+    assert heartbeat["seen_at"] == clock.now()
     presence.end()
-    assert processes.present == {}
+    assert heartbeats(states) == {}
 
 
 def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_process(
     source: KeySource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("atexit.register", lambda _: None)
-    clock, processes, registry = FakeClock(), MemoryProcesses(), MemoryRegistry()
+    clock, states, registry = FakeClock(), MemoryStateRows(), MemoryRegistry()
     rows, keys = MemoryAuditRows(), KeyringLoader(source, registry)
-    presence = ProcessHeartbeat(processes, keys, clock)
+    presence = ProcessHeartbeat(states, keys, clock)
     audit = KeyedAudit(keys, rows, MemoryCheckpoints(), clock, presence)
     registry.put_known_keys({"gone": b"x"})
     intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", (), 0)
@@ -155,21 +170,31 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
 def test_a_key_is_not_promoted_while_a_running_process_lacks_it(
     source: KeySource,
 ) -> None:
-    registry, processes = MemoryRegistry(), MemoryProcesses()
+    registry, states = MemoryRegistry(), MemoryStateRows()
     keys, noted = KeyringLoader(source, registry), list[str]()
-    steps = rotation(keys, registry, processes)
+    steps = rotation(keys, registry, states)
     old = keys.ring().primary.name
     added = steps.add(noted.append)
-    processes.seen("other", [old], FakeClock().now())
+    put_heartbeat(states, "other", [old], FakeClock().now())
     with pytest.raises(
-        KeyStepRefused, match="1 running processes do not hold the key yet"
+        KeyStepRefused, match="1 running processes do not hold the key yet: here:other"
     ):
         steps.promote(added, noted.append)
     assert keys.fresh().primary.name == old
-    processes.seen("other", [old, added], FakeClock().now())
+    put_heartbeat(states, "other", [old, added], FakeClock().now())
     steps.promote(added, noted.append)
     steps.retire(old, noted.append)
     assert noted == [added, added, old]
+
+
+def test_only_running_processes_without_a_key_are_named() -> None:
+    states = MemoryStateRows()
+    put_heartbeat(states, "old", ["k1"], 50.0)
+    put_heartbeat(states, "both", ["k1", "k2"], 100.0)
+    put_heartbeat(states, "late", ["k1"], 90.0)
+    put_heartbeat(states, "late", ["k1"], 110.0)
+    assert processes_without_key(heartbeats(states), "k2", 95.0) == ["here:late"]
+    assert processes_without_key(heartbeats(states), "k1", 0.0) == []
 
 
 def test_a_step_that_cannot_be_noted_is_not_taken(source: KeySource) -> None:
@@ -196,21 +221,19 @@ def test_the_second_of_two_first_processes_takes_the_key_of_the_first(
 def test_a_forked_child_neither_beats_nor_ends_for_its_parent(
     source: KeySource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, processes = FakeClock(), MemoryProcesses()
-    presence = ProcessHeartbeat(
-        processes, KeyringLoader(source, MemoryRegistry()), clock
-    )
+    clock, states = FakeClock(), MemoryStateRows()
+    presence = ProcessHeartbeat(states, KeyringLoader(source, MemoryRegistry()), clock)
     clock.advance(BEAT_SECONDS)
     presence.beat()
-    (parent,) = processes.present
+    (parent,) = heartbeats(states)
     monkeypatch.setattr("os.getpid", lambda: -1)
     presence.end()
-    assert list(processes.present) == [parent]
+    assert list(heartbeats(states)) == [parent]
     clock.advance(BEAT_SECONDS)
     presence.beat()
     clock.advance(BEAT_SECONDS)
     presence.beat()
-    assert len(processes.present) == 2
+    assert len(heartbeats(states)) == 2
 
 
 def test_a_key_that_cannot_be_written_is_said_and_not_a_traceback(

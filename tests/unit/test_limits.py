@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.adapters.permits_leased import MAX_HOLD, LeasedPermits, MemoryRateLimitRows
+from outkey.adapters.permits_leased import MAX_HOLD, LeasedPermits
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.diagnosis import retry_after
 from outkey.core.request.message import Response, ResponseHeaders
 from outkey.engine.sending.exchange import backoff
@@ -61,7 +62,7 @@ def test_no_minute_ever_sees_more_than_the_limit(
     per_minute: int, pauses: list[float]
 ) -> None:
     clock = FakeClock()
-    permits = LeasedPermits(MemoryRateLimitRows(), clock.monotonic)
+    permits = LeasedPermits(MemoryStateRows(), clock.monotonic)
     sent: list[float] = []
     for pause in [*pauses, *[0.0] * 100]:
         clock.advance(pause)
@@ -74,7 +75,7 @@ def test_no_minute_ever_sees_more_than_the_limit(
 
 
 def test_two_seconds_are_worth_a_burst_and_then_the_pace_is_even() -> None:
-    permits = LeasedPermits(MemoryRateLimitRows(), FakeClock().monotonic)
+    permits = LeasedPermits(MemoryStateRows(), FakeClock().monotonic)
     waits = [permits.reserve("a", 600, 10.0) for _ in range(22)]
     assert waits[:20] == [0.0] * 20
     assert waits[20:] == pytest.approx([60 / 581, 120 / 581])
@@ -82,7 +83,7 @@ def test_two_seconds_are_worth_a_burst_and_then_the_pace_is_even() -> None:
 
 def test_a_hold_is_cut_and_never_shortened() -> None:
     clock = FakeClock()
-    permits = LeasedPermits(MemoryRateLimitRows(), clock.monotonic)
+    permits = LeasedPermits(MemoryStateRows(), clock.monotonic)
     permits.hold("a", 10**9)
     permits.hold("a", 1)
     assert permits.reserve("a", None, 1e9) == MAX_HOLD

@@ -6,13 +6,14 @@ import pytest
 
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.keyring import new_keyring
-from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
+from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit.chain import ChainRow, Label, verify
+from outkey.core.audit.chain import AuditStream, ChainRow, Label, verify
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
 from outkey.core.config.document import parse_document
@@ -39,6 +40,7 @@ from outkey.core.request.message import Response, ResponseHeaders
 from outkey.core.secret import Secret
 from outkey.core.vault import voucher
 from outkey.core.vault.envelope import SealedRow
+from outkey.engine.managing.background import prune_expired
 from outkey.engine.managing.changes import (
     Administration,
     Applied,
@@ -87,7 +89,7 @@ class Office:
         )
         self.audit = MemoryAudit()
         self.desk = Administration(self.registry, self.secrets, self.audit, "tester")
-        permits = LeasedPermits(MemoryRateLimitRows(), self.clock.monotonic)
+        permits = LeasedPermits(MemoryStateRows(), self.clock.monotonic)
         self.sender = SendContext(
             self.secrets,
             self.clock,
@@ -516,7 +518,7 @@ def test_old_records_are_pruned_under_a_tombstone_that_the_verifier_accepts() ->
     assert pruned == 1
     (left,) = rows.read()
     assert b"audit:records:pruned" in left.body
-    marks = {"checkpoints": checkpoints.read(), "tombstones": list(rows.tombstones())}
+    marks = {"checkpoints": checkpoints.read(), "tombstones": rows.tombstones.values()}
     assert verify(rows.read(), lambda _: b"k" * 32, **marks).ok  # type: ignore[arg-type]
     assert not verify(
         rows.read(), lambda _: b"k" * 32, checkpoints=checkpoints.read(), tombstones=()
@@ -539,43 +541,50 @@ def test_a_broken_chain_is_not_pruned_away() -> None:
     assert len(rows.rows) == 1
 
 
-def test_a_stream_is_old_up_to_its_first_record_that_is_not() -> None:
+def test_a_stream_is_expired_up_to_its_first_record_that_is_not() -> None:
     rows = [
-        ChainRow("k.a", number, json.dumps({"at": at}).encode(), b"", Label())
-        for number, at in enumerate((1, 50, 2), start=1)
+        ChainRow(stream, number, json.dumps({"at": at}).encode(), b"", Label())
+        for stream, moments in {
+            "k.a": (1, 2, 30, 4),
+            "k.b": (1, 2, 3),
+            "k.c": (1, 2, 3, 4),
+            "k.d": (50,),
+        }.items()
+        for number, at in enumerate(moments, start=1)
     ]
-    expired = ExpiredRows(10)
+    expired = ExpiredRows(10, 2)
     assert list(expired(rows)) == rows
-    last = expired.not_beyond(rows[2])
-    assert last is not None
-    assert last.number == 1
-    assert expired.not_beyond(rows[0]) == rows[0]
+    last_rows = [(row.stream, row.number, row.body) for row in expired.last_rows()]
+    assert last_rows == [
+        ("k.a", 2, b""),
+        ("k.b", 2, b""),
+        ("k.b", 3, b""),
+        ("k.c", 2, b""),
+        ("k.c", 4, b""),
+    ]
 
 
-def test_a_time_that_is_changed_after_the_verification_prunes_no_younger_record() -> (
-    None
-):
+def test_a_table_with_changed_times_prunes_no_younger_record() -> None:
     class Changed(MemoryAuditRows):
-        """A table whose times are set back once all rows were read."""
+        """A table whose times were set back."""
 
-        def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
-            return super().expired(moment + 1_000_000_000, step)
+        def streams(self) -> Iterator[AuditStream]:
+            return (replace(stream, oldest_at=0) for stream in super().streams())
 
     clock, rows, checkpoints = FakeClock(), Changed(), MemoryCheckpoints()
     audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)
     desk = replace(Office().desk, audit=audit)
     desk.note(Tag.AUDIT_EXPORTED)
-    pruning = desk.prune_audit(
-        rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500
-    )
-    assert sum(pruning) == 0
-    assert rows.count() == 2, "the record that was there, and that of the pruning"
+
+    def prune() -> int:
+        moment = clock.now() - 500
+        return prune_expired(desk, rows, checkpoints, lambda _: b"k" * 32, moment)
+
+    assert prune() == 0
+    assert len(rows.rows) == 2, "the record that was there, and that of the pruning"
     clock.advance(1000)
-    assert (
-        sum(desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500))
-        == 2
-    )
-    assert rows.count() == 1, "that of the second pruning, which was not verified"
+    assert prune() == 2
+    assert len(rows.rows) == 1, "that of the second pruning, which was not verified"
 
 
 def test_a_line_is_kept_and_removed_with_a_record() -> None:

@@ -21,7 +21,7 @@ from outkey.core.errors import (
 )
 from outkey.core.oauth2.responses import (
     FAILURES,
-    MAX_ANSWER,
+    MAX_RESPONSE,
     TokenResponse,
     failure,
     read_document,
@@ -252,7 +252,7 @@ def test_a_mark_and_blanks_before_an_answer_do_not_matter(before: bytes) -> None
         b'{"access_token":' * 100_000,
         b'{"access_token": "abc", "more": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b"&".join(b"a=1" for _ in range(300)),
-        b'{"access_token": "abc", "pad": "' + b"x" * MAX_ANSWER + b'"}',
+        b'{"access_token": "abc", "pad": "' + b"x" * MAX_RESPONSE + b'"}',
     ],
     ids=lambda body: repr(body[:24]),
 )

@@ -13,7 +13,7 @@ from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit.chain import (
     ChainRow,
     canonical,
-    chained,
+    chain_rows,
     label_of,
     sign_checkpoint,
 )
@@ -387,7 +387,7 @@ class Runtime:
             facts = event._asdict() | {"at": round(at * 1000)}
             facts = {n: str(v) if isinstance(v, Tag) else v for n, v in facts.items()}
             bodies.append((canonical(facts), label_of(facts)))
-        rows = list(chained(KEY, stream, _start(stream), 0, bodies))
+        rows = list(chain_rows(KEY, stream, bodies))
         self.rows.append(rows)
         if signed:
             self.checkpoints.append(sign_checkpoint(KEY, rows[-1]))
@@ -402,12 +402,6 @@ class Runtime:
 
     def ids(self) -> list[tuple[str, str]]:
         return [(name, finding.id) for name, finding in self.examine()]
-
-
-def _start(stream: str) -> bytes:
-    from outkey.core.audit.chain import chain_start
-
-    return chain_start(KEY, stream)
 
 
 def ended(name: str = "acme", outcome: str = "ok") -> Outcome:

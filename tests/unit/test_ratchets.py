@@ -109,3 +109,14 @@ def test_only_one_place_decides_whose_frame_it_is() -> None:
         if names.search(file.read_text("utf-8"))
     }
     assert found == {"frames.py", "unit/test_ratchets.py"}
+
+
+def test_no_line_of_a_template_is_longer_than_160_characters() -> None:
+    """Djlint leaves text beside inline tags alone, however long its line is."""
+    long = [
+        f"{file.name}:{number}"
+        for file in SOURCE.rglob("*.html")
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1)
+        if len(line) > 160
+    ]
+    assert long == []

@@ -22,8 +22,8 @@ from outkey.core.diagnosis import (
     diagnose,
     diagnose_error,
     diagnose_success,
-    shortened,
-    words_of,
+    remote_message,
+    shorten,
 )
 from outkey.core.errors import (
     AnswerBroken,
@@ -293,11 +293,11 @@ def test_an_error_has_its_reasons(
     [
         (
             refused(check_token, "Token abc", "token"),
-            "Enter the value alone, without the word",
+            "Enter the value only, without the word",
         ),
         (
             refused(check_token, "a\u200bb", "token"),
-            "Enter the value anew, typed or copied",
+            "Enter the value again, typed or copied",
         ),
         (
             refused(check_token, '{"a": 1}', "token"),
@@ -305,7 +305,7 @@ def test_an_error_has_its_reasons(
         ),
         (
             refused(check_value, "a\r\nb", "header:X-Key"),
-            "Enter the value anew, typed or copied",
+            "Enter the value again, typed or copied",
         ),
     ],
 )
@@ -321,9 +321,12 @@ def test_a_value_that_is_no_header_is_told_what_to_enter(
 @pytest.mark.parametrize(
     ("first", "sentence"),
     [
-        ("doubled-prefix", "Enter the value alone, without a word such as Bearer"),
+        ("doubled-prefix", "Enter the value only, without a word such as Bearer"),
         ("secret-in-quotes", "Enter the value without the quotes around it."),
-        ("invisible-characters", "Enter the value anew, typed or copied as plain text"),
+        (
+            "invisible-characters",
+            "Enter the value again, typed or copied as plain text",
+        ),
     ],
 )
 def test_what_was_entered_wrong_is_told_what_to_enter(
@@ -609,7 +612,7 @@ def test_a_date_without_a_zone_counts_as_utc(date: str) -> None:
     found = diagnose(response, configuration(authentication_type="bearer"), now=NOW)
     assert found is not None
     assert found.suspicions[0].evidence.startswith(
-        "The API's clock is 600 seconds ahead of ours"
+        "The clock of the API is 600 seconds ahead of this machine"
     )
 
 
@@ -645,13 +648,13 @@ def test_a_date_without_a_zone_counts_as_utc(date: str) -> None:
     ],
 )
 def test_the_other_systems_words_are_one_printable_line(body: str, words: str) -> None:
-    assert shortened(words_of(Response(400, body=body.encode()))) == words
+    assert shorten(remote_message(Response(400, body=body.encode()))) == words
 
 
 def test_a_challenge_speaks_where_the_body_does_not() -> None:
     text = 'Bearer error="invalid_token", error_description="The token\texpired"'
     response = Response(401, ResponseHeaders((("WWW-Authenticate", text),)), b"{}")
-    assert words_of(response) == "The token expired"
+    assert remote_message(response) == "The token expired"
 
 
 # ── never ────────────────────────────────────────────────────────────────────────────────────
@@ -707,7 +710,7 @@ def test_nothing_makes_it_fail_and_no_secret_is_told(
     hidden = diagnose_success(response, asked, now=NOW)
     assert (found is None) == (status < 400)
     assert not find(f"{found!r} {hidden!r}".encode(), secret)
-    words = shortened(words_of(response))
+    words = shorten(remote_message(response))
     assert len(words) <= 200
     assert not words or words.isprintable()
 
@@ -737,5 +740,5 @@ def test_a_long_answer_takes_no_time(body: str) -> None:
     started = time.perf_counter()
     for _ in range(20):
         assert diagnose(response, asked, now=NOW) is not None
-    words_of(response)
+    remote_message(response)
     assert time.perf_counter() - started < 0.5

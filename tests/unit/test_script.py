@@ -96,15 +96,18 @@ def sent(fake: FakeWorld) -> dict[str, str]:
         (SCRIPT + "GOLDEN = [{}] * 21", "GOLDEN must be a list"),
         (SCRIPT + f"GOLDEN = {[{}] * 21}", "at most 20"),
         (SCRIPT + "GOLDEN = [f()]", "GOLDEN must be a list of literals"),
-        (SCRIPT + "GOLDEN = [{'other': 1}]", "GOLDEN takes"),
-        (SCRIPT + "GOLDEN = [1]", "GOLDEN takes"),
+        (SCRIPT + "GOLDEN = [{'other': 1}]", "GOLDEN has an unknown key"),
+        (SCRIPT + "GOLDEN = [1]", "GOLDEN has an unknown key"),
         (SCRIPT + "GOLDEN = [{'expect': {'a': 1}}]", "GOLDEN needs expect"),
         (SCRIPT + "GOLDEN = [{'expect': {}, 'body': 1}]", "GOLDEN needs expect"),
         (SCRIPT + "GOLDEN = []\nGOLDEN = []", "GOLDEN must be assigned once"),
         (SCRIPT + "GOLDEN: list = []", "GOLDEN must be assigned once"),
         (SCRIPT + "GOLDEN = []\nGOLDEN += [1]", "GOLDEN must be assigned once"),
-        (SCRIPT + f"GOLDEN = [{{'expect': {{}}, 'at': {'1' * 400}}}]", "no moment"),
-        (SCRIPT + "GOLDEN = [{'expect': {}, 'body': '\\ud800'}]", "no body"),
+        (
+            SCRIPT + f"GOLDEN = [{{'expect': {{}}, 'at': {'1' * 400}}}]",
+            "an invalid number for at",
+        ),
+        (SCRIPT + "GOLDEN = [{'expect': {}, 'body': '\\ud800'}]", "an invalid body"),
     ],
 )
 def test_a_script_that_could_not_run_is_refused_with_its_line(
@@ -422,14 +425,14 @@ def test_a_header_of_the_connection_is_named_in_our_own_spelling(
         headers_of((("X-First", Secret("1")), (name, Secret("1"))), None)
     message = f"the script returned the header {shown}, which belongs to the connection"
     assert (caught.value.message, caught.value.field) == (message, "script, header 2")
-    assert "Leave it out" in caught.value.hint
+    assert "Remove it" in caught.value.hint
     assert name not in str(caught.value) + str(caught.value.__notes__)
 
 
 @pytest.mark.parametrize("name", ["", "X Name hunter2", "X-Name:", "hunter2é"])
 def test_a_name_that_is_none_is_explained_and_not_repeated(name: str) -> None:
     with pytest.raises(
-        HeaderFormatError, match="is empty or has a character"
+        HeaderFormatError, match="is empty or has an invalid character"
     ) as caught:
         headers_of(((name, Secret("1")),), None)
     assert "letters, digits and hyphens" in caught.value.hint

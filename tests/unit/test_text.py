@@ -1,8 +1,13 @@
 """A text is its English sentence, and knows how it was made."""
 
+import copy
 import json
+import pickle
 
-from outkey.core.text import Text, join_texts
+import pytest
+
+from outkey.core.secret import Secret
+from outkey.core.text import NO_TEXT, Text, join_texts
 
 GERMAN = {
     "must be from {low} to {high}": "muss zwischen {low} und {high} liegen",
@@ -48,3 +53,59 @@ def test_a_value_with_braces_is_not_a_template() -> None:
     text = Text("unknown name: {name}", name="{password}")
     assert text == "unknown name: {password}"
     assert text.translate_with(in_german) == "unknown name: {password}"
+
+
+def test_a_message_becomes_a_sentence_in_each_language() -> None:
+    message = Text("must be from {low} to {high}", low=1, high=9)
+    text = Text("{message:sentence}", message=message)
+    assert text == "Must be from 1 to 9."
+    assert text.translate_with(in_german) == "Muss zwischen 1 und 9 liegen."
+    again = Text("{message:sentence}", message=Text("Really?"))
+    assert again == "Really?"
+    assert Text("{name:>4}", name=Text("ab")) == "  ab"
+
+
+def test_no_text_is_empty_in_each_language() -> None:
+    assert NO_TEXT.translate_with(lambda template: "header " + template) == ""
+
+
+def test_a_stored_text_is_translated_when_it_is_shown() -> None:
+    problem = Text("must be from {low} to {high}", low=1, high=9)
+    text = Text("{field}: {problem}", field=Text("Rate limit"), problem=problem)
+    stored = Text.from_json(text.to_json())
+    assert stored == text
+    expected = "Anfragen pro Minute: muss zwischen 1 und 9 liegen"
+    assert stored.translate_with(in_german) == expected
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "an old sentence with {braces}",
+        "[]",
+        "null",
+        "7",
+        '{"text": 7}',
+        '{"text": "{a}", "values": 7}',
+        '{"text": "{a}"}',
+        '{"text": "{0}"}',
+        '{"text": "{"}',
+        "[" * 100_000,
+    ],
+)
+def test_what_is_not_a_stored_text_is_shown_as_it_is(stored: str) -> None:
+    assert Text.from_json(stored) == stored
+
+
+def test_a_copied_or_pickled_text_is_still_translated() -> None:
+    text = Text("unknown name: {name}", name="{password}")
+    for other in (copy.deepcopy(text), pickle.loads(pickle.dumps(text))):
+        assert (other, other.template, other.values) == (
+            text,
+            text.template,
+            text.values,
+        )
+
+
+def test_a_text_does_not_keep_objects() -> None:
+    assert Text("{secret}", secret=Secret("canary")).values == {"secret": "***"}

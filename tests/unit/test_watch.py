@@ -5,15 +5,17 @@ import hmac
 import json
 import logging
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
 from outkey.adapters.registry_memory import MemoryRegistry
-from outkey.core.audit.chain import canonical, chain_start, chained, label_of
+from outkey.core.audit.chain import canonical, chain_rows, label_of
 from outkey.core.audit.events import Change, Refusal
 from outkey.core.config.configuration import Configuration, HeaderRow
 from outkey.core.errors import (
@@ -24,30 +26,49 @@ from outkey.core.errors import (
 )
 from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.findings.monitoring import (
-    KINDS,
+    NOTICE_KINDS,
     Attempt,
     Baseline,
     Condition,
+    LineRun,
     Notice,
-    bursts,
     failing_hosts,
-    habit_of,
-    learned,
-    standing_signs,
+    has_overdue_run,
+    health_conditions,
+    refusal_bursts,
+    run_conditions,
+    update_baseline,
 )
 from outkey.core.request.message import Request, Response, Route, TlsSettings
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
+from outkey.core.shared_state import StateKind
+from outkey.core.sync.run import RunState
+from outkey.engine.managing.background import (
+    BackgroundPorts,
+    BackgroundWork,
+    prune_expired,
+    verify_due,
+)
 from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.monitoring import Monitor, prune_expired, verify_due
+from outkey.engine.managing.duties import MONITORING, SCHEDULES, Duties
+from outkey.engine.managing.monitoring import (
+    Monitor,
+    MonitoredRows,
+    has_monitored,
+    open_notices,
+)
 from outkey.engine.managing.test_setup import DraftPorts, prepare_test
 from outkey.engine.wire.lockout_guard import MOST_REFUSED, LockoutGuard
-from outkey.ports.monitoring import MonitoringRows
-from outkey.ports.storage import AuditRows
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
-from outkey.testing.contracts_storage import MonitoringRowsContract
-from outkey.testing.fakes import FakeWorld, MemoryAuditRows, MemoryCheckpoints
-from outkey.testing.fakes_watch import MemoryMonitoringRows, RecordedNotices
+from outkey.testing.fakes import (
+    FakeWorld,
+    MemoryAuditRows,
+    MemoryCheckpoints,
+    MemoryDatabase,
+    MemoryStateRows,
+)
+from outkey.testing.fakes_monitoring import MemoryLineRuns, RecordedNotices
 
 NOW = 1_800_000_000.0
 HOUR = int(NOW // 3600)
@@ -263,14 +284,14 @@ def test_ten_refusals_within_a_minute_are_a_burst(
     count: int, apart: float, *, found: bool
 ) -> None:
     recent = [seen(NOW + n * apart, status=401) for n in range(count)]
-    assert list(bursts(recent)) == (
+    assert list(refusal_bursts(recent)) == (
         [Condition("S-refused-burst", "acme")] if found else []
     )
 
 
 def test_a_burst_belongs_to_one_configuration() -> None:
     recent = [seen(NOW, f"n{n}", status=401) for n in range(20)]
-    assert list(bursts([*recent, seen()])) == []
+    assert list(refusal_bursts([*recent, seen()])) == []
 
 
 def test_three_configurations_that_fail_at_one_host_are_told_as_one() -> None:
@@ -292,22 +313,24 @@ def test_three_configurations_that_fail_at_one_host_are_told_as_one() -> None:
 
 def test_an_origin_is_new_unless_it_is_among_the_first() -> None:
     both = [seen(origin="https://a"), seen(origin="https://token"), seen(origin="")]
-    habit, signs = learned("acme", Baseline(), both)
+    habit, signs = update_baseline("acme", Baseline(), both)
     assert (habit.origins, signs) == (("https://a", "https://token"), [])
-    habit, signs = learned("acme", habit, [seen(), seen(origin="https://evil")])
+    habit, signs = update_baseline("acme", habit, [seen(), seen(origin="https://evil")])
     assert signs == [Condition("S-new-origin", "acme", "https://evil")]
-    assert learned("acme", habit, [seen(origin="https://evil")])[1] == []
+    assert update_baseline("acme", habit, [seen(origin="https://evil")])[1] == []
 
 
 def test_an_acceptance_after_five_refusals_is_told_across_looks() -> None:
-    habit, signs = learned(
+    habit, signs = update_baseline(
         "acme", Baseline(), [seen(status=401)] * 4 + [seen(status=500)]
     )
     assert signs == []
-    habit, signs = learned("acme", habit, [seen(status=401), seen(), seen()])
+    habit, signs = update_baseline("acme", habit, [seen(status=401), seen(), seen()])
     assert signs == [Condition("S-accepted-after-refusals", "acme")]
     assert habit.refused == 0
-    assert learned("acme", Baseline(), [seen(status=401)] * 4 + [seen()])[1] == []
+    assert (
+        update_baseline("acme", Baseline(), [seen(status=401)] * 4 + [seen()])[1] == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -329,9 +352,9 @@ def test_a_volume_is_unusual_beside_the_hours_of_a_week(
 
 def test_a_habit_keeps_a_week_and_comes_back_from_json() -> None:
     habit = Baseline(("https://a",), {HOUR - 169: 1, HOUR - 168: 2}, 3)
-    habit, _ = learned("acme", habit, [seen(), seen()])
+    habit, _ = update_baseline("acme", habit, [seen(), seen()])
     assert habit.hours == {HOUR - 168: 2, HOUR: 2}
-    assert habit_of(json.loads(json.dumps(habit.facts()))) == habit
+    assert Baseline.from_facts(json.loads(json.dumps(habit.facts()))) == habit
 
 
 def listed(**standing: object) -> Summary:
@@ -352,7 +375,7 @@ def test_an_end_is_told_thirty_seven_and_one_days_ahead(
 ) -> None:
     day = TODAY + timedelta(days=days)
     moment = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()
-    signs = standing_signs(
+    signs = health_conditions(
         listed(expires_on=day, seen={"certificate_ends": moment}), NOW
     )
     wanted = [
@@ -373,8 +396,8 @@ def test_an_end_is_told_thirty_seven_and_one_days_ahead(
 def test_a_standing_that_stops_sending_is_told(
     standing: dict[str, object], kind: str
 ) -> None:
-    assert list(standing_signs(listed(**standing), NOW)) == [Condition(kind, "acme")]
-    assert list(standing_signs(listed(active=False, **standing), NOW)) == []
+    assert list(health_conditions(listed(**standing), NOW)) == [Condition(kind, "acme")]
+    assert list(health_conditions(listed(active=False, **standing), NOW)) == []
 
 
 def test_what_is_paused_says_so_before_what_fails() -> None:
@@ -383,34 +406,138 @@ def test_what_is_paused_says_so_before_what_fails() -> None:
 
 
 def test_every_kind_of_notice_says_what_to_do() -> None:
-    for kind, words in KINDS.items():
+    for kind, words in NOTICE_KINDS.items():
         assert kind.startswith("S-")
         assert words.message
         assert words.hint.endswith(".")
 
 
+# ── runs ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def line_run(
+    state: RunState,
+    *,
+    until: float = NOW,
+    attempt: int = 1,
+    dry_run: bool = False,
+) -> LineRun:
+    return LineRun("acme", "orders", dry_run, state, attempt, until)
+
+
+@pytest.mark.parametrize(
+    ("runs", "overdue"),
+    [
+        ([], False),
+        ([line_run(RunState.WAITING, until=NOW - 301)], True),
+        ([line_run(RunState.WAITING, until=NOW - 301, dry_run=True)], True),
+        ([line_run(RunState.WAITING, until=NOW - 300)], False),
+        ([line_run(RunState.WAITING, until=NOW - 301, attempt=0)], False),
+        ([line_run(RunState.FAILED, until=NOW - 301)], False),
+        (
+            [line_run(RunState.WAITING, until=NOW - 301), line_run(RunState.RUNNING)],
+            False,
+        ),
+        (
+            [
+                line_run(RunState.WAITING, until=NOW - 301),
+                line_run(RunState.RUNNING, until=NOW - 1),  # killed
+            ],
+            True,
+        ),
+    ],
+)
+def test_a_run_is_overdue_after_five_minutes_while_none_is_active(
+    runs: list[LineRun], *, overdue: bool
+) -> None:
+    assert has_overdue_run(runs, NOW) is overdue
+
+
+def test_a_line_fails_by_its_last_run_and_not_by_a_dry_run() -> None:
+    runs = [line_run(RunState.FAILED, dry_run=True), line_run(RunState.DONE)]
+    assert list(run_conditions(runs, NOW)) == []
+    runs = [line_run(RunState.DONE, dry_run=True), line_run(RunState.FAILED)]
+    condition = Condition("S-line-failing", "acme", "orders")
+    assert list(run_conditions(runs, NOW)) == [condition]
+
+
+# ── duties ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_duty_has_one_holder_until_it_is_released_or_its_time_ends() -> None:
+    clock, states = FakeClock(NOW), MemoryStateRows()
+    duties = Duties(states, MemoryDatabase(clock, states))
+    assert duties.take("a", "one", 60.0)
+    assert not duties.take("a", "two", 60.0)
+    assert duties.take("a", "one", 60.0)
+    assert duties.take("b", "two", 60.0)
+    duties.release("one")
+    assert duties.take("a", "two", 60.0)
+    assert not duties.take("b", "one", 60.0)
+    clock.advance(61)
+    assert duties.take("b", "one", 60.0)
+
+
+class Racing(MemoryStateRows):
+    """Another process always writes between our reading and our writing."""
+
+    def swap(self, *_: object) -> bool:
+        return False
+
+
+def test_of_two_who_take_a_duty_at_once_one_has_it() -> None:
+    states = Racing()
+    duties = Duties(states, MemoryDatabase(FakeClock(NOW), states))
+    assert not duties.take("a", "one", 60.0)
+    assert duties.take_time(SCHEDULES) == (NOW, NOW)
+
+
+def test_the_time_of_a_duty_is_taken_once_and_without_a_gap() -> None:
+    clock, states = FakeClock(59.9997), MemoryStateRows()
+    duties = Duties(states, MemoryDatabase(clock, states))
+    taken = []
+    for now in (59.9997, 60.5, 50.0, 70.0):
+        clock.advance(now - clock.now())
+        taken.append(duties.take_time(SCHEDULES))
+    begins = [since for since, _ in taken]
+    assert begins == pytest.approx([59.9997, 59.9997, 60.5, 60.5])
+    assert [now for _, now in taken] == pytest.approx([59.9997, 60.5, 50.0, 70.0])
+
+
 # ── the watch ────────────────────────────────────────────────────────────────────────────────
-
-
-class TestMemoryMonitoringRows(MonitoringRowsContract):
-    def make(self) -> tuple[MonitoringRows, AuditRows]:
-        rows = MemoryAuditRows()
-        return MemoryMonitoringRows(FakeClock(), rows), rows
 
 
 class Bench:
     """A watch over a list of records, with a clock that is moved."""
 
     def __init__(self, *configurations: Configuration) -> None:
-        self.clock, self.rows, self.told = (
-            FakeClock(NOW),
-            MemoryAuditRows(),
-            RecordedNotices(),
-        )
+        self.clock = FakeClock(NOW)
+        self.rows = MemoryAuditRows()
+        self.states = MemoryStateRows()
+        self.runs = MemoryLineRuns()
+        self.notifier = RecordedNotices()
         self.registry = MemoryRegistry(configurations)
-        self.book = MemoryMonitoringRows(self.clock, self.rows)
-        self.watch = Monitor(self.book, self.registry, [self.told], self.clock)
-        self.watch.look()
+        rows = MonitoredRows(
+            database=MemoryDatabase(self.clock, self.states),
+            states=self.states,
+            audit=self.rows,
+            runs=self.runs,
+            registry=self.registry,
+        )
+        self.monitor = Monitor(rows, [self.notifier], self.clock)
+        assert not has_monitored(self.states)
+        self.monitor.look()
+        assert has_monitored(self.states)
+
+    def position(self) -> int:
+        marks = self.states.read(StateKind.MARK, [MONITORING])
+        return int(marks[MONITORING].value["position"])
+
+    def open_notices(self) -> list[Notice]:
+        return open_notices(self.states)
+
+    def put_baseline(self, name: str, baseline: Baseline) -> None:
+        self.states.put(StateKind.BASELINE, {name: baseline.facts()})
 
     def sent(
         self, status: int = 200, name: str = "acme", origin: str = "https://a"
@@ -429,11 +556,11 @@ class Bench:
     def record(self, facts: dict[str, object]) -> None:
         stream = f"k.{len(self.rows.rows)}"
         made = [(canonical(facts), label_of(facts))]
-        self.rows.append(list(chained(KEY, stream, chain_start(KEY, stream), 0, made)))
+        self.rows.append(list(chain_rows(KEY, stream, made)))
 
     def look(self, minutes: float = 1.0) -> list[str]:
         self.clock.advance(minutes * 60)
-        return [notice.text() for notice in self.watch.look()]
+        return [notice.text() for notice in self.monitor.look()]
 
 
 def test_a_burst_is_told_once_and_its_end_too() -> None:
@@ -445,21 +572,21 @@ def test_a_burst_is_told_once_and_its_end_too() -> None:
     assert bench.look() == []
     assert bench.look(10) == [f"recovered: {text}"]
     assert bench.look() == []
-    assert [len(at_once) for at_once in bench.told.told] == [1, 1]
+    assert [len(at_once) for at_once in bench.notifier.sent] == [1, 1]
 
 
 def test_a_line_whose_run_failed_is_told_until_it_runs_again() -> None:
     bench = Bench()
-    bench.book.failing = [("acme", "orders")]
+    bench.runs.runs = [line_run(RunState.FAILED)]
     text = "acme: the last run of a sync line failed: orders"
     assert bench.look() == [f"error: {text}"]
-    bench.book.failing = []
+    bench.runs.runs = [line_run(RunState.DONE)]
     assert bench.look() == [f"recovered: {text}"]
 
 
 def test_runs_that_nobody_takes_are_told() -> None:
     bench = Bench()
-    bench.book.missed = True
+    bench.runs.runs = [line_run(RunState.WAITING, until=NOW - 300)]
     assert bench.look() == ["error: runs of sync lines wait, and no worker takes them"]
 
 
@@ -469,16 +596,16 @@ def test_what_happened_once_closes_after_a_day_without_a_word() -> None:
     assert bench.look() == []
     bench.sent(origin="https://b")
     (told,) = bench.look()
-    assert told.endswith("never went before: https://b")
+    assert told.endswith("never used before: https://b")
     assert bench.look(23 * 60) == []
-    assert len(bench.book.open_notices()) == 1
+    assert len(bench.open_notices()) == 1
     assert bench.look(60) == []
-    assert bench.book.open_notices() == []
+    assert bench.open_notices() == []
 
 
 def test_an_unusual_volume_is_told_until_its_hour_ends() -> None:
     bench = Bench()
-    bench.book.turn(0, {"acme": Baseline((), {HOUR - n: 10 for n in range(1, 9)})}, [])
+    bench.put_baseline("acme", Baseline((), {HOUR - n: 10 for n in range(1, 9)}))
     for _ in range(150):
         bench.sent()
     assert bench.look(0) == [
@@ -522,7 +649,7 @@ def test_each_warning_of_an_end_is_told_once_and_a_new_token_silently_ends_it() 
     }
     bench.registry.put_trial(kept, NOW, "", {"certificate_ends": ends + 4e7})
     assert bench.look() == []
-    assert bench.book.open_notices() == []
+    assert bench.open_notices() == []
 
 
 def test_records_that_somebody_has_spoilt_are_passed_over() -> None:
@@ -532,7 +659,7 @@ def test_records_that_somebody_has_spoilt_are_passed_over() -> None:
     )
     bench.record({"at": 1, "tag": "people:session:began"})
     assert bench.look() == []
-    assert bench.book.position() == 2
+    assert bench.position() == 2
 
 
 def test_reading_is_bounded_and_goes_on_at_the_next_look(
@@ -540,9 +667,9 @@ def test_reading_is_bounded_and_goes_on_at_the_next_look(
 ) -> None:
     from outkey.engine.managing import monitoring as watch
 
-    monkeypatch.setattr(watch, "_AT_ONCE", 4)
-    monkeypatch.setattr(watch, "_MOST_BATCHES", 2)
-    monkeypatch.setattr(watch, "_MOST_UNDER_WAY", 1)
+    monkeypatch.setattr(watch, "READ_AT_ONCE", 4)
+    monkeypatch.setattr(watch, "MOST_BATCHES", 2)
+    monkeypatch.setattr(watch, "MOST_PENDING", 1)
     bench = Bench()
     for number in range(5):
         bench.record(
@@ -556,10 +683,11 @@ def test_reading_is_bounded_and_goes_on_at_the_next_look(
     for _ in range(3):
         bench.sent()
     bench.look()
-    assert bench.book.position() == 8
+    assert bench.position() == 8
     bench.look()
-    assert bench.book.position() == 11
-    assert bench.book.habits(["acme"])["acme"].origins == ("https://a",)
+    assert bench.position() == 11
+    baseline = bench.states.read(StateKind.BASELINE)["acme"].value
+    assert baseline["origins"] == ["https://a"]
 
 
 # ── what else is done in the background ──────────────────────────────────────────────────────
@@ -619,21 +747,99 @@ def test_pruning_without_anything_old_records_nothing() -> None:
     fake, rows = fake_gateway(), MemoryAuditRows()
     desk, places = desk_of(fake), MemoryCheckpoints()
     facts = {"at": 5000, "configuration": "acme"}
-    rows.append(
-        list(
-            chained(
-                KEY,
-                "k.a",
-                chain_start(KEY, "k.a"),
-                0,
-                [(canonical(facts), label_of(facts))],
-            )
-        )
-    )
+    rows.append(list(chain_rows(KEY, "k.a", [(canonical(facts), label_of(facts))])))
     assert prune_expired(desk, rows, places, lambda _: KEY, 4.0) == 0
     assert fake.audit.events == []
     assert prune_expired(desk, rows, places, lambda _: KEY, 6.0) == 1
-    assert rows.count() == 0
+    assert rows.rows == []
+
+
+class Site:
+    """An installation of fakes with its background work."""
+
+    def __init__(self, states: MemoryStateRows | None = None) -> None:
+        self.fake = fake_gateway(kept_open("acme"))
+        self.clock = self.fake.clock
+        self.states = states or MemoryStateRows()
+        self.rows = MemoryAuditRows()
+        self.sealed = False
+        self.days: list[int] = []
+        self.pauses: list[float] = []
+        self.administration = desk_of(self.fake)
+        self.database = MemoryDatabase(self.clock, self.states)
+
+    def work(self, verify_hours: int = 24) -> BackgroundWork:
+        monitored = MonitoredRows(
+            database=self.database,
+            states=self.states,
+            audit=self.rows,
+            runs=MemoryLineRuns(),
+            registry=self.administration.registry,
+        )
+        ports = BackgroundPorts(
+            duties=Duties(self.states, self.database),
+            monitor=Monitor(monitored, [], self.clock),
+            administration=self.administration,
+            sender=self.fake.sender,
+            audit=self.rows,
+            checkpoints=MemoryCheckpoints(),
+            audit_keys=lambda _: KEY,
+            is_sealed=lambda: self.sealed,
+            retention_days=lambda: 30,
+            delete_older_than=self.days.append,
+            clock=self.clock,
+        )
+        return BackgroundWork(ports, verify_hours=verify_hours, pause=self.pause)
+
+    def pause(self, seconds: float) -> bool:
+        self.pauses.append(seconds)
+        return True
+
+    def tested_long_ago(self) -> None:
+        registry = self.administration.registry
+        registry.put_trial(registry.get("acme"), 1.0, "")
+
+    def lease(self) -> Mapping[str, Any]:
+        return self.states.read(StateKind.LEASE)[MONITORING].value
+
+
+def test_a_round_monitors_verifies_and_prunes_and_the_next_one_not_again() -> None:
+    site = Site()
+    site.tested_long_ago()
+    work = site.work()
+    work.round()
+    work.round()
+    assert has_monitored(site.states)
+    assert verified(site.fake) == ["acme"]
+    assert site.days == [30]
+    site.clock.advance(86_401)
+    work.round()
+    assert site.days == [30, 30]
+
+
+def test_what_is_switched_off_or_sealed_is_not_verified() -> None:
+    site = Site()
+    site.tested_long_ago()
+    site.work(verify_hours=0).round()
+    assert (verified(site.fake), site.days) == ([], [30])
+    site = Site()
+    site.tested_long_ago()
+    site.sealed = True
+    site.work().round()
+    assert has_monitored(site.states)
+    assert (verified(site.fake), site.days) == ([], [])
+
+
+def test_a_second_process_works_when_the_first_one_has_released_the_duty() -> None:
+    site = Site()
+    first, second = site.work(), site.work()
+    first.round()
+    holder = site.lease()["holder"]
+    second.round()
+    assert site.lease()["holder"] == holder
+    first.release()
+    second.round()
+    assert site.lease()["holder"] != holder
 
 
 # ── ways out ─────────────────────────────────────────────────────────────────────────────────
@@ -643,11 +849,11 @@ FAILING = Notice(Condition("S-failing", "acme"), NOW)
 
 def test_the_log_has_a_line_for_each_notice(caplog: pytest.LogCaptureFixture) -> None:
     odd = Notice(Condition("S-accepted-after-refusals", "acme"), NOW)
-    LoggedNotices().tell([FAILING, replace(FAILING, closed_at=NOW + 1), odd])
+    LoggedNotices().send([FAILING, replace(FAILING, closed_at=NOW + 1), odd])
     assert [(r.levelno, r.message) for r in caplog.records] == [
         (logging.ERROR, "S-failing error: acme: the last test failed"),
         (logging.ERROR, "S-failing recovered: acme: the last test failed"),
-        (logging.INFO, f"{odd.sign.kind} {odd.text()}"),
+        (logging.INFO, f"{odd.condition.kind} {odd.text()}"),
     ]
 
 
@@ -661,7 +867,7 @@ def webhook(
 
 def test_a_webhook_gets_json_with_a_signature_that_can_be_checked() -> None:
     transport = FakeTransport()
-    webhook(transport, FakeClock(), Secret("shared")).tell([FAILING])
+    webhook(transport, FakeClock(), Secret("shared")).send([FAILING])
     ((request, _),) = transport.sent
     headers = {h.name: h.value for h in request.headers}
     assert (request.method, request.target) == ("POST", "/T0/secret-part?x=1")
@@ -687,7 +893,7 @@ def test_a_webhook_gets_json_with_a_signature_that_can_be_checked() -> None:
 
 def test_without_a_key_there_is_no_signature() -> None:
     transport = FakeTransport()
-    webhook(transport, FakeClock(), None).tell([FAILING])
+    webhook(transport, FakeClock(), None).send([FAILING])
     assert "X-Outkey-Signature" not in [h.name for h in transport.sent[0][0].headers]
 
 
@@ -697,14 +903,14 @@ def test_a_webhook_that_fails_is_tried_three_times_and_logged_without_its_addres
     clock = FakeClock()
     transport = FakeTransport([ConnectionFailed(), Response(500), Response(302)])
     hook = webhook(transport, clock, Secret("shared"))
-    hook.tell([FAILING])
+    hook.send([FAILING])
     assert (len(transport.sent), clock.sleeps) == (3, [1.0, 4.0])
     assert [record.message for record in caplog.records] == [
         "notices could not be posted (302)"
     ]
     assert "secret-part" not in caplog.text + repr(hook)
     recovering = FakeTransport([Response(503), Response(204)])
-    webhook(recovering, FakeClock(), None).tell([FAILING])
+    webhook(recovering, FakeClock(), None).send([FAILING])
     assert len(recovering.sent) == 2
     assert len(caplog.records) == 1
 

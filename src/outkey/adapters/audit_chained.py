@@ -1,8 +1,8 @@
-"""The audit as a chain of rows: one stream per process, one commit for all who wait for one.
+"""The audit as a chain of rows: one stream per process, one commit for many records.
 
-Whoever waits for the writer's lock and gets it writes what everybody has queued meanwhile, so
-that fifty concurrent sends share a commit. Outcomes do not wait: they go with the next intent, or
-when the audit is closed.
+The thread that gets the writer's lock writes what all threads have queued meanwhile, so
+that fifty concurrent sends share a commit. Outcomes do not wait: they are written with
+the next intent, or when the audit is closed.
 """
 
 import contextlib
@@ -14,18 +14,22 @@ from dataclasses import dataclass
 from outkey.core.audit import chain
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import AuditUnavailable
+from outkey.core.text import Text
 from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditRows, Checkpoints
 
 CHECKPOINT_ROWS = 1000
 CHECKPOINT_SECONDS = 60.0
 PATIENCE_SECONDS = 2.0
-_MAX_QUEUED = 10_000
+MAX_QUEUED = 10_000
 
 
 @dataclass(slots=True, eq=False)
-class _Entry:
-    """One record on its way; `awaited` ones are not kept for later when writing fails."""
+class QueuedRecord:
+    """A record that is not written yet.
+
+    Where writing fails, one that is `awaited` is dropped: its caller gets the error.
+    """
 
     body: bytes
     label: chain.Label
@@ -34,8 +38,8 @@ class _Entry:
 
 
 @dataclass(slots=True)
-class _Stream:
-    """Where this process has got to."""
+class StreamPosition:
+    """How far the stream of this process has got."""
 
     name: str
     process: int
@@ -46,12 +50,12 @@ class _Stream:
 
 
 class ChainedAudit:
-    """Records intents durably before they are acted on, in a chain that shows tampering."""
+    """Records intents durably before they are acted on, in a tamper-evident chain."""
 
     _writer: threading.Lock
     _queue_lock: threading.Lock
-    _queue: list[_Entry]
-    _stream: _Stream
+    _queue: list[QueuedRecord]
+    _stream: StreamPosition
     _failing: bool
 
     def __init__(
@@ -63,33 +67,41 @@ class ChainedAudit:
         key_id: str,
         key: bytes,
     ) -> None:
-        self._rows, self._checkpoints, self._clock = rows, checkpoints, clock
-        self._key_id, self._key = key_id, key
-        self._renew()
+        self._rows = rows
+        self._checkpoints = checkpoints
+        self._clock = clock
+        self._key_id = key_id
+        self._key = key
+        self._begin()
 
     def intend(self, intent: Intent) -> str:
         attempt = secrets.token_hex(16)
-        self._write(self._entry({"attempt": attempt} | _facts(intent), awaited=True))
+        facts: dict[str, object] = {"attempt": attempt, **intent._asdict()}
+        self._write(self._record(facts, awaited=True))
         return attempt
 
     def note(self, *changes: Change) -> None:
-        self._write(*(self._entry(_facts(change), awaited=True) for change in changes))
+        records = [self._record(change._asdict(), awaited=True) for change in changes]
+        self._write(*records)
 
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended; it is written with the next intent."""
-        self._enqueue(self._entry(_facts(outcome), awaited=False))
+        self._enqueue(self._record(outcome._asdict(), awaited=False))
 
     def refuse(self, refusal: Refusal) -> None:
-        """Record that nothing was sent; where writing has just failed, with the next record."""
-        entry = self._entry(_facts(refusal), awaited=False)
+        """Record that nothing was sent.
+
+        Where writing has just failed, it is written with the next record.
+        """
+        record = self._record(refusal._asdict(), awaited=False)
         if self._failing:
-            self._enqueue(entry)
+            self._enqueue(record)
             return
         with contextlib.suppress(AuditUnavailable):
-            self._write(entry)
+            self._write(record)
 
     def close(self) -> None:
-        """Write what is queued and sign a checkpoint; a forked child leaves its parent's alone."""
+        """Write what is queued and sign a checkpoint; a forked child does neither."""
         if self._stream.process != os.getpid():
             return
         with contextlib.suppress(AuditUnavailable):
@@ -97,88 +109,96 @@ class ChainedAudit:
 
     def flush(self) -> None:
         """Write what is queued and sign a checkpoint, or raise AuditUnavailable."""
-        self._locked_flush(force=True)
+        self._write_queue(force=True)
 
-    def _entry(self, facts: dict[str, object], *, awaited: bool) -> _Entry:
+    def _record(self, facts: dict[str, object], *, awaited: bool) -> QueuedRecord:
         facts["at"] = round(self._clock.now() * 1000)
-        return _Entry(chain.canonical(facts), chain.label_of(facts), awaited)
+        return QueuedRecord(chain.canonical(facts), chain.label_of(facts), awaited)
 
-    def _enqueue(self, *entries: _Entry) -> None:
+    def _enqueue(self, *records: QueuedRecord) -> None:
         if self._stream.process != os.getpid():
-            self._renew()  # a forked child writes a stream of its own
+            self._begin()  # a forked child writes a stream of its own
         with self._queue_lock:
-            self._queue.extend(entries)
-            del self._queue[:-_MAX_QUEUED]
+            self._queue.extend(records)
+            del self._queue[:-MAX_QUEUED]
 
-    def _write(self, *entries: _Entry) -> None:
-        self._enqueue(*entries)
-        self._locked_flush(*entries, force=False)
+    def _write(self, *records: QueuedRecord) -> None:
+        self._enqueue(*records)
+        self._write_queue(*records, force=False)
 
-    def _locked_flush(self, *entries: _Entry, force: bool) -> None:
-        """Write what is queued, unless somebody else has written these entries meanwhile."""
+    def _write_queue(self, *records: QueuedRecord, force: bool) -> None:
+        """Write what is queued, unless another thread has written these records."""
         if not self._writer.acquire(timeout=PATIENCE_SECONDS):
-            raise AuditUnavailable("the audit did not accept a record in time")
+            raise AuditUnavailable(Text("the audit did not accept a record in time"))
         try:
-            if force or not all(entry.written for entry in entries):
-                self._flush()
-                self._checkpoint(force=force)
-            if not all(entry.written for entry in entries):
-                raise AuditUnavailable  # somebody else's write failed with ours in it
+            if force or not all(record.written for record in records):
+                self._append_queue()
+                self._sign_checkpoint(force=force)
+            if not all(record.written for record in records):
+                raise AuditUnavailable  # another thread failed to write them
         finally:
             self._writer.release()
 
-    def _flush(self) -> None:
+    def _append_queue(self) -> None:
         with self._queue_lock:
-            entries, self._queue = self._queue, []
-        if not entries:
+            records = self._queue
+            self._queue = []
+        if not records:
             return
         stream = self._stream
-        records = [(entry.body, entry.label) for entry in entries]
         rows = list(
-            chain.chained(self._key, stream.name, stream.mac, stream.number, records)
+            chain.chain_rows(
+                self._key,
+                stream.name,
+                [(record.body, record.label) for record in records],
+                number=stream.number,
+                mac=stream.mac,
+            )
         )
         try:
             self._rows.append(rows)
         except AuditUnavailable:
-            # Whether the rows are there is unknown, so the stream cannot go on: begin another.
-            self._stream, self._failing = self._new_stream(), True
+            # Whether the rows are there is unknown, so the stream cannot go on.
+            self._stream = self._new_stream()
+            self._failing = True
+            unawaited = [record for record in records if not record.awaited]
             with self._queue_lock:
-                self._queue = [
-                    entry for entry in entries if not entry.awaited
-                ] + self._queue
+                self._queue = unawaited + self._queue
             raise
         self._failing = False
-        stream.number, stream.mac = rows[-1].number, rows[-1].mac
-        for entry in entries:
-            entry.written = True
+        stream.number = rows[-1].number
+        stream.mac = rows[-1].mac
+        for record in records:
+            record.written = True
 
-    def _checkpoint(self, *, force: bool) -> None:
+    def _sign_checkpoint(self, *, force: bool) -> None:
         stream = self._stream
         unprotected = stream.number - stream.checkpoint_number
-        waited = self._clock.monotonic() - stream.checkpoint_at
-        due = unprotected >= CHECKPOINT_ROWS or waited >= CHECKPOINT_SECONDS or force
-        if not unprotected or not due:
+        seconds = self._clock.monotonic() - stream.checkpoint_at
+        is_due = unprotected >= CHECKPOINT_ROWS or seconds >= CHECKPOINT_SECONDS
+        if not unprotected or not (is_due or force):
             return
         row = chain.ChainRow(stream.name, stream.number, b"", stream.mac, chain.Label())
-        with contextlib.suppress(
-            AuditUnavailable
-        ):  # the rows stand; their tail is unprotected
+        # Where it fails, the rows are stored all the same; their end is unprotected.
+        with contextlib.suppress(AuditUnavailable):
             self._checkpoints.append(chain.sign_checkpoint(self._key, row))
             stream.checkpoint_number = stream.number
             stream.checkpoint_at = self._clock.monotonic()
 
-    def _renew(self) -> None:
+    def _begin(self) -> None:
         self._writer = threading.Lock()
         self._queue_lock = threading.Lock()
         self._queue = []
         self._failing = False
         self._stream = self._new_stream()
 
-    def _new_stream(self) -> _Stream:
+    def _new_stream(self) -> StreamPosition:
         name = chain.stream_name(secrets.token_hex(8), self._key_id)
-        start = chain.chain_start(self._key, name)
-        return _Stream(name, os.getpid(), 0, start, 0, self._clock.monotonic())
-
-
-def _facts(record: Intent | Outcome | Refusal | Change) -> dict[str, object]:
-    return record._asdict()
+        return StreamPosition(
+            name=name,
+            process=os.getpid(),
+            number=0,
+            mac=chain.chain_start(self._key, name),
+            checkpoint_number=0,
+            checkpoint_at=self._clock.monotonic(),
+        )

@@ -1,4 +1,4 @@
-"""The chained audit of an installation, opened with the first record: no key, no record."""
+"""The chained audit of an installation, opened with the first record: it needs the key."""
 
 import atexit
 import contextlib
@@ -13,7 +13,7 @@ from outkey.ports.storage import AuditRows, Checkpoints
 
 
 class KeyedAudit:
-    """Records with the audit key of the ring, and shows this process to the others."""
+    """Records with the audit key of the ring, and sends this process's heartbeat."""
 
     def __init__(
         self,
@@ -21,59 +21,64 @@ class KeyedAudit:
         rows: AuditRows,
         checkpoints: Checkpoints,
         clock: Clock,
-        presence: ProcessHeartbeat,
+        heartbeat: ProcessHeartbeat,
     ) -> None:
-        self._keys, self._rows, self._checkpoints = keys, rows, checkpoints
-        self._clock, self._presence = clock, presence
+        self._keys = keys
+        self._rows = rows
+        self._checkpoints = checkpoints
+        self._clock = clock
+        self._heartbeat = heartbeat
         self._opened: ChainedAudit | None = None
         self._lock = ProcessLock()
 
     def intend(self, intent: Intent) -> str:
         """Record an intent durably, or raise AuditUnavailable or Sealed."""
-        chain = self._chain()
-        self._beat()
-        return chain.intend(intent)
+        audit = self._chained_audit()
+        # Where its failure matters, the record itself fails.
+        with contextlib.suppress(OutkeyError):
+            self._heartbeat.beat()
+        return audit.intend(intent)
 
     def note(self, *changes: Change) -> None:
-        """Record durably who is about to change what, or raise AuditUnavailable or Sealed."""
-        self._chain().note(*changes)
+        """Record durably what a user is about to change.
+
+        Raises AuditUnavailable or Sealed.
+        """
+        self._chained_audit().note(*changes)
 
     def conclude(self, outcome: Outcome) -> None:
-        self._chain().conclude(outcome)
+        self._chained_audit().conclude(outcome)
 
     def refuse(self, refusal: Refusal) -> None:
         """Record that nothing was sent, if there is a key to record it with."""
         with contextlib.suppress(OutkeyError):
-            self._chain().refuse(refusal)
+            self._chained_audit().refuse(refusal)
 
     def flush(self) -> None:
         """Write what is queued now; best effort."""
         with contextlib.suppress(OutkeyError):
-            self._chain().flush()
+            self._chained_audit().flush()
 
     def close(self) -> None:
-        """Write what is queued and say that this process is gone."""
+        """Write what is queued, and end the heartbeat."""
         if self._opened is not None:
             self._opened.close()
         with contextlib.suppress(OutkeyError):
-            self._presence.end()
+            self._heartbeat.end()
 
-    def _chain(self) -> ChainedAudit:
+    def _chained_audit(self) -> ChainedAudit:
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()
         return self._opened
 
-    def _beat(self) -> None:
-        try:
-            self._presence.beat()
-        except OutkeyError:
-            return  # where it matters, the record itself fails
-
     def _open(self) -> ChainedAudit:
         ring = self._keys.ring()
         atexit.register(self.close)
-        key_id, key = ring.primary.name, ring.derive("audit")
         return ChainedAudit(
-            self._rows, self._checkpoints, self._clock, key_id=key_id, key=key
+            self._rows,
+            self._checkpoints,
+            self._clock,
+            key_id=ring.primary.name,
+            key=ring.derive("audit"),
         )

@@ -6,11 +6,11 @@ import secrets
 
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 
-_logger = logging.getLogger("outkey.audit")
+logger = logging.getLogger("outkey.audit")
 
 
 class LoggingAudit:
-    """Writes one JSON line per event at INFO. Where the lines go is the host's logging set-up."""
+    """Writes one JSON line per event at INFO; the host's logging decides where to."""
 
     def intend(self, intent: Intent) -> str:
         attempt = secrets.token_hex(16)
@@ -28,5 +28,5 @@ class LoggingAudit:
         self._write(refusal)
 
     def _write(self, event: Intent | Change | Outcome | Refusal, **more: str) -> None:
-        if _logger.isEnabledFor(logging.INFO):
-            _logger.info("%s", json.dumps(more | event._asdict()))
+        if logger.isEnabledFor(logging.INFO):
+            logger.info("%s", json.dumps(more | event._asdict()))

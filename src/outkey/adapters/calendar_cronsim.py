@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 
 _ZONE = "CRON_TZ="
 _LONGEST = 200
@@ -32,10 +33,14 @@ class CronCalendar:
                 )
         if found is None:
             raise ConfigError(
-                "the schedule is no cron expression, or one that never comes",
+                Text(
+                    "the schedule is not a cron expression, or it never matches a date"
+                ),
                 hint=(
-                    "Write minute, hour, day, month and weekday, such as 0 6 * * 1-5;"
-                    " a time zone stands before them: CRON_TZ=Europe/Berlin 0 6 * * *."
+                    Text(
+                        "Write minute, hour, day, month and weekday, such as 0 6 * * 1-5;"
+                        " put a time zone before them: CRON_TZ=Europe/Berlin 0 6 * * *."
+                    )
                 ),
                 field="schedule",
             )
@@ -46,7 +51,7 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError):
-        hint = "Write it as in Europe/Berlin."
+        hint = Text("Write it as Europe/Berlin.")
         raise ConfigError(
-            "there is no such time zone", hint=hint, field="schedule"
+            Text("the time zone is unknown"), hint=hint, field="schedule"
         ) from None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from outkey.core.audit.chain import Mark
 from outkey.core.errors import AuditUnavailable
+from outkey.core.text import Text
 
 
 class CheckpointFile:
@@ -16,41 +17,56 @@ class CheckpointFile:
         self._file = file
 
     def append(self, mark: Mark) -> None:
-        facts = {"stream": mark.stream, "number": mark.number, "key_id": mark.key_id}
-        facts |= {"mac": mark.mac.hex(), "signature": mark.signature.hex()}
+        facts = {
+            "stream": mark.stream,
+            "number": mark.number,
+            "key_id": mark.key_id,
+            "mac": mark.mac.hex(),
+            "signature": mark.signature.hex(),
+        }
+        # A line of its own, also behind one that a kill cut short.
+        line = b"\n" + json.dumps(facts).encode() + b"\n"
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         try:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             descriptor = os.open(self._file, flags, 0o600)
             with os.fdopen(descriptor, "ab") as file:
-                # A line of its own, also behind one that a kill cut short.
-                file.write(b"\n" + json.dumps(facts).encode() + b"\n")
+                file.write(line)
                 file.flush()
                 os.fsync(descriptor)
         except OSError:
-            raise AuditUnavailable("the checkpoint file cannot be written") from None
+            raise AuditUnavailable(
+                Text("the checkpoint file cannot be written")
+            ) from None
 
     def read(self) -> Iterator[Mark]:
-        """Return all checkpoints; a line that a kill cut short is passed over."""
+        """Return all checkpoints, without lines that a kill cut short."""
         try:
             with self._file.open("rb") as file:
                 for line in file:
-                    if (mark := _parse(line)) is not None:
+                    mark = parse_mark(line)
+                    if mark is not None:
                         yield mark
         except FileNotFoundError:
             return
         except OSError:
-            raise AuditUnavailable("the checkpoint file cannot be read") from None
+            raise AuditUnavailable(Text("the checkpoint file cannot be read")) from None
 
 
-def _parse(line: bytes) -> Mark | None:
+def parse_mark(line: bytes) -> Mark | None:
+    """Return the checkpoint of a line; None for a line that is not one."""
     try:
         facts = json.loads(line)
-        mac, signature = bytes.fromhex(facts["mac"]), bytes.fromhex(facts["signature"])
-        stream, number, key_id = facts["stream"], facts["number"], facts["key_id"]
+        stream = facts["stream"]
+        number = facts["number"]
+        mark = Mark(
+            stream=stream,
+            number=number,
+            mac=bytes.fromhex(facts["mac"]),
+            key_id=str(facts["key_id"]),
+            signature=bytes.fromhex(facts["signature"]),
+        )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    if not (
-        isinstance(stream, str) and isinstance(number, int) and 0 <= number < 2**63
-    ):
+    if not isinstance(stream, str) or not isinstance(number, int):
         return None
-    return Mark(stream, number, mac, str(key_id), signature)
+    return mark if 0 <= number < 2**63 else None

@@ -3,6 +3,7 @@
 import zlib
 
 from outkey.core.errors import AnswerBroken, ResponseTooLarge
+from outkey.core.text import Text
 
 _STEP = 64 * 1024
 _MAX_LAYERS = 4
@@ -17,7 +18,7 @@ def inflated(body: bytes, encodings: list[str], limit: int) -> bytes:
         e.strip().lower() for line in encodings for e in line.split(",") if e.strip()
     ]
     if len(layers) > _MAX_LAYERS:
-        raise ResponseTooLarge("the answer is compressed too many times over")
+        raise ResponseTooLarge(Text("the response is compressed in too many layers"))
     for layer in reversed(layers):
         if layer == "identity" or not body:
             continue
@@ -38,7 +39,7 @@ def _inflate(body: bytes, encoding: str, limit: int) -> bytes:
             return _members(body, _WINDOW_RAW, limit)
     except zlib.error:
         pass
-    raise AnswerBroken("the answer's compression is damaged")
+    raise AnswerBroken(Text("the compression of the response is damaged"))
 
 
 def _members(body: bytes, window: int, limit: int) -> bytes:
@@ -54,12 +55,12 @@ def _members(body: bytes, window: int, limit: int) -> bytes:
                 members += 1
                 if members > _MAX_MEMBERS:
                     raise ResponseTooLarge(
-                        "the answer is compressed in too many pieces"
+                        Text("the response is compressed in too many pieces")
                     )
             inflated_body += inflater.decompress(piece, limit - len(inflated_body) + 1)
             if len(inflated_body) > limit:
                 raise ResponseTooLarge
             piece = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
     if not inflater.eof:
-        raise AnswerBroken("the answer's compression ends too early")
+        raise AnswerBroken(Text("the compressed response is incomplete"))
     return bytes(inflated_body)

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, frameless
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.core.vault.envelope import KEY_ID_BYTES
 
 KEY_BYTES = 32
@@ -73,7 +74,10 @@ class Keyring:
             if key.id == key_id and key.state is not KeyState.RETIRED:
                 return key
         raise Sealed(
-            f"the key {key_id.hex()} that a secret was sealed with is not there"
+            Text(
+                "the key {key} that a secret was encrypted with is missing",
+                key=key_id.hex(),
+            )
         )
 
     def holds(self, name: str) -> bool:
@@ -99,7 +103,7 @@ class Keyring:
         """Return a ring in which this key seals and the former primary only opens."""
         chosen = self._find(name)
         if chosen.state is KeyState.RETIRED:
-            raise KeyStepRefused("a retired key cannot be promoted")
+            raise KeyStepRefused(Text("a retired key cannot be promoted"))
         return self._with_states(
             {self.primary.id: KeyState.DECRYPT, chosen.id: KeyState.PRIMARY}
         )
@@ -109,11 +113,14 @@ class Keyring:
         chosen = self._find(name)
         if chosen.state is KeyState.PRIMARY:
             raise KeyStepRefused(
-                "the primary key cannot be retired", hint="Promote another first."
+                Text("the primary key cannot be retired"),
+                hint=Text("Promote another first."),
             )
         if secrets:
-            message = f"{secrets} secrets are still sealed with this key"
-            raise KeyStepRefused(message, hint="Run: outkey keys rewrap")
+            message = Text(
+                "{count} secrets are still encrypted with this key", count=secrets
+            )
+            raise KeyStepRefused(message, hint=Text("Run: outkey keys rewrap"))
         return self._with_states({chosen.id: KeyState.RETIRED})
 
     def same_keys(self, other: "Keyring") -> bool:
@@ -126,7 +133,7 @@ class Keyring:
             if key.name == name:
                 return key
         raise KeyStepRefused(
-            "there is no key of that id", hint="See: outkey keys status"
+            Text("there is no key with this id"), hint=Text("See: outkey keys status")
         )
 
     def _with_states(self, states: dict[bytes, KeyState]) -> "Keyring":
@@ -151,9 +158,9 @@ def parse(text: Secret) -> Keyring:
     """Read a ring: its lines, or one bare Base64 key; what cannot be read leaves us sealed."""
     keys = [_parse_line(line) for line in text.reveal().splitlines() if line.strip()]
     if sum(key.state is KeyState.PRIMARY for key in keys) != 1:
-        raise Sealed("the key file has no primary key, or more than one")
+        raise Sealed(Text("the key file has no primary key, or more than one"))
     if len({key.id for key in keys}) != len(keys):
-        raise Sealed("the key file holds one key twice")
+        raise Sealed(Text("the key file has one key twice"))
     return Keyring(tuple(keys))
 
 
@@ -163,15 +170,22 @@ def _parse_line(line: str) -> Key:
         raw = b64decode(encoded, validate=True)
         known = KeyState(state[0]) if state else KeyState.PRIMARY
     except (binascii.Error, ValueError):
-        raise Sealed("the key is damaged: a line is not `state base64`") from None
+        raise Sealed(Text("the key is damaged: a line is not `state base64`")) from None
     if len(raw) != KEY_BYTES or len(state) > 1:
-        raise Sealed(f"the key is damaged: a key must have {KEY_BYTES} bytes")
+        raise Sealed(
+            Text(
+                "the key is damaged: a key must have {count} bytes",
+                count=KEY_BYTES,
+            )
+        )
     return make_key(raw, known)
 
 
 def agree(first: Keyring | None, second: Keyring | None) -> Keyring | None:
     """Return the ring of two sources; two that differ are refused, and neither is overwritten."""
     if first is not None and second is not None and not first.same_keys(second):
-        hint = "Remove one of the two; nothing was changed."
-        raise ConfigError("OUTKEY_KEY and the key file hold different keys", hint=hint)
+        hint = Text("Remove one of the two; nothing was changed.")
+        raise ConfigError(
+            Text("OUTKEY_KEY and the key file have different keys"), hint=hint
+        )
     return first or second

@@ -11,6 +11,7 @@ from pathlib import Path
 from outkey.adapters.keyring import Keyring, agree, new_keyring, parse, serialize
 from outkey.core.errors import ConfigError, Sealed, StorageUnavailable
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ class KeySource:
 
     def _write(self, ring: Keyring, put: Callable[[str, Path], None]) -> None:
         if self.variable is not None:
-            message = "the key comes from OUTKEY_KEY, which outkey cannot change"
-            hint = "Keep the key in a file (OUTKEY_KEY_FILE) to rotate it."
+            message = Text("the key comes from OUTKEY_KEY, which outkey cannot change")
+            hint = Text("Store the key in a file (OUTKEY_KEY_FILE) to rotate it.")
             raise ConfigError(message, hint=hint)
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -83,15 +84,15 @@ class KeySource:
         except FileNotFoundError:
             return None
         except OSError:
-            raise Sealed("the key file cannot be read") from None
+            raise Sealed(Text("the key file cannot be read")) from None
 
 
 def _refuse_open_to_others(status: os.stat_result) -> None:
     if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        hint = "chmod 600 it, and consider the key known."
-        raise Sealed("the key file may be read by others", hint=hint)
+        hint = Text("Run chmod 600 on it, and treat the key as disclosed.")
+        raise Sealed(Text("other users may read the key file"), hint=hint)
 
 
 def _unwritable() -> StorageUnavailable:
-    hint = "Check its folder: owner, mode and room on the disk."
-    return StorageUnavailable("the key file cannot be written", hint=hint)
+    hint = Text("Check its folder: owner, mode and free disk space.")
+    return StorageUnavailable(Text("the key file cannot be written"), hint=hint)

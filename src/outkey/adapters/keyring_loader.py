@@ -3,15 +3,18 @@
 import fcntl
 import os
 import secrets
-from collections.abc import Callable, Iterator
+import socket
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, StorageUnavailable
+from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.text import Text
 from outkey.ports.sending import Clock
-from outkey.ports.storage import Processes, Registry
+from outkey.ports.storage import Registry, StateRows
 
 BEAT_SECONDS = 60.0
 ALIVE_SECONDS = 2.5 * BEAT_SECONDS
@@ -72,13 +75,15 @@ class KeyringLoader:
         if ring is None:
             # A new key over existing ciphertext would lose it for good.
             if known or self._registry.key_uses(vouchers=True):
-                raise Sealed("the key that opens the stored secrets is missing")
+                raise Sealed(
+                    Text("the key that decrypts the stored secrets is missing")
+                )
             ring = self.source.create()
         checks = ring.check_values()
         if known and not any(
             known.get(name) == value for name, value in checks.items()
         ):
-            raise Sealed("the key is not one that this database was used with")
+            raise Sealed(Text("this database was not used with the present key"))
         if checks.keys() - known.keys():
             self._registry.put_known_keys(checks)
         return ring
@@ -90,7 +95,7 @@ class KeyringLoader:
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             raise StorageUnavailable(
-                "the folder of the key file cannot be written"
+                Text("the folder of the key file cannot be written")
             ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -106,11 +111,13 @@ class KeyRotation:
         self,
         keys: KeyringLoader,
         registry: Registry,
-        processes: Processes,
+        states: StateRows,
         clock: Clock,
     ) -> None:
-        self._keys, self._registry = keys, registry
-        self._processes, self._clock = processes, clock
+        self._keys = keys
+        self._registry = registry
+        self._states = states
+        self._clock = clock
 
     def add(self, note: Callable[[str], None]) -> str:
         """Add a key that only opens, until every process has it; return its name."""
@@ -131,13 +138,17 @@ class KeyRotation:
         def step(ring: Keyring) -> Keyring:
             promoted = ring.promote(name)
             since = self._clock.now() - ALIVE_SECONDS
-            if lacking := self._processes.lacking(name, since):
+            processes = self._states.read(StateKind.PROCESS)
+            if lacking := processes_without_key(processes, name, since):
                 raise KeyStepRefused(
-                    f"{len(lacking)} running processes do not hold the key yet:"
-                    f" {', '.join(lacking)}",
-                    hint=(
+                    Text(
+                        "{count} running processes do not hold the key yet: {names}",
+                        count=len(lacking),
+                        names=", ".join(lacking),
+                    ),
+                    hint=Text(
                         "They read the key file once a minute; where it is a copy,"
-                        " bring it there first."
+                        " copy the new file there first."
                     ),
                 )
             note(name)
@@ -160,33 +171,53 @@ class KeyRotation:
 
 
 class ProcessHeartbeat:
-    """Tells the other processes which keys this one holds, once a minute while it works.
+    """Stores which keys this process holds, once a minute while it sends.
 
-    Nobody promotes a key that a process at work lacks. A process that is gone before its first
-    minute is over says nothing: it has read the ring just now.
+    A key is not promoted while a running process lacks it. A process that ends within
+    its first minute stores nothing: it has just read the ring.
     """
 
-    def __init__(self, processes: Processes, keys: KeyringLoader, clock: Clock) -> None:
-        self._processes, self._keys, self._clock = processes, keys, clock
-        self._told_at = clock.monotonic()
+    def __init__(self, states: StateRows, keys: KeyringLoader, clock: Clock) -> None:
+        self._states = states
+        self._keys = keys
+        self._clock = clock
+        self._last_beat_at = clock.monotonic()
         self._begin()
 
     def beat(self) -> None:
-        """Read the ring again and say that we are here, if it is time."""
+        """Read the ring again and store a heartbeat, if it is time."""
         if self._pid != os.getpid():
             self._begin()  # a forked child is a process of its own
         now = self._clock.monotonic()
-        if now - self._told_at < BEAT_SECONDS:
+        if now - self._last_beat_at < BEAT_SECONDS:
             return
-        self._told_at, self._told = now, True
-        names = list(self._keys.fresh().check_values())
-        self._processes.seen(self._process, names, self._clock.now())
+        self._last_beat_at = now
+        self._is_stored = True
+        heartbeat = {
+            "host": socket.gethostname(),
+            "keys": list(self._keys.fresh().check_values()),
+            "seen_at": self._clock.now(),
+        }
+        self._states.put(StateKind.PROCESS, {self._process: heartbeat})
 
     def end(self) -> None:
-        """Say that this process is gone."""
-        if self._told and self._pid == os.getpid():
-            self._processes.gone(self._process)
+        """Delete the heartbeat of this process."""
+        if self._is_stored and self._pid == os.getpid():
+            self._states.put(StateKind.PROCESS, {self._process: None})
 
     def _begin(self) -> None:
-        self._pid, self._process = os.getpid(), secrets.token_hex(8)
-        self._told_at, self._told = self._clock.monotonic(), False
+        self._pid = os.getpid()
+        self._process = secrets.token_hex(8)
+        self._last_beat_at = self._clock.monotonic()
+        self._is_stored = False
+
+
+def processes_without_key(
+    heartbeats: Mapping[str, SharedState], key: str, since: float
+) -> list[str]:
+    """Return the processes with a heartbeat since then that do not hold this key."""
+    return [
+        f"{heartbeat['host']}:{process}"
+        for process, (_, heartbeat) in sorted(heartbeats.items())
+        if heartbeat["seen_at"] >= since and key not in heartbeat["keys"]
+    ]

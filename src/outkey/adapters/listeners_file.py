@@ -16,6 +16,7 @@ from pathlib import Path
 
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.request.addresses import plain_address
+from outkey.core.text import Text
 
 CACHE_SECONDS = 5.0
 _FILE = re.compile(
@@ -72,7 +73,9 @@ class ListenerFiles:
                 place = self._folder / f"{port}-{Path(draft).name.lstrip('.')}"
                 Path(draft).rename(place)
             except OSError:
-                raise StorageUnavailable("the home folder cannot be written") from None
+                raise StorageUnavailable(
+                    Text("the home folder cannot be written")
+                ) from None
             stack.callback(_remove_own, place, os.getpid())
             self._read_again_at = 0.0
             yield
@@ -99,7 +102,7 @@ class ListenerFiles:
         except FileNotFoundError:
             return []
         except OSError:
-            raise StorageUnavailable("the home folder cannot be read") from None
+            raise StorageUnavailable(Text("the home folder cannot be read")) from None
         matches = filter(None, map(_FILE.fullmatch, names))
         return [(int(match[1]), self._folder / match[0]) for match in matches]
 
@@ -126,8 +129,8 @@ def _bound_addresses(host: str, port: int) -> set[str]:
         )
     except (OSError, UnicodeError):
         raise ConfigError(
-            "the address to listen on cannot be resolved",
-            hint="Use an address of this machine, such as 127.0.0.1.",
+            Text("the address to listen on cannot be resolved"),
+            hint=Text("Use an address of this machine, such as 127.0.0.1."),
             field="--host",
         ) from None
     return {plain_address(str(item[4][0]).partition("%")[0]) for item in found}

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Sequence
 
 from outkey.core.findings.checks import Level
-from outkey.core.findings.monitoring import KINDS, Notice
+from outkey.core.findings.monitoring import Notice
 
-_logger = logging.getLogger("outkey.notices")
-_LEVELS = {
+logger = logging.getLogger("outkey.notices")
+LEVELS = {
     Level.ERROR: logging.ERROR,
     Level.WARNING: logging.WARNING,
     Level.NOTICE: logging.INFO,
@@ -15,10 +15,10 @@ _LEVELS = {
 
 
 class LoggedNotices:
-    """Writes one line for each notice; the end of one is as loud as its beginning."""
+    """Writes one line for each notice; its recovery has the same level."""
 
-    def tell(self, notices: Sequence[Notice]) -> None:
-        """Write what has opened and what has recovered."""
+    def send(self, notices: Sequence[Notice]) -> None:
+        """Log what has opened and what has recovered."""
         for notice in notices:
-            level = _LEVELS[KINDS[notice.sign.kind].level]
-            _logger.log(level, "%s %s", notice.sign.kind, notice.text())
+            level = LEVELS[notice.kind.level]
+            logger.log(level, "%s %s", notice.condition.kind, notice.text())

@@ -1,7 +1,7 @@
-"""Notices as JSON for somebody else's address.
+"""Notices as JSON for a webhook.
 
-The address may hold a secret in its path, so it stands in no log and no audit; the signature lets
-the other side know who speaks.
+Its URL may hold a secret in its path, so it is in no log and no audit; the signature
+lets the receiver know the sender.
 """
 
 import hashlib
@@ -18,34 +18,34 @@ from outkey.core.request.origin import Location
 from outkey.core.secret import Secret
 from outkey.ports.sending import Clock, Transport
 
-_logger = logging.getLogger("outkey.notices")
-_WAITS = (1.0, 4.0)  # before the second and the third try
+logger = logging.getLogger("outkey.notices")
+WAITS = (1.0, 4.0)  # before the second and the third attempt
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookNotices:
-    """Posts what is to be told; `route` vets the way there as it does for every request."""
+    """Posts notices; `route` vets the destination as it does for every request."""
 
-    place: Location = field(repr=False)
+    location: Location = field(repr=False)
     transport: Transport
     route: Callable[[], Route]
     clock: Clock
     key: Secret | None = None
 
-    def tell(self, notices: Sequence[Notice]) -> None:
-        """Post all of them at once, three times at the most."""
+    def send(self, notices: Sequence[Notice]) -> None:
+        """Post all of them in one request, with two retries."""
         body = json.dumps({"notices": [notice.facts() for notice in notices]}).encode()
-        failure = self._posted(body)
-        for wait in _WAITS:
+        failure = self._post(body)
+        for wait in WAITS:
             if failure:
                 self.clock.sleep(wait)
-                failure = self._posted(body)
-        self.transport.close()  # the next time may be days away
+                failure = self._post(body)
+        self.transport.close()  # the next notice may be days away
         if failure:
-            _logger.error("notices could not be posted (%s)", failure)
+            logger.error("notices could not be posted (%s)", failure)
 
-    def _posted(self, body: bytes) -> str:
-        """Try once, and return why it failed, or nothing."""
+    def _post(self, body: bytes) -> str:
+        """Post once; return the error code or status of a failure, or nothing."""
         try:
             response = self.transport.send(self._request(body), self.route())
         except OutkeyError as error:
@@ -53,18 +53,24 @@ class WebhookNotices:
         return "" if response.status < 300 else str(response.status)
 
     def _request(self, body: bytes) -> Request:
-        headers = {
-            "Host": self.place.origin.authority,
+        origin = self.location.origin
+        values = {
+            "Host": origin.authority,
             "Content-Length": str(len(body)),
             "Content-Type": "application/json",
             "User-Agent": "outkey",
         }
-        lines = [Header(name, value, Source.DEFAULT) for name, value in headers.items()]
+        headers = [
+            Header(name, value, Source.DEFAULT) for name, value in values.items()
+        ]
         if self.key is not None:
-            signature = self.key.derive(lambda key: f"sha256={_code(key, body)}")
-            lines.append(Header("X-Outkey-Signature", signature, Source.AUTHENTICATION))
-        return Request("POST", self.place.origin, self.place.target, tuple(lines), body)
+            signature = self.key.derive(lambda key: f"sha256={signature_of(key, body)}")
+            headers.append(
+                Header("X-Outkey-Signature", signature, Source.AUTHENTICATION)
+            )
+        return Request("POST", origin, self.location.target, tuple(headers), body)
 
 
-def _code(key: str, body: bytes) -> str:
+def signature_of(key: str, body: bytes) -> str:
+    """Return the hexadecimal HMAC-SHA-256 of a body."""
     return hmac.new(key.encode(), body, hashlib.sha256).hexdigest()

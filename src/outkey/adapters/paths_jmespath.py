@@ -17,6 +17,7 @@ from outkey.adapters.jmespath_budget import (
     may_repeat,
 )
 from outkey.core.errors import ConfigError, SyncFailed
+from outkey.core.text import Text
 
 _LONGEST = 2000
 _MOST_DIGITS = 40  # to make a whole number of 1e999990 takes most of a minute
@@ -80,8 +81,8 @@ class JmespathCompiler:
             compiled = None
         if compiled is None or len(expression) > _LONGEST:
             raise ConfigError(
-                "this is no JMESPath expression",
-                hint="Write a path such as items, data.records[] or meta.next.",
+                Text("this is not a JMESPath expression"),
+                hint=Text("Write a path such as items, data.records[] or meta.next."),
                 field=field,
             )
         if _NAMES.fullmatch(expression):
@@ -96,18 +97,21 @@ class JmespathCompiler:
                 return interpreter.search(tree, value, repeats=repeats)
             except OverBudgetError:
                 raise SyncFailed(
-                    "an expression of the line takes too much time or memory for this"
-                    " response",
+                    Text(
+                        "an expression of the line takes too much time or memory for this"
+                        " response"
+                    ),
                     hint=(
-                        "Simplify the expression: it repeats values, or builds a long"
-                        " text."
+                        Text(
+                            "Simplify the expression: it repeats values, or builds a long text."
+                        )
                     ),
                     reason="expression",
                 ) from None
             except _FAILURES:
                 # A function got what it does not take; its own text would repeat the value.
                 raise SyncFailed(
-                    "an expression of the line cannot be applied to the answer",
+                    Text("an expression of the line cannot be applied to the response"),
                     reason="expression",
                 ) from None
 

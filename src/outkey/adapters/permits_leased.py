@@ -1,8 +1,8 @@
 """Permits from a shared pace, some at a time: one limit for all processes, few writes.
 
-A process that sends once takes one permit. One that keeps sending takes twice as many each time,
-up to a burst, so that a busy process asks once for many sends, and what a short one leaves unused
-costs the others nothing.
+A process that sends once takes one permit. One that keeps sending takes twice as many
+each time, up to a burst, so that a busy process asks once for many sends, and what a
+short one leaves unused costs the others nothing.
 """
 
 import contextlib
@@ -14,31 +14,35 @@ from dataclasses import dataclass, field
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import StorageUnavailable
 from outkey.core.request.rate_limit import Pace, RateLimit
-from outkey.ports.storage import RateLimitRows
+from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.text import Text
+from outkey.ports.storage import StateRows
 
 MAX_HOLD = 300.0
+# Each failed swap means that another process got a lease meanwhile.
+MOST_SWAPS = 200
 
 
 @dataclass(slots=True)
-class _Pool:
+class PermitPool:
     """The slots that this process has taken for one configuration."""
 
     limit: RateLimit
-    lock: ProcessLock = field(
-        default_factory=ProcessLock
-    )  # a slow lease stops nobody else
+    # One for each configuration, so that a slow lease delays no other.
+    lock: ProcessLock = field(default_factory=ProcessLock)
     slots: deque[float] = field(default_factory=deque)
     size: int = 1  # of the next lease
 
 
 class LeasedPermits:
-    """Hands out the permits of this process; `time` is the clock that the paces are kept in."""
+    """Issues the permits of this process; `time` is the clock that the paces use."""
 
-    def __init__(self, paces: RateLimitRows, time: Callable[[], float]) -> None:
-        self._paces, self._time = paces, time
+    def __init__(self, states: StateRows, time: Callable[[], float]) -> None:
+        self._states = states
+        self._time = time
         self._lock = ProcessLock()
         self._process = os.getpid()
-        self._pools: dict[str, _Pool] = {}
+        self._pools: dict[str, PermitPool] = {}
         self._quiet: dict[str, float] = {}
 
     def reserve(
@@ -52,37 +56,38 @@ class LeasedPermits:
         with self._lock:
             pool = self._pool(configuration, RateLimit(per_minute))
         with pool.lock:
-            return self._wait(configuration, pool, self._time(), patience)
+            return self._take_permit(configuration, pool, self._time(), patience)
 
     def hold(self, configuration: str, seconds: float) -> None:
-        """Let nobody send for this configuration for some time, five minutes at the most."""
+        """Send nothing for this configuration for some time, five minutes at most."""
         until = self._time() + min(seconds, MAX_HOLD)
         with self._lock:
             self._quiet[configuration] = max(until, self._quiet.get(configuration, 0.0))
-        with contextlib.suppress(
-            StorageUnavailable
-        ):  # this process at least keeps quiet
-            self._paces.advance(configuration, lambda pace: pace.quiet(until))
+        # Without storage, at least this process sends nothing.
+        with contextlib.suppress(StorageUnavailable):
+            self._change_pace(configuration, lambda pace: pace.quiet(until))
 
-    def _pool(self, configuration: str, limit: RateLimit) -> _Pool:
+    def _pool(self, configuration: str, limit: RateLimit) -> PermitPool:
         if self._process != os.getpid():
             # The slots of the parent are not the child's to use.
-            self._process, self._pools = os.getpid(), {}
+            self._process = os.getpid()
+            self._pools = {}
         pool = self._pools.get(configuration)
         if pool is None or pool.limit != limit:
-            pool = self._pools[configuration] = _Pool(limit)
+            pool = self._pools[configuration] = PermitPool(limit)
         return pool
 
-    def _wait(
-        self, configuration: str, pool: _Pool, now: float, patience: float
+    def _take_permit(
+        self, configuration: str, pool: PermitPool, now: float, patience: float
     ) -> float | None:
+        """Return the seconds until the next permit, or None if that is too long."""
         earliest = max(now, self._quiet.get(configuration, 0.0))
         if pool.slots and pool.slots[-1] < earliest:
             pool.size = 1  # this process does not send as often as it did
         while pool.slots and pool.slots[0] < earliest:
             pool.slots.popleft()  # too late to be used
         if not pool.slots:
-            self._lease(configuration, pool, now, patience)
+            self._lease_slots(configuration, pool, now, patience)
             earliest = max(now, self._quiet.get(configuration, 0.0))
         if not pool.slots:
             return None
@@ -92,35 +97,41 @@ class LeasedPermits:
         pool.slots.popleft()
         return wait
 
-    def _lease(
-        self, configuration: str, pool: _Pool, now: float, patience: float
+    def _lease_slots(
+        self, configuration: str, pool: PermitPool, now: float, patience: float
     ) -> None:
-        limit, taken, quiet = pool.limit, list[float](), list[float]()
+        limit = pool.limit
+        slots: list[float] = []
 
-        def take(pace: Pace) -> Pace:
-            quiet[:] = [pace.quiet_until]
+        def take_slots(pace: Pace) -> Pace:
+            slots.clear()
             opens = max(limit.opens(limit.first_slot(pace, now)), pace.quiet_until)
             if opens - now > patience:
                 return pace
-            pace, taken[:] = limit.lease(pace, now, pool.size)
-            return pace
+            after, slots[:] = limit.lease(pace, now, pool.size)
+            return after
 
-        self._paces.advance(configuration, take)
-        # Only now: what could not be kept for all is not ours to use.
-        if quiet[0] > now:
-            self._quiet[configuration] = quiet[0]
-        if taken:
-            pool.slots.extend(taken)
+        pace = self._change_pace(configuration, take_slots)
+        # Only now: slots that could not be stored for all are not ours to use.
+        if pace.quiet_until > now:
+            self._quiet[configuration] = pace.quiet_until
+        if slots:
+            pool.slots.extend(slots)
             pool.size = min(pool.size * 2, limit.burst)
 
-
-class MemoryRateLimitRows:
-    """The paces of one process."""
-
-    def __init__(self) -> None:
-        self._lock = ProcessLock()
-        self._paces: dict[str, Pace] = {}
-
-    def advance(self, configuration: str, step: Callable[[Pace], Pace]) -> None:
-        with self._lock:
-            self._paces[configuration] = step(self._paces.get(configuration, Pace()))
+    def _change_pace(self, configuration: str, change: Callable[[Pace], Pace]) -> Pace:
+        """Store and return what `change` makes of the pace; it may be called again."""
+        kind = StateKind.RATE_LIMIT
+        for _ in range(MOST_SWAPS):
+            states = self._states.read(kind, [configuration])
+            state = states.get(configuration, SharedState())
+            before = Pace.from_facts(state.value)
+            after = change(before)
+            if after == before or self._states.swap(
+                kind, configuration, state.generation, after.facts()
+            ):
+                return after
+        raise StorageUnavailable(
+            Text("too many processes change the rate limit at the same time"),
+            hint=Text("Send again in a moment."),
+        )

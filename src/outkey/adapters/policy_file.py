@@ -7,6 +7,7 @@ from pathlib import Path
 from outkey.core.errors import ConfigError
 from outkey.core.findings.policy import parse_days, parse_policy
 from outkey.core.findings.posture import Policy
+from outkey.core.text import Text
 
 _RETENTION = "OUTKEY_RETENTION_DAYS"
 
@@ -20,7 +21,7 @@ def read_policy(home: Path, environment: Mapping[str, str]) -> Policy:
         policy = Policy()
     except (OSError, UnicodeDecodeError):
         raise ConfigError(
-            "the policy cannot be read as UTF-8 text", field=file.name
+            Text("the policy cannot be read as UTF-8 text"), field=file.name
         ) from None
     given = environment.get(_RETENTION, "")
     if not given:

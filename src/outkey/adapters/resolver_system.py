@@ -6,6 +6,7 @@ import threading
 import time
 
 from outkey.core.errors import DnsFailed, TimedOut
+from outkey.core.text import Text
 
 CACHE_SECONDS = 10.0
 _MAX_CACHED = 1024
@@ -42,7 +43,7 @@ class SystemResolver:
     def found(self, begun: "LookUp") -> tuple[str, ...]:
         """Return what was found, and keep it for a moment."""
         if begun.is_alive():
-            raise TimedOut("the host name could not be resolved in time")
+            raise TimedOut(Text("the host name could not be resolved in time"))
         self._running.pop(begun.key, None)
         if not begun.addresses:
             raise DnsFailed

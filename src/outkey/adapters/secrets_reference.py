@@ -8,6 +8,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.config.reference import Reference, Store
 from outkey.core.errors import SecretMissing, frameless
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 
 _MAX_BYTES = 64 * 1024
 
@@ -22,7 +23,7 @@ class ReferencedSecrets:
     def open(self, configuration: Configuration, field: str) -> Secret:
         state = configuration.secrets.get(field)
         if state is None or state.reference is None:
-            raise SecretMissing(f"{field} is not set", field=field)
+            raise SecretMissing(Text("{field} is not set", field=field), field=field)
         reference = state.reference
         if reference.store is Store.ENV:
             return _from_environment(reference, field)
@@ -35,11 +36,17 @@ class ReferencedSecrets:
 def _from_environment(reference: Reference, field: str) -> Secret:
     value = os.environ.get(reference.place)
     if value is None:
-        message = f"the environment variable {reference.place} of {field} is not set"
+        message = Text(
+            "the environment variable {name} of {field} is not set",
+            name=reference.place,
+            field=field,
+        )
         raise SecretMissing(message, field=field)
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        message = (
-            f"the environment variable {reference.place} of {field} is not UTF-8 text"
+        message = Text(
+            "the environment variable {name} of {field} is not UTF-8 text",
+            name=reference.place,
+            field=field,
         )
         raise SecretMissing(message, field=field)
     return Secret(value)
@@ -52,12 +59,14 @@ def _from_file(reference: Reference, field: str, files: ConfiguredFiles) -> Secr
         text = re.sub(r"\r?\n\Z", "", content.decode("utf-8"))
     except OSError:
         raise SecretMissing(
-            f"the file of {field} cannot be read", field=field
+            Text("the file of {field} cannot be read", field=field), field=field
         ) from None
     except UnicodeDecodeError:
         raise SecretMissing(
-            f"the file of {field} is not UTF-8 text", field=field
+            Text("the file of {field} is not UTF-8 text", field=field), field=field
         ) from None
     if len(content) > _MAX_BYTES:
-        raise SecretMissing(f"the file of {field} is larger than 64 KiB", field=field)
+        raise SecretMissing(
+            Text("the file of {field} is larger than 64 KiB", field=field), field=field
+        )
     return Secret(text)

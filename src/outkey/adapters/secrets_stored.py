@@ -9,6 +9,7 @@ from outkey.core.config.configuration import Configuration, SecretState, success
 from outkey.core.errors import Sealed, SecretMissing, SecretUnreadable
 from outkey.core.request.script import SEAL
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.core.vault.envelope import (
     Place,
     SealedRow,
@@ -53,7 +54,7 @@ class StoredSecrets:
             return self._script_seal(configuration)
         state = configuration.secrets.get(field)
         if state is None:
-            raise SecretMissing(f"{field} is not set", field=field)
+            raise SecretMissing(Text("{field} is not set", field=field), field=field)
         # What is not stored yet came from whoever is about to store it, and not from the database.
         if configuration.record:
             self.refuse_changed_settings(configuration)
@@ -63,7 +64,7 @@ class StoredSecrets:
             return self._references.open(configuration, field)
         sealed = self._sealed(configuration, field, state)
         if sealed is None:
-            raise SecretMissing(f"{field} is not set", field=field)
+            raise SecretMissing(Text("{field} is not set", field=field), field=field)
         if self.voucher(configuration).ciphertexts.get(field) != _ciphertext_id(sealed):
             raise _changed(field)
         return self._unsealed(configuration, field, state, sealed)
@@ -119,7 +120,7 @@ class StoredSecrets:
     def _script_seal(self, configuration: Configuration) -> Secret:
         script_seal = self.voucher(configuration).script_seal()
         if script_seal is None:
-            raise SecretMissing("no script was saved", field=SEAL)
+            raise SecretMissing(Text("there is no saved script"), field=SEAL)
         return script_seal
 
     def replace(
@@ -170,7 +171,11 @@ class StoredSecrets:
                 sorted(f"{place.field} of {place.record}" for place in stuck)[:5]
             )
             raise SecretUnreadable(
-                f"{len(stuck)} secrets could not be rewrapped: {fields}"
+                Text(
+                    "{count} secrets could not be re-encrypted: {fields}",
+                    count=len(stuck),
+                    fields=fields,
+                )
             )
 
     def _rewrap_some(
@@ -222,10 +227,12 @@ def _ciphertext_id(sealed: bytes) -> str:
 
 def _changed(field: str) -> SecretUnreadable:
     return SecretUnreadable(
-        f"{field} is not as it was saved",
+        Text("{field} was changed outside of outkey", field=field),
         hint=(
-            "Somebody may have changed the database without outkey. An operator can"
-            " list the changes and accept them with: outkey secret confirm NAME"
+            Text(
+                "The database may have been changed without outkey. An operator can"
+                " list the changes and accept them with: outkey secret confirm NAME"
+            )
         ),
         field=field,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from outkey.core.errors import ConfigError, frameless
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
@@ -75,8 +76,10 @@ def _library(part: str) -> Any:  # noqa: ANN401 - a module
     try:
         return importlib.import_module(f"joserfc.{part}")
     except ModuleNotFoundError:
-        hint = "Install outkey[oauth2] or outkey[server]."
-        raise ConfigError("signing needs the package joserfc", hint=hint) from None
+        hint = Text("Install outkey[oauth2] or outkey[server].")
+        raise ConfigError(
+            Text("signing needs the package joserfc"), hint=hint
+        ) from None
 
 
 def _signed(
@@ -85,9 +88,11 @@ def _signed(
     jwt = _library("jwt")
     with suppress(Exception):  # whatever it is, it may hold the key
         return str(jwt.encode(header, dict(claims), key, algorithms=list(_ALGORITHMS)))
-    hint = "Check the kind of key and the alg, use and key_ops of a JWK."
+    hint = Text("Check the kind of key and the alg, use and key_ops of a JWK.")
     raise ConfigError(
-        "Client Secret cannot be used for signing", field="client_secret", hint=hint
+        Text("Client Secret cannot be used for signing"),
+        field="client_secret",
+        hint=hint,
     )
 
 
@@ -119,10 +124,12 @@ def _private_key(text: str) -> "ECKey | RSAKey":
     except Exception:  # noqa: BLE001 - whatever it is, it may hold the key
         usable = False
     if not usable:
-        message = "Client Secret is no private key, which private key JWT needs"
-        hint = (
-            "Enter an RSA key of at most 4096 bits or an EC key, as unencrypted PEM or"
-            " as a JWK."
+        message = Text(
+            "Client Secret is not a private key, which private key JWT needs"
+        )
+        hint = Text(
+            "Enter an RSA key of at most 4096 bits or an EC key, as unencrypted"
+            " PEM or as a JWK."
         )
         raise ConfigError(message, field="client_secret", hint=hint)
     made: ECKey | RSAKey = key

@@ -34,6 +34,7 @@ from outkey.core.errors import (
 )
 from outkey.core.request.message import Certificate, Route, TlsSettings
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 
 _MAX_CA_BYTES = 4 * 1024 * 1024  # the bundle of a whole system has a quarter of a MiB
 _MAX_CERTIFICATE_BYTES = 256 * 1024
@@ -47,25 +48,34 @@ _SYSTEM_BUNDLES = (
 _CERTIFICATE = re.compile(
     r"-----BEGIN (?:X509 )?CERTIFICATE-----[^-]+-----END (?:X509 )?CERTIFICATE-----"
 )
+# By the verify code of OpenSSL: the message, and the reason of the diagnosis.
 _VERIFY_FAILURES = {
-    10: ("the server's certificate has expired", "certificate-expired"),
-    18: ("the server's certificate is self-signed", "certificate-self-signed"),
+    10: (Text("the server's certificate has expired"), "certificate-expired"),
+    18: (Text("the server's certificate is self-signed"), "certificate-self-signed"),
     19: (
-        "the server's certificate chain ends in an unknown, self-signed authority",
+        Text(
+            "the server's certificate chain ends in an unknown, self-signed authority"
+        ),
         "certificate-unknown-issuer",
     ),
     20: (
-        "the server's certificate is from an unknown authority",
+        Text("the server's certificate is from an unknown authority"),
         "certificate-unknown-issuer",
     ),
     21: (
-        "the server's certificate is from an unknown authority",
+        Text("the server's certificate is from an unknown authority"),
         "certificate-unknown-issuer",
     ),
-    62: ("the server's certificate is for another host", "certificate-other-host"),
-    64: ("the server's certificate is for another address", "certificate-other-host"),
-    66: ("the key of the server's certificate is too weak", ""),
-    67: ("a key in the server's certificate chain is too weak", ""),
+    62: (
+        Text("the server's certificate is for another host"),
+        "certificate-other-host",
+    ),
+    64: (
+        Text("the server's certificate is for another IP address"),
+        "certificate-other-host",
+    ),
+    66: (Text("the key of the server's certificate is too weak"), ""),
+    67: (Text("a key in the server's certificate chain is too weak"), ""),
 }
 _VERSION_REASONS = {
     "TLSV1_ALERT_PROTOCOL_VERSION",
@@ -152,24 +162,24 @@ def make_context(
 def tls_failure(error: ssl.SSLError) -> OutkeyError:
     """Say what a failed handshake means, in our own words."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        unnamed = ("the server's certificate is not valid", "")
-        message, why = _VERIFY_FAILURES.get(error.verify_code, unnamed)
-        return TlsFailed(message, reason=why)
+        unknown = (Text("the server's certificate is invalid"), "")
+        message, code = _VERIFY_FAILURES.get(error.verify_code, unknown)
+        return TlsFailed(message, reason=code)
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return ConnectionFailed("the server closed the TLS connection")
+        return ConnectionFailed(Text("the server closed the TLS connection"))
     reason = error.reason or ""
     if reason in _VERSION_REASONS:
         return TlsBelowFloor()
     if reason == "WRONG_VERSION_NUMBER":
         return TlsFailed(
-            "the server does not speak TLS on this port",
-            hint="Check scheme and port of the Base URL.",
+            Text("the server does not support TLS on this port"),
+            hint=Text("Check scheme and port of the Base URL."),
             reason="tls-to-plain-port",
         )
     if reason in _CLIENT_REASONS:
         return TlsFailed(
-            "the server did not accept our client certificate, or wants one",
-            hint="Check Client certificate and Client key (tls.client_key).",
+            Text("the server did not accept our client certificate, or requires one"),
+            hint=Text("Check Client certificate and Client key (tls.client_key)."),
             reason="client-certificate-missing",
         )
     return TlsFailed()
@@ -223,8 +233,8 @@ def _trust_system(context: ssl.SSLContext) -> None:
     bundles = [paths.openssl_cafile, *_SYSTEM_BUNDLES]
     bundle = next((name for name in bundles if Path(name).is_file()), None)
     if bundle is None:
-        message = "this machine has no certificate authorities to verify servers with"
-        hint = "Install your system's ca-certificates package."
+        message = Text("this machine has no certificate authorities to verify servers")
+        hint = Text("Install your system's ca-certificates package.")
         raise TlsFailed(message, hint=hint)
     context.load_verify_locations(cafile=bundle)
 
@@ -261,25 +271,26 @@ def _read_pem(files: ConfiguredFiles, path: str, limit: int, *, field: str) -> s
 
 def _encrypted(pem: str, password: Secret) -> str:
     if len(pem) > _LONGEST_KEY:
-        message = "Client key has more than 4096 bits, or is not a single key"
-        hint = (
+        message = Text("Client key has more than 4096 bits, or is not a single key")
+        hint = Text(
             "Enter an RSA key of at most 4096 bits or an EC key, without certificates."
         )
         raise ConfigError(message, field="tls.client_key", hint=hint)
     try:
         key = load_pem_private_key(pem.encode(), None)
     except (ValueError, TypeError):
-        message = "Client key is not an unencrypted private key in PEM form"
+        message = Text("Client key is not an unencrypted private key in PEM format")
         raise ConfigError(message, field="tls.client_key") from None
     encryption = BestAvailableEncryption(password.reveal().encode())
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
 
 
 def _unusable(field: str) -> ConfigError:
-    message = (
-        f"{BY_PATH[field].label} cannot be read, or is not the PEM file it should be"
+    message = Text(
+        "{field} cannot be read, or is not a valid PEM file",
+        field=BY_PATH[field].label,
     )
-    hint = "Check path and permissions; certificate and key must belong together."
+    hint = Text("Check path and permissions; certificate and key must belong together.")
     return ConfigError(message, field=field, hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""Tokens in the memory of one process: for a gateway without a database, and for drafts."""
+"""Tokens in the memory of one process: for a gateway without a database, and drafts."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +9,7 @@ from outkey.core.oauth2.token import TokenState
 
 
 class MemoryTokens:
-    """Keeps states in a dictionary. Tokens that rotate are lost with the process."""
+    """Stores states in a dictionary. Tokens that rotate are lost with the process."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._states: dict[str, TokenState] = {}
@@ -23,10 +23,10 @@ class MemoryTokens:
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState
     ) -> TokenState | None:
-        new = replace(after, generation=before.generation + 1)
+        state = replace(after, generation=before.generation + 1)
         with self._lock:
-            kept = self._states.get(configuration.name, TokenState())
-            if kept.generation != before.generation:
+            current = self._states.get(configuration.name, TokenState())
+            if current.generation != before.generation:
                 return None
-            self._states[configuration.name] = new
-        return new
+            self._states[configuration.name] = state
+        return state

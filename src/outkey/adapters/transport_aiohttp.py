@@ -42,6 +42,7 @@ from outkey.core.request.message import (
     TlsSettings,
 )
 from outkey.core.request.origin import Origin
+from outkey.core.text import Text
 
 if TYPE_CHECKING:
     from aiohttp import StreamReader
@@ -252,7 +253,7 @@ class _Connection(asyncio.Protocol):
         if self._loop.time() < self._patience_ends():
             self._set_timer()
         else:
-            self._fail(TimedOut("the answer did not come in time"))
+            self._fail(TimedOut(Text("the response did not arrive in time")))
 
     def _fail(self, error: OutkeyError) -> None:
         self._parser = None
@@ -294,7 +295,9 @@ class _Connection(asyncio.Protocol):
             return
         self._interim += 1
         if head.code >= 200 or head.code == 101 or self._interim >= _MAX_INTERIM:
-            raise ConnectionFailed("the connection broke, or the answer is not HTTP")
+            raise ConnectionFailed(
+                Text("the connection was closed, or the response is not HTTP")
+            )
 
     def _take_body(self) -> None:
         if self._payload is None or self._head is None:
@@ -319,11 +322,13 @@ class _Connection(asyncio.Protocol):
         if (
             type(error).__name__ == "LineTooLong"
         ):  # by name, since the library is loaded late
-            return too_many_headers("a header line of the answer is too long")
+            return too_many_headers(Text("a header line of the response is too long"))
         # This one has nothing but a text to tell it by.
         if "Too many headers" in str(error):
-            return too_many_headers("the answer has 100 headers or more")
-        return ConnectionFailed("the connection broke, or the answer is not HTTP")
+            return too_many_headers(Text("the response has 100 headers or more"))
+        return ConnectionFailed(
+            Text("the connection was closed, or the response is not HTTP")
+        )
 
     # ── what the loop and the parser call ────────────────────────────────────────────────────
 
@@ -392,7 +397,7 @@ async def _connect(
     for address in route.addresses:
         left = ends - asyncio.get_running_loop().time()
         if left <= 0:
-            raise TimedOut("the total time-out has passed")
+            raise TimedOut(Text("the total timeout has passed"))
         try:
             wait = min(route.connect_timeout, left)
             return Kept(await _open(origin, address, wait, context), address, context)
@@ -421,11 +426,13 @@ async def _open(
         raise tls_failure(error) from None
     except OSError:
         raise ConnectionFailed(
-            "the connection was refused or could not be opened"
+            Text("the connection was refused or could not be opened")
         ) from None
     if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
         transport.abort()  # TCP simultaneous open on one port
-        raise EgressDenied("the connection leads back to itself; nothing listens there")
+        raise EgressDenied(
+            Text("the connection leads back to itself; nothing listens there")
+        )
     return connection
 
 
@@ -449,7 +456,9 @@ def _load() -> "type[HttpResponseParser]":
         from aiohttp.http import HttpResponseParser as Parser  # noqa: PLC0415
     except ModuleNotFoundError:
         raise ConfigError(
-            "sending from an event loop needs the package aiohttp",
-            hint='Run pip install "outkey[async]", or send one request at a time.',
+            Text("sending from an event loop needs the package aiohttp"),
+            hint=Text(
+                'Run pip install "outkey[async]", or send one request at a time.'
+            ),
         ) from None
     return Parser

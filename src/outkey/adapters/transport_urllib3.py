@@ -30,6 +30,7 @@ from outkey.core.request.message import (
 )
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 
 _CHUNK = 64 * 1024
 _MAX_INTERIM = 10
@@ -94,7 +95,7 @@ class _Deadline:
     def _within(self, bound: float) -> float:
         left = self._ends - time.monotonic()
         if left <= 0:
-            raise errors.TimedOut("the total time-out has passed")
+            raise errors.TimedOut(Text("the total timeout has passed"))
         return min(bound, left)
 
 
@@ -170,13 +171,13 @@ def _open(connection: HTTPConnection) -> None:
             raise tls_failure(error) from None
         except NewConnectionError:  # in urllib3 this is a kind of ConnectTimeoutError
             raise errors.ConnectionFailed(
-                "the connection was refused or could not be opened"
+                Text("the connection was refused or could not be opened")
             ) from None
         except (ConnectTimeoutError, TimeoutError):
             raise errors.ConnectTimedOut from None
         except (HTTPError, OSError):
             raise errors.ConnectionFailed(
-                "the connection broke while it was opened"
+                Text("the connection was closed while it was opened")
             ) from None
         closing.pop_all()
 
@@ -203,7 +204,7 @@ def _refuse_self_connection(connection: HTTPConnection) -> None:
     """Refuse a loopback connection that met itself (TCP simultaneous open on one port)."""
     if connection.sock.getsockname() == connection.sock.getpeername():
         raise errors.EgressDenied(
-            "the connection leads back to itself; nothing listens there"
+            Text("the connection leads back to itself; nothing listens there")
         )
 
 
@@ -219,7 +220,7 @@ def _exchange(
         started = True
         body = _receive_body(parsed, route.response_bytes)
     except TimeoutError:
-        raise errors.TimedOut("the answer did not come in time") from None
+        raise errors.TimedOut(Text("the response did not arrive in time")) from None
     except (http.client.HTTPException, OSError, ValueError) as error:
         if started:
             raise errors.AnswerBroken from None
@@ -228,7 +229,7 @@ def _exchange(
         ):  # TLS 1.3 refuses a client certificate only now
             raise tls_failure(error) from None
         raise errors.ConnectionFailed(
-            "the connection broke, or the answer is not HTTP"
+            Text("the connection was closed, or the response is not HTTP")
         ) from None
     headers = ResponseHeaders(tuple(_header_lines(parsed)))
     body = inflated(body, headers.get_all("Content-Encoding"), route.response_bytes)
@@ -292,17 +293,21 @@ def _parse_head(parsed: http.client.HTTPResponse) -> None:
     except BaseException as error:
         parsed.close()
         if isinstance(error, http.client.LineTooLong):
-            raise too_many_headers("a header line of the answer is too long") from None
+            raise too_many_headers(
+                Text("a header line of the response is too long")
+            ) from None
         # http.client stops at its 100th header, with nothing but a text to tell it by.
         if isinstance(error, http.client.HTTPException) and "headers" in str(error):
-            raise too_many_headers("the answer has 100 headers or more") from None
+            raise too_many_headers(
+                Text("the response has 100 headers or more")
+            ) from None
         raise
 
 
-def too_many_headers(message: str) -> errors.ResponseTooLarge:
+def too_many_headers(message: Text) -> errors.ResponseTooLarge:
     """Say that an answer's head is too large."""
     return errors.ResponseTooLarge(
-        message, hint="Ask the API's provider; this limit is fixed."
+        message, hint=Text("Ask the provider of the API; this limit is fixed.")
     )
 
 

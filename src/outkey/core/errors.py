@@ -1,41 +1,41 @@
-"""Every error outkey raises, as one tree split by blame, and the causes a person is told.
+"""Every error that outkey raises, as one tree split by blame, and the causes.
 
     OutkeyError
     ├── ConfigError            fix your settings
-    │   ├── HeaderFormatError      a name or value that is no header
+    │   ├── HeaderFormatError      an invalid header name or value
     │   ├── HeaderConflict         two sources set one header
-    │   ├── SecretMissing          a secret is not entered or its reference finds nothing
+    │   ├── SecretMissing          a secret is not entered, or its reference is empty
     │   ├── KeyStepRefused         a step of a key rotation that would lose secrets
     │   ├── SecretRebindRequired   a secret was entered for another origin
-    │   ├── ReauthorizationNeeded  a person must allow the access again
+    │   ├── ReauthorizationNeeded  a user must authorize the access again
     │   ├── ScriptFailed           a script failed, or cannot be run here
-    │   ├── EditConflict           a second editor was quicker
-    │   ├── LineBusy               another run of the sync line is under way
-    │   ├── RunStopped             a run was cancelled, or taken over by another process
+    │   ├── EditConflict           another user saved a change first
+    │   ├── LineBusy               another run of the sync line is active
+    │   ├── RunStopped             a run was cancelled, or another process took it over
     │   ├── UnknownConfiguration   no configuration of that name
     │   └── InactiveConfiguration  it is switched off
-    ├── RemoteError            they answered badly, or not at all
-    │   ├── ConnectionFailed       no answer; AnswerBroken: only a part of one
+    ├── RemoteError            the external system failed
+    │   ├── ConnectionFailed       no response; AnswerBroken: only a part of one
     │   ├── TimedOut               too late; ConnectTimedOut: before anything was sent
     │   ├── DnsFailed  ├── TlsFailed  ├── ResponseTooLarge
-    │   ├── TokenEndpointFailed    no token: the provider refused, or did not answer
-    │   ├── SyncFailed             an answer whose records or next page cannot be read
-    │   └── BadAnswer              one whose cause is known (Response.raise_for_cause)
+    │   ├── TokenEndpointFailed    no token: the provider refused, or did not respond
+    │   ├── SyncFailed             a response whose records or next page are unreadable
+    │   └── BadAnswer              one with a known cause (Response.raise_for_cause)
     ├── PolicyError            we refused
     │   ├── EgressDenied       ├── RedirectBlocked
     │   ├── RateLimited        ├── TlsBelowFloor
-    │   ├── Paused                 refused too often to be tried again
+    │   ├── Paused                 refused too often to be retried
     │   ├── BlockedByPolicy        a weakness that the operator does not allow
     │   └── AuthenticationRequired the rule on None
     └── HostError              our storage, key or audit
-        ├── StorageUnavailable     the database does not answer or is locked
+        ├── StorageUnavailable     the database does not respond or is locked
         ├── Sealed                 the key is missing, wrong or damaged
-        ├── SecretUnreadable       a ciphertext does not open where it stands
+        ├── SecretUnreadable       a ciphertext cannot be decrypted here
         ├── ChainBroken            the audit was tampered with
         └── AuditUnavailable       no record, no send
 
-The docstring of a class is its default message. Remote text and secret values never enter a
-message.
+The docstring of a class is its default message. Remote text and secret values never
+enter a message.
 """
 
 from collections.abc import Callable
@@ -43,12 +43,24 @@ from enum import StrEnum
 from functools import wraps
 from typing import ClassVar, ParamSpec, TypedDict, TypeVar
 
+from outkey.core.text import NO_TEXT, Text
+
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
+def as_text(message: str) -> Text:
+    """Return a message as a text, translated only if it is one already."""
+    return message if isinstance(message, Text) else Text("{text}", text=message)
+
+
 class Cause(StrEnum):
     """What went wrong, in the words that every interface and every program uses."""
+
+    @property
+    def label(self) -> Text:
+        """The cause as a user reads it."""
+        return Text(self.replace("_", " "))
 
     INVALID_CREDENTIALS = "invalid_credentials"
     INSUFFICIENT_PERMISSIONS = "insufficient_permissions"
@@ -88,7 +100,7 @@ class OutkeyError(Exception):
 
     code: ClassVar[str] = "unexpected"
     cause: ClassVar[Cause] = Cause.UNEXPECTED
-    default_hint: ClassVar[str] = ""
+    default_hint: ClassVar[Text] = NO_TEXT
     retryable: ClassVar[bool] = False
 
     def __init_subclass__(
@@ -99,14 +111,14 @@ class OutkeyError(Exception):
         *,
         retryable: bool | None = None,
     ) -> None:
-        """Take what a kind of error says of itself; a cause without a code is its own code."""
-        told = {
+        """Set the attributes of a class; a cause without a code is its own code."""
+        attributes = {
             "code": code or cause,
             "cause": cause,
-            "default_hint": hint,
+            "default_hint": Text(hint),
             "retryable": retryable,
         }
-        for name, value in told.items():
+        for name, value in attributes.items():
             if value not in {None, ""}:
                 setattr(cls, name, value)
 
@@ -118,28 +130,26 @@ class OutkeyError(Exception):
         field: str | None = None,
         reason: str = "",
     ) -> None:
-        self.message = message or self._default_message()
-        self.hint = self.default_hint if hint is None else hint
+        self.message = as_text(message) if message else self.default_message()
+        self.hint = self.default_hint if hint is None else as_text(hint)
         self.field = field
-        self.reason = (
-            reason  # a word of ours that says more than the class, for a diagnosis
-        )
+        self.reason = reason  # more precise than the class, for a diagnosis
         super().__init__(self.message)
-        # What a person reads in a traceback, besides the message.
+        # What a traceback shows besides the message.
         for label, text in (("field", self.field), ("hint", self.hint)):
             if text:
                 self.add_note(f"{label}: {text}")
 
     @classmethod
-    def _default_message(cls) -> str:
-        text = (cls.__doc__ or "").strip().removesuffix(".")
-        return text[:1].lower() + text[1:]
+    def default_message(cls) -> Text:
+        """Return the docstring of the class as a message."""
+        docstring = (cls.__doc__ or "").strip().removesuffix(".")
+        return Text(docstring[:1].lower() + docstring[1:])
 
     def facts(self) -> ErrorFacts:
         """Return the error as programs read it."""
-        code = str(self.code)
         return {
-            "code": code,
+            "code": str(self.code),
             "message": self.message,
             "hint": self.hint,
             "field": self.field,
@@ -147,13 +157,13 @@ class OutkeyError(Exception):
 
 
 def bare(error: OutkeyError) -> OutkeyError:
-    """Return an error without its frames and its history, which may hold a secret's text."""
+    """Return an error without its frames and its history, which may hold a secret."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
 
 def frameless(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Decorate what handles the text of secrets: its errors leave without frames and history."""
+    """Decorate a function that handles secrets: remove the frames of its errors."""
 
     @wraps(function)
     def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -166,12 +176,11 @@ def frameless(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
     return guarded
 
 
-# Not formatted, because it is a table: one row a kind of error.
-# ── fix your settings ────────────────────────────────────────────────────────────────────────
+# ── fix your settings ───────────────────────────────────────────────────────────────
 
 
 class ConfigError(OutkeyError, code="configuration", cause=Cause.CONFIGURATION):
-    """The configuration is not usable as it is."""
+    """The configuration cannot be used as it is."""
 
 
 class HeaderFormatError(
@@ -180,6 +189,17 @@ class HeaderFormatError(
     hint="Review the authentication header format.",
 ):
     """A header name or value is not valid HTTP."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        hint: str | None = None,
+        field: str | None = None,
+        fault: str = "",
+    ) -> None:
+        super().__init__(message, hint=hint, field=field)
+        self.fault = fault  # the id of a reason in core/diagnosis, if one is known
 
 
 class HeaderConflict(
@@ -193,7 +213,7 @@ class HeaderConflict(
 class SecretMissing(
     ConfigError,
     cause=Cause.SECRET_MISSING,
-    hint="Enter the secret, or set what its reference names.",
+    hint="Enter the secret, or set the environment variable or file it refers to.",
 ):
     """A secret that this configuration needs is missing."""
 
@@ -205,9 +225,9 @@ class KeyStepRefused(ConfigError, code="key_step_refused"):
 class SecretRebindRequired(
     ConfigError,
     code="secret_rebind_required",
-    hint="Enter the secret again, if the new address is meant to get it.",
+    hint="Enter the secret again if it is meant for the new URL.",
 ):
-    """The secret was entered for another address than the Base URL has now."""
+    """The secret was entered for another Base URL than the present one."""
 
 
 class ReauthorizationNeeded(
@@ -218,13 +238,13 @@ class ReauthorizationNeeded(
         " enter a new refresh token."
     ),
 ):
-    """The provider wants a person to allow the access, for the first time or again."""
+    """A user must authorize the access, for the first time or again."""
 
 
 class ScriptFailed(
     ConfigError,
     cause=Cause.SCRIPT_ERROR,
-    hint="Correct the script; the guide to scripts says what it may use.",
+    hint="Correct the script; the guide to scripts lists what it may use.",
 ):
     """The script failed."""
 
@@ -241,21 +261,23 @@ class ScriptFailed(
 class EditConflict(
     ConfigError,
     code="conflict",
-    hint="Look at what changed, and make your change again.",
+    hint="Check what was changed, and make your change again.",
 ):
-    """Somebody else has changed the configuration meanwhile."""
+    """Another user has changed the configuration in the meantime."""
 
 
 class LineBusy(ConfigError, code="line_busy", hint="Wait until it ends, or cancel it."):
-    """Another run of this sync line is under way."""
+    """Another run of this sync line is active."""
 
 
 class RunStopped(
     ConfigError,
     code="run_stopped",
-    hint="Look at the line's newest runs, and run it again if it is still needed.",
+    hint="Check the newest runs of the line, and run it again if needed.",
 ):
-    """The run was stopped; its reason is `cancelled`, `taken_over` or `stopping`."""
+    """The run was stopped."""
+
+    # Its reason is `cancelled`, `taken_over` or `stopping`.
 
 
 class UnknownConfiguration(ConfigError, code="unknown_configuration"):
@@ -270,11 +292,11 @@ class InactiveConfiguration(
     """The configuration is switched off."""
 
 
-# ── they answered badly, or not at all ───────────────────────────────────────────────────────
+# ── the external system failed ────────────────────────────────────────────────────
 
 
 class RemoteError(OutkeyError):
-    """The external system did not answer as it should."""
+    """The external system did not respond as expected."""
 
 
 class ConnectionFailed(
@@ -283,7 +305,7 @@ class ConnectionFailed(
     retryable=True,
     hint="Check host and port of the Base URL, and whether the service is up.",
 ):
-    """No connection, or it broke before a whole answer came."""
+    """No connection, or it was closed before the response was complete."""
 
 
 # The server has acted; only the caller knows whether twice is harmless.
@@ -292,7 +314,7 @@ class AnswerBroken(
     retryable=False,
     hint="Check what the request did before you repeat it.",
 ):
-    """The connection broke in the middle of the answer."""
+    """The connection was closed in the middle of the response."""
 
 
 class DnsFailed(
@@ -323,7 +345,7 @@ class TimedOut(
         " limits.total_timeout."
     ),
 ):
-    """No whole answer came in time."""
+    """No complete response arrived in time."""
 
 
 class ConnectTimedOut(
@@ -339,15 +361,15 @@ class ConnectTimedOut(
 class ResponseTooLarge(
     RemoteError,
     cause=Cause.RESPONSE_TOO_LARGE,
-    hint="Ask for less at a time, or raise Response size (limits.response_mebibytes).",
+    hint="Request less at a time, or raise Response size (limits.response_mebibytes).",
 ):
-    """The answer is larger than the configured limit."""
+    """The response is larger than the configured limit."""
 
 
 class TokenEndpointFailed(
     RemoteError, cause=Cause.TOKEN_ENDPOINT, hint="Check the Token URL."
 ):
-    """No token could be got from the Token URL."""
+    """The Token URL did not return a token."""
 
     def __init__(
         self,
@@ -357,31 +379,36 @@ class TokenEndpointFailed(
         reason: str = "",
         their_time: float | None = None,
     ) -> None:
-        # The reason is a word of ours or of RFC 6749, never the provider's own text.
+        # The reason is one of ours or of RFC 6749, never text of the provider.
         super().__init__(message, hint=hint, field="oauth2.token_url", reason=reason)
-        self.their_time = their_time  # by the provider's clock, where its answer tells
+        self.their_time = their_time  # by the provider's clock, if it is known
 
 
 class SyncFailed(
     RemoteError,
     code="sync_failed",
-    hint="Preview the line to see what the API answers, and correct the line.",
+    hint="Preview the line to see the response of the API, and correct the line.",
 ):
-    """The answer of the API cannot be synchronized."""
+    """The response of the API cannot be synchronized."""
 
 
 class BadAnswer(RemoteError):
-    """The external system answered with an error."""
+    """The external system responded with an error."""
 
     def __init__(self, cause: Cause, status: int, remedy: str) -> None:
         super().__init__(
-            f"the API answered {status} ({cause.replace('_', ' ')})", hint=remedy
+            Text(
+                "the API responded with status {status} ({cause})",
+                status=status,
+                cause=cause.label,
+            ),
+            hint=remedy,
         )
-        self.code = self.cause = cause  # type: ignore[misc]  # here the answer decides
+        self.code = self.cause = cause  # type: ignore[misc]  # of the response
         self.status = status
 
 
-# ── we refused ───────────────────────────────────────────────────────────────────────────────
+# ── we refused ────────────────────────────────────────────────────────────────────
 
 
 class PolicyError(OutkeyError):
@@ -395,9 +422,9 @@ class EgressDenied(PolicyError, cause=Cause.EGRESS_DENIED):
 class RedirectBlocked(
     PolicyError,
     cause=Cause.REDIRECT_BLOCKED,
-    hint="Put the address the API really lives at into the Base URL.",
+    hint="Enter the URL that the API redirects to as the Base URL, if you trust it.",
 ):
-    """The server redirected to a place where these credentials must not go."""
+    """The server redirected to an origin that must not get these credentials."""
 
 
 class RateLimited(
@@ -409,7 +436,7 @@ class RateLimited(
         " permits more."
     ),
 ):
-    """The configuration's own rate limit leaves no room within the total time."""
+    """The rate limit of the configuration allows no request within the timeout."""
 
 
 class Paused(
@@ -418,18 +445,18 @@ class Paused(
     cause=Cause.INVALID_CREDENTIALS,
     hint=(
         "Enter the right credentials, or test the configuration; outkey resume NAME"
-        " sends with the same ones again."
+        " resumes sending with the present ones."
     ),
 ):
-    """Sending is paused: the API has refused the credentials again and again."""
+    """Sending is paused: the API has rejected the credentials several times."""
 
 
 class TlsBelowFloor(
     PolicyError,
     cause=Cause.TLS,
-    hint="Have the server updated; TLS 1.2 is the lowest version outkey speaks.",
+    hint="Have the server updated; TLS 1.2 is the oldest version that outkey supports.",
 ):
-    """The server offers no TLS version as new as the configuration demands."""
+    """The server does not support the TLS version that the configuration requires."""
 
 
 class BlockedByPolicy(PolicyError, code="policy", cause=Cause.CONFIGURATION):
@@ -440,33 +467,33 @@ class AuthenticationRequired(
     PolicyError,
     code="authentication_required",
     cause=Cause.CONFIGURATION,
-    hint="Choose Basic or Bearer Token, or give the Reason public API if it is one.",
+    hint="Choose Basic or Bearer Token, or the Reason public API if it is one.",
 ):
-    """A production API on the public internet must not have Authentication Type None."""
+    """A public production API must not have Authentication Type None."""
 
 
-# ── our storage, key or audit ────────────────────────────────────────────────────────────────
+# ── our storage, key or audit ─────────────────────────────────────────────────────
 
 
 class HostError(OutkeyError):
-    """outkey's own storage failed."""
+    """The storage of outkey failed."""
 
 
 class StorageUnavailable(
     HostError,
     code="storage_unavailable",
     retryable=True,
-    hint="Check that the database runs and has room on its disk; then try again.",
+    hint="Check that the database is running and has free disk space, and retry.",
 ):
-    """outkey's database does not answer, or is locked."""
+    """The database of outkey does not respond, or is locked."""
 
 
 class Sealed(
     HostError,
     cause=Cause.SEALED,
-    hint="Put the right key back (OUTKEY_KEY, OUTKEY_KEY_FILE or the key file).",
+    hint="Restore the right key (OUTKEY_KEY, OUTKEY_KEY_FILE or the key file).",
 ):
-    """The key that opens the stored secrets is missing, wrong or damaged."""
+    """The key that decrypts the stored secrets is missing, wrong or damaged."""
 
 
 class SecretUnreadable(
@@ -474,14 +501,14 @@ class SecretUnreadable(
     code="secret_unreadable",
     hint="It was moved, changed or bound to another origin: enter the secret again.",
 ):
-    """A stored secret does not open where it stands."""
+    """A stored secret cannot be decrypted."""
 
 
 class AuditUnavailable(
     HostError,
     code="audit_unavailable",
     retryable=True,
-    hint="Make the audit log writable again; sending resumes by itself.",
+    hint="Make the audit log writable again; sending then resumes.",
 ):
     """The attempt could not be recorded, so nothing was sent."""
 
@@ -489,6 +516,6 @@ class AuditUnavailable(
 class ChainBroken(
     HostError,
     code="chain_broken",
-    hint="Find out who changed it; keep a copy of the database and the checkpoints.",
+    hint="Find out who changed it; save a copy of the database and the checkpoints.",
 ):
-    """The audit does not verify, so nothing is done that would hide that."""
+    """The audit cannot be verified, so nothing is changed that would hide this."""

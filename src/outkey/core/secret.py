@@ -1,7 +1,7 @@
-"""The type that keeps a secret from being shown. Nothing else may live here.
+"""The type that prevents a secret from being shown. Nothing else may be added here.
 
-Safe by type, not by name: every way Python has of turning an object into text gives a mask, and
-`reveal()` is the one door, whose callers a test lists.
+Safe by type, not by name: every way in which Python turns an object into text returns
+a mask, and only `reveal()` returns the text; a test lists its callers.
 """
 
 import hmac
@@ -17,6 +17,7 @@ from outkey.core.echo.search import (
     is_distinctive,
 )
 from outkey.core.errors import ConfigError, OutkeyError, bare
+from outkey.core.text import Text
 
 MASK = "***"
 
@@ -37,27 +38,28 @@ class Secret:
     def derive(self, transform: Callable[[str], str]) -> "Secret":
         """Apply a pure function to the text; the result is secret too.
 
-        The function may refuse by raising an OutkeyError, which must not repeat the text. Its
-        frames and whatever else it raises are dropped, since both may hold the text.
+        The function may refuse by raising an OutkeyError, which must not repeat the
+        text. Its frames and any other exception are dropped, since both may hold the
+        text.
         """
         failure: OutkeyError
         try:
             return Secret(transform(self.__text))
-        except OutkeyError as refused:
-            failure = refused
+        except OutkeyError as error:
+            failure = error
         except Exception:  # noqa: BLE001 - e.g. UnicodeEncodeError carries the whole text
             failure = ConfigError(
-                "a secret cannot be used: it is not what it should be"
+                Text("a secret has an invalid value and cannot be used")
             )
         raise bare(failure)
 
     def derive_all(self, transform: Callable[[str], Iterable[str]]) -> "list[Secret]":
-        """Apply a pure function that returns several texts and cannot fail; all are secret."""
+        """Apply a pure function that returns several texts; all are secret."""
         return [Secret(text) for text in transform(self.__text)]
 
     @staticmethod
     def joined(*parts: "str | Secret") -> "Secret":
-        """Put texts and secrets together; the result is secret too."""
+        """Concatenate texts and secrets; the result is secret too."""
         texts = (part.reveal() if isinstance(part, Secret) else part for part in parts)
         return Secret("".join(texts))
 
@@ -66,20 +68,20 @@ class Secret:
         return next((word for word in words if self.__text.startswith(word)), "")
 
     def is_mask(self) -> bool:
-        """Tell whether the text is a mask, as somebody gets it who copies what a page shows."""
+        """Tell whether the text is a mask, as copied from a page."""
         return bool(self.__text.strip()) and not self.__text.split()[-1].strip("*•●")
 
     def occurs_in(self, text: str) -> bool:
-        """Tell whether somebody else's text gives the secret away, as it is or encoded.
+        """Tell whether a remote text reveals the secret, as it is or encoded.
 
-        One of three characters or less stands in ordinary words too.
+        A secret of three characters or less occurs in ordinary words too.
         """
         if len(self.__text) < SHORTEST:
             return self.__text == text
         return self.stands_in(SearchText(text.encode(errors="surrogatepass")))
 
     def stands_in(self, searched: SearchText) -> bool:
-        """Tell whether a text gives the secret away anywhere, even a short one inside a word."""
+        """Tell whether a text reveals the secret anywhere, even inside a word."""
         if len(self.__text) < SHORTEST:
             return (
                 searched.text
@@ -89,11 +91,11 @@ class Secret:
         return any(form.lower() in text for form in forms(self.__text).values())
 
     def is_found_in(self, other: "Secret") -> bool:
-        """Tell whether whoever finds this secret in a text needs not look for the other one.
+        """Tell whether a search for this secret finds the other one too.
 
-        That is one which holds this one and little more, such as a header value and its token.
-        This one must be looked for in all forms: of a number that begins a token, a split or
-        spaced form is not.
+        That is so if the other one contains this one and little more, such as a header
+        value and its token. This one must be searched in all forms: the split or spaced
+        forms of a number that begins a token are not.
         """
         text = self.__text
         longer = other.reveal()
@@ -101,16 +103,16 @@ class Secret:
         return is_distinctive(text) and 0 < rest < SHORTEST_SPLIT and text in longer
 
     def patterns(self) -> SearchPatterns:
-        """Return what to look for to find the secret in many texts."""
+        """Return the search patterns that find the secret in many texts."""
         return SearchPatterns(self.__text)
 
     def fingerprint(self, key: bytes) -> bytes:
-        """Return what only equal secrets have in common, under a key that nobody keeps."""
+        """Return a value that only equal secrets share, for a key that is not stored."""
         return hmac.digest(key, self.__text.encode(errors="surrogatepass"), "sha256")
 
     @property
     def wire_length(self) -> int:
-        """The number of bytes on the wire, which everybody on the way sees as well."""
+        """The number of bytes that are sent, which is visible to the network as well."""
         return len(self.__text.encode(errors="surrogatepass"))
 
     def longer_than(self, length: int) -> bool:
@@ -128,7 +130,7 @@ class Secret:
             other.__text.encode(errors="surrogatepass"),
         )
 
-    __hash__ = None  # type: ignore[assignment]  # a hash of a weak secret gives it away
+    __hash__ = None  # type: ignore[assignment]  # a hash of a weak secret reveals it
 
     def __repr__(self) -> str:
         return f"Secret({MASK})"

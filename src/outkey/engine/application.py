@@ -4,23 +4,25 @@ A host puts adapters around its tables (`outkey.hosts.installation`) and hands t
 pages, its commands and its background work. Callers that only send use a `Gateway`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outkey.core.audit.chain import ChainRow, Verdict
+from outkey.core.audit.chain import ChainRow, ChainVerdict
 from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document
 from outkey.core.diagnosis import Fix
 from outkey.core.findings.checks import Finding, check
+from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
 from outkey.core.request.assembly import Call
 from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway
+from outkey.engine.managing.background import BackgroundPorts, BackgroundWork
 from outkey.engine.managing.changes import (
     Administration,
     Applied,
@@ -29,8 +31,14 @@ from outkey.engine.managing.changes import (
 )
 from outkey.engine.managing.connection_test import Report, Trial
 from outkey.engine.managing.doctor import Doctor
+from outkey.engine.managing.duties import Duties
 from outkey.engine.managing.fixes import apply_fix
-from outkey.engine.managing.monitoring import Monitor, prune_expired, verify_due
+from outkey.engine.managing.monitoring import (
+    Monitor,
+    MonitoredRows,
+    has_monitored,
+    open_notices,
+)
 from outkey.engine.managing.test_setup import DraftPorts, prepare_test
 from outkey.engine.sending.echoed_secrets import sent_secrets
 from outkey.engine.sending.preview import Preview, preview
@@ -46,9 +54,15 @@ from outkey.ports.installation import (
     SealedSecrets,
     ServerAddresses,
 )
-from outkey.ports.monitoring import MonitoringRows, Notifier
+from outkey.ports.monitoring import LineRuns, Notifier
 from outkey.ports.sending import Clock, Secrets
-from outkey.ports.storage import AuditRows, Checkpoints, Registry
+from outkey.ports.storage import (
+    AuditRows,
+    Checkpoints,
+    Database,
+    Registry,
+    StateRows,
+)
 from outkey.ports.sync import LineSource, Queue, Records, Runs
 
 if TYPE_CHECKING:  # loaded when a line runs: most commands and pages need none of it
@@ -59,7 +73,9 @@ if TYPE_CHECKING:  # loaded when a line runs: most commands and pages need none 
 class Application:
     """Everything that the pages and commands of one installation work with."""
 
+    database: Database
     registry: Registry
+    states: StateRows
     secrets: SealedSecrets
     keys: Keys
     key_file: Path
@@ -67,8 +83,8 @@ class Application:
     audit: BufferedAudit
     audit_rows: AuditRows
     checkpoints: Checkpoints
-    monitoring: MonitoringRows
     runs: Runs
+    line_runs: LineRuns
     clock: Clock
     listeners: ServerAddresses
     sender: Sender
@@ -115,9 +131,13 @@ class Application:
         secret = self.sender.context.opener(configuration)
         return check(configuration, secret, now=self.clock.now())
 
+    def audit_count(self) -> int:
+        """Return how many audit records there are."""
+        return sum(stream.rows for stream in self.audit_rows.streams())
+
     def verify_audit(
         self, passing: Callable[[Iterable[ChainRow]], Iterable[ChainRow]] = iter
-    ) -> Verdict:
+    ) -> ChainVerdict:
         """Verify the audit's chain; `passing` sees the rows, to count them."""
         return verify_audit(
             self.audit_rows, self.checkpoints, self.keys.audit_key, passing
@@ -242,29 +262,47 @@ class Application:
 
     # ── background work ─────────────────────────────────────────────────────────────
 
-    def monitor(
-        self, notifiers: Iterable[Notifier], clock: Clock | None = None
-    ) -> Monitor:
-        """Return what reads new audit records and notifies of what is new in them."""
-        return Monitor(
-            self.monitoring, self.registry, list(notifiers), clock or self.clock
-        )
+    def open_notices(self) -> list[Notice]:
+        """Return what monitoring has noticed and what has not recovered yet."""
+        return open_notices(self.states)
 
-    def verify_due(
+    def has_monitored(self) -> bool:
+        """Whether monitoring has run at least once."""
+        return has_monitored(self.states)
+
+    def background_work(
         self,
         administration: Administration,
-        seconds: float,
-        goes_on: Callable[[], bool],
-    ) -> int:
-        """Test a share of the configurations whose last test is older than this."""
-        return verify_due(administration, self.sender, seconds, goes_on)
+        notifiers: Sequence[Notifier],
+        *,
+        verify_hours: int,
+        pause: Callable[[float], bool],
+        delete_older_than: Callable[[int], object],
+        clock: Clock | None = None,
+    ) -> BackgroundWork:
+        """Return what a host calls once a minute: monitoring, tests, pruning.
 
-    def prune_expired(self, administration: Administration, moment: float) -> int:
-        """Remove old audit records, if there are any."""
-        return prune_expired(
-            administration,
-            self.audit_rows,
-            self.checkpoints,
-            self.keys.audit_key,
-            moment,
+        `pause` waits some seconds and returns whether the work may go on;
+        `delete_older_than` deletes what else the host stores for so many days.
+        """
+        rows = MonitoredRows(
+            database=self.database,
+            states=self.states,
+            audit=self.audit_rows,
+            runs=self.line_runs,
+            registry=self.registry,
         )
+        ports = BackgroundPorts(
+            duties=Duties(self.states, self.database),
+            monitor=Monitor(rows, notifiers, clock or self.clock),
+            administration=administration,
+            sender=self.sender,
+            audit=self.audit_rows,
+            checkpoints=self.checkpoints,
+            audit_keys=self.keys.audit_key,
+            is_sealed=self.keys.is_sealed,
+            retention_days=lambda: self.policy().retention_days,
+            delete_older_than=delete_older_than,
+            clock=clock or self.clock,
+        )
+        return BackgroundWork(ports, verify_hours=verify_hours, pause=pause)

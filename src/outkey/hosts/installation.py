@@ -26,12 +26,12 @@ from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.engine.application import Application
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
-from outkey.ports.monitoring import MonitoringRows
+from outkey.ports.monitoring import LineRuns
 from outkey.ports.storage import (
     AuditRows,
-    Processes,
-    RateLimitRows,
+    Database,
     Registry,
+    StateRows,
     TokenRows,
 )
 from outkey.ports.sync import Queue, Records, Runs
@@ -48,13 +48,13 @@ class Tables:
     need neither.
     """
 
+    database: Database
     registry: Registry
     audit: AuditRows
-    rate_limits: RateLimitRows
-    processes: Processes
+    states: StateRows
     tokens: TokenRows
-    monitoring: MonitoringRows
     runs: Runs
+    line_runs: LineRuns
     records: Callable[[], Records]
     queue: Callable[[], Queue]
 
@@ -72,7 +72,7 @@ def build_application(
     files = ConfiguredFiles(own=[source.file, home / "config", home / "data"])
     secrets = StoredSecrets(registry, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
-    heartbeat = ProcessHeartbeat(tables.processes, keys, clock)
+    heartbeat = ProcessHeartbeat(tables.states, keys, clock)
     audit = KeyedAudit(keys, tables.audit, checkpoints, clock, heartbeat)
     listeners = ListenerFiles(home / "data" / "listening")
     resolver = SystemResolver()
@@ -85,8 +85,8 @@ def build_application(
             clock=clock,
             audit=audit,
             # Unix time, since the machines that share a database share no other.
-            permits=LeasedPermits(tables.rate_limits, clock.now),
-            tokens=StoredTokens(tables.tokens, keys),
+            permits=LeasedPermits(tables.states, clock.now),
+            tokens=StoredTokens(tables.tokens, keys, tables.database.now),
             signer=JoseSigner(),
             scripts=LockedScripts(),
             asynchronous=Asynchronous(
@@ -98,16 +98,18 @@ def build_application(
         )
     )
     return Application(
+        database=tables.database,
         registry=registry,
+        states=tables.states,
         secrets=secrets,
         keys=keys,
         key_file=source.file,
-        rotation=KeyRotation(keys, registry, tables.processes, clock),
+        rotation=KeyRotation(keys, registry, tables.states, clock),
         audit=audit,
         audit_rows=tables.audit,
         checkpoints=checkpoints,
-        monitoring=tables.monitoring,
         runs=tables.runs,
+        line_runs=tables.line_runs,
         clock=clock,
         listeners=listeners,
         sender=sender,

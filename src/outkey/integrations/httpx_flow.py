@@ -82,10 +82,7 @@ class OneHopFlow:
             is_refused = self._gateway.settle(loan, status, headers)
         if response.history[earlier:]:
             raise RedirectBlocked(
-                Text(
-                    "the client followed a redirect, which lost the credentials on"
-                    " purpose"
-                ),
+                Text("the client followed a redirect, without the credentials"),
                 hint=Text(
                     "Send with follow_redirects=False; gateway.send follows safe"
                     " redirects."
@@ -106,7 +103,7 @@ def one_hop_headers(request: Any, credentials: tuple[Header, ...]) -> Any:  # no
             if parse_url(str(request.url)).origin != lent_for:
                 raise EgressDenied(
                     Text(
-                        "the request's URL was changed to another origin after it got"
+                        "the request was redirected to another origin after it got"
                         " credentials"
                     )
                 )

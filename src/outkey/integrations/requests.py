@@ -61,8 +61,7 @@ class OutkeyAuth(AuthBase):
             response.close()
             raise RedirectBlocked(
                 Text(
-                    "the server redirected, and requests would not keep the credentials"
-                    " safe"
+                    "the server redirected, and requests would send the credentials there"
                 ),
                 hint=Text(
                     "Use gateway.send, which follows safe redirects, or correct the URL."

@@ -1,14 +1,14 @@
 """What an installation stores: configurations, secrets, tokens, audit rows."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
-from outkey.core.audit.chain import ChainRow, Mark
+from outkey.core.audit.chain import AuditStream, ChainRow, Mark
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
 from outkey.core.findings.health import Summary
-from outkey.core.request.rate_limit import Pace
 from outkey.core.secret import Secret
+from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.sync.schedule import TimedLine
 from outkey.core.vault.envelope import SealedRow, TokenRow
 from outkey.core.vault.voucher import Voucher
@@ -137,8 +137,21 @@ class SecretStore(Secrets, Protocol):
         """
 
 
+class Database(Protocol):
+    """What all rows of a host share: its transactions and its clock."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Write all of what is written inside, or nothing.
+
+        Raises StorageUnavailable where the database fails.
+        """
+
+    def now(self) -> float:
+        """Return Unix time by a clock that all processes sharing the database read alike."""
+
+
 class TokenRows(Protocol):
-    """The table that sealed tokens are kept in."""
+    """The table of sealed tokens, one row a configuration."""
 
     def read(self, configuration: Configuration) -> TokenRow | None:
         """Return the row of a configuration."""
@@ -146,70 +159,73 @@ class TokenRows(Protocol):
     def swap(
         self, configuration: Configuration, generation: int, row: TokenRow
     ) -> bool:
-        """Write a row in the place of the one of this generation (0: none), and tell whether.
+        """Replace the row of this generation (0: there is none); return whether it was.
 
-        Sealed bytes of the same serial are left as they are: a rewrap may have changed them.
+        Sealed bytes of the same serial stay: a key rotation may have changed them.
         """
-
-    def now(self) -> float:
-        """Return Unix time by a clock that all who share the rows read alike."""
 
 
 class AuditRows(Protocol):
-    """The table that a chained audit is kept in."""
+    """The table of a chained audit.
+
+    `append` commits by itself: a record that the caller's transaction could roll back
+    is not a record.
+    """
 
     def append(self, rows: Sequence[ChainRow]) -> None:
-        """Keep all rows durably or none, or raise AuditUnavailable."""
-
-    def count(self) -> int:
-        """Return how many rows there are."""
+        """Store all rows durably or none, or raise AuditUnavailable."""
 
     def newest(
-        self, limit: int, *, before: int = 0, **columns: str
+        self, limit: int, *, before: int = 0, **labels: str
     ) -> list[dict[str, object]]:
         """Return the facts of the newest rows with their ids, newest first.
 
-        Only those before a row, and with these values in their labels, if any are given.
+        Only those before the row with this id, and with these labels, if given.
         """
+
+    def after(self, position: int, limit: int) -> list[dict[str, object]]:
+        """Return the facts of the rows after an id, with their ids, oldest first."""
 
     def read(self) -> Iterator[ChainRow]:
         """Return all rows, one stream after the other, each ordered by number."""
 
-    def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
-        """Return the rows up to which each stream is older than a moment, so many at a time."""
+    def streams(self) -> Iterator[AuditStream]:
+        """Return every stream, also one whose rows were all pruned."""
 
     def prune(self, tombstone: Mark) -> int:
-        """Remove the rows up to a tombstone, keep that in their place, and return how many."""
-
-    def tombstones(self) -> Iterator[Mark]:
-        """Return the newest tombstone of every stream that was pruned."""
+        """Replace the rows up to a tombstone by it; return how many were removed."""
 
 
 class Checkpoints(Protocol):
-    """The second place, apart from the rows, that says how far each stream had got."""
+    """A second place, apart from the rows, that records how far each stream has got."""
 
     def append(self, mark: Mark) -> None:
-        """Keep a checkpoint durably, or raise AuditUnavailable."""
+        """Store a checkpoint durably, or raise AuditUnavailable."""
 
     def read(self) -> Iterator[Mark]:
         """Return all checkpoints."""
 
 
-class RateLimitRows(Protocol):
-    """How far the permits of each configuration are given out, for all who share it."""
+class StateRows(Protocol):
+    """The table of small values that all processes share: leases, heartbeats, paces.
 
-    def advance(self, configuration: str, step: Callable[[Pace], Pace]) -> None:
-        """Replace the pace by what the step makes of it, with nobody else in between."""
+    Values hold what JSON can hold, and no secrets.
+    """
 
+    def read(
+        self, kind: StateKind, keys: Collection[str] | None = None
+    ) -> dict[str, SharedState]:
+        """Return the states of a kind by key: of all keys, or of these."""
 
-class Processes(Protocol):
-    """Which processes are at work, and which keys they hold."""
+    def swap(
+        self, kind: StateKind, key: str, generation: int, value: Mapping[str, Any]
+    ) -> bool:
+        """Replace the state of this generation (0: there is none); return whether it was.
 
-    def seen(self, process: str, keys: Sequence[str], at: float) -> None:
-        """Keep that a process works, with these keys."""
+        Of several processes that try at the same time one succeeds.
+        """
 
-    def gone(self, process: str) -> None:
-        """Forget a process that ended."""
-
-    def lacking(self, key: str, since: float) -> list[str]:
-        """Return the processes that were seen since then and do not hold this key."""
+    def put(
+        self, kind: StateKind, values: Mapping[str, Mapping[str, Any] | None]
+    ) -> None:
+        """Store values by key, whatever there was before; None deletes."""

@@ -16,8 +16,9 @@ __all__ = [
     "MemoryAudit",
     "MemoryAuditRows",
     "MemoryCheckpoints",
-    "MemoryProcesses",
+    "MemoryDatabase",
     "MemorySecrets",
+    "MemoryStateRows",
     "configuration",
     "fake_gateway",
 ]

@@ -1,18 +1,12 @@
-"""Contract suites of what is stored and shared: registry, audit, permits and processes.
+"""The contract suite of a registry, used like those of `contracts`."""
 
-They are used like those of `contracts`.
-"""
-
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
-from itertools import groupby
 
 import pytest
 
-from outkey.core.audit import chain
 from outkey.core.config.configuration import (
     Configuration,
     HeaderRow,
@@ -23,100 +17,9 @@ from outkey.core.config.configuration import (
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 from outkey.core.findings.health import Health
-from outkey.core.findings.monitoring import Baseline, Condition, Notice
 from outkey.core.vault.envelope import Envelope, Place, SealedRow
 from outkey.core.vault.voucher import voucher_place
-from outkey.ports.monitoring import MonitoringRows
-from outkey.ports.sending import Clock, Permits
-from outkey.ports.storage import AuditRows, Checkpoints, Processes, Registry
-
-_KEY = b"k" * 32
-
-
-def _rows(stream: str, count: int) -> list[chain.ChainRow]:
-    return _rows_at(stream, *range(count))
-
-
-def _rows_at(stream: str, *moments: int) -> list[chain.ChainRow]:
-    facts = [{"at": at, "configuration": "acme", "outcome": "ok"} for at in moments]
-    records = [(chain.canonical(fact), chain.label_of(fact)) for fact in facts]
-    return list(
-        chain.chained(_KEY, stream, chain.chain_start(_KEY, stream), 0, records)
-    )
-
-
-class AuditRowsContract(ABC):
-    """What every table of audit rows promises."""
-
-    @abstractmethod
-    def make(self) -> AuditRows:
-        """Return an empty table."""
-
-    def test_rows_come_back_one_stream_after_the_other_and_each_in_order(self) -> None:
-        table = self.make()
-        one, two = _rows("k.b", 3), _rows("k.a", 12)
-        table.append(one)
-        table.append(two[:5])
-        table.append(two[5:])
-        read = list(table.read())
-        assert sorted(read, key=lambda row: row.stream) == two + one
-        assert (
-            len([stream for stream, _ in groupby(read, key=lambda row: row.stream)])
-            == 2
-        )
-
-    def test_the_newest_rows_are_found_by_label_and_page(self) -> None:
-        table = self.make()
-        table.append(_rows_at("k.a", 1, 2, 3, 4))
-        assert table.count() == 4
-        first, second = table.newest(2)
-        assert (first["at"], second["at"]) == (4, 3)
-        assert [r["at"] for r in table.newest(9, before=int(str(second["id"])))] == [
-            2,
-            1,
-        ]
-        assert len(table.newest(9, configuration="acme", outcome="ok")) == 4
-        assert table.newest(9, configuration="other") == []
-
-    def test_old_rows_are_pruned_up_to_a_tombstone_some_at_a_time(self) -> None:
-        table = self.make()
-        ages = {"k.a": (1, 2, 30, 4), "k.b": (1, 2, 3), "k.c": (50,)}
-        for stream, moments in ages.items():
-            table.append(_rows_at(stream, *moments))
-        removed = []
-        for row in table.expired(10, 2):
-            removed.append((row.stream, row.number))
-            table.prune(chain.sign_tombstone(_KEY, row))
-        # Row 4 of the first stream is old, but follows one that is not.
-        assert sorted(removed) == [("k.a", 2), ("k.b", 2), ("k.b", 3)]
-        left = sorted((row.stream, row.number) for row in table.read())
-        assert left == [("k.a", 3), ("k.a", 4), ("k.c", 1)]
-        assert {mark.stream: mark.number for mark in table.tombstones()} == {
-            "k.a": 2,
-            "k.b": 3,
-        }
-        marks = table.tombstones()
-        verdict = chain.verify(
-            table.read(), lambda _: _KEY, checkpoints=(), tombstones=marks
-        )
-        assert (verdict.ok, verdict.rows) == (True, 3)
-        assert list(table.expired(10, 2)) == []
-
-
-class CheckpointsContract(ABC):
-    """What every place for checkpoints promises."""
-
-    @abstractmethod
-    def make(self) -> Checkpoints:
-        """Return an empty place."""
-
-    def test_checkpoints_come_back_as_they_were(self) -> None:
-        place = self.make()
-        assert list(place.read()) == []
-        marks = [chain.sign_checkpoint(_KEY, row) for row in _rows("k.a", 3)]
-        for mark in marks:
-            place.append(mark)
-        assert list(place.read()) == marks
+from outkey.ports.storage import Registry
 
 
 class RegistryContract(ABC):
@@ -580,145 +483,3 @@ def _name(key: str) -> str:
 
 def _configuration() -> Configuration:
     return build("contract", {"base_url": "https://contract.example"})
-
-
-class MonitoringRowsContract(ABC):
-    """What every watchbook promises."""
-
-    @abstractmethod
-    def make(self) -> tuple[MonitoringRows, AuditRows]:
-        """Return an empty book, and the table that it reads."""
-
-    def test_a_duty_is_one_holders_until_it_leaves_or_its_time_ends(self) -> None:
-        book, _ = self.make()
-        assert book.take("watch", "one", 60.0)
-        assert not book.take("watch", "two", 60.0)
-        assert book.take("watch", "one", 60.0)
-        assert book.take("another", "two", -1.0)
-        assert book.take("another", "one", 60.0)
-        book.leave("one")
-        assert book.take("watch", "two", 60.0)
-
-    def test_records_are_read_from_where_the_last_turn_ended(self) -> None:
-        book, rows = self.make()
-        rows.append(_rows_at("k.a", 1, 2))
-        start = book.position()
-        assert book.records(start, 10) == []
-        book.turn(start, {}, [])
-        rows.append(_rows_at("k.b", 3, 4, 5))
-        assert book.position() == start
-        first = book.records(start, 2)
-        assert [facts["at"] for facts in first] == [3, 4]
-        last = int(str(first[-1]["id"]))
-        assert [facts["at"] for facts in book.records(last, 2)] == [5]
-        book.turn(last, {}, [])
-        assert book.position() == last
-
-    def test_habits_come_back_and_are_replaced(self) -> None:
-        book, _ = self.make()
-        usual = Baseline(("https://a.example",), {500: 3}, 2)
-        book.turn(0, {"a": usual, "b": Baseline()}, [])
-        book.turn(0, {"b": Baseline(refused=7)}, [])
-        assert book.habits(["a", "b", "c"]) == {"a": usual, "b": Baseline(refused=7)}
-
-    def test_a_notice_opens_once_and_can_open_again_after_it_closed(self) -> None:
-        book, _ = self.make()
-        sign, other = (
-            Condition("S-failing", "a"),
-            Condition("S-host-failing", "", "https://a.example"),
-        )
-        book.turn(0, {}, [Notice(sign, 10.0), Notice(other, 11.0)])
-        assert book.open_notices() == [Notice(sign, 10.0), Notice(other, 11.0)]
-        book.turn(0, {}, [Notice(sign, 10.0, 20.0)])
-        assert book.open_notices() == [Notice(other, 11.0)]
-        book.turn(0, {}, [Notice(sign, 30.0)])
-        assert book.open_notices() == [Notice(other, 11.0), Notice(sign, 30.0)]
-
-
-class PermitsContract(ABC):
-    """What every issuer of permits promises."""
-
-    @abstractmethod
-    def make(self, clock: Clock) -> Permits:
-        """Return an issuer that reads this clock; issuers of one test share their paces."""
-
-    @abstractmethod
-    def clock(self) -> Clock:
-        """Return a clock for it."""
-
-    def test_without_a_limit_nobody_waits(self) -> None:
-        permits = self.make(self.clock())
-        assert {permits.reserve("a", None, 1.0) for _ in range(100)} == {0.0}
-
-    def test_never_more_than_the_limit_in_any_minute(self) -> None:
-        clock = self.clock()
-        permits = self.make(clock)
-        sent = []
-        for _ in range(200):
-            wait = permits.reserve("a", 60, 600.0)
-            assert wait is not None
-            sent.append(clock.monotonic() + wait)
-        busiest = max(sum(start <= t < start + 60 for t in sent) for start in sent)
-        assert busiest <= 60
-
-    def test_a_wait_beyond_the_patience_takes_no_permit(self) -> None:
-        permits = self.make(self.clock())
-        assert permits.reserve("a", 1, 1.0) == 0.0
-        assert permits.reserve("a", 1, 1.0) is None
-        wait = permits.reserve("a", 1, 120.0)
-        assert wait is not None
-        assert 0 < wait <= 60
-
-    def test_a_hold_stops_one_configuration_only(self) -> None:
-        permits = self.make(self.clock())
-        permits.hold("a", 10)
-        assert permits.reserve("a", None, 1.0) is None
-        assert permits.reserve("b", None, 1.0) == 0.0
-
-    def test_two_issuers_share_one_limit_and_one_hold(self) -> None:
-        clock = self.clock()
-        one, two = self.make(clock), self.make(clock)
-        sent = []
-        for number in range(150):
-            wait = (two if number % 3 else one).reserve("a", 60, 600.0)
-            assert wait is not None
-            sent.append(clock.monotonic() + wait)
-        assert max(sum(start <= t < start + 60 for t in sent) for start in sent) <= 60
-        one.hold("b", 10)
-        assert two.reserve("b", 60, 5.0) is None
-        wait = two.reserve("b", 60, 20.0)
-        assert wait is not None
-        assert 9 < wait <= 10
-
-    def test_concurrent_callers_share_one_limit(self) -> None:
-        permits = self.make(self.clock())
-        waits: list[float | None] = []
-        threads = [
-            threading.Thread(target=lambda: waits.append(permits.reserve("a", 20, 0.0)))
-            for _ in range(20)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert waits.count(0.0) == 1
-
-
-class ProcessesContract(ABC):
-    """What every list of processes promises."""
-
-    @abstractmethod
-    def make(self) -> Processes:
-        """Return an empty list."""
-
-    def test_only_processes_that_are_alive_and_lack_a_key_are_named(self) -> None:
-        processes = self.make()
-        processes.seen("old", ["k1"], 50.0)
-        processes.seen("both", ["k1", "k2"], 100.0)
-        processes.seen("late", ["k1"], 90.0)
-        processes.seen("late", ["k1"], 110.0)
-        processes.seen("ended", ["k1"], 110.0)
-        processes.gone("ended")
-        (named,) = processes.lacking("k2", since=95.0)
-        assert named.endswith("late")
-        assert processes.lacking("k1", since=0.0) == []

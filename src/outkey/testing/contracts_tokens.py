@@ -1,4 +1,4 @@
-"""The contract suite of tokens, used like those of `contracts`."""
+"""The contract suite of stored tokens, used like those of `contracts`."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -10,33 +10,34 @@ from outkey.core.oauth2.token import TokenState
 from outkey.core.secret import Secret
 from outkey.ports.sending import Tokens
 
-_BOTH = Secret("an-access-token"), Secret("a-refresh-token")
-_ANSWER = TokenResponse(*_BOTH, "Bearer", 60.0, "orders:read")
+RESPONSE = TokenResponse(
+    Secret("an-access-token"), Secret("a-refresh-token"), "Bearer", 60.0, "orders:read"
+)
 
 
 class TokensContract(ABC):
-    """What every place that keeps tokens promises."""
+    """What every store of tokens promises."""
 
     @abstractmethod
     def make(self) -> tuple[Tokens, Configuration]:
         """Return the tokens, and a configuration that has none yet."""
 
-    def finished(self) -> None:
+    def end_thread(self) -> None:
         """Do what a thread of the suite must do at its end."""
         return
 
-    def test_what_was_never_kept_is_an_empty_state(self) -> None:
+    def test_a_token_that_was_never_stored_is_an_empty_state(self) -> None:
         tokens, acme = self.make()
         assert tokens.read(acme) == TokenState()
 
-    def test_a_token_is_read_as_it_was_kept(self) -> None:
+    def test_a_token_is_read_as_it_was_stored(self) -> None:
         tokens, acme = self.make()
-        kept = tokens.swap(acme, TokenState(), _granted(TokenState()))
-        assert kept is not None
-        assert kept.generation == 1
-        assert tokens.read(acme) == kept
+        state = tokens.swap(acme, TokenState(), granted_state())
+        assert state is not None
+        assert state.generation == 1
+        assert tokens.read(acme) == state
 
-    def test_a_state_is_replaced_only_by_who_has_seen_it(self) -> None:
+    def test_a_state_is_replaced_only_in_the_generation_that_was_read(self) -> None:
         tokens, acme = self.make()
         first = tokens.swap(acme, TokenState(), TokenState(holder="first"))
         assert first is not None
@@ -44,44 +45,43 @@ class TokensContract(ABC):
         assert tokens.swap(acme, replace(first, generation=7), first) is None
         assert tokens.read(acme) == first
 
-    def test_a_claim_leaves_the_token_as_it_is(self) -> None:
+    def test_a_lease_leaves_the_token_as_it_is(self) -> None:
         tokens, acme = self.make()
-        kept = tokens.swap(acme, TokenState(), _granted(TokenState()))
-        assert kept is not None
-        claimed = tokens.swap(acme, kept, kept.claimed("somebody", tokens.now()))
-        assert claimed is not None
-        assert tokens.read(acme) == claimed
-        assert claimed.content == kept.content
+        state = tokens.swap(acme, TokenState(), granted_state())
+        assert state is not None
+        leased = tokens.swap(acme, state, state.claimed("a process", tokens.now()))
+        assert leased is not None
+        assert tokens.read(acme) == leased
+        assert leased.content == state.content
 
-    def test_what_is_forgotten_is_gone(self) -> None:
+    def test_a_deleted_token_is_not_read_again(self) -> None:
         tokens, acme = self.make()
-        kept = tokens.swap(acme, TokenState(), _granted(TokenState()))
-        assert kept is not None
-        empty = TokenState(kept.generation, kept.serial + 1)
-        assert tokens.swap(acme, kept, empty) is not None
+        state = tokens.swap(acme, TokenState(), granted_state())
+        assert state is not None
+        empty = TokenState(state.generation, state.serial + 1)
+        assert tokens.swap(acme, state, empty) is not None
         assert tokens.read(acme).content is None
 
     def test_unopened_it_can_still_be_replaced(self) -> None:
         tokens, acme = self.make()
-        tokens.swap(acme, TokenState(), _granted(TokenState()))
-        seen = tokens.read(acme, opened=False)
-        assert seen.content is None
-        assert (
-            tokens.swap(acme, seen, TokenState(seen.generation, seen.serial + 1))
-            is not None
-        )
+        tokens.swap(acme, TokenState(), granted_state())
+        state = tokens.read(acme, opened=False)
+        assert state.content is None
+        empty = TokenState(state.generation, state.serial + 1)
+        assert tokens.swap(acme, state, empty) is not None
 
     def test_of_many_at_once_one_gets_the_lease(self) -> None:
         tokens, acme = self.make()
-        before, won = tokens.read(acme), []
+        before = tokens.read(acme)
+        winners: list[int] = []
         started = threading.Barrier(8)
 
         def claim(number: int) -> None:
             started.wait(10)
             after = before.claimed(str(number), tokens.now())
             if tokens.swap(acme, before, after) is not None:
-                won.append(number)
-            self.finished()
+                winners.append(number)
+            self.end_thread()
 
         threads = [
             threading.Thread(target=claim, args=(number,)) for number in range(8)
@@ -90,7 +90,7 @@ class TokensContract(ABC):
             thread.start()
         for thread in threads:
             thread.join(30)
-        assert len(won) == 1
+        assert len(winners) == 1
 
     def test_its_clock_goes_forward(self) -> None:
         tokens, _ = self.make()
@@ -98,5 +98,8 @@ class TokensContract(ABC):
         assert 0 <= tokens.now() - first < 60
 
 
-def _granted(state: TokenState) -> TokenState:
-    return state.granted(_ANSWER, at=1000.0, default_lifetime=10.0, proof_key=None)
+def granted_state() -> TokenState:
+    """Return the state of a token that a provider has just issued."""
+    return TokenState().granted(
+        RESPONSE, at=1000.0, default_lifetime=10.0, proof_key=None
+    )

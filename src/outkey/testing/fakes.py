@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby, takewhile
 
 from outkey.adapters.keyring import Keyring
-from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
+from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit.chain import ChainRow, Mark, facts_of
+from outkey.core.audit.chain import AuditStream, ChainRow, Mark, facts_of
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.config.configuration import Configuration, HeaderRow, SyncLine, build
 from outkey.core.errors import (
@@ -31,6 +32,7 @@ from outkey.core.sync.response import Record
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.tokens.actions import TokenActions
+from outkey.ports.sending import Clock
 
 Answer = Response | OutkeyError
 
@@ -230,11 +232,11 @@ class MemoryAudit:
 
 
 class MemoryAuditRows:
-    """Rows in a list; can be told to fail."""
+    """Rows in a list, whose index is their id; can be made to fail."""
 
     def __init__(self) -> None:
         self.rows: list[ChainRow] = []
-        self.marks: dict[str, Mark] = {}
+        self.tombstones: dict[str, Mark] = {}
         self.commits = 0
         self.broken = False
 
@@ -244,37 +246,45 @@ class MemoryAuditRows:
         self.commits += 1
         self.rows.extend(rows)
 
+    def newest(
+        self, limit: int, *, before: int = 0, **labels: str
+    ) -> list[dict[str, object]]:
+        rows = enumerate(self.rows, start=1)
+        records = [
+            {"id": number} | facts_of(row.body)
+            for number, row in rows
+            if (not before or number < before)
+            and labels.items() <= row.label._asdict().items()
+        ]
+        return records[::-1][:limit]
+
+    def after(self, position: int, limit: int) -> list[dict[str, object]]:
+        rows = enumerate(self.rows[position : position + limit], start=position + 1)
+        return [facts_of(row.body) | {"id": number} for number, row in rows]
+
     def read(self) -> Iterator[ChainRow]:
         return iter(sorted(self.rows, key=lambda row: (row.stream, row.number)))
 
-    def count(self) -> int:
-        return len(self.rows)
-
-    def newest(
-        self, limit: int, *, before: int = 0, **columns: str
-    ) -> list[dict[str, object]]:
-        found = [
-            {"id": number} | facts_of(row.body)
-            for number, row in enumerate(self.rows, start=1)
-            if (not before or number < before)
-            and columns.items() <= row.label._asdict().items()
-        ]
-        return found[::-1][:limit]
-
-    def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
-        for _, members in groupby(list(self.read()), key=lambda row: row.stream):
-            old = list(takewhile(lambda row: row.label[0] < moment, members))
-            yield from [*old[step - 1 : -1 : step], *old[-1:]]
+    def streams(self) -> Iterator[AuditStream]:
+        names = {row.stream for row in self.rows} | self.tombstones.keys()
+        for name in sorted(names):
+            rows = [row for row in self.read() if row.stream == name]
+            yield AuditStream(
+                name=name,
+                rows=len(rows),
+                oldest_at=rows[0].label.at if rows else None,
+                tombstone=self.tombstones.get(name),
+            )
 
     def prune(self, tombstone: Mark) -> int:
-        before = len(self.rows)
-        self.marks[tombstone.stream] = tombstone
-        stream, number = tombstone.stream, tombstone.number
-        self.rows = [r for r in self.rows if r.stream != stream or r.number > number]
-        return before - len(self.rows)
-
-    def tombstones(self) -> Iterator[Mark]:
-        return iter(self.marks.values())
+        count = len(self.rows)
+        self.tombstones[tombstone.stream] = tombstone
+        self.rows = [
+            row
+            for row in self.rows
+            if row.stream != tombstone.stream or row.number > tombstone.number
+        ]
+        return count - len(self.rows)
 
 
 class MemoryCheckpoints:
@@ -293,24 +303,33 @@ class MemoryCheckpoints:
         return iter(self.marks)
 
 
-class MemoryProcesses:
-    """Processes in a dictionary."""
+class MemoryDatabase:
+    """Transactions over tables in memory, and the time of a clock."""
 
-    def __init__(self) -> None:
-        self.present: dict[str, tuple[Sequence[str], float]] = {}
+    def __init__(self, clock: Clock, *tables: object) -> None:
+        self._clock = clock
+        self._tables = tables
 
-    def seen(self, process: str, keys: Sequence[str], at: float) -> None:
-        self.present[process] = keys, at
-
-    def gone(self, process: str) -> None:
-        self.present.pop(process, None)
-
-    def lacking(self, key: str, since: float) -> list[str]:
-        return [
-            p
-            for p, (keys, at) in self.present.items()
-            if at >= since and key not in keys
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Restore the lists and dictionaries of all tables where the block fails."""
+        before = [
+            {
+                name: value.copy()
+                for name, value in vars(table).items()
+                if isinstance(value, dict | list)
+            }
+            for table in self._tables
         ]
+        try:
+            yield
+        except BaseException:
+            for table, values in zip(self._tables, before, strict=True):
+                vars(table).update(values)
+            raise
+
+    def now(self) -> float:
+        return self._clock.now()
 
 
 @dataclass
@@ -383,7 +402,7 @@ def fake_gateway(
         resolver=resolver,
         clock=clock,
         audit=audit,
-        permits=LeasedPermits(MemoryRateLimitRows(), clock.monotonic),
+        permits=LeasedPermits(MemoryStateRows(), clock.monotonic),
         tokens=MemoryTokens(clock.now),
         signer=JoseSigner(),
         scripts=scripts,

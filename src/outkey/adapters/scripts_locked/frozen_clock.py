@@ -1,7 +1,7 @@
 """Another clock for a script: stopped for a trial, or shifted to the clock of an API.
 
-Only what replaces the standard library's own functions in a worker. With a stopped clock chance
-repeats itself too: same input, same headers.
+Replaces functions of the standard library in a worker. With a stopped clock random
+numbers repeat too: same input, same headers.
 """
 
 import datetime as dt
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def set_clock(at: float | None, shift: int) -> None:
-    """Stop all clocks at a moment, or let them show what they show so many seconds later."""
+    """Stop all clocks at a moment, or shift them by some seconds."""
     if at is not None:
         _stop(at)
     elif shift:
@@ -22,10 +22,10 @@ def set_clock(at: float | None, shift: int) -> None:
 
 
 def _stop(at: float) -> None:
-    """Let every clock of the calendar stand at one moment, and chance repeat itself."""
+    """Stop every clock at one moment, and make random numbers repeatable."""
     _show(lambda: at)
     source = random.Random(0)  # noqa: S311 - repeatable on purpose
-    # uuid4 and cryptography's helpers ask os; secrets and SystemRandom keep a name of their own.
+    # uuid4 and cryptography call os.urandom; secrets and SystemRandom have a copy.
     os.urandom = random._urandom = source.randbytes  # type: ignore[attr-defined]  # noqa: SLF001
     random.seed(0)
 
@@ -36,7 +36,9 @@ def _show(now: Callable[[], float]) -> None:
 
 
 def _show_time(now: Callable[[], float]) -> None:
-    strftime, asctime, localtime = time.strftime, time.asctime, time.localtime
+    strftime = time.strftime
+    asctime = time.asctime
+    localtime = time.localtime
     time.time = now
     time.time_ns = lambda: round(now() * 1_000_000_000)
     time.gmtime = _with_default(time.gmtime, now)

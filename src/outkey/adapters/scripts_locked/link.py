@@ -1,7 +1,8 @@
-"""One worker as the application sees it: what it is sent, and how little of it is believed.
+"""The application's side of the conversation with one worker.
 
-The only place that reveals a secret to a script, and only to a worker that says it is locked. An
-answer is read as if an attacker had written it; anything odd costs the worker its life.
+The only place that reveals a secret to a script, and only to a worker that reports that
+it is locked. A response is read as if an attacker had written it; anything unexpected
+kills the worker.
 """
 
 import builtins
@@ -33,14 +34,15 @@ from outkey.core.request.script import IMPORT_HINT, MAX_BODY, MAX_RECORD, Script
 from outkey.core.secret import Secret
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record, read_json
+from outkey.core.text import Text, build_text
 
 _MOST_CALLS = 10_000
-_MOST_BUSY = 20.0  # seconds; a worker's own limit of processor time is never met by honest scripts
+# Seconds. A worker is replaced long before its own limit of processor time.
+_MOST_BUSY = 20.0
 _START_SECONDS = 5.0
 _LARGEST_MESSAGE = TAG + LARGEST_ANSWER
-_LARGEST_RECORD = (
-    2 * MAX_RECORD
-)  # of what is read of it; the rest of a message's answers follow
+# What is read for one record; the other responses of the message follow it.
+_LARGEST_RECORD = 2 * MAX_RECORD
 
 _TYPES = {
     name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)
@@ -49,53 +51,59 @@ _TYPES = {
     "generator": object,
     "function": object,
 }
+# By the letter that a worker sends; the kind stands for the type of the value.
 _WRONG = {
-    "m": "the script returned {} and not a mapping",
-    "n": "the script returned a header name that is {} and not text",
-    "v": "the script returned a header value that is {} and not text",
-    "l": "the script returned a header with a line break or a NUL character",
-    "e": "the script returned text that is not Unicode",
-    "z": "the script returned more than 64 KiB of headers",
+    "m": Text("the script returned {kind} and not a mapping", kind="…"),
+    "n": Text(
+        "the script returned a header name that is {kind} and not text", kind="…"
+    ),
+    "v": Text(
+        "the script returned a header value that is {kind} and not text", kind="…"
+    ),
+    "l": Text("the script returned a header with a line break or a NUL character"),
+    "e": Text("the script returned text that is not Unicode"),
+    "z": Text("the script returned more than 64 KiB of headers"),
 }
 Pairs = tuple[tuple[str, Secret], ...]
-Given = Pairs | OutkeyError
-Made = Record | Unmapped | None
+HeadersOrError = Pairs | OutkeyError
+TransformedRecord = Record | Unmapped | None
 Read = TypeVar("Read")
-Reader = Callable[["Worker", str], Read]  # of one answer
-ENDED = "the script ended its process"
-_ODD = "the script answered out of turn"
-_RETURN = 'Write: return {"X-Name": "text"}'
-_AS_TEXT = dict.fromkeys(
-    ("int", "float", "complex"), "Write a number as text: str(number)."
-) | (
-    dict.fromkeys(
-        ("bytes", "bytearray", "memoryview"),
-        "Make text of bytes: .decode(), or base64.b64encode(…).decode() where they are"
-        " no text.",
-    )
+ResponseReader = Callable[["ScriptWorker", str], Read]  # of one response
+ENDED = Text("the script ended its process")
+_OUT_OF_TURN = Text("the script sent an unexpected message")
+_RETURN = Text('Write: return {{"X-Name": "text"}}')
+_NUMBER = Text("Write a number as text: str(number).")
+_BYTES = Text(
+    "Convert bytes to text: .decode(), or base64.b64encode(…).decode() if they are not"
+    " text."
 )
+_AS_TEXT = {
+    "int": _NUMBER,
+    "float": _NUMBER,
+    "complex": _NUMBER,
+    "bytes": _BYTES,
+    "bytearray": _BYTES,
+    "memoryview": _BYTES,
+}
 _HINTS = {
-    (
-        "m",
-        "NoneType",
-    ): 'Let every way through the function end with: return {"X-Name": "text"}',
-    (
-        "v",
-        "NoneType",
-    ): "Leave the header out where there is no value, or return an empty text.",
-    (
-        "l",
-        "",
-    ): "Use base64.b64encode, not encodebytes, and remove line breaks with .strip().",
+    ("m", "NoneType"): Text(
+        'End every path through the function with: return {{"X-Name": "text"}}'
+    ),
+    ("v", "NoneType"): Text(
+        "Omit the header if there is no value, or return an empty text."
+    ),
+    ("l", ""): Text(
+        "Use base64.b64encode, not encodebytes, and remove line breaks with .strip()."
+    ),
 }
 
 
 class WorkerEnded(Exception):
-    """The worker had ended before it was asked."""
+    """The worker had ended before the call."""
 
 
 class NoResponse(ScriptFailed):
-    """The script gave no answer; the word is what is said of a record that it should change."""
+    """The script gave no response; `word` is the reason given for a rejected record."""
 
     word = "script_error"
 
@@ -106,24 +114,27 @@ class ScriptTimedOut(NoResponse):
     word = "script_timeout"
 
 
-class Worker:
+class ScriptWorker:
     """A locked process with one script and one secret."""
 
-    def __init__(self, born: Spawned, call: ScriptCall, limit: float) -> None:
-        self._channel, self._pidfd = born
+    def __init__(self, spawned: Spawned, call: ScriptCall, limit: float) -> None:
+        self._channel = spawned.channel
+        self._pidfd = spawned.pidfd
         self._limit = limit
-        self._buffer = bytearray(
-            _LARGEST_MESSAGE + 1
-        )  # one more: longer messages are cut silently
+        # One byte more than allowed: recv cuts longer messages silently.
+        self._buffer = bytearray(_LARGEST_MESSAGE + 1)
         self._view = memoryview(self._buffer)
         self._tags: list[bytes] = []
-        self._calls, self._busy = 0, 0.0
-        self._source, self._secret, self._shift = call.source, call.secret, call.shift
+        self._calls = 0
+        self._busy = 0.0
+        self._source = call.source
+        self._secret = call.secret
+        self._shift = call.shift
         self._function = call.function
         self._lines = call.source.count("\n") + 1
         self._is_loaded = False
         self._alive = True
-        self.is_lost = False
+        self.has_failed = False
 
     @property
     def is_spent(self) -> bool:
@@ -131,14 +142,16 @@ class Worker:
         return not self._alive or self._calls >= _MOST_CALLS or self._busy >= _MOST_BUSY
 
     def serves(self, call: ScriptCall) -> bool:
-        """Tell whether it has the script and the secret of a call."""
+        """Return whether it has the script and the secret of a call."""
         same = self._source == call.source and self._shift == call.shift
         same = same and self._function == call.function
         return same and (self._secret is call.secret or self._secret == call.secret)
 
-    def run(self, calls: Sequence[ScriptCall], read: Reader[Read]) -> list[Read]:
-        """Return what is read from the answer to each call, in one round trip."""
-        text, bodies = _frame(calls)
+    def run(
+        self, calls: Sequence[ScriptCall], read: ResponseReader[Read]
+    ) -> list[Read]:
+        """Return what `read` makes of the response to each call, in one round trip."""
+        text, bodies = _encode_calls(calls)
         if not self._is_loaded:
             self._load(calls[0])
         started = time.monotonic()
@@ -148,7 +161,7 @@ class Worker:
         return [read(self, answer) for answer in answers]
 
     def kill(self) -> None:
-        """End it, by a pidfd that can mean no other process."""
+        """Kill it through its pidfd, which cannot mean another process."""
         if self._alive:
             self._alive = False
             self._channel.close()
@@ -164,16 +177,16 @@ class Worker:
             os.close(self._pidfd)
 
     def _load(self, call: ScriptCall) -> None:
-        """Hand over script and secret, to a process that says it is locked."""
+        """Send script and secret to a process that reports that it is locked."""
         self._channel.settimeout(_START_SECONDS)
         try:
-            said = self._channel.recv(256)
+            greeting = self._channel.recv(256)
         except OSError:
-            said = b""
-        if said != b"R":
+            greeting = b""
+        if greeting != b"R":
             self.kill()
             raise unavailable(
-                said[1:].decode(errors="replace") or "a worker cannot be locked"
+                greeting[1:].decode(errors="replace") or "a worker cannot be locked"
             )
         self._channel.settimeout(self._limit)
         secret = None if call.secret is None else call.secret.reveal()
@@ -185,49 +198,50 @@ class Worker:
         self._is_loaded = True
 
     def _ask(self, text: str, body: bytes = b"", count: int = 1) -> list[str]:
-        """Send one frame and return its answers."""
-        tag, data = self._tag(), text.encode("utf-8", "surrogatepass")
+        """Send one frame and return its responses."""
+        tag = self._tag()
+        data = text.encode("utf-8", "surrogatepass")
         head = HEAD.pack(tag, HEAD.size + len(data) + len(body), len(data))
         try:
             self._send(head + data + body)
         except TimeoutError:
             raise self._too_long() from None
         except OSError:
-            self._lost(ENDED)
+            self._fail(ENDED)
             raise WorkerEnded from None
         if count == 1:
             return [self._receive(tag)]
         answers: list[str] = []
-        # Four times what one call may take, at most; who needs longer is asked call by call.
+        # At most four times what one call may take; slower frames are sent call by call.
         end = time.monotonic() + self._limit * min(count, 4)
         while len(answers) < count and self._alive:
             self._channel.settimeout(max(end - time.monotonic(), 0.001))
             answers += self._receive(tag).split("\0")
         if len(answers) != count:
-            raise self._lost(_ODD)
+            raise self._fail(_OUT_OF_TURN)
         self._channel.settimeout(self._limit)
         return answers
 
     def _receive(self, tag: bytes) -> str:
-        """Return the next message, and with it those that it goes on in."""
-        said = self._message(tag)
-        return self._whole(said, tag) if said[-1] == "\0" else said
+        """Return the next message with the messages that continue it."""
+        text = self._message(tag)
+        return self._with_continuations(text, tag) if text[-1] == "\0" else text
 
-    def _whole(self, said: str, tag: bytes) -> str:
+    def _with_continuations(self, text: str, tag: bytes) -> str:
         end = time.monotonic() + self._limit
-        while said[-1] == "\0":
-            left = end - time.monotonic()
-            if left <= 0:
+        while text[-1] == "\0":
+            seconds = end - time.monotonic()
+            if seconds <= 0:
                 raise self._too_long()
-            if len(said) > _LARGEST_RECORD:
-                raise self._lost(_ODD)
-            self._channel.settimeout(left)
-            said = said[:-1] + self._message(tag)
+            if len(text) > _LARGEST_RECORD:
+                raise self._fail(_OUT_OF_TURN)
+            self._channel.settimeout(seconds)
+            text = text[:-1] + self._message(tag)
         self._channel.settimeout(self._limit)
-        return said
+        return text
 
     def _message(self, tag: bytes) -> str:
-        """Return the next message without the tag, which nobody can know before."""
+        """Return the next message without its tag, which a script cannot guess."""
         try:
             size = self._channel.recv_into(self._buffer)
         except TimeoutError:
@@ -235,19 +249,20 @@ class Worker:
         except OSError:
             size = 0
         if size == 0:
-            raise self._lost(ENDED)
+            raise self._fail(ENDED)
         if not TAG < size <= _LARGEST_MESSAGE or not self._buffer.startswith(tag):
-            raise self._lost(_ODD)
+            raise self._fail(_OUT_OF_TURN)
         try:
             return str(self._view[TAG:size], "utf-8")
         except UnicodeDecodeError:
-            raise self._lost(_ODD) from None
+            raise self._fail(_OUT_OF_TURN) from None
 
     def _tag(self) -> bytes:
-        """Return the next of many tags that were drawn at once, which saves a system call each."""
+        """Return the next tag; many are drawn at once, which saves system calls."""
         if not self._tags:
-            drawn = os.urandom(TAG * 256)
-            self._tags = [drawn[at : at + TAG] for at in range(0, len(drawn), TAG)]
+            random_bytes = os.urandom(TAG * 256)
+            starts = range(0, len(random_bytes), TAG)
+            self._tags = [random_bytes[start : start + TAG] for start in starts]
         return self._tags.pop()
 
     def _send(self, frame: bytes) -> None:
@@ -261,26 +276,26 @@ class Worker:
             if time.monotonic() > end:
                 raise TimeoutError
 
-    def given(self, answer: str) -> Given:
-        """Read the headers of a request, or the reason for none."""
+    def read_headers(self, answer: str) -> HeadersOrError:
+        """Return the headers in a response, or the error that it reports."""
         if answer[:1] != "K":
             return self._reason(answer)
         texts = answer[1:].split("\n") if answer != "K" else []
         if len(texts) % 2:
-            return self._lost(_ODD)
+            return self._fail(_OUT_OF_TURN)
         if "\r" in answer and any("\r" in name for name in texts[::2]):
-            return _no_headers("l")
+            return _bad_headers_error("l")
         each = iter(texts)
         return tuple(zip(each, map(Secret, each), strict=True))
 
-    def made(self, answer: str) -> Made:
-        """Read the record that was made of one, None to leave it out, or the reason for none."""
-        if (raised := self._exception(answer)) is not None:
-            kind, line = raised
+    def read_record(self, answer: str) -> TransformedRecord:
+        """Return the transformed record, None to skip it, or why there is none."""
+        if (exception := self._exception(answer)) is not None:
+            kind, line = exception
             where = f"script:{line}" if line else "script"
             return Unmapped(f"{where} {kind.__name__}", NoResponse.word)
         if answer[:1] not in {"K", "R"}:
-            return Unmapped("script", self._lost(_ODD).word)
+            return Unmapped("script", self._fail(_OUT_OF_TURN).word)
         with suppress(SyncFailed):
             record = read_json(answer[1:].encode())
             if record is None or isinstance(record, dict):
@@ -288,20 +303,26 @@ class Worker:
         return Unmapped("script", "script_result")
 
     def _reason(self, answer: str) -> OutkeyError:
-        """Return the error for an answer; nothing of the script's own text is in it."""
-        kind, rest = answer[:1], answer[1:]
-        if (raised := self._exception(answer)) is not None:
-            return _raised(*raised)
+        """Return the error for a response, without any text of the script."""
+        kind = answer[:1]
+        rest = answer[1:]
+        if (exception := self._exception(answer)) is not None:
+            return _exception_error(*exception)
         if kind == "H" and rest[:1] in _WRONG and (rest[1:] in _TYPES or not rest[1:]):
-            return _no_headers(rest[:1], rest[1:])
+            return _bad_headers_error(rest[:1], rest[1:])
         if answer == "S" and self._secret is None:
             return SecretMissing(field="secret_key")
         if answer == "N":
-            return ScriptFailed(f"the script has no function {self._function}")
-        return self._lost(_ODD)
+            return ScriptFailed(
+                Text("the script has no function {function}", function=self._function)
+            )
+        return self._fail(_OUT_OF_TURN)
 
     def _exception(self, answer: str) -> tuple[type[BaseException], int] | None:
-        """Return what the script raised, and in which line; a name must be one of Python's own."""
+        """Return the type and line of what the script raised.
+
+        The type must be one of Python's own: any other name is text of the script.
+        """
         name, _, digits = (
             answer[1:].partition(" ") if answer[:1] == "E" else ("", "", "")
         )
@@ -315,38 +336,52 @@ class Worker:
         return (kind, line) if is_known else None
 
     def _too_long(self) -> NoResponse:
-        return self._lost(
-            f"the script took longer than {self._limit * 1000:.0f} ms", ScriptTimedOut
+        return self._fail(
+            Text(
+                "the script took longer than {limit} ms",
+                limit=round(self._limit * 1000),
+            ),
+            ScriptTimedOut,
         )
 
-    def _lost(self, reason: str, kind: type[NoResponse] = NoResponse) -> NoResponse:
-        self.is_lost = True
+    def _fail(self, reason: Text, kind: type[NoResponse] = NoResponse) -> NoResponse:
+        self.has_failed = True
         self.kill()
         return kind(reason)
 
 
-def _raised(kind: type[BaseException], line: int) -> ScriptFailed:
-    where = f" in line {line}" if line else ""
+def _exception_error(kind: type[BaseException], line: int) -> ScriptFailed:
     if kind is MemoryError:
-        return ScriptFailed(f"the script used more memory than it may{where}")
-    hint = IMPORT_HINT if issubclass(kind, ImportError) else None
-    return ScriptFailed(f"the script raised {kind.__name__}{where}", hint=hint)
+        message = Text("the script used too much memory")
+        if line:
+            message = Text("the script used too much memory in line {line}", line=line)
+        return ScriptFailed(message)
+    message = Text("the script raised {error}", error=kind.__name__)
+    if line:
+        message = Text(
+            "the script raised {error} in line {line}", error=kind.__name__, line=line
+        )
+    return ScriptFailed(
+        message, hint=IMPORT_HINT if issubclass(kind, ImportError) else None
+    )
 
 
-def _no_headers(letter: str, kind: str = "") -> HeaderFormatError:
-    """Say what is wrong with what a script returned, and what to write instead."""
+def _bad_headers_error(letter: str, kind: str = "") -> HeaderFormatError:
+    """Return the error for what a script returned, with what to write instead."""
     hint = _HINTS.get((letter, kind))
     if hint is None and letter in "nv":
         hint = _AS_TEXT.get(kind, _RETURN)
     elif hint is None and letter == "m":
         hint = _RETURN
-    return HeaderFormatError(_WRONG[letter].format(kind), hint=hint)
+    message = build_text(_WRONG[letter].template, {"kind": kind})
+    fault = "invisible-characters" if letter == "l" else ""
+    return HeaderFormatError(message, hint=hint, fault=fault)
 
 
-def _frame(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
+def _encode_calls(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
     if max(len(call.body) for call in calls) > MAX_BODY:
         raise ScriptFailed(
-            "the body of the request is larger than the 16 MiB a script can get"
+            Text("the body of the request is larger than 16 MiB, the limit for scripts")
         )
     text = "\0".join(
         f"{call.name}\0{call.configuration}\0{call.base_url}\0{call.username}\0"
@@ -355,6 +390,6 @@ def _frame(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
     )
     if text.count("\0") != len(calls) * TEXTS - 1:
         raise ScriptFailed(
-            "the name or the address of the request has a NUL character in it"
+            Text("the name or the URL of the request has a NUL character")
         )
     return text, b"".join(call.body for call in calls)

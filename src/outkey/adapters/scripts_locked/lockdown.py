@@ -1,8 +1,8 @@
-"""The lock: what of the Linux kernel keeps a process from reaching anything but one descriptor.
+"""The lock: Linux mechanisms that leave a process one descriptor and nothing else.
 
-Only the lock and its proof live here; no script, no secret and no outkey. Every layer that cannot
-be applied, or that is not seen to hold, is an error: a process that is not locked must never be
-given a script or a secret.
+Only the lock and its proof live here; no script, no secret and no outkey. A layer that
+cannot be applied, or that is not seen to hold, is an error: a process that is not locked
+is never given a script or a secret.
 """
 
 import ctypes
@@ -20,16 +20,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 _libc = ctypes.CDLL(None, use_errno=True)
-# Whatever belongs to ctypes must outlive its code: a destructor would run what is unmapped.
-_kept: list[object] = [_libc]
+# Objects of ctypes must outlive its code: a destructor would run unmapped memory.
+_immortal: list[object] = [_libc]
 
 
 class LockError(Exception):
     """A layer cannot be applied, or does not hold; the text names it."""
 
 
-class Plan(NamedTuple):
-    """What a lock needs to know beforehand, since afterwards nothing can be asked."""
+class LockPlan(NamedTuple):
+    """What the lock needs to know beforehand: afterwards nothing can be read."""
 
     descriptor: int  # the only one that may be read and written
     parent: int  # whose end ends this process
@@ -40,14 +40,14 @@ class Plan(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One wall: how it is built, and how it is seen to stand."""
+    """One layer of the lock: how it is applied, and how it is seen to hold."""
 
     name: str
-    build: Callable[[Plan], None]
-    stands: Callable[[Plan], bool]
+    build: Callable[[LockPlan], None]
+    stands: Callable[[LockPlan], bool]
 
 
-# ── system calls: name, number on x86_64, number on aarch64 (newer machines have no old calls) ──
+# ── system calls: name, number on x86_64, number on aarch64 (which lacks the old ones) ──
 
 # What computing needs, and nothing that reaches beyond the process.
 ALLOWED = """
@@ -58,8 +58,8 @@ getpid 39 172, gettid 186 178
 """
 # Allowed by their arguments: see `_by_argument`.
 CHECKED = "read 0 63, write 1 64, mmap 9 222, mprotect 10 226, madvise 28 233"
-# What Python's library might call gets EPERM, which a script sees as an exception with its line.
-# All other calls kill the process.
+# What Python's library might call gets EPERM, which a script sees as an exception
+# with its line. All other calls kill the process.
 REFUSED = """
 open 2 -, openat 257 56, openat2 437 437, creat 85 -, stat 4 -, lstat 6 -, fstat 5 80,
 newfstatat 262 79, statx 332 291, access 21 -, faccessat 269 48, faccessat2 439 439,
@@ -86,10 +86,8 @@ pause 34 -, nanosleep 35 101, clock_getres 229 114, clock_settime 227 112, sysin
 uname 63 160, sched_getaffinity 204 123, sched_setaffinity 203 122, getcpu 309 168,
 getpriority 140 141, setpriority 141 140, msync 26 227, mincore 27 232
 """
-_MACHINES = {
-    "x86_64": (1, 0xC000003E),
-    "aarch64": (2, 0xC00000B7),
-}  # column, AUDIT_ARCH_*
+# The column of the tables above, and AUDIT_ARCH_*.
+_MACHINES = {"x86_64": (1, 0xC000003E), "aarch64": (2, 0xC00000B7)}
 
 
 class Calls(NamedTuple):
@@ -120,19 +118,25 @@ def calls_of(machine: str) -> Calls:
 
 # ── seccomp: the allow-list ──────────────────────────────────────────────────────────────────
 
-_LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _EPERM = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM
-_NUMBER, _ARCHITECTURE, _ARGUMENT_0, _ARGUMENT_2 = (
-    0,
-    4,
-    16,
-    32,
-)  # in struct seccomp_data
+# Instructions of the Berkeley packet filter.
+_LOAD = 0x20
+_EQUAL = 0x15
+_AT_LEAST = 0x35
+_BITS = 0x45
+_RETURN = 0x06
+# What the kernel does with a call.
+_ALLOW = 0x7FFF0000
+_KILL = 0x80000000
+_EPERM = 0x00050000 | errno.EPERM
+# Offsets in struct seccomp_data.
+_NUMBER = 0
+_ARCHITECTURE = 4
+_ARGUMENT_0 = 16
+_ARGUMENT_2 = 32
 _X32 = 0x40000000  # a second numbering of all calls on x86_64
 _PROT_EXEC = 4
-_MADV_MERGEABLE = (
-    12  # from here on: sharing pages with others, and for root, breaking them
-)
+# From here on: sharing pages with other processes and, for root, breaking them.
+_MADV_MERGEABLE = 12
 
 
 def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
@@ -142,11 +146,11 @@ def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
 def _by_argument(
     number: int, offset: int, test: int, value: int, *, good: bool
 ) -> bytes:
-    """Allow a call where a test of one argument comes out as it should, else EPERM."""
+    """Allow a call where the test of one argument is `good`, else EPERM."""
     return b"".join(
         (
             _step(_EQUAL, number, 0, 4),
-            # The kernel reads these arguments as 32 bits as well, so the low half is the whole.
+            # The kernel too reads these arguments as 32 bits: the low half is enough.
             _step(_LOAD, offset),
             _step(test, value, *((0, 1) if good else (1, 0))),
             _step(_RETURN, _ALLOW),
@@ -182,16 +186,15 @@ def program(calls: Calls, descriptor: int) -> bytes:
 
 
 def install(filters: bytes) -> None:
-    """Give a filter to the kernel; nobody can take it back."""
+    """Give a filter to the kernel; it cannot be taken back."""
     code = ctypes.create_string_buffer(filters, len(filters))
     head = struct.pack("HxxxxxxP", len(filters) // 8, ctypes.addressof(code))
     pointer = ctypes.create_string_buffer(head, len(head))
-    _control(
-        "seccomp", 22, 2, ctypes.addressof(pointer)
-    )  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    _control("seccomp", 22, 2, ctypes.addressof(pointer))
 
 
-def _attempts(plan: Plan) -> dict[str, Callable[[], object]]:
+def _attempts(plan: LockPlan) -> dict[str, Callable[[], object]]:
     return {
         "open a file": lambda: os.open("/", os.O_RDONLY),
         "look at a file": lambda: Path("/").stat(),
@@ -214,7 +217,7 @@ def _attempts(plan: Plan) -> dict[str, Callable[[], object]]:
     }
 
 
-def _is_filtered(plan: Plan) -> bool:
+def _is_filtered(plan: LockPlan) -> bool:
     """Try what must be impossible; anything but EPERM is a failure."""
     own = os.getpid()
     for what, attempt in _attempts(plan).items():
@@ -241,50 +244,46 @@ def _control(layer: str, option: int, *arguments: int) -> int:
     return result
 
 
-def _renounce_privileges(_plan: Plan) -> None:
-    _control(
-        "no new privileges", 38, 1
-    )  # PR_SET_NO_NEW_PRIVS, which Landlock and seccomp want
+def _renounce_privileges(_plan: LockPlan) -> None:
+    # PR_SET_NO_NEW_PRIVS, which Landlock and seccomp need
+    _control("no new privileges", 38, 1)
 
 
-def _hide_from_tracers(_plan: Plan) -> None:
-    _control(
-        "not dumpable", 4, 0
-    )  # PR_SET_DUMPABLE: no core file, no ptrace, a closed /proc
+def _hide_from_tracers(_plan: LockPlan) -> None:
+    # PR_SET_DUMPABLE: no core file, no ptrace, a closed /proc
+    _control("not dumpable", 4, 0)
 
 
-def _die_with_parent(plan: Plan) -> None:
+def _die_with_parent(plan: LockPlan) -> None:
     _control("parent death signal", 1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != plan.parent:
         raise LockError("parent death signal: the parent is gone")
 
 
-def _dies_with_parent(_plan: Plan) -> bool:
+def _dies_with_parent(_plan: LockPlan) -> bool:
     number = ctypes.c_int()
     _control("parent death signal", 2, ctypes.addressof(number))  # PR_GET_PDEATHSIG
     return number.value == signal.SIGKILL
 
 
-_CAPABILITIES = struct.pack(
-    "Ii", 0x20080522, 0
-)  # _LINUX_CAPABILITY_VERSION_3, this process
+# _LINUX_CAPABILITY_VERSION_3, this process
+_CAPABILITIES = struct.pack("Ii", 0x20080522, 0)
 
 
-def _drop_capabilities(_plan: Plan) -> None:
+def _drop_capabilities(_plan: LockPlan) -> None:
     if _libc.capset(_CAPABILITIES, bytes(24)) != 0:
         raise LockError(f"capabilities: {os.strerror(ctypes.get_errno())}")
 
 
-def _has_no_capabilities(_plan: Plan) -> bool:
+def _has_no_capabilities(_plan: LockPlan) -> bool:
     sets = ctypes.create_string_buffer(24)
     return _libc.capget(_CAPABILITIES, sets) == 0 and sets.raw == bytes(24)
 
 
-_CREATE_RULESET, _RESTRICT_SELF, _VERSION = (
-    444,
-    446,
-    1,
-)  # the same on every machine type
+# Numbers of system calls that are the same on every machine type, and a flag.
+_CREATE_RULESET = 444
+_RESTRICT_SELF = 446
+_VERSION = 1
 
 
 def _landlock(number: int, *arguments: object) -> int:
@@ -294,7 +293,7 @@ def _landlock(number: int, *arguments: object) -> int:
     return result
 
 
-def _restrict_files(_plan: Plan) -> None:
+def _restrict_files(_plan: LockPlan) -> None:
     """Handle every right that this kernel's Landlock knows, and grant none."""
     version = _landlock(
         _CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_VERSION)
@@ -302,10 +301,8 @@ def _restrict_files(_plan: Plan) -> None:
     files = (1 << 13) - 1
     for since, right in ((2, 13), (3, 14), (5, 15)):  # refer, truncate, device ioctl
         files |= (1 << right) * (version >= since)
-    network, scopes = (
-        3 * (version >= 4),
-        3 * (version >= 6),
-    )  # TCP; abstract sockets and signals
+    network = 3 * (version >= 4)  # TCP
+    scopes = 3 * (version >= 6)  # abstract sockets and signals
     size = 8 + 8 * (version >= 4) + 8 * (version >= 6)
     rules = struct.pack("QQQ", files, network, scopes)
     ruleset = _landlock(_CREATE_RULESET, rules, ctypes.c_size_t(size), ctypes.c_uint(0))
@@ -315,7 +312,7 @@ def _restrict_files(_plan: Plan) -> None:
         os.close(ruleset)
 
 
-def _files_are_restricted(_plan: Plan) -> bool:
+def _files_are_restricted(_plan: LockPlan) -> bool:
     try:
         os.close(os.open("/", os.O_RDONLY))
     except OSError as error:
@@ -323,7 +320,7 @@ def _files_are_restricted(_plan: Plan) -> bool:
     return False
 
 
-def _limits(plan: Plan) -> dict[int, int]:
+def _limits(plan: LockPlan) -> dict[int, int]:
     none = "CORE FSIZE NPROC MEMLOCK MSGQUEUE RTPRIO"
     return {getattr(resource, f"RLIMIT_{name}"): 0 for name in none.split()} | {
         resource.RLIMIT_AS: plan.memory,
@@ -332,7 +329,7 @@ def _limits(plan: Plan) -> dict[int, int]:
     }
 
 
-def _limit(plan: Plan) -> None:
+def _limit(plan: LockPlan) -> None:
     for what, value in _limits(plan).items():
         try:
             resource.setrlimit(what, (value, value))
@@ -340,7 +337,7 @@ def _limit(plan: Plan) -> None:
             raise LockError(f"resource limits: {error}") from None
 
 
-def _is_limited(plan: Plan) -> bool:
+def _is_limited(plan: LockPlan) -> bool:
     return all(
         resource.getrlimit(what) == (value,) * 2
         for what, value in _limits(plan).items()
@@ -351,24 +348,24 @@ def _is_limited(plan: Plan) -> bool:
 
 
 def native_code() -> tuple[tuple[int, int], ...]:
-    """Return where the code of ctypes, and of cffi where cryptography has loaded it, stands."""
+    """Return where the code of ctypes is mapped, and of cffi where it is loaded."""
     needed = {"_ctypes", "_cffi_backend"} & set(sys.modules)
-    found: dict[str, list[tuple[int, int]]] = {}
+    places: dict[str, list[tuple[int, int]]] = {}
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         module = line.rpartition("/")[2].partition(".")[0]
         if module in needed and " r-xp " in line:
             start, _, end = line.split()[0].partition("-")
-            found.setdefault(module, []).append((int(start, 16), int(end, 16)))
-    if set(found) != needed:
+            places.setdefault(module, []).append((int(start, 16), int(end, 16)))
+    if set(places) != needed:
         raise LockError("ctypes: it is built into this Python and cannot be taken out")
-    return tuple(where for places in found.values() for where in places)
+    return tuple(where for ranges in places.values() for where in ranges)
 
 
 def _eraser(start: int, end: int) -> mmap.mmap:
     """Return a mapping that unmaps another one when it is closed.
 
-    Nothing that is called through ctypes can return to code that it has unmapped. Python's mmap
-    objects call munmap by themselves: one is told that its memory is somewhere else.
+    A function called through ctypes cannot return to code that it has unmapped. Python's
+    mmap objects call munmap themselves: one is made to believe that its memory is there.
     """
     mapping = mmap.mmap(-1, 3 * mmap.PAGESIZE)
     inner = (ctypes.c_size_t * 2).from_address(id(mapping) + object.__basicsize__)
@@ -380,7 +377,7 @@ def _eraser(start: int, end: int) -> mmap.mmap:
     return mapping
 
 
-def _erase(plan: Plan, erasers: list[mmap.mmap], views: list[memoryview]) -> None:
+def _erase(plan: LockPlan, erasers: list[mmap.mmap], views: list[memoryview]) -> None:
     """Unmap the code; the kernel must then find nothing there to write."""
     for eraser in erasers:
         eraser.close()
@@ -407,8 +404,10 @@ LAYERS = (
 SECCOMP = Layer("seccomp", lambda plan: install(plan.filter), _is_filtered)
 
 
-def lock(plan: Plan, build: Iterable[Layer] = LAYERS, last: Layer = SECCOMP) -> None:
-    """Lock this process, and prove each layer whether it was built or not."""
+def lock(
+    plan: LockPlan, build: Iterable[Layer] = LAYERS, last: Layer = SECCOMP
+) -> None:
+    """Lock this process, and prove every layer, whether it was applied or not."""
     for layer in build:
         layer.build(plan)
     for layer in LAYERS:
@@ -419,9 +418,10 @@ def lock(plan: Plan, build: Iterable[Layer] = LAYERS, last: Layer = SECCOMP) -> 
     views = [
         memoryview((ctypes.c_char * 1).from_address(start)) for start, _ in plan.native
     ]
-    _kept.extend(views)
+    _immortal.extend(views)
     last.build(plan)
     SECCOMP.stands(plan)
     _erase(plan, erasers, views)
-    gc.freeze()  # or the collector would visit what belongs to ctypes by code that is gone
+    # Without it the collector would visit objects of ctypes by code that is unmapped.
+    gc.freeze()
     gc.enable()

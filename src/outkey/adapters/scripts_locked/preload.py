@@ -1,7 +1,7 @@
 """What a script may import, loaded and used once: behind the lock no file can be opened.
 
-Lists and warm-up calls only. Nothing here is a boundary; a module that is missing here is an
-ImportError in a script, and no more.
+Lists and warm-up calls only. This is not a boundary: a module that is missing here is an
+ImportError in a script.
 """
 
 import codecs
@@ -31,7 +31,7 @@ hazmat.primitives.asymmetric.utils hazmat.primitives.ciphers.aead hazmat.primiti
 hazmat.primitives.constant_time hazmat.primitives.hashes hazmat.primitives.hmac
 hazmat.primitives.kdf.hkdf hazmat.primitives.padding hazmat.primitives.serialization
 """
-# C code imports by way of whoever calls it, so a script's strptime needs the name as well.
+# C code imports through its caller, so that a script's strptime needs these as well.
 _FOR_C = "_strptime _pylong"
 ROOTS = frozenset(
     n.partition(".")[0] for n in f"{_MODULES} {_FOR_C} cryptography".split()
@@ -57,7 +57,7 @@ Europe/Lisbon Europe/London Europe/Luxembourg Europe/Madrid Europe/Moscow Europe
 Europe/Prague Europe/Riga Europe/Rome Europe/Sofia Europe/Stockholm Europe/Tallinn Europe/Vienna
 Europe/Vilnius Europe/Warsaw Europe/Zurich Pacific/Auckland Pacific/Honolulu
 """
-_kept: list[object] = []  # zoneinfo itself keeps eight
+_zones: list[object] = []  # zoneinfo itself caches only eight
 
 
 def preload(folders: Iterable[str]) -> None:
@@ -95,7 +95,7 @@ def _warm() -> None:
 def _warm_zones() -> None:
     for key in _ZONES.split():
         try:
-            _kept.append(zoneinfo.ZoneInfo(key))
+            _zones.append(zoneinfo.ZoneInfo(key))
         except (zoneinfo.ZoneInfoNotFoundError, ValueError):
             continue  # a system without time zone data, and without the tzdata package
 

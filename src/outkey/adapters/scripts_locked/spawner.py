@@ -1,7 +1,4 @@
-"""The application's hold on its zygote, the clean process that all workers come from.
-
-Starts it at first use, asks it for workers and ends it. What a worker is told is not known here.
-"""
+"""Starts the zygote at first use, asks it for workers, and ends it."""
 
 import importlib.util
 import os
@@ -13,6 +10,7 @@ from typing import NamedTuple
 
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ScriptFailed
+from outkey.core.text import Text
 
 _START_SECONDS = 10.0
 _PRELOADED = ("cryptography", "tzdata")  # from where this application has them
@@ -21,42 +19,45 @@ _PRELOADED = ("cryptography", "tzdata")  # from where this application has them
 def unavailable(layer: str) -> ScriptFailed:
     """Return the refusal to run scripts at all: no lock, no script."""
     return ScriptFailed(
-        f"scripts cannot run on this machine: {layer}",
+        Text("scripts cannot run on this machine: {layer}", layer=layer),
         hint=(
-            "They need Linux 5.13 or newer with seccomp and Landlock, on x86_64 or"
-            " aarch64."
+            Text(
+                "They need Linux 5.13 or newer with seccomp and Landlock, on x86_64"
+                " or aarch64."
+            )
         ),
     )
 
 
 class Spawned(NamedTuple):
-    """A new worker that has not said yet whether it is locked."""
+    """A new worker that has not yet reported whether it is locked."""
 
     channel: socket.socket
     pidfd: int
 
 
 class WorkerSpawner:
-    """One zygote per process, started when the first worker is wanted."""
+    """One zygote per process, started when the first worker is needed."""
 
     def __init__(self) -> None:
         self._lock = ProcessLock()
         self._control: socket.socket | None = None
         self._zygote: subprocess.Popen[bytes] | None = None
 
-    def bear(self) -> Spawned:
-        """Return a new worker; a zygote that somebody has killed is started again."""
+    def spawn(self) -> Spawned:
+        """Return a new worker; a zygote that was killed from outside is started again."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            with self._lock:
-                return Spawned(
-                    ours, self._fork(theirs) or self._fork(theirs) or self._gone()
-                )
-        except BaseException:
+        with theirs:
+            try:
+                with self._lock:
+                    pidfd = self._fork(theirs) or self._fork(theirs)
+            except BaseException:
+                ours.close()
+                raise
+        if pidfd is None:
             ours.close()
-            raise
-        finally:
-            theirs.close()
+            raise unavailable("the process that starts them ends at once")
+        return Spawned(ours, pidfd)
 
     def close(self) -> None:
         """End the zygote, and with it all workers."""
@@ -72,7 +73,7 @@ class WorkerSpawner:
         self._control = self._zygote = None
 
     def _fork(self, theirs: socket.socket) -> int | None:
-        """Return the pidfd of a new worker, or None where the zygote turns out to be gone."""
+        """Return the pidfd of a new worker, or None where the zygote has ended."""
         control = self._control or self._start()
         try:
             socket.send_fds(control, [b"W"], [theirs.fileno()])
@@ -80,16 +81,14 @@ class WorkerSpawner:
                 control, 256, 1, socket.MSG_CMSG_CLOEXEC
             )
         except OSError:
-            answer, descriptors = b"", []
+            answer = b""
+            descriptors = []
         if answer == b"W" and descriptors:
             return descriptors[0]
         self._end()
         if answer[:1] == b"F":
             raise unavailable(answer[1:].decode(errors="replace"))
         return None
-
-    def _gone(self) -> int:
-        raise unavailable("the process that starts them ends at once")
 
     def _start(self) -> socket.socket:
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -109,13 +108,15 @@ class WorkerSpawner:
         return control
 
     def _end(self) -> None:
-        control, zygote = self._control, self._zygote
-        self._control = self._zygote = None
+        control = self._control
+        zygote = self._zygote
+        self._control = None
+        self._zygote = None
         if control is not None:
             control.close()
         if zygote is not None:
             try:
-                zygote.wait(_START_SECONDS / 2)  # it buries its workers first
+                zygote.wait(_START_SECONDS / 2)  # it reaps its workers first
             except subprocess.TimeoutExpired:
                 zygote.kill()
                 zygote.wait()
@@ -149,7 +150,7 @@ def _zygote(descriptor: int) -> subprocess.Popen[bytes]:
 
 
 def _python() -> str:
-    """Return an interpreter of this version; embedded ones (uWSGI) are no Python themselves."""
+    """Return an interpreter of this version; sys.executable may be uWSGI."""
     if Path(sys.executable or "").name.startswith("python"):
         return sys.executable
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"

@@ -1,14 +1,17 @@
-"""One script in its locked process: what it is given, how it is asked, what leaves.
+"""One script in its locked process: the protocol, the script's view, and its results.
 
-Starts behind the lock. A frame from the application is a tag of 8 bytes, its own length and that of
-its text, the text and bytes; what does not fit into one message follows in more. The text of some
-calls is nine texts for each with NUL between them, the last the length of its body; the bytes are
-the bodies. They are answered in messages of the tag and answers with NUL between them: a letter and
-bytes. K name, newline, value, newline, … in UTF-8, or a record in JSON; H not headers, R no record;
-E an exception; S no secret; N no function. A message that ends with NUL goes on in the next one. No
-text that a script could choose leaves but its headers, or its record.
+Starts behind the lock. A frame from the application is a tag of 8 bytes, the length of
+the frame, the length of its text, the text, and bytes; a frame that does not fit into one
+message is continued in the next ones. The text has nine parts for each call, separated by
+NUL, the last being the length of the call's body; the bytes are the bodies.
 
-What a script may import, and what it sees, is for clear errors. The boundary is the kernel.
+The response is one or more messages: the tag, and responses separated by NUL, each a
+letter and bytes. K: name, newline, value, newline, … in UTF-8, or a record in JSON.
+H: the result is not a mapping of headers. R: it is not a record. E: an exception.
+S: there is no secret. N: there is no function. A message that ends with NUL is continued
+in the next one. Of a script's own text only its headers or its record leave the process.
+
+The limits on imports and names are for clear errors. The boundary is the kernel.
 """
 
 import builtins
@@ -25,10 +28,12 @@ from math import isfinite
 from types import FunctionType, GeneratorType, NoneType
 from typing import Any
 
-FIRST, CHUNK = 4096, 65536  # what the first read takes, and each of the others
+FIRST = 4096  # bytes of the first read
+CHUNK = 65536  # and of each following one
 TAG = 8  # bytes
 HEAD = struct.Struct(f"<{TAG}sII")
-LARGEST_ANSWER, LARGEST_RECORD = 65536, 256 * 1024
+LARGEST_ANSWER = 65536
+LARGEST_RECORD = 256 * 1024
 TEXTS = 9  # of each call
 TRANSFORM = "transform"
 _SCRIPT = "<script>"
@@ -39,11 +44,11 @@ _PLAIN = {kind for kind in vars(builtins).values() if isinstance(kind, type)} | 
 }
 
 
-class SecretMissing(Exception):
-    """The script asks for a secret that nobody has entered."""
+class NoSecretKey(Exception):
+    """The script asks for a secret that was not entered."""
 
 
-class Request:
+class ScriptRequest:
     """What a script sees as `sync_line.request`."""
 
     def __init__(
@@ -56,8 +61,8 @@ class Request:
         self.body = body
 
 
-class Configuration:
-    """What a script sees as `sync_line.api_config_id`: a facade, and no record."""
+class ScriptConfiguration:
+    """What a script sees as `sync_line.api_config_id`: a facade."""
 
     def __init__(
         self, name: str, base_url: str, username: str, secret: str | None
@@ -70,15 +75,15 @@ class Configuration:
     def get_secret_key(self) -> str:
         """Return the configuration's one secret."""
         if self._secret is None:
-            raise SecretMissing
+            raise NoSecretKey
         return self._secret
 
 
-class SyncLine:
+class ScriptSyncLine:
     """What a script is called with."""
 
     def __init__(
-        self, name: str, configuration: Configuration, request: Request
+        self, name: str, configuration: ScriptConfiguration, request: ScriptRequest
     ) -> None:
         self.name = name
         self.api_config_id = configuration
@@ -89,18 +94,18 @@ _builtins: dict[str, Any] = {}
 
 
 def offer(roots: frozenset[str]) -> None:
-    """Make the builtins of scripts, which may import these packages where they are loaded."""
+    """Prepare the builtins of scripts, which import only these loaded packages."""
 
-    def limited(name: str, *rest: Any) -> object:  # noqa: ANN401 - as __import__ takes it
+    def import_loaded(name: str, *rest: Any) -> object:  # noqa: ANN401 - as __import__ takes it
         if name.partition(".")[0] not in roots or name not in sys.modules:
             raise ImportError
         return __import__(name, *rest)
 
-    _builtins.update(vars(builtins), __import__=limited)
+    _builtins.update(vars(builtins), __import__=import_loaded)
 
 
 def serve(descriptor: int, set_clock: Callable[[float | None, int], None]) -> None:
-    """Load one script with its secret, then answer calls until the application hangs up."""
+    """Load one script with its secret, then run calls until the application hangs up."""
     tag, opening, _ = _receive(descriptor)
     source, secret, at, shift, function = json.loads(opening)
     set_clock(at, shift)
@@ -110,9 +115,9 @@ def serve(descriptor: int, set_clock: Callable[[float | None, int], None]) -> No
     except BaseException as error:  # noqa: BLE001 - SystemExit and all others are the script's
         os.write(descriptor, tag + _describe(error))
     else:
-        sign = partial(_signed, compute, secret)
+        sign = partial(_sign, compute, secret)
         _answer_calls(
-            descriptor, partial(_made, compute) if function == TRANSFORM else sign
+            descriptor, partial(_transform, compute) if function == TRANSFORM else sign
         )
 
 
@@ -139,33 +144,37 @@ def _answer_calls(
         os.write(descriptor, message)
 
 
-def _signed(
-    compute: Callable[[SyncLine], object],
+def _sign(
+    compute: Callable[[ScriptSyncLine], object],
     secret: str | None,
     texts: list[str],
     body: bytes,
 ) -> bytes:
     name, configuration, base_url, username, method, url, path, query = texts
-    facade = Configuration(configuration, base_url, username, secret)
+    facade = ScriptConfiguration(configuration, base_url, username, secret)
     try:
         return _encode(
-            compute(SyncLine(name, facade, Request(method, url, path, query, body)))
+            compute(
+                ScriptSyncLine(
+                    name, facade, ScriptRequest(method, url, path, query, body)
+                )
+            )
         )
-    except SecretMissing:
+    except NoSecretKey:
         return b"S"
     except BaseException as error:  # noqa: BLE001 - the script's, whatever it is
         return _describe(error)
 
 
-def _made(
+def _transform(
     transform: Callable[[object], object], _texts: list[str], record: bytes
 ) -> bytes:
-    """Return the record that the script makes of one, as JSON; null leaves it out."""
+    """Return the record that the script returns, as JSON; null skips the record."""
     try:
-        made = transform(json.loads(record, parse_float=Decimal))
+        result = transform(json.loads(record, parse_float=Decimal))
         answer = (
-            b"K" + json_text(made).encode()
-            if isinstance(made, dict | NoneType)
+            b"K" + json_text(result).encode()
+            if isinstance(result, dict | NoneType)
             else b"R"
         )
     except NotJson:
@@ -176,11 +185,11 @@ def _made(
 
 
 class NotJson(Exception):
-    """A value that JSON does not have."""
+    """A value that JSON cannot represent."""
 
 
 def json_text(value: object) -> str:
-    """Return JSON in which a decimal keeps all its digits, and a float those that Python shows."""
+    """Return JSON with all digits of a decimal, and those of a float that Python shows."""
     match value:
         case str():
             text = json_string(value)
@@ -205,7 +214,7 @@ def json_text(value: object) -> str:
 
 
 def _receive(descriptor: int) -> tuple[bytes, str, bytes]:
-    """Return tag, text and bytes of the next frame; when there is none, the work is done."""
+    """Return tag, text and bytes of the next frame; end the process when there is none."""
     frame = os.read(descriptor, FIRST)
     tag, size, length = HEAD.unpack_from(frame) if frame else os._exit(0)
     if size > FIRST:
@@ -225,7 +234,7 @@ def _load(source: str, function: str) -> Any:  # noqa: ANN401 - whatever the scr
 
 
 def _encode(result: object) -> bytes:
-    """Return the headers as bytes, or what is wrong with them. The application checks again."""
+    """Return the headers as bytes, or what is wrong; the application checks again."""
     if type(result) is not dict and not isinstance(result, Mapping):
         return b"Hm" + _plain(result)
     parts = [*chain.from_iterable(result.items())]

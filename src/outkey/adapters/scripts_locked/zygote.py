@@ -1,8 +1,8 @@
-"""The clean process that workers come from: started by exec, it has nothing of the application.
+"""The clean process that workers are forked from; it has nothing of the application.
 
-Run as `python -I -S -B zygote.py DESCRIPTOR PARENT FOLDER…`. It loads what scripts may import,
-then forks a worker for each socket that it is sent, and answers with the worker's pidfd. It runs no
-script, is given no secret, and reads nothing from a worker.
+Run as `python -I -S -B zygote.py DESCRIPTOR PARENT FOLDER…`. It loads what scripts may
+import, then forks a worker for each socket that it receives, and responds with the
+worker's pidfd. It runs no script, is given no secret, and reads nothing from a worker.
 """
 
 import gc
@@ -19,9 +19,8 @@ from typing import Any, NoReturn
 
 _DESCRIPTOR = 3  # the worker's only one
 _MEMORY = 128 * 1024 * 1024  # beyond what is loaded already
-_SECONDS = (
-    60  # of processor time in a worker's life; the application recycles it before
-)
+# Processor time in a worker's life; the application replaces it long before.
+_SECONDS = 60
 _HIDDEN = (
     "ctypes",
     "_ctypes",
@@ -51,15 +50,15 @@ lockdown, preload, frozen_clock, worker = map(
 
 
 class Zygote:
-    """Forks workers and buries them."""
+    """Forks workers and reaps them."""
 
     def __init__(self, control: socket.socket, parent: int, plan: Any) -> None:  # noqa: ANN401
         self._control = control
         self._plan = plan
         self._workers: dict[int, int] = {}  # number by pidfd
         self._poll = select.poll()
-        # The parent's pidfd says that the process has ended. PR_SET_PDEATHSIG would speak of the
-        # thread that started us, and a socket's end may have been inherited by others.
+        # The parent's pidfd reports the end of the process. PR_SET_PDEATHSIG would report
+        # the end of a thread, and a socket may have been inherited by other processes.
         self._parent = os.pidfd_open(parent)
         if os.getppid() != parent:
             raise lockdown.LockError("the parent is gone")
@@ -71,14 +70,14 @@ class Zygote:
         while True:
             ready = {descriptor for descriptor, _ in self._poll.poll()}
             for descriptor in ready & self._workers.keys():
-                self._bury(descriptor)
+                self._reap(descriptor)
             if self._parent in ready:
                 break
             if self._control.fileno() in ready and not self._take_order():
                 break
         for descriptor in list(self._workers):
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-            self._bury(descriptor)
+            self._reap(descriptor)
 
     def _take_order(self) -> bool:
         message, descriptors, _, _ = socket.recv_fds(
@@ -100,14 +99,13 @@ class Zygote:
         number = os.fork()
         if number == 0:
             self._become_worker(job)
-        pidfd = os.pidfd_open(
-            number
-        )  # nobody but us can reap it, so the number is still its own
+        # Only this process can reap it, so that the number is still its own.
+        pidfd = os.pidfd_open(number)
         self._workers[pidfd] = number
         self._poll.register(pidfd, select.POLLIN)
         return pidfd
 
-    def _bury(self, pidfd: int) -> None:
+    def _reap(self, pidfd: int) -> None:
         self._poll.unregister(pidfd)
         os.waitpid(self._workers.pop(pidfd), 0)
         os.close(pidfd)
@@ -139,7 +137,7 @@ def _prepare(control: socket.socket, parent: int, folders: list[str]) -> Zygote:
     preload.preload(folders)
     worker.offer(preload.ROOTS)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    plan = lockdown.Plan(
+    plan = lockdown.LockPlan(
         descriptor=_DESCRIPTOR,
         parent=os.getpid(),
         memory=pages * os.sysconf("SC_PAGE_SIZE") + _MEMORY,

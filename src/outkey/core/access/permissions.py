@@ -14,6 +14,7 @@ from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration, HeaderRow
 from outkey.core.errors import SecretMissing
 from outkey.core.request.headers import looks_like_credential
+from outkey.core.text import Text
 
 
 class Permission(StrEnum):
@@ -35,23 +36,21 @@ class Requirement:
 
     permission: Permission
     field: str
-    message: str
+    message: Text
 
 
-HINT = "Ask an administrator for this permission, or leave the field as it is saved."
-_ADD = "you may not add configurations"
-_CHANGE = "you may not change configurations"
-_NETWORK = "you may not allow the internal network, or another address in it"
-_SECRET = "you may not enter or clear secrets"  # noqa: S105 - a message
-_DESTINATION = "you may not change where secrets go, or how they prove who we are"
-_SCRIPT = "you may not write scripts, or switch them on or off"
-_OTHER_TLS = "saved secrets are not used with TLS settings that are not saved"
-_OTHER_TLS_HINT = (
-    "Enter the secret again for this test, or save the TLS settings first."
+HINT = Text(
+    "Ask an administrator for this permission, or leave the field as it is saved."
 )
-MESSAGES = (
-    *(HINT, _ADD, _CHANGE, _NETWORK, _SECRET, _DESTINATION, _SCRIPT),
-    *(_OTHER_TLS, _OTHER_TLS_HINT),
+_ADD = Text("you may not add configurations")
+_CHANGE = Text("you may not change configurations")
+_NETWORK = Text("you may not allow the internal network, or another address in it")
+_SECRET = Text("you may not enter or clear secrets")
+_DESTINATION = Text("you may not change where secrets are sent, or how")
+_SCRIPT = Text("you may not write scripts, or switch them on or off")
+_OTHER_TLS = Text("saved secrets are not used with unsaved TLS settings")
+_OTHER_TLS_HINT = Text(
+    "Enter the secret again for this test, or save the TLS settings first."
 )
 
 # What a change of each field needs besides the permission to change configurations. None: nothing.

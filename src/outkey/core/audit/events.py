@@ -1,4 +1,4 @@
-"""What is recorded of an attempt: an allow-list of facts, never a value, body or query."""
+"""The records of the audit: allow-listed facts, never a value, body or query."""
 
 import re
 from enum import StrEnum
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from outkey.core.config.configuration import Configuration
 from outkey.core.request.message import Request, Source
 
-_WORD = re.compile(r"v\d{1,2}|[a-z][a-z_.-]{0,31}|", re.IGNORECASE)
+WORD = re.compile(r"v\d{1,2}|[a-z][a-z_.-]{0,31}|", re.IGNORECASE)
 
 
 class Tag(StrEnum):
@@ -54,7 +54,7 @@ class Tag(StrEnum):
 
 
 class Intent(NamedTuple):
-    """Credentials are about to leave. Recorded first, or nothing is sent."""
+    """Credentials are about to be sent. Without this record, nothing is sent."""
 
     configuration: str
     line: str
@@ -68,7 +68,7 @@ class Intent(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How an attempt ended. Status 0 means that no answer came."""
+    """How an attempt ended. Status 0 means that there was no response."""
 
     attempt: str
     configuration: str
@@ -79,7 +79,7 @@ class Outcome(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """outkey refused to send, or to follow where an answer led."""
+    """outkey refused to send, or to follow a redirect."""
 
     attempt: str  # the last one that was made, if any
     configuration: str
@@ -89,7 +89,7 @@ class Refusal(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Somebody is about to change or read out what is kept. Field names only, never values."""
+    """A user is about to change or export stored data. Field names, never values."""
 
     tag: Tag
     actor: str
@@ -100,32 +100,45 @@ class Change(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def path_template(target: str) -> str:
-    """Return the path with `{}` for every segment that may be a value: an id, a key, a name.
+    """Return the path with `{}` for every segment that may be an id, a key or a name.
 
-    Kept are plain words and version numbers, which is what API paths are made of.
+    Plain words and version numbers stay, which is what API paths consist of.
     """
     segments = target.partition("?")[0].split("/")
-    return "/".join(s if _WORD.fullmatch(s) else "{}" for s in segments)
+    return "/".join(
+        segment if WORD.fullmatch(segment) else "{}" for segment in segments
+    )
 
 
 def redirected_path_template(target: str, requested: str) -> str:
-    """Return the path of a redirect, with `{}` for every segment that the request did not have.
+    """Return the path of a redirect, with `{}` for segments that were not requested.
 
-    The server chose the path and may have written a short secret into it as a plain word.
+    The server chose the path, and a plain word of it may be a short secret.
     """
-    known = path_template(requested).split("/")
+    requested_segments = path_template(requested).split("/")
     segments = target.partition("?")[0].split("/")
-    return "/".join(segment if segment in known else "{}" for segment in segments)
+    return "/".join(
+        segment if segment in requested_segments else "{}" for segment in segments
+    )
 
 
 def intent_of(
-    made: Configuration, line: str, request: Request, retry: int, tag: Tag
+    configuration: Configuration, line: str, request: Request, retry: int, tag: Tag
 ) -> Intent:
-    """Describe a request that is about to leave, without its query and its values."""
-    # A script chooses its names, and could write its secret into them in a form nobody knows.
-    named = [
-        "(script)" if h.source is Source.SCRIPT else h.name for h in request.headers
+    """Describe a request that is about to be sent, without its query and its values."""
+    # A script chooses its names, and could encode its secret in them.
+    header_names = [
+        "(script)" if header.source is Source.SCRIPT else header.name
+        for header in request.headers
     ]
-    kind, path = str(made.authentication_type), path_template(request.target)
-    where = request.method, str(request.origin), path
-    return Intent(made.name, line, kind, *where, tuple(named), retry, tag)
+    return Intent(
+        configuration=configuration.name,
+        line=line,
+        authentication_type=str(configuration.authentication_type),
+        method=request.method,
+        origin=str(request.origin),
+        path=path_template(request.target),
+        header_names=tuple(header_names),
+        retry=retry,
+        tag=tag,
+    )

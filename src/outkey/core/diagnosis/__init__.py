@@ -1,34 +1,35 @@
-"""From an exchange to its causes: ranked suspicions with evidence, remedy and what to click.
+"""From an exchange to its causes: ranked suspicions with evidence, remedy and fix.
 
-Pure: the answer or error, the configuration and the time go in, a diagnosis comes out. Rules yield
-clues with a weight (`answers`, `entered`, `failures`); the reasons they speak for are one table
-(`reasons`). Remote text is read but never handed on, except by `words_of`, whose whole point it is.
+Pure: the response or error, the configuration and the time go in, a diagnosis comes out.
+Rules yield weighted clues (`response_rules`, `entered`, `failures`) for the reasons of
+one table (`reasons`). Remote text is read but never passed on, except by
+`remote_message`, which exists for that.
 
-    diagnose           an answer from 400 on
-    diagnose_success   an answer that says success, in tests only
-    diagnose_error     nothing came back
+    diagnose           a response from 400 on
+    diagnose_success   a response that reports success, in tests only
+    diagnose_error     there was no response
 """
 
 from dataclasses import replace
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.diagnosis import entered
-from outkey.core.diagnosis import response_rules as answers
+from outkey.core.diagnosis import entered, response_rules
 from outkey.core.diagnosis.evidence import (
     Clue,
     Diagnosis,
     Evidence,
     Fix,
     Suspicion,
-    ranked,
+    rank_clues,
 )
 from outkey.core.diagnosis.failures import clues_of
 from outkey.core.diagnosis.reasons import FIXES, REASONS, REMEDIES, Reason
-from outkey.core.diagnosis.remote_text import shortened, words_of
+from outkey.core.diagnosis.remote_text import remote_message, shorten
 from outkey.core.diagnosis.success import clues_in_success
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.message import Response, http_date
+from outkey.core.text import Text, join_texts
 
 __all__ = [
     "FIXES",
@@ -41,17 +42,18 @@ __all__ = [
     "diagnose",
     "diagnose_error",
     "diagnose_success",
+    "remote_message",
     "retry_after",
-    "shortened",
-    "words_of",
+    "shorten",
 ]
 
-_RENEWED = (
-    "Check Scope, Audience and Resource: outkey got a new token, and it is refused too."
+_RENEWED = Text(
+    "Check Scope, Audience and Resource: outkey got a new token, and it is rejected"
+    " too."
 )
 _OF_TOKENS = frozenset({"wrong-credentials", "token-expired", "expired-as-403"})
 _WRONG = "wrong-credentials"
-_BETTER = 60  # from here on a clue explains a 401, and its usual reason only repeats the status
+_EXPLAINS = 60  # from this weight on, a clue says more than the status of a 401
 
 
 def diagnose(
@@ -62,82 +64,93 @@ def diagnose(
     secret: SecretOpener | None = None,
     anonymous: int | None = None,
 ) -> Diagnosis | None:
-    """Say why an answer is bad; an answer below 400 has no cause.
+    """Return the cause of an error response; None for a status below 400.
 
-    In tests of a configuration, what was entered is evidence too (`secret`), and the status that
-    the same request got without credentials (`anonymous`).
+    In tests of a configuration the entered secrets are evidence too (`secret`), and the
+    status of the same request without credentials (`anonymous`).
     """
     if response.status < 400:
         return None
-    evidence = Evidence(response, configuration, now, secret)
-    evidence.anonymous = anonymous
-    rules = answers.RULES if secret is None else (*answers.RULES, *entered.RULES)
-    asked = [rule for rule, statuses in rules if response.status in statuses]
-    clues = [clue for rule in asked for clue in rule(evidence)]
-    if any(clue.weight >= _BETTER for clue in clues):
+    evidence = Evidence(response, configuration, now, secret, anonymous)
+    rules = response_rules.RULES
+    if secret is not None:
+        rules = (*rules, *entered.RULES)
+    clues = [
+        clue
+        for rule, statuses in rules
+        if response.status in statuses
+        for clue in rule(evidence)
+    ]
+    if any(clue.weight >= _EXPLAINS for clue in clues):
         clues = [
-            clue for clue in clues if clue.reason != _WRONG or clue.weight >= _BETTER
+            clue for clue in clues if clue.reason != _WRONG or clue.weight >= _EXPLAINS
         ]
-    found = _diagnosis(clues, configuration, response.status)
-    return found if secret is None else _naming_fields(found, configuration)
+    diagnosis = diagnosis_of(clues, configuration, response.status)
+    return diagnosis if secret is None else name_fields(diagnosis, configuration)
 
 
-def _naming_fields(found: Diagnosis, configuration: Configuration) -> Diagnosis:
-    """Say which fields the credentials of this configuration stand in."""
+def name_fields(diagnosis: Diagnosis, configuration: Configuration) -> Diagnosis:
+    """Return a diagnosis whose remedy names the fields of the credentials."""
     fields = entered.fields_in_use(configuration)
-    named = f"{REASONS[_WRONG].remedy} In use here: {', '.join(fields)}."
+    remedies = [
+        REASONS[_WRONG].remedy,
+        Text("In use here: {fields}.", fields=join_texts(fields, ", ")),
+    ]
     if configuration.uses_oauth2:
-        named = f"{named} {_RENEWED}"
+        remedies.append(_RENEWED)
+    remedy = join_texts(remedies)
     suspicions = tuple(
-        replace(one, remedy=named) if fields and one.reason.id == _WRONG else one
-        for one in found.suspicions
+        replace(suspicion, remedy=remedy)
+        if fields and suspicion.reason.id == _WRONG
+        else suspicion
+        for suspicion in diagnosis.suspicions
     )
-    return replace(found, remedy=suspicions[0].remedy, suspicions=suspicions)
+    return replace(diagnosis, remedy=suspicions[0].remedy, suspicions=suspicions)
 
 
 def diagnose_success(
-    response: Response, made: Configuration, *, now: float
+    response: Response, configuration: Configuration, *, now: float
 ) -> Diagnosis | None:
-    """Say what is wrong with an answer that says success; None where nothing is."""
-    clues = list(clues_in_success(Evidence(response, made, now)))
-    return _diagnosis(clues, made, response.status) if clues else None
+    """Return what is wrong with a response that reports success; None if nothing is."""
+    clues = list(clues_in_success(Evidence(response, configuration, now)))
+    return diagnosis_of(clues, configuration, response.status) if clues else None
 
 
 def diagnose_error(
     error: OutkeyError, configuration: Configuration, *, now: float, met: bool = False
 ) -> Diagnosis:
-    """Say why nothing came back; the error itself has the last word on the cause.
+    """Return why there was no response; the cause is always that of the error.
 
-    `met` says that a connection was opened before, so that it is the request which failed.
+    `met` means that a connection was opened before, so that the request itself failed.
     """
-    suspicions = ranked(list(clues_of(error, configuration, now, met=met)))
+    suspicions = rank_clues(list(clues_of(error, configuration, now, met=met)))
     remedy = suspicions[0].remedy if suspicions else error.hint
     fallback = REMEDIES.get(error.cause, REMEDIES[Cause.UNEXPECTED])
     return Diagnosis(error.cause, remedy or fallback, suspicions)
 
 
-def _diagnosis(
+def diagnosis_of(
     clues: list[Clue], configuration: Configuration, status: int
 ) -> Diagnosis:
-    suspicions = ranked(clues)
+    """Return the diagnosis of a response from its clues, of which there is at least one."""
+    suspicions = rank_clues(clues)
     if configuration.uses_oauth2 and status >= 400:
         suspicions = tuple(
-            (
-                replace(one, remedy=_RENEWED)
-                if one.reason.id in _OF_TOKENS and one.remedy == one.reason.remedy
-                else one
-            )
-            for one in suspicions
+            replace(suspicion, remedy=_RENEWED)
+            if suspicion.reason.id in _OF_TOKENS
+            and suspicion.remedy == suspicion.reason.remedy
+            else suspicion
+            for suspicion in suspicions
         )
     first = suspicions[0]
     cause = first.reason.cause
     if cause is Cause.UNEXPECTED:
-        cause = REASONS[answers.usual(status)].cause
+        cause = REASONS[response_rules.status_reason(status)].cause
     return Diagnosis(cause, first.remedy, suspicions)
 
 
 def retry_after(response: Response, *, now: float) -> float | None:
-    """Read Retry-After (RFC 9110 §10.2.3): seconds or a date; nonsense counts as absent."""
+    """Return the seconds of Retry-After (RFC 9110 §10.2.3); None if absent or invalid."""
     text = response.headers.get("Retry-After").strip()
     if text.isascii() and text.isdigit():
         return float(text[:10])  # ten digits are three centuries

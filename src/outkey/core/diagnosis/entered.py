@@ -1,6 +1,6 @@
-"""The rules that look at what was entered, in tests of a configuration only.
+"""The rules that check the entered secrets, in tests of a configuration only.
 
-A secret is asked for its kind of fault and never revealed: what comes out are words of ours.
+A secret is asked for the kind of its fault and never revealed.
 """
 
 import re
@@ -11,61 +11,69 @@ from urllib.parse import urlsplit
 from outkey.core.config.choices import AuthenticationType, Environment
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import FIELDS
-from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of, told
+from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of, format_moment
 from outkey.core.errors import OutkeyError
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.secret import Secret
+from outkey.core.text import Text, build_text
 
 _STATUSES = frozenset({400, 401, 403, 404})
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d"
 _PREFIX = re.compile(
-    r"(?:authorization|x-[a-z-]{2,30})\s*[:=]|(?:bearer|basic|token|api-?key)[\s:=]|access_token=",
+    r"(?:authorization|x-[a-z-]{2,30})\s*[:=]"
+    r"|(?:bearer|basic|token|api-?key)[\s:=]|access_token=",
     re.IGNORECASE,
 )
 _SCHEME = re.compile(r"[A-Za-z][\w-]*[ ]+")
-_FAULTS = {
-    "pasted-json": "begins like a JSON document",
-    "secret-in-quotes": "stands in quotes",
-    "invisible-characters": "has characters that nobody sees, or blanks at an end",
-    "doubled-prefix": "begins with a word that does not belong to it",
-}
+_FAULTS = (
+    "pasted-json",
+    "secret-in-quotes",
+    "invisible-characters",
+    "doubled-prefix",
+)
 _TRIAL_KEYS = ("sk_test_", "rk_test_", "pk_test_", "test_", "sandbox_", "TEST-")
 _LIVE_KEYS = ("sk_live_", "rk_live_", "pk_live_", "live_", "prod_")
-_LABELS: dict[str, str] = {
-    field.secret_name: field.label for field in FIELDS if field.secret
+_LABELS: dict[str, Text] = {
+    field.secret_name: build_text(field.label, {}) for field in FIELDS if field.secret
 }
 
 
 def by_entered(evidence: Evidence) -> Iterator[Clue]:
-    """Look at each secret that was sent as it is."""
-    for name, as_sent in _entered(evidence):
+    """Check each secret that is sent as it was entered."""
+    for name, tidy in entered_secrets(evidence):
         try:
             value = evidence.secret(name) if evidence.secret else Secret("")
-            fault = value.derive(as_sent).derive(_fault).known_prefix(_FAULTS)
+            fault = value.derive(tidy).derive(fault_of).known_prefix(_FAULTS)
         except OutkeyError:
-            continue  # said as an error already
-        label = _LABELS.get(name, name.removeprefix("header:"))
+            continue  # it is reported as an error of its own
+        label: str = _LABELS.get(name, name.removeprefix("header:"))
         if fault:
             fix = None if fault == "pasted-json" else fix_of(fault, tidied=name)
-            yield Clue(95, fault, f"The value of {label} {_FAULTS[fault]}.", fix=fix)
-        yield from _environment(evidence, label, value)
+            yield Clue(95, fault, fault_text(fault, label), fix=fix)
+        yield from by_key_prefix(evidence, label, value)
 
 
-def fields_in_use(configuration: Configuration) -> list[str]:
-    """Name the fields that hold the credentials of a configuration."""
+def fields_in_use(configuration: Configuration) -> list[Text]:
+    """Return the names of the fields that have the credentials of a configuration."""
     fields = []
     if configuration.authentication_type is AuthenticationType.BASIC:
-        fields += ["Username", "Password"]
+        fields += [Text("Username"), Text("Password")]
     elif configuration.sends_token:
-        fields.append("Client Secret" if configuration.uses_oauth2 else "Token")
-    fields += [f"the header {row.key}" for row in configuration.headers if row.secret]
+        fields.append(
+            Text("Client Secret") if configuration.uses_oauth2 else Text("Token")
+        )
+    fields += [
+        Text("the header {name}", name=row.key)
+        for row in configuration.headers
+        if row.secret
+    ]
     if configuration.is_scripted:
-        fields.append("Secret Key of the script")
+        fields.append(Text("Secret Key of the script"))
     return fields
 
 
-def _entered(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], str]]]:
-    """Yield the names of the secrets that travel as they are, and how each is tidied before."""
+def entered_secrets(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], str]]]:
+    """Yield the name of each secret that is sent, and the function that tidies it."""
     configuration = evidence.configuration
     if configuration.authentication_type is AuthenticationType.BASIC:
         yield "password", str
@@ -73,18 +81,18 @@ def _entered(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], str]]]:
         yield "token", tidy_token
     for row in configuration.headers:
         if row.secret:
-            yield row.secret_field, partial(_row_value, "auth" in row.key.lower())
+            has_scheme = "auth" in row.key.lower()
+            yield row.secret_field, partial(tidy_row, has_scheme=has_scheme)
 
 
-def _row_value(has_scheme: bool, text: str) -> str:  # noqa: FBT001 - bound by partial
-    """Return a row's value without the one scheme that may stand there."""
-    return (
-        _SCHEME.sub("", tidy_value(text), count=1) if has_scheme else tidy_value(text)
-    )
+def tidy_row(text: str, *, has_scheme: bool) -> str:
+    """Return the value of a header row without the one scheme that it may have."""
+    value = tidy_value(text)
+    return _SCHEME.sub("", value, count=1) if has_scheme else value
 
 
-def _fault(text: str) -> str:
-    """Name what is wrong with a value, if anything is."""
+def fault_of(text: str) -> str:
+    """Return the reason id of the fault of a value, "" if it has none."""
     if text.lstrip().startswith(("{", "[")):
         return "pasted-json"
     if len(text) > 1 and text[0] in _QUOTES and text[-1] in _QUOTES:
@@ -94,49 +102,83 @@ def _fault(text: str) -> str:
     return "doubled-prefix" if _PREFIX.match(text) else ""
 
 
-def _environment(evidence: Evidence, label: str, value: Secret) -> Iterator[Clue]:
-    """Compare the word that a key begins with to the Environment; it is not told, being a part."""
+def fault_text(fault: str, field: str) -> Text:
+    """Return the evidence for a fault in a field."""
+    match fault:
+        case "pasted-json":
+            return Text(
+                "The value of {field} begins like a JSON document.", field=field
+            )
+        case "secret-in-quotes":
+            return Text("The value of {field} is in quotes.", field=field)
+        case "invisible-characters":
+            return Text(
+                "The value of {field} has invisible characters, or spaces at an end.",
+                field=field,
+            )
+        case _:
+            return Text(
+                "The value of {field} begins with a word that is not part of it.",
+                field=field,
+            )
+
+
+def by_key_prefix(evidence: Evidence, label: str, value: Secret) -> Iterator[Clue]:
+    """Compare the prefix of a key with the Environment; it is part of a secret."""
     environment = evidence.configuration.environment
-    production = environment is Environment.PRODUCTION
-    kind = "tests" if production else "live use"
-    if value.derive(tidy_value).known_prefix(_TRIAL_KEYS if production else _LIVE_KEYS):
-        said = (
-            f"{label} begins like a key for {kind}, and Environment is"
-            f" {environment.label}."
+    tidied = value.derive(tidy_value)
+    if environment is Environment.PRODUCTION:
+        if tidied.known_prefix(_TRIAL_KEYS):
+            text = Text(
+                "{field} begins like a test key, and Environment is Production.",
+                field=label,
+            )
+            yield Clue(67, "wrong-environment", text)
+    elif tidied.known_prefix(_LIVE_KEYS):
+        text = Text(
+            "{field} begins like a live key, and Environment is {environment}.",
+            field=label,
+            environment=build_text(environment.label, {}),
         )
-        yield Clue(67, "wrong-environment", said)
+        yield Clue(67, "wrong-environment", text)
 
 
 def by_claims(evidence: Evidence) -> Iterator[Clue]:
-    """Compare what a token says of itself with the time and the place; nobody vouches for it."""
+    """Compare the claims of a token, which are not verified, with the time and the host."""
     claims = evidence.claims
     if claims is None:
         return
-    now = evidence.now + evidence.skew  # by the clock that the token was judged by
+    now = evidence.now + evidence.skew  # by the clock of the server
     if claims.expires is not None and claims.expires <= now:
         reason = "expired-as-403" if evidence.status == 403 else "token-expired"
-        yield Clue(
-            94, reason, f"The token's exp claim ended at {told(claims.expires)}."
+        text = Text(
+            "The exp claim of the token ended at {moment}.",
+            moment=format_moment(claims.expires),
         )
+        yield Clue(94, reason, text)
     if claims.not_before is not None and claims.not_before > now:
-        said = f"The token's nbf claim begins at {told(claims.not_before)}."
-        yield Clue(94, "token-not-yet-valid", said)
+        text = Text(
+            "The nbf claim of the token begins at {moment}.",
+            moment=format_moment(claims.not_before),
+        )
+        yield Clue(94, "token-not-yet-valid", text)
     host = evidence.configuration.base.origin.host
-    hosts = [_host(one) for one in claims.audiences]
+    hosts = [host_of(audience) for audience in claims.audiences]
     if (
         evidence.status in {401, 403}
         and any(hosts)
-        and not any(_akin(h, host) for h in hosts)
+        and not any(have_same_domain(audience, host) for audience in hosts)
     ):
-        said = "The token's aud claim names other hosts than the Base URL."
-        yield Clue(62, "token-other-audience", said)
+        text = Text("The aud claim of the token names other hosts than the Base URL.")
+        yield Clue(62, "token-other-audience", text)
     issuer = evidence.configuration.oauth2.issuer
     if issuer and claims.issuer and claims.issuer.rstrip("/") != issuer.rstrip("/"):
-        yield Clue(62, "token-other-issuer", "The token's iss claim is not the Issuer.")
+        text = Text("The iss claim of the token is not the Issuer.")
+        yield Clue(62, "token-other-issuer", text)
 
 
-def _host(audience: str) -> str:
-    """Return the host of an audience that is a web address, else nothing."""
+def host_of(audience: str) -> str:
+    """Return the host of an audience that is a URL, "" for any other."""
     try:
         parts = urlsplit(audience)
     except ValueError:
@@ -144,9 +186,9 @@ def _host(audience: str) -> str:
     return (parts.hostname or "") if parts.scheme in {"http", "https"} else ""
 
 
-def _akin(one: str, other: str) -> bool:
-    """Tell whether two hosts belong together, as api.acme.example and auth.acme.example do."""
-    return one.split(".")[-2:] == other.split(".")[-2:]
+def have_same_domain(host: str, other: str) -> bool:
+    """Tell whether two hosts belong together, as api.acme.example, auth.acme.example."""
+    return host.split(".")[-2:] == other.split(".")[-2:]
 
 
 RULES = ((by_entered, _STATUSES), (by_claims, _STATUSES))

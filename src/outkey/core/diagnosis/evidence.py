@@ -1,6 +1,7 @@
-"""What one answer shows, and the clues that rules find in it. No rule lives here.
+"""The facts of one response, and the clues that rules find in it. No rule lives here.
 
-Remote text is read here but never handed on: an evidence holds words of ours, numbers and times.
+Remote text is read here but never passed on: evidence has only our own words, numbers
+and times.
 """
 
 from dataclasses import dataclass
@@ -15,70 +16,74 @@ from outkey.core.oauth2.jwt import Claims, claims_of
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import Response, http_date
+from outkey.core.text import NO_TEXT, Text, build_text
 
 BODY_READ = 16 * 1024
 SKEW_SECONDS = 60
-_SEARCHED = 2 * 1024  # for words; the send path asks about each answer from 400 on
+_SEARCHED = 2 * 1024  # for phrases; the send path searches each response from 400 on
 _LOWER = bytes(range(256)).lower()
 _BETWEEN = b" \t\r\n_-"
-_PLACES = {reason: place for place, reason in enumerate(REASONS)}
+_ORDER = {reason: number for number, reason in enumerate(REASONS)}
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What outkey can change itself, after showing the difference.
+    """A change that outkey can make itself, after showing the difference.
 
-    Either new values by field path, or the name of a secret whose value is to be tidied.
+    Either new values by field path, or the name of a secret whose value is tidied.
     """
 
-    label: str
+    label: Text
     changes: tuple[tuple[str, str], ...] = ()
     tidied: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A reason that something shown speaks for. Only the likeliest one has a fix."""
+    """A reason with its evidence. Only the likeliest one has a fix."""
 
     reason: Reason
-    evidence: str
-    remedy: str
+    evidence: Text
+    remedy: Text
     fix: Fix | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The cause of a bad answer and what to do about it, as the first suspicion has it."""
+    """The cause of an error response and its remedy, from the first suspicion."""
 
     cause: Cause
-    remedy: str
+    remedy: Text
     suspicions: tuple[Suspicion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """What a rule found. The weight is how sure it makes us.
+    """The result of a rule. The weight is its certainty.
 
-    90: it is proved. 70: the answer says so. 50: the status alone. 30: worth a look.
+    90: it is proved. 70: the response says so. 50: the status alone. 30: worth a check.
     """
 
     weight: int
     reason: str
-    evidence: str
-    remedy: str = ""  # the reason's own, unless it can be made concrete
+    evidence: Text
+    remedy: Text = (
+        NO_TEXT  # a more precise one than that of the reason, if there is one
+    )
     fix: Fix | None = None
 
 
 def fix_of(
-    reason: str, *changes: tuple[str, str], word: str = "", tidied: str = ""
+    reason: str, *changes: tuple[str, str], value: str = "", tidied: str = ""
 ) -> Fix:
-    """Return the fix of a reason, with what was found out in its label."""
-    return Fix(FIXES[reason].format(word), changes, tidied)
+    """Return the fix of a reason; `value` is shown in its label."""
+    return Fix(build_text(FIXES[reason].template, {"value": value}), changes, tidied)
 
 
 def https_fix(reason: str, configuration: Configuration) -> Fix | None:
-    """Return the fix that makes a Base URL secure, where its port can stay or is the usual one."""
-    url, origin = configuration.base_url, configuration.base.origin
+    """Return the fix that changes a Base URL to https, if its port allows that."""
+    url = configuration.base_url
+    origin = configuration.base.origin
     same_port = reason == "plain-http-to-tls-port"
     usual = reason == "https-required" and origin.port == 80 and ":80" not in url
     if origin.scheme != "http" or not (same_port or usual):
@@ -86,35 +91,38 @@ def https_fix(reason: str, configuration: Configuration) -> Fix | None:
     return fix_of(reason, ("base_url", "https:" + url.partition(":")[2]))
 
 
-def ranked(clues: list[Clue]) -> tuple[Suspicion, ...]:
-    """Return one suspicion for each reason, the heaviest first, then by the order of the table."""
+def rank_clues(clues: list[Clue]) -> tuple[Suspicion, ...]:
+    """Return one suspicion for each reason: the heaviest first, then by the table."""
     best: dict[str, Clue] = {}
-    for clue in sorted(clues, key=lambda clue: (-clue.weight, _PLACES[clue.reason])):
+    for clue in sorted(clues, key=lambda clue: (-clue.weight, _ORDER[clue.reason])):
         best.setdefault(clue.reason, clue)
-    return tuple(_suspicion(rank, clue) for rank, clue in enumerate(best.values()))
-
-
-def _suspicion(rank: int, clue: Clue) -> Suspicion:
-    """Make a suspicion of a clue; nothing is changed on a second guess."""
-    reason, fix = REASONS[clue.reason], None if rank else clue.fix
-    return Suspicion(reason, clue.evidence, clue.remedy or reason.remedy, fix)
+    return tuple(
+        Suspicion(
+            reason=REASONS[clue.reason],
+            evidence=clue.evidence,
+            remedy=clue.remedy or REASONS[clue.reason].remedy,
+            fix=None if rank else clue.fix,  # nothing is changed on a second guess
+        )
+        for rank, clue in enumerate(best.values())
+    )
 
 
 def compact(text: str | bytes) -> bytes:
-    """Return text as words are looked for: `Token has_expired` and `tokenHasExpired` are one."""
+    """Return text as phrases are searched: `Token has_expired` as `tokenHasExpired`."""
     raw = text.encode() if isinstance(text, str) else text
     return raw.translate(_LOWER, _BETWEEN)
 
 
-def told(moment: float) -> str:
-    """Return a moment as people read it."""
+def format_moment(moment: float) -> str:
+    """Return a Unix time as users read it."""
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 class Evidence:
-    """One answer beside the configuration that asked for it.
+    """One response together with the configuration that sent the request.
 
-    `secret` opens what was entered; without it (when sending) the answer alone must do.
+    `secret` returns entered secrets; it is None for ordinary requests, where only the
+    response is read.
     """
 
     def __init__(
@@ -123,14 +131,13 @@ class Evidence:
         configuration: Configuration,
         now: float,
         secret: SecretOpener | None = None,
+        anonymous: int | None = None,
     ) -> None:
         self.status = response.status
         self.configuration = configuration
         self.now = now
         self.secret = secret
-        self.anonymous: int | None = (
-            None  # the status of the same request without credentials
-        )
+        self.anonymous = anonymous  # the status of the same request without credentials
         self.headers = {name.lower(): value for name, value in response.headers}
         self.body = response.body[:BODY_READ]
         self.challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
@@ -138,10 +145,15 @@ class Evidence:
         self.errors = {
             challenge.parameters.get("error", "") for challenge in self.challenges
         }
-        described = (c.parameters.get("error_description", "") for c in self.challenges)
-        self.described = " ".join(described).lower()
+        descriptions = (
+            challenge.parameters.get("error_description", "")
+            for challenge in self.challenges
+        )
+        self.description = " ".join(descriptions).lower()
         self.lower = self.body[:_SEARCHED].lower()
-        self.said = compact(self.body[:_SEARCHED]) + b"\n" + compact(self.described)
+        self.phrases = (
+            compact(self.body[:_SEARCHED]) + b"\n" + compact(self.description)
+        )
 
     @property
     def is_html(self) -> bool:
@@ -151,30 +163,30 @@ class Evidence:
 
     @property
     def secret_rows(self) -> list[tuple[int, str]]:
-        """Place and name of each header row that carries a secret."""
+        """Position and name of each header row that has a secret."""
         rows = enumerate(self.configuration.headers)
-        return [(place, row.key) for place, row in rows if row.secret]
+        return [(position, row.key) for position, row in rows if row.secret]
 
     @property
     def row_names(self) -> set[str]:
-        """The names of all header rows, in small letters."""
+        """The names of all header rows, in lower case."""
         return {row.key.lower() for row in self.configuration.headers}
 
     @property
     def sends_key(self) -> bool:
-        """Whether a token or key that can expire is sent, and no password."""
+        """Whether a token or key is sent, which can expire, and not a password."""
         basic = self.configuration.authentication_type is AuthenticationType.BASIC
         return self.configuration.sends_credentials and not basic
 
     @property
     def skew(self) -> float:
-        """How far the answer's clock is ahead of ours; 0 where it says nothing."""
-        theirs = http_date(self.headers.get("date", ""))
-        return 0.0 if theirs is None else theirs - self.now
+        """How far the clock of the server is ahead of ours; 0 if that is unknown."""
+        server_time = http_date(self.headers.get("date", ""))
+        return 0.0 if server_time is None else server_time - self.now
 
     @cached_property
     def claims(self) -> Claims | None:
-        """What the entered token says of itself, if it is a JWT and may be looked at."""
+        """The claims of the entered token, if it is a JWT and may be read."""
         configuration = self.configuration
         if (
             self.secret is None

@@ -1,4 +1,4 @@
-"""From an error that came instead of an answer to its reasons."""
+"""From an error without a response to its reasons."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ from outkey.core.config.choices import ClientAuth, Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.evidence import SKEW_SECONDS, Clue, Fix, fix_of, https_fix
 from outkey.core.diagnosis.reasons import REASONS
+from outkey.core.text import Text, build_text
 
 _BY_KIND: tuple[tuple[type[errors.OutkeyError], str], ...] = (
     (errors.TlsBelowFloor, "tls-too-old"),
@@ -19,7 +20,7 @@ _BY_KIND: tuple[tuple[type[errors.OutkeyError], str], ...] = (
     (errors.RateLimited, "rate-limited"),
     (errors.ReauthorizationNeeded, "refresh-token-dead"),
 )
-# The reasons of `oauth2/answers.py`, most of them words of RFC 6749; the likeliest comes first.
+# The reasons of `oauth2/responses.py`, mostly those of RFC 6749; the likeliest first.
 _AT_TOKEN_URL = {
     "invalid_client": ("client-secret-wrong", "client-authentication-style"),
     "invalid_grant": ("refresh-token-dead",),
@@ -47,47 +48,39 @@ _OTHER_STYLE = {
     ClientAuth.BASIC_RAW: ClientAuth.BASIC,
 }
 _SIGNED = frozenset({ClientAuth.CLIENT_SECRET_JWT, ClientAuth.PRIVATE_KEY_JWT})
-# Words of our own checks in `headers.py`, and the reason behind each.
-_HEADER_FAULTS = (
-    ("JSON document", "pasted-json"),
-    ("outside ASCII", "invisible-characters"),
-    ("control character", "invisible-characters"),
-    ("line break", "invisible-characters"),
-    ("a blank", "doubled-prefix"),
-    ("is longer than", "header-too-large"),
-)
+_TIDIED = frozenset({"invisible-characters", "doubled-prefix"})
 
 
 def clues_of(
-    error: errors.OutkeyError, made: Configuration, now: float, *, met: bool
+    error: errors.OutkeyError, configuration: Configuration, now: float, *, met: bool
 ) -> Iterator[Clue]:
-    """Yield what an error is a sign of; one that speaks for itself gives none."""
+    """Yield the clues of an error; one that explains itself has none."""
     if isinstance(error, errors.TokenEndpointFailed):
-        yield from _at_token_url(error, made, now)
+        yield from clues_at_token_url(error, configuration, now)
     elif isinstance(error, errors.HeaderFormatError):
-        yield from _header(error)
+        yield header_clue(error)
     elif (
         isinstance(error, errors.RedirectBlocked) and error.field == "oauth2.token_url"
     ):
-        yield _clue(90, "token-url-wrong", error)
-    elif met and made.base.origin.scheme == "http":
-        yield from _after_plain_http(error, made)
-        yield from _on_the_way(error, made)
+        yield error_clue(90, "token-url-wrong", error)
     else:
-        yield from _on_the_way(error, made)
+        if met and configuration.base.origin.scheme == "http":
+            yield from clues_after_plain_http(error, configuration)
+        yield from clues_of_connection(error, configuration)
 
 
-def _clue(
+def error_clue(
     weight: int, reason: str, error: errors.OutkeyError, fix: Fix | None = None
 ) -> Clue:
-    """Make a clue of an error, whose message and hint are words of ours."""
-    said = f"{error.message[:1].upper()}{error.message[1:]}."
-    return Clue(weight, reason, said, error.hint or REASONS[reason].remedy, fix)
+    """Return a clue whose evidence is the message of an error, which is our own text."""
+    evidence = Text("{message:sentence}", message=error.message)
+    return Clue(weight, reason, evidence, error.hint or REASONS[reason].remedy, fix)
 
 
-def _on_the_way(
+def clues_of_connection(
     error: errors.OutkeyError, configuration: Configuration
 ) -> Iterator[Clue]:
+    """Yield the clue of an error between us and the server."""
     kinds = (reason for kind, reason in _BY_KIND if isinstance(error, kind))
     reason = error.reason or next(kinds, "")
     plain = configuration.base.origin.scheme == "http"
@@ -101,73 +94,81 @@ def _on_the_way(
         return
     if reason == "client-certificate-missing" and configuration.tls.client_certificate:
         reason = "client-certificate-refused"
-    said = _clue(90, reason, error, https_fix(reason, configuration))
-    if (
-        reason == "redirected-elsewhere"
-    ):  # the message may name a place that the other side chose
-        said = Clue(
-            90,
-            reason,
-            "The server redirects to a place that is not its own.",
-            error.hint,
-        )
-    yield said
+    if reason == "redirected-elsewhere":
+        # The message may name an origin that the server chose.
+        text = Text("The server redirects to another origin.")
+        yield Clue(90, reason, text, error.hint)
+    else:
+        yield error_clue(90, reason, error, https_fix(reason, configuration))
 
 
-def _after_plain_http(
+def clues_after_plain_http(
     error: errors.OutkeyError, configuration: Configuration
 ) -> Iterator[Clue]:
-    """Tell a port for https by what it does with plain http: it hangs up, with an alert or not."""
+    """Recognize a port for https: it closes the connection when plain http is sent."""
     if isinstance(error, errors.ConnectionFailed) and not isinstance(
         error, errors.AnswerBroken
     ):
-        fix = https_fix(_PLAIN, configuration)
-        said = (
-            "The connection was opened, and ended without HTTP when plain http was"
-            " sent."
+        text = Text(
+            "The connection was opened, and closed without a response when plain http"
+            " was sent."
         )
-        yield Clue(92, _PLAIN, said, fix=fix)
+        yield Clue(92, _PLAIN, text, fix=https_fix(_PLAIN, configuration))
     elif isinstance(error, errors.TimedOut):
-        said = (
-            "The Base URL is plain http, and some ports for https answer that with"
-            " silence."
+        text = Text(
+            "The Base URL is plain http, and some ports for https do not respond to"
+            " that."
         )
-        yield Clue(30, _PLAIN, said)
+        yield Clue(30, _PLAIN, text)
 
 
-def _at_token_url(
-    error: errors.TokenEndpointFailed, made: Configuration, now: float
+def clues_at_token_url(
+    error: errors.TokenEndpointFailed, configuration: Configuration, now: float
 ) -> Iterator[Clue]:
-    style, certificate = made.oauth2.client_auth, made.tls.client_certificate
+    """Yield the clues of an error of the Token URL."""
+    oauth2 = configuration.oauth2
+    style = oauth2.client_auth
     refused = error.reason in {"invalid_client", "invalid_dpop_proof", "invalid_grant"}
-    skew = round((error.their_time or now) - now)
-    if refused and (style in _SIGNED or made.oauth2.dpop):
-        said = f"The provider's clock and ours differ by {abs(skew)} seconds."
-        yield Clue(95 if abs(skew) > SKEW_SECONDS else 20, "clock-off", said)
-    if error.reason == "invalid_client" and style is ClientAuth.MTLS:
-        reason = (
-            "client-certificate-refused"
-            if certificate
-            else "client-certificate-missing"
+    if refused and (style in _SIGNED or oauth2.dpop):
+        skew = abs(round((error.their_time or now) - now))
+        text = Text(
+            "The clocks of the provider and this machine differ by {seconds} seconds.",
+            seconds=skew,
         )
-        said = "The provider does not know the client, and it is to be known by mTLS."
-        yield Clue(92, reason, said)
-    for place, reason in enumerate(_AT_TOKEN_URL.get(error.reason, ("unexpected",))):
+        yield Clue(95 if skew > SKEW_SECONDS else 20, "clock-off", text)
+    if error.reason == "invalid_client" and style is ClientAuth.MTLS:
+        missing = not configuration.tls.client_certificate
+        text = Text(
+            "The provider does not know the client, and Client Authentication is mTLS."
+        )
+        yield Clue(
+            92,
+            "client-certificate-missing" if missing else "client-certificate-refused",
+            text,
+        )
+    for number, reason in enumerate(_AT_TOKEN_URL.get(error.reason, ("unexpected",))):
         fix = None
         if reason == "client-authentication-style" and style in _OTHER_STYLE:
             other = _OTHER_STYLE[style]
-            fix = fix_of(reason, ("oauth2.client_auth", str(other)), word=other.label)
-        if reason == "dpop-required" and not made.oauth2.dpop:
+            fix = fix_of(
+                reason,
+                ("oauth2.client_auth", str(other)),
+                value=build_text(other.label, {}),
+            )
+        if reason == "dpop-required" and not oauth2.dpop:
             fix = fix_of(reason, ("oauth2.dpop", "true"))
-        weight = 90 - 10 * place
-        clue = _clue(weight, reason, error, fix)
-        yield clue if not place else Clue(weight, reason, clue.evidence, fix=fix)
+        weight = 90 - 10 * number
+        clue = error_clue(weight, reason, error, fix)
+        # The hint of the error belongs to its first reason.
+        yield clue if number == 0 else Clue(weight, reason, clue.evidence, fix=fix)
 
 
-def _header(error: errors.HeaderFormatError) -> Iterator[Clue]:
-    found = (reason for words, reason in _HEADER_FAULTS if words in error.message)
-    reason = next(found, "malformed-header")
+def header_clue(error: errors.HeaderFormatError) -> Clue:
+    """Return the clue of a header that we refused to send ourselves."""
+    reason = error.fault or "malformed-header"
     secret = error.field or ""
-    mends = reason in {"invisible-characters", "doubled-prefix"}
-    tidy = mends and (secret in {"password", "token"} or secret.startswith("header:"))
-    yield _clue(90, reason, error, fix_of(reason, tidied=secret) if tidy else None)
+    has_fix = reason in _TIDIED and (
+        secret in {"password", "token"} or secret.startswith("header:")
+    )
+    fix = fix_of(reason, tidied=secret) if has_fix else None
+    return error_clue(90, reason, error, fix)

@@ -1,22 +1,25 @@
-"""What answers say, in the words of those who say it: phrases and the reason each speaks for.
+"""Phrases that occur in error responses, and the reason that each one suggests.
 
-A table and its search. Blanks, hyphens, underscores and capitals do not count, so that one row
-finds `Token has expired`, `token_has_expired` and `TokenHasExpired`.
+A table and its search. Spaces, hyphens, underscores and capitals are ignored, so that one
+row finds `Token has expired`, `token_has_expired` and `TokenHasExpired`.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from outkey.core.diagnosis.evidence import Clue, Evidence, compact, https_fix
+from outkey.core.text import Text
 
 _ALL = frozenset({400, 401, 403})
 _REFUSED = frozenset({401, 403})
-_SAYS, _VAGUE = 70, 60  # vague: said of everything that is refused
-# "token has expired" is said of every kind of token, "session" by Salesforce, "authentication" by
-# HubSpot, "lifetime validation" by Microsoft.
+_EXACT = 70
+_VAGUE = 60  # used for every kind of refusal
+# "token has expired" is used for every kind of token, "session" by Salesforce,
+# "authentication" by HubSpot, "lifetime validation" by Microsoft.
 _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     (
         "token-expired",
-        _SAYS,
+        _EXACT,
         _ALL,
         (
             "token expired",
@@ -42,7 +45,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     ),
     (
         "token-revoked",
-        _SAYS,
+        _EXACT,
         _ALL,
         (
             "token revoked",
@@ -56,7 +59,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     ),
     (
         "token-not-yet-valid",
-        _SAYS,
+        _EXACT,
         _ALL,
         (
             "not yet valid",
@@ -67,7 +70,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     ),
     (
         "token-other-audience",
-        _SAYS,
+        _EXACT,
         _ALL,
         (
             "invalid audience",
@@ -81,7 +84,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     ),
     (
         "token-other-issuer",
-        _SAYS,
+        _EXACT,
         _ALL,
         (
             "invalid issuer",
@@ -95,7 +98,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     ),
     (
         "missing-scope",
-        _SAYS,
+        _EXACT,
         _REFUSED,
         (
             "insufficient scope",
@@ -111,16 +114,16 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
             "not accessible by integration",
         ),
     ),
-    ("csrf-required", _SAYS, frozenset({400, 403}), ("csrf",)),
+    ("csrf-required", _EXACT, frozenset({400, 403}), ("csrf",)),
     (
         "ip-not-allowed",
-        _SAYS,
+        _EXACT,
         _REFUSED,
         ("ip address", "ip allow list", "ip whitelist", "ip referer blocked"),
     ),
     (
         "account-locked",
-        _SAYS,
+        _EXACT,
         _REFUSED | {402, 423},
         (
             "account locked",
@@ -146,7 +149,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     ),
     (
         "quota-exhausted",
-        _SAYS,
+        _EXACT,
         frozenset({403, 429}),
         (
             "quota exceeded",
@@ -163,13 +166,13 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     ),
     (
         "rate-limited",
-        _SAYS,
+        _EXACT,
         frozenset({403}),
         ("too many requests", "secondary rate limit"),
     ),
     (
         "https-required",
-        _SAYS,
+        _EXACT,
         _ALL | {426},
         (
             "https required",
@@ -247,7 +250,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     ),
     (
         "wrong-environment",
-        _SAYS + 1,
+        _EXACT + 1,
         _ALL | {404},
         (
             "exists in test mode",
@@ -262,7 +265,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     ),
     (
         "hidden-401",
-        _SAYS,
+        _EXACT,
         frozenset({404}),
         (
             "do not have permission",
@@ -276,7 +279,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     ),
     (
         "blocked-by-firewall",
-        _SAYS,
+        _EXACT,
         frozenset({403, 406, 429, 503}),
         (
             "attention required! | cloudflare",
@@ -348,33 +351,41 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
         ),
     ),
 )
-_Phrase = tuple[
-    bytes, str, int, str
-]  # as it is looked for, the reason, the weight, as it is told
-# One of these stands in nearly every phrase: most answers hold few of them, which saves the search
-# for all the rest.
+# Nearly every phrase has one of these: most responses have few of them, which saves the
+# search for all other phrases.
 _STEMS = tuple(
     b"expired revoked scope audience issuer account certificate header limit quota"
-    b" https ssl credentials apikey auth invalid missing token user have mode ipaddress".split()
+    b" https ssl credentials apikey auth invalid missing token user have mode"
+    b" ipaddress".split()
 )
 
 
-def _by_stem(status: int) -> tuple[tuple[bytes, tuple[_Phrase, ...]], ...]:
-    found: dict[bytes, list[_Phrase]] = {}
-    for reason, weight, statuses, phrases in _TABLE:
+class Phrase(NamedTuple):
+    """One phrase of the table; `needle` is its compact form."""
+
+    needle: bytes
+    reason: str
+    weight: int
+    text: str
+
+
+def phrases_by_stem(status: int) -> tuple[tuple[bytes, tuple[Phrase, ...]], ...]:
+    """Return the phrases for a status, grouped by their stem."""
+    groups: dict[bytes, list[Phrase]] = {}
+    for reason, weight, statuses, texts in _TABLE:
         if status in statuses or status == 200:
-            for words in phrases:
-                needle = compact(words)
+            for text in texts:
+                needle = compact(text)
                 stem = next((stem for stem in _STEMS if stem in needle), b"")
-                found.setdefault(stem, []).append((needle, reason, weight, words))
-    return tuple((stem, tuple(phrases)) for stem, phrases in found.items())
+                groups.setdefault(stem, []).append(Phrase(needle, reason, weight, text))
+    return tuple((stem, tuple(phrases)) for stem, phrases in groups.items())
 
 
-# An error that is hidden in a 200 may use the words of any status.
+# An error in a 200 may use the phrases of any status.
 _BY_STATUS = {
-    status: _by_stem(status) for status in {200}.union(*(row[2] for row in _TABLE))
+    status: phrases_by_stem(status)
+    for status in {200}.union(*(row[2] for row in _TABLE))
 }
-_BY_403 = ("token-expired", 403)
 _OF_KEYS = frozenset(
     (
         "token-expired",
@@ -386,20 +397,24 @@ _OF_KEYS = frozenset(
 )
 
 
-def spoken(evidence: Evidence) -> Iterator[Clue]:
-    """Yield a clue for each phrase that stands in the answer and fits what was sent."""
-    status, said = evidence.status if evidence.status >= 300 else 200, evidence.said
+def by_phrases(evidence: Evidence) -> Iterator[Clue]:
+    """Yield a clue for each phrase in the response that fits the request."""
+    status = evidence.status if evidence.status >= 300 else 200
     for stem, phrases in _BY_STATUS.get(status, ()):
-        if stem in said:
-            for needle, reason, weight, words in phrases:
-                if needle in said and _fits(reason, evidence):
-                    named = "expired-as-403" if (reason, status) == _BY_403 else reason
-                    fix = https_fix(named, evidence.configuration)
-                    yield Clue(weight, named, f'The answer says "{words}".', fix=fix)
+        if stem not in evidence.phrases:
+            continue
+        for phrase in phrases:
+            if phrase.needle in evidence.phrases and can_apply(phrase.reason, evidence):
+                reason = phrase.reason
+                if reason == "token-expired" and status == 403:
+                    reason = "expired-as-403"
+                text = Text('The response says "{phrase}".', phrase=phrase.text)
+                fix = https_fix(reason, evidence.configuration)
+                yield Clue(phrase.weight, reason, text, fix=fix)
 
 
-def _fits(reason: str, evidence: Evidence) -> bool:
-    """Tell whether a reason can be one, by what was sent."""
+def can_apply(reason: str, evidence: Evidence) -> bool:
+    """Tell whether a reason is possible for this request."""
     if reason == "https-required":
         return evidence.configuration.base.origin.scheme == "http"
     return evidence.sends_key or reason not in _OF_KEYS

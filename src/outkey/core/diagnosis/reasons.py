@@ -1,4 +1,4 @@
-"""The table of reasons: what can be wrong, how it is recognised and what a person does about it.
+"""The table of reasons: what can be wrong, its signs, and what a user does about it.
 
 A table and nothing else. The documentation has one page for each row.
 """
@@ -6,517 +6,523 @@ A table and nothing else. The documentation has one page for each row.
 from dataclasses import dataclass
 
 from outkey.core.errors import Cause
+from outkey.core.text import Text, build_text, join_texts
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing that can be wrong. Where its cause is `unexpected`, the status decides that."""
+    """One thing that can be wrong. If its cause is `unexpected`, the status decides.
+
+    `signs` is for the documentation only.
+    """
 
     id: str
     cause: Cause
-    title: str
-    remedy: str
+    title: Text
+    remedy: Text
     signs: str
 
 
 # The remedies of the specification, section 7; those of its four causes begin with them.
 _BEGIN = {
-    Cause.INVALID_CREDENTIALS: "Check the username and password, or the token.",
-    Cause.INSUFFICIENT_PERMISSIONS: "Check the permissions of the API user.",
-    Cause.TOKEN_EXPIRED: "Implement a token refresh mechanism:",
-    Cause.HEADER_FORMAT: "Review the authentication header format.",
+    Cause.INVALID_CREDENTIALS: Text("Check the username and password, or the token."),
+    Cause.INSUFFICIENT_PERMISSIONS: Text("Check the permissions of the API user."),
+    Cause.TOKEN_EXPIRED: Text("Implement a token refresh mechanism:"),
+    Cause.HEADER_FORMAT: Text("Review the authentication header format."),
 }
 
 
-def _row(name: str, cause: Cause, title: str, more: str, signs: str) -> Reason:
-    return Reason(name, cause, title, f"{_BEGIN.get(cause, '')} {more}".strip(), signs)
+def reason(name: str, cause: Cause, title: str, remedy: str, signs: str) -> Reason:
+    """Return a row of the table, with the remedy of the specification in front."""
+    remedies = [_BEGIN[cause]] if cause in _BEGIN else []
+    if remedy:
+        remedies.append(build_text(remedy, {}))
+    text = remedies[0] if len(remedies) == 1 else join_texts(remedies)
+    return Reason(name, cause, build_text(title, {}), text, signs)
 
 
-# Not formatted, because they are tables. Of two suspicions that weigh the same the upper one comes
-# first.
-_INVALID, _DENIED = Cause.INVALID_CREDENTIALS, Cause.INSUFFICIENT_PERMISSIONS
-_HEADER, _TOKEN_URL = Cause.HEADER_FORMAT, Cause.TOKEN_ENDPOINT
-_OF_STATUS = (  # what a status means where nothing tells more
-    _row(
+# Of two suspicions with the same weight the upper one comes first.
+_OF_STATUS = (  # the meaning of a status without further evidence
+    reason(
         "wrong-credentials",
-        _INVALID,
+        Cause.INVALID_CREDENTIALS,
         "The API does not accept the credentials",
         "",
-        'The status is 401, or the answer has words such as "bad credentials", '
-        "and nothing tells more.",
+        'The status is 401, or the response has a phrase such as "bad credentials",'
+        " without further evidence.",
     ),
-    _row(
+    reason(
         "forbidden",
-        _DENIED,
+        Cause.INSUFFICIENT_PERMISSIONS,
         "The API knows the user and refuses the request",
         "",
-        "The status is 403, and nothing tells more.",
+        "The status is 403, without further evidence.",
     ),
-    _row(
+    reason(
         "token-expired",
         Cause.TOKEN_EXPIRED,
         "The token has expired",
         "enter a new token now, and its expiry date, so that a finding warns in time.",
-        "The challenge says invalid_token, the answer says expired, Token Expires On"
-        " has passed, or the token's own exp claim lies in the past.",
+        "The challenge has the error invalid_token, the response says expired, Token"
+        " Expires On has passed, or the exp claim of the token is in the past.",
     ),
-    _row(
+    reason(
         "malformed-header",
-        _HEADER,
+        Cause.HEADER_FORMAT,
         "The API cannot read the authentication header",
         "",
-        "The challenge says invalid_request, or the answer calls the header malformed.",
+        "The challenge has the error invalid_request, or the response calls the header"
+        " malformed.",
     ),
-    _row(
+    reason(
         "clock-off",
         Cause.CLOCK_SKEW,
-        "This machine's clock is off",
-        "Set this machine's clock right (NTP); the API rejects our timestamps.",
-        "The answer's Date differs from our time by more than a minute, "
-        "and the request is signed with a time or the answer speaks of one.",
+        "The clock of this machine is wrong",
+        "Correct the clock of this machine (NTP); the API rejects our timestamps.",
+        "The Date header of the response differs from our time by more than a minute,"
+        " and the request is signed with a time or the response mentions one.",
     ),
-    _row(
+    reason(
         "tls-failed",
         Cause.TLS,
         "The TLS handshake failed",
         "Check the scheme of the Base URL and the Client certificate.",
-        "The handshake ended with an alert that has no name of its own here.",
+        "The handshake ended with an alert that no other reason covers.",
     ),
-    _row(
+    reason(
         "time-out",
         Cause.TIMEOUT,
-        "The answer did not come in time",
-        "Try again later; the API gave up waiting.",
-        "The status is 408, or no whole answer came within the time-outs.",
+        "The response did not arrive in time",
+        "Retry later; the API did not finish the request in time.",
+        "The status is 408, or no complete response arrived before the timeout.",
     ),
-    _row(
+    reason(
         "rate-limited",
         Cause.RATE_LIMITED,
         "Too many requests",
         "Send less often: set a Rate limit (limits.requests_per_minute).",
         "The status is 429, or a 403 comes with Retry-After or with no requests left.",
     ),
-    _row(
+    reason(
         "not-found",
         Cause.NOT_FOUND,
-        "There is nothing at this address",
-        "Check Base URL and path; some APIs also hide what you may not see.",
+        "There is nothing at this URL",
+        "Check Base URL and path; some APIs respond so if a permission is missing.",
         "The status is 404 or 410.",
     ),
-    _row(
+    reason(
         "server-error",
         Cause.SERVER_ERROR,
         "The API failed",
-        "Try again later; the fault is on the other side.",
+        "Retry later; the error is on the side of the API.",
         "The status is 500 or above.",
     ),
-    _row(
+    reason(
         "unexpected",
         Cause.UNEXPECTED,
-        "An answer that nothing explains",
+        "The reason is unknown",
         "Compare the request with the API's documentation; a preview shows it.",
-        "No other reason fits.",
+        "No other reason applies.",
     ),
 )
 _OF_EVIDENCE = (
-    _row(
+    reason(
         "no-credentials-sent",
-        _INVALID,
-        "No credentials arrived",
-        "None arrived: choose the Authentication Type that the API asks for, "
-        "or add its key on the Headers tab.",
-        "Authentication Type is None and the API answers 401, "
-        "or the answer says that credentials are missing.",
+        Cause.INVALID_CREDENTIALS,
+        "No credentials were received",
+        "None were received: choose the Authentication Type that the API asks for,"
+        " or add its key on the Headers tab.",
+        "Authentication Type is None and the status is 401, or the response says that"
+        " credentials are missing.",
     ),
-    _row(
+    reason(
         "basic-user-shape",
-        _INVALID,
-        "The user name has another shape than this API wants",
+        Cause.INVALID_CREDENTIALS,
+        "The user name does not have the form that this API expects",
         "Enter the Username in the form that the API's provider describes.",
         "The host belongs to a provider with a rule for user names, and Username does"
-        " not fit it: an e-mail address at Atlassian, e-mail/token at Zendesk, an SID"
-        " at Twilio; Stripe and Freshdesk want the key there.",
+        " not match it: an e-mail address at Atlassian, e-mail/token at Zendesk, an SID"
+        " at Twilio; Stripe and Freshdesk expect the key there.",
     ),
-    _row(
+    reason(
         "token-revoked",
-        _INVALID,
+        Cause.INVALID_CREDENTIALS,
         "The token was revoked",
         "It was revoked: create a new one at the provider and enter it.",
-        "The challenge or the answer says revoked.",
+        "The challenge or the response says revoked.",
     ),
-    _row(
+    reason(
         "token-not-yet-valid",
-        _INVALID,
+        Cause.INVALID_CREDENTIALS,
         "The token is not valid yet",
         "Wait until it is valid, or check the clocks of both machines.",
-        "The token's own nbf claim lies in the future, or the answer says so.",
+        "The nbf claim of the token is in the future, or the response says so.",
     ),
-    _row(
+    reason(
         "token-other-audience",
-        _INVALID,
+        Cause.INVALID_CREDENTIALS,
         "The token is for another API",
-        "It is meant for another API: ask for one with this API as audience "
-        "(OAuth 2.0: Audience or Resource).",
-        "The token's own aud claim names other hosts than the Base URL, "
-        "or the answer complains about the audience.",
+        "It is for another API: request one with this API as audience (OAuth 2.0:"
+        " Audience or Resource).",
+        "The aud claim of the token names other hosts than the Base URL, or the"
+        " response mentions the audience.",
     ),
-    _row(
+    reason(
         "token-other-issuer",
-        _INVALID,
+        Cause.INVALID_CREDENTIALS,
         "The token is from an issuer that the API does not trust",
         "It is from another issuer: get it from the authorization server of this"
         " environment.",
-        "The answer complains about the issuer, or the token's iss claim is not the"
+        "The response mentions the issuer, or the iss claim of the token is not the"
         " Issuer.",
     ),
-    _row(
+    reason(
         "wrong-environment",
-        _INVALID,
-        "Credentials of one environment, host of another",
+        Cause.INVALID_CREDENTIALS,
+        "The credentials and the host belong to different environments",
         "Test credentials work at the test system only, and live ones at the live"
         " system: check Base URL and Environment.",
         "The host has a word such as sandbox and Environment is Production, "
-        "the key begins with a word such as sk_test_, or the answer says so.",
+        "the key begins with a word such as sk_test_, or the response says so.",
     ),
-    _row(
+    reason(
         "account-locked",
-        _INVALID,
+        Cause.INVALID_CREDENTIALS,
         "The account is locked, disabled or unpaid",
-        "The account itself is locked: have its owner unlock it at the provider, "
-        "and stop sending until then.",
-        "The answer says locked, disabled or suspended, or the status is 402.",
+        "The account itself is locked: have its owner unlock it at the provider, and"
+        " do not send until then.",
+        "The response says locked, disabled or suspended, or the status is 402.",
     ),
-    _row(
+    reason(
         "login-page",
-        _INVALID,
-        "The answer is a page to log in",
-        "A person's log-in page came instead of the API: check that the Base URL is the"
-        " API's own, and that credentials are sent.",
-        "A redirect leads to a log-in page, or an HTML page asks for a password.",
+        Cause.INVALID_CREDENTIALS,
+        "The response is a page to sign in",
+        "A page to sign in was returned instead of the API: check that the Base URL is"
+        " that of the API, and that credentials are sent.",
+        "A redirect leads to a page to sign in, or an HTML page asks for a password.",
     ),
-    _row(
+    reason(
         "missing-scope",
-        _DENIED,
+        Cause.INSUFFICIENT_PERMISSIONS,
         "The token lacks a permission (scope)",
-        "Give the application the missing scope at the provider, add it to Scope, "
-        "and get a new token.",
-        "The challenge says insufficient_scope, the answer says so, "
-        "or X-Accepted-OAuth-Scopes names none that the token has.",
+        "Give the application the missing scope at the provider, add it to Scope, and"
+        " get a new token.",
+        "The challenge has the error insufficient_scope, the response says so, or"
+        " X-Accepted-OAuth-Scopes names no scope that the token has.",
     ),
-    _row(
+    reason(
         "csrf-required",
-        _DENIED,
-        "The API wants a CSRF token",
-        "They may be right already: this API wants a CSRF token with each change. Fetch"
-        " one first (SAP: X-CSRF-Token: Fetch), or use an address that is made for"
+        Cause.INSUFFICIENT_PERMISSIONS,
+        "The API requires a CSRF token",
+        "They may be right already: this API requires a CSRF token with each change."
+        " Request one first (SAP: X-CSRF-Token: Fetch), or use a URL that is made for"
         " programs.",
-        "X-CSRF-Token: Required in the answer, or the word CSRF in it.",
+        "The response has X-CSRF-Token: Required, or the word CSRF.",
     ),
-    _row(
+    reason(
         "ip-not-allowed",
-        _DENIED,
-        "This machine's address is not on the API's list",
-        "Have the public address of this machine put on the list of allowed addresses.",
-        "The answer speaks of the address that the request came from.",
+        Cause.INSUFFICIENT_PERMISSIONS,
+        "The IP address of this machine is not allowed",
+        "Have the public IP address of this machine added to the allowed addresses.",
+        "The response mentions the IP address of the client.",
     ),
-    _row(
+    reason(
         "blocked-by-firewall",
-        _DENIED,
-        "A firewall before the API blocks the request",
-        "The request may not have reached the API: have this machine's address and"
-        " User-Agent allowed by the firewall before it.",
+        Cause.INSUFFICIENT_PERMISSIONS,
+        "A firewall in front of the API blocks the request",
+        "The request may not have reached the API: have the IP address of this machine"
+        " and the User-Agent allowed by the firewall.",
         "An HTML page or a header of Cloudflare, Akamai, Imperva, F5, AWS WAF or"
         " Sucuri.",
     ),
-    _row(
+    reason(
         "expired-as-403",
         Cause.TOKEN_EXPIRED,
-        "The token has expired, and the API says 403",
-        "enter a new token, and where OAuth 2.0 gets it switch on 403 means expired.",
-        "A 403 that speaks of expiry or says invalid_token, or the configuration says"
-        " that a 403 means it.",
+        "The token has expired, and the API responds with 403",
+        "enter a new token; with OAuth 2.0 switch on 403 means expired.",
+        "A 403 that mentions expiry or has the error invalid_token, or 403 means expired"
+        " is switched on.",
     ),
-    _row(
+    reason(
         "wrong-scheme",
-        _HEADER,
+        Cause.HEADER_FORMAT,
         "The API asks for another scheme",
         "The API asks for another scheme.",
-        "WWW-Authenticate names schemes, and the one that is sent is not among them.",
+        "WWW-Authenticate names schemes, and not the one that is sent.",
     ),
-    _row(
+    reason(
         "doubled-prefix",
-        _HEADER,
-        "The secret holds a prefix that is sent already",
-        "Enter the value alone, without a word such as Bearer and without the header's"
-        " name.",
+        Cause.HEADER_FORMAT,
+        "The secret has a prefix that is sent already",
+        "Enter the value only, without a word such as Bearer and without the name of"
+        " the header.",
         "The entered value begins with Bearer, Basic, Authorization: or the like.",
     ),
-    _row(
+    reason(
         "secret-in-quotes",
-        _HEADER,
-        "The secret stands in quotes",
+        Cause.HEADER_FORMAT,
+        "The secret is in quotes",
         "Enter the value without the quotes around it.",
         "The entered value begins and ends with a quotation mark.",
     ),
-    _row(
+    reason(
         "invisible-characters",
-        _HEADER,
-        "The secret holds characters that nobody sees",
-        "Enter the value anew, typed or copied as plain text, without blanks"
-        " around it.",
-        "Blanks at an end of the password, or zero-width, non-breaking or control"
+        Cause.HEADER_FORMAT,
+        "The secret has invisible characters",
+        "Enter the value again, typed or copied as plain text, without spaces around it.",
+        "Spaces at an end of the password, or zero-width, non-breaking or control"
         " characters.",
     ),
-    _row(
+    reason(
         "pasted-json",
-        _HEADER,
+        Cause.HEADER_FORMAT,
         "A whole JSON document was entered as the secret",
         "Enter only the value of its access_token or key.",
         "The entered value begins with a brace or a bracket.",
     ),
-    _row(
+    reason(
         "header-too-large",
-        _HEADER,
+        Cause.HEADER_FORMAT,
         "The header is too large for the server",
-        "It is too long for the server: ask for a shorter token (fewer groups and"
-        " scopes), or have the server's limit raised.",
-        "The status is 431, or 400 with words about the size of headers.",
+        "It is too long for the server: request a shorter token (fewer groups and"
+        " scopes), or have the limit of the server raised.",
+        "The status is 431, or 400 with a phrase about the size of headers.",
     ),
-    _row(
+    reason(
         "header-underscore",
-        _HEADER,
+        Cause.HEADER_FORMAT,
         "A header name with an underscore was dropped",
-        "Write the header's name with hyphens: nginx and gunicorn drop names with an"
-        " underscore.",
-        "A secret row of the Headers tab has an underscore in its Key, and the API"
-        " answers 401.",
+        "Write the name of the header with hyphens: nginx and gunicorn drop names with"
+        " an underscore.",
+        "A secret row of the Headers tab has an underscore in its Key, and the status is"
+        " 401.",
     ),
-    _row(
+    reason(
         "key-in-another-header",
-        _HEADER,
-        "The API wants the key in another header",
+        Cause.HEADER_FORMAT,
+        "The API expects the key in another header",
         "Send the key in the header that the API names.",
-        "The answer or the challenge names a header that this configuration does not"
+        "The response or the challenge names a header that this configuration does not"
         " send.",
     ),
-    _row(
+    reason(
         "dpop-required",
-        _HEADER,
-        "The API wants tokens bound to a key (DPoP)",
+        Cause.HEADER_FORMAT,
+        "The API requires tokens bound to a key (DPoP)",
         "Switch on DPoP on the OAuth 2.0 tab.",
-        "The challenge is DPoP alone, or speaks of its proof.",
+        "The challenge is DPoP alone, or mentions its proof.",
     ),
-    _row(
+    reason(
         "client-certificate-missing",
         Cause.TLS,
-        "The server wants a client certificate",
+        "The server requires a client certificate",
         "Set Client certificate and Client key on the TLS tab.",
-        'nginx answers 400 with "No required SSL certificate was sent", '
-        "or the handshake ends with certificate required.",
+        'nginx responds with 400 and "No required SSL certificate was sent", or the'
+        " handshake ends with certificate required.",
     ),
-    _row(
+    reason(
         "client-certificate-refused",
         Cause.TLS,
         "The server refuses our client certificate",
-        "Check Client certificate and Client key: the server must know who issued it, "
-        "and it must not have ended.",
-        'nginx answers 400 with "The SSL certificate error", '
-        "or the handshake ends with an alert about our certificate.",
+        "Check Client certificate and Client key: the server must know the issuer, and"
+        " it must not have expired.",
+        'nginx responds with 400 and "The SSL certificate error", or the handshake ends'
+        " with an alert about our certificate.",
     ),
-    _row(
+    reason(
         "plain-http-to-tls-port",
         Cause.TLS,
         "Plain http was sent to a port for https",
         "Check the scheme of the Base URL: write https.",
-        "The answer says that plain HTTP was sent to an HTTPS port.",
+        "The response says that plain HTTP was sent to an HTTPS port.",
     ),
-    _row(
+    reason(
         "tls-to-plain-port",
         Cause.TLS,
-        "The port does not speak TLS",
+        "The port does not support TLS",
         "Check scheme and port of the Base URL.",
-        "The server's first bytes are no TLS (wrong version number).",
+        "The first bytes of the server are not TLS (wrong version number).",
     ),
-    _row(
+    reason(
         "certificate-expired",
         Cause.TLS,
         "The server's certificate has expired",
-        "Have its owner renew it; check this machine's clock as well.",
+        "Have its owner renew it; check the clock of this machine as well.",
         "The verification of the certificate says so.",
     ),
-    _row(
+    reason(
         "certificate-other-host",
         Cause.TLS,
         "The server's certificate is for another host",
-        "Check the host of the Base URL: use the name that the certificate has.",
+        "Check the host of the Base URL: use the name in the certificate.",
         "The certificate's names do not include the host.",
     ),
-    _row(
+    reason(
         "certificate-self-signed",
         Cause.TLS,
         "The server's certificate is self-signed",
         "Add it to CA certificates (tls.ca_file) if it is your own server.",
         "The certificate is its own issuer.",
     ),
-    _row(
+    reason(
         "certificate-unknown-issuer",
         Cause.TLS,
         "The server's certificate is from an unknown authority",
-        "Add a private CA to CA certificates (tls.ca_file), "
-        "or have the server send its whole chain.",
+        "Add a private CA to CA certificates (tls.ca_file), or have the server send its"
+        " complete chain.",
         "The chain does not end in an authority that this machine trusts.",
     ),
-    _row(
+    reason(
         "tls-too-old",
         Cause.TLS,
-        "The server speaks only an old TLS version",
-        "Have the server updated; TLS 1.2 is the lowest version outkey speaks.",
+        "The server supports only an old TLS version",
+        "Have the server updated; TLS 1.2 is the oldest version that outkey supports.",
         "The handshake ends with protocol version.",
     ),
-    _row(
+    reason(
         "hidden-401",
         Cause.NOT_FOUND,
-        "A 404 that may hide a refusal",
-        "Check Base URL and path, and the credentials with their permissions: "
-        "some APIs answer 404 to what you may not see.",
-        "A 404 although credentials are sent: GitHub does so, and others say "
-        '"or you do not have access".',
+        "The 404 may be a refusal",
+        "Check Base URL and path, and the permissions of the credentials: some APIs"
+        " respond with 404 if a permission is missing.",
+        "A 404 although credentials are sent: GitHub does so, and others say"
+        ' "or you do not have access".',
     ),
-    _row(
+    reason(
         "wrong-path",
         Cause.UNEXPECTED,
         "The path or the method is wrong",
-        "Compare path and method with the API's documentation; "
-        "the path of the Base URL comes before each path.",
-        "The status is 405, the Test Path repeats the path of the Base URL, "
-        "or it is / and the API has nothing there.",
+        "Compare path and method with the documentation of the API; the path of the"
+        " Base URL comes before each path.",
+        "The status is 405, the Test Path repeats the path of the Base URL, or it is /"
+        " and the API has nothing there.",
     ),
-    _row(
+    reason(
         "https-required",
         Cause.CONFIGURATION,
-        "The API wants https",
-        "Write https in the Base URL, and enter the secrets again: they belong to the"
-        " address.",
-        "A redirect to the same host with https, or an answer that says so to plain"
-        " http.",
+        "The API requires https",
+        "Write https in the Base URL, and enter the secrets again: they are bound to"
+        " the URL.",
+        "A redirect to the same host with https, or a response to plain http that says"
+        " so.",
     ),
-    _row(
+    reason(
         "error-in-200",
         Cause.UNEXPECTED,
-        "An error in an answer that says success",
-        "Read the answer's own words, and set Test Path to one that answers with a"
-        " status.",
+        "The response has a success status and an error",
+        "Read the message in the response, and set Test Path to one that reports errors"
+        " by status.",
         "Status 2xx with ok: false, success: false, nothing but an error, a SOAP fault,"
-        " or an empty document where the user's name should be.",
+        " or an empty document instead of a user.",
     ),
-    _row(
+    reason(
         "proxy-credentials",
         Cause.UNEXPECTED,
-        "A proxy on the way wants credentials",
-        "outkey uses no proxy of its own: have the network let this machine through to"
-        " the API.",
+        "A proxy requires credentials",
+        "outkey does not use a proxy: have the network let this machine connect to the"
+        " API directly.",
         "The status is 407.",
     ),
-    _row(
+    reason(
         "quota-exhausted",
         Cause.RATE_LIMITED,
-        "The quota of the day or the plan is used up",
-        "Wait until the quota begins anew, or have it raised at the provider.",
-        "Words such as quota exceeded, daily limit or rateLimitExceeded, often with"
+        "The quota is used up",
+        "Wait until the quota is renewed, or have it raised at the provider.",
+        "Phrases such as quota exceeded, daily limit or rateLimitExceeded, often with"
         " 403.",
     ),
-    _row(
+    reason(
         "dns-failed",
         Cause.DNS,
-        "The host name is not known",
+        "The host name is unknown",
         "Check the host name in the Base URL for a typing error.",
         "The name does not resolve to an address.",
     ),
-    _row(
+    reason(
         "connection-refused",
         Cause.CONNECTION,
         "No connection",
         "Check host and port of the Base URL, and whether the service is up.",
-        "Nothing listens there, or the connection broke before an answer.",
+        "Nothing listens there, or the connection was closed before a response.",
     ),
-    _row(
+    reason(
         "redirected-elsewhere",
         Cause.REDIRECT_BLOCKED,
         "The server redirects to another host",
-        "Put the address the API really lives at into the Base URL.",
-        "A redirect leads to another origin, where these credentials must not go.",
+        "Enter the URL that the API redirects to as the Base URL, if you trust it.",
+        "A redirect leads to another origin, which must not get these credentials.",
     ),
-    _row(
+    reason(
         "egress-denied",
         Cause.EGRESS_DENIED,
-        "outkey may not send there",
+        "outkey is not allowed to send there",
         "Check Base URL and Network.",
-        "The address is private, of a cloud's metadata service, or plain http on the"
-        " internet.",
+        "The IP address is private or of a cloud metadata service, or the URL is plain"
+        " http on the internet.",
     ),
-    _row(
+    reason(
         "client-secret-wrong",
-        _TOKEN_URL,
+        Cause.TOKEN_ENDPOINT,
         "The provider does not know the client or its secret",
         "Check Client ID, Client Secret and Client Authentication.",
-        "The Token URL answers invalid_client or 401.",
+        "The Token URL responds with invalid_client or 401.",
     ),
-    _row(
+    reason(
         "client-authentication-style",
-        _TOKEN_URL,
-        "The provider wants another Client Authentication",
+        Cause.TOKEN_ENDPOINT,
+        "The provider expects another Client Authentication",
         "Try the other Client Authentication: in the body, or HTTP Basic.",
-        "The Token URL answers invalid_request, or invalid_client although the secret"
-        " is right.",
+        "The Token URL responds with invalid_request, or with invalid_client although the"
+        " secret is right.",
     ),
-    _row(
+    reason(
         "grant-not-allowed",
-        _TOKEN_URL,
+        Cause.TOKEN_ENDPOINT,
         "The provider does not allow this Grant",
         "Allow it in the application's settings at the provider, or choose another"
         " Grant.",
-        "The Token URL answers unauthorized_client or unsupported_grant_type.",
+        "The Token URL responds with unauthorized_client or unsupported_grant_type.",
     ),
-    _row(
+    reason(
         "scope-not-allowed",
-        _TOKEN_URL,
+        Cause.TOKEN_ENDPOINT,
         "The provider does not grant this Scope",
-        "Check Scope, and what the application may ask for at the provider.",
-        "The Token URL answers invalid_scope.",
+        "Check Scope, and what the application may request at the provider.",
+        "The Token URL responds with invalid_scope.",
     ),
-    _row(
+    reason(
         "refresh-token-dead",
         Cause.REAUTHORIZATION_NEEDED,
-        "A person must allow the access again",
-        "Press Connect on the configuration's page, run outkey token authorize NAME, "
-        "or enter a new refresh token.",
-        "The Token URL answers invalid_grant.",
+        "A user must authorize the access again",
+        "Press Connect on the configuration's page, run outkey token authorize NAME, or"
+        " enter a new refresh token.",
+        "The Token URL responds with invalid_grant.",
     ),
-    _row(
+    reason(
         "token-url-wrong",
-        _TOKEN_URL,
+        Cause.TOKEN_ENDPOINT,
         "The Token URL is not a token endpoint",
         "Check the Token URL; it may be a web page, or the API itself.",
-        "The Token URL answers 404, redirects, or sends a page instead of a token.",
+        "The Token URL responds with 404, a redirect, or a page instead of a token.",
     ),
 )
-REASONS: dict[str, Reason] = {
-    reason.id: reason for reason in (*_OF_STATUS, *_OF_EVIDENCE)
-}
-REMEDIES: dict[Cause, str] = {reason.cause: reason.remedy for reason in _OF_STATUS}
+REASONS: dict[str, Reason] = {row.id: row for row in (*_OF_STATUS, *_OF_EVIDENCE)}
+REMEDIES: dict[Cause, Text] = {row.cause: row.remedy for row in _OF_STATUS}
 
-# What outkey can change itself where it recognises a reason; `{}` is what it found out.
-FIXES: dict[str, str] = {
-    "wrong-scheme": "Switch Authentication Type to {}",
-    "doubled-prefix": "Remove the prefix from the secret",
-    "secret-in-quotes": "Remove the quotes from the secret",
-    "invisible-characters": "Remove the invisible characters from the secret",
-    "basic-user-shape": "Add {} to Username",
-    "header-underscore": "Write the header as {}",
-    "key-in-another-header": "Send the key in {}",
-    "dpop-required": "Switch DPoP on",
-    "plain-http-to-tls-port": "Use https in the Base URL",
-    "https-required": "Use https in the Base URL",
-    "wrong-path": "Set Test Path to {}",
-    "client-authentication-style": "Switch Client Authentication to {}",
+# The changes that outkey can make itself; the value stands for what the evidence shows.
+FIXES: dict[str, Text] = {
+    "wrong-scheme": Text("Switch Authentication Type to {value}", value="…"),
+    "doubled-prefix": Text("Remove the prefix from the secret"),
+    "secret-in-quotes": Text("Remove the quotes from the secret"),
+    "invisible-characters": Text("Remove the invisible characters from the secret"),
+    "basic-user-shape": Text("Add {value} to Username", value="…"),
+    "header-underscore": Text("Write the header as {value}", value="…"),
+    "key-in-another-header": Text("Send the key in {value}", value="…"),
+    "dpop-required": Text("Switch DPoP on"),
+    "plain-http-to-tls-port": Text("Use https in the Base URL"),
+    "https-required": Text("Use https in the Base URL"),
+    "wrong-path": Text("Set Test Path to {value}", value="…"),
+    "client-authentication-style": Text(
+        "Switch Client Authentication to {value}", value="…"
+    ),
 }

@@ -1,4 +1,4 @@
-"""The external system's own words. They are remote text: whoever shows them says whose they are."""
+"""The message of the external system. It is remote text: show it as a quotation."""
 
 import html
 import json
@@ -10,7 +10,7 @@ from outkey.core.request.message import Response
 
 _LONGEST = 200
 _DEEPEST = 5
-# From the most telling to the least.
+# From the most informative to the least.
 _KEYS = (
     "error_description",
     "message",
@@ -29,61 +29,66 @@ _KEYS = (
     "response",
     "code",
 )
-# A page's title, a SOAP fault, an AWS message; bounded, so that nobody can make it slow.
+# The title of a page, a SOAP fault, an AWS message; bounded, so that it is always fast.
 _TAGS = re.compile(
     r"<(?:title|message|faultstring)(?:\s[^>]{0,200})?>([^<]{1,400})", re.IGNORECASE
 )
 
 
-def words_of(response: Response) -> str:
-    """Return what the answer says in its own words: one printable line, or nothing.
+def remote_message(response: Response) -> str:
+    """Return the error message of a response: one printable line, or nothing.
 
-    It is not shortened, so that whoever looks for a secret in it looks at all of it.
+    It is not shortened, so that a search for secrets covers all of it.
     """
     text = response.body[:BODY_READ].decode("utf-8", "replace")
     document = read_json(text)
     if document is not None:
-        words = _telling(document, 0)
+        message = message_in(document, 0)
     elif text.lstrip()[:1] == "<":
-        found = _TAGS.search(text)
-        words = html.unescape(found[1]) if found else ""
+        tag = _TAGS.search(text)
+        message = html.unescape(tag[1]) if tag else ""
     else:
-        words = text
-    return _line(words) or _line(_described(response))
+        message = text
+    return printable_line(message) or printable_line(challenge_description(response))
 
 
-def shortened(line: str) -> str:
-    """Return a line that fits."""
+def shorten(line: str) -> str:
+    """Return at most 200 characters of a line."""
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def read_json(text: str) -> object:
-    """Return a JSON document, or None where the text is none."""
+    """Return a JSON document, None if the text is not JSON."""
     try:
-        return json.loads(text, parse_int=float)  # however many digits somebody sends
+        return json.loads(text, parse_int=float)  # a float takes any number of digits
     except (ValueError, RecursionError):
         return None
 
 
-def _telling(value: object, depth: int) -> str:
-    """Return the first text that stands under one of the keys."""
+def message_in(value: object, depth: int) -> str:
+    """Return the first text under one of the keys."""
     if isinstance(value, str):
         return value
     if depth > _DEEPEST or not value:
         return ""
     if isinstance(value, list):
-        return _telling(value[0], depth + 1)
+        return message_in(value[0], depth + 1)
     if not isinstance(value, dict):
         return ""
     fields = {str(key).lower(): inner for key, inner in value.items()}
-    found = (_telling(fields[key], depth + 1) for key in _KEYS if key in fields)
-    return next((words for words in found if words), "")
+    messages = (message_in(fields[key], depth + 1) for key in _KEYS if key in fields)
+    return next((message for message in messages if message), "")
 
 
-def _described(response: Response) -> str:
+def challenge_description(response: Response) -> str:
+    """Return the error descriptions of WWW-Authenticate."""
     challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
-    return " ".join(c.parameters.get("error_description", "") for c in challenges)
+    return " ".join(
+        challenge.parameters.get("error_description", "") for challenge in challenges
+    )
 
 
-def _line(text: str) -> str:
-    return "".join(c for c in " ".join(text[: 4 * _LONGEST].split()) if c.isprintable())
+def printable_line(text: str) -> str:
+    """Return a text as one line without unprintable characters."""
+    line = " ".join(text[: 4 * _LONGEST].split())
+    return "".join(character for character in line if character.isprintable())

@@ -1,4 +1,4 @@
-"""The rules that read an answer: each looks at one thing and yields the clues it finds."""
+"""The rules that read a response: each checks one thing and yields clues."""
 
 import re
 from collections.abc import Callable, Container, Iterator
@@ -6,12 +6,15 @@ from datetime import UTC, datetime
 
 from outkey.core.config.choices import AuthenticationType, Environment
 from outkey.core.diagnosis.evidence import SKEW_SECONDS, Clue, Evidence, fix_of
-from outkey.core.diagnosis.phrases import spoken
+from outkey.core.diagnosis.phrases import by_phrases
 from outkey.core.diagnosis.reasons import REASONS
+from outkey.core.errors import HeaderFormatError
+from outkey.core.text import NO_TEXT, Text, build_text, join_texts
 
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
 _KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})
-# RFC 6750 §3.1: invalid_token is expired, revoked, malformed or invalid; the description may tell.
+# RFC 6750 §3.1: invalid_token is expired, revoked, malformed or invalid; the description
+# may be more precise.
 _DESCRIBED = (
     ("expired", "token-expired"),
     ("revoked", "token-revoked"),
@@ -34,26 +37,26 @@ _BY_STATUS = {
     410: "not-found",
     429: "rate-limited",
     431: "header-too-large",
-    # What nginx calls them where its own pages are replaced.
+    # The internal status codes of nginx, sent where its error pages are replaced.
     494: "header-too-large",
     495: "client-certificate-refused",
     496: "client-certificate-missing",
     497: "plain-http-to-tls-port",
 }
-# Words of time that a signature was refused for; the first ones mean nothing else. (A field
-# "timestamp" stands in every error of Spring.)
+# Phrases for a signature whose time was rejected. ("timestamp" alone is in every error of
+# Spring.)
 _TOO_LATE = (
-    *(
-        b"tooskewed",
-        b"clockskew",
-        b"requestexpired",
-        b"invalidtimestamp",
-        b"badtimestamp",
-    ),
-    *(
-        b"timestamp" + word
-        for word in (b"is", b"for", b"has", b"out", b"too", b"expired")
-    ),
+    b"tooskewed",
+    b"clockskew",
+    b"requestexpired",
+    b"invalidtimestamp",
+    b"badtimestamp",
+    b"timestampis",
+    b"timestampfor",
+    b"timestamphas",
+    b"timestampout",
+    b"timestamptoo",
+    b"timestampexpired",
 )
 _TIMED = (
     b"tooskewed",
@@ -62,14 +65,14 @@ _TIMED = (
     b"requestexpired",
     b"signatureexpired",
 )
-_SWITCH = (
+_SWITCH = Text(
     "Implement a token refresh mechanism: switch on 403 means expired on the"
     " Verification tab, and outkey gets a new token after a 403."
 )
-_SAME_TIME = (
-    "Both clocks agree: check the form of the timestamp too (UTC, unit, digits)."
+_SAME_TIME = Text(
+    "Both clocks agree: check the format of the timestamp too (UTC, unit, digits)."
 )
-# Who is known to answer 404 to what one may not see.
+# Providers that respond with 404 to a request without permission.
 _HIDING = ("github.com", "gitlab.com", "bitbucket.org", "atlassian.net")
 _KEY_HEADERS = {
     name.lower().encode(): name
@@ -101,53 +104,63 @@ _FIREWALLS = {"cloudflare": "Cloudflare", "akamaighost": "Akamai", "sucuri": "Su
 _TRIAL = frozenset(
     "sandbox test testing staging stage dev demo uat qa preprod preview".split()  # noqa: SIM905 - reads as one
 )
-_LABELS = re.compile(r"[.-]")
-# Which user names these providers take, and what to say where it is another.
-_USERS = (
+_HOST_SEPARATORS = re.compile(r"[.-]")
+# The form of user names at some providers.
+_USER_NAMES = (
     (
         "zendesk.com",
         re.compile(r"[^/]+@[^/]+/token"),
-        "the e-mail address followed by /token",
+        Text("the e-mail address followed by /token"),
     ),
-    ("atlassian.net", re.compile(r".+@.+"), "the e-mail address of the account"),
+    (
+        "atlassian.net",
+        re.compile(r".+@.+"),
+        Text("the e-mail address of the account"),
+    ),
     (
         "twilio.com",
         re.compile(r"(?:AC|SK)[0-9a-f]{32}"),
-        "an SID that begins with AC or SK",
+        Text("an SID that begins with AC or SK"),
     ),
     (
         "stripe.com",
         re.compile(r"[rs]k_.+"),
-        "the key; better choose Bearer Token and enter it as Token",
+        Text("the key; better choose Bearer Token and enter it as Token"),
     ),
-    ("freshdesk.com", re.compile(r"[^@]+"), "the API key, with X as Password"),
+    ("freshdesk.com", re.compile(r"[^@]+"), Text("the API key, with X as Password")),
 )
 
 
-def usual(status: int) -> str:
-    """Return the reason that a status alone stands for."""
+def status_reason(status: int) -> str:
+    """Return the reason that a status alone suggests."""
     return _BY_STATUS.get(status, "server-error" if status >= 500 else "unexpected")
 
 
 def by_status(evidence: Evidence) -> Iterator[Clue]:
-    """Say what the status alone means."""
+    """Yield the meaning of the status alone."""
     status = evidence.status
-    yield Clue(50, usual(status), f"The status is {status}.")
+    yield Clue(
+        50, status_reason(status), Text("The status is {status}.", status=status)
+    )
     if not evidence.configuration.sends_credentials and status in {401, 403}:
-        weight = 85 if status == 401 else 45
-        said = f"The status is {status}, and this configuration sends no credentials."
-        yield Clue(weight, "no-credentials-sent", said)
+        text = Text(
+            "The status is {status}, and this configuration sends no credentials.",
+            status=status,
+        )
+        yield Clue(85 if status == 401 else 45, "no-credentials-sent", text)
 
 
 def by_challenge(evidence: Evidence) -> Iterator[Clue]:
     """Read the errors of the challenges (RFC 6750 §3.1, RFC 9449 §7.1)."""
     errors = evidence.errors
     if "insufficient_scope" in errors:
-        yield Clue(90, "missing-scope", "WWW-Authenticate says insufficient_scope.")
+        text = Text("WWW-Authenticate has the error insufficient_scope.")
+        yield Clue(90, "missing-scope", text)
     if "invalid_token" in errors and evidence.configuration.sends_token:
-        yield _invalid_token(evidence)
+        yield invalid_token_clue(evidence)
     if "invalid_request" in errors:
-        yield Clue(75, "malformed-header", "WWW-Authenticate says invalid_request.")
+        text = Text("WWW-Authenticate has the error invalid_request.")
+        yield Clue(75, "malformed-header", text)
     alone = "dpop" in evidence.offered and "bearer" not in evidence.offered
     if alone or errors & {"invalid_dpop_proof", "use_dpop_nonce"}:
         oauth2 = (
@@ -155,35 +168,37 @@ def by_challenge(evidence: Evidence) -> Iterator[Clue]:
             and not evidence.configuration.oauth2.dpop
         )
         fix = fix_of("dpop-required", ("oauth2.dpop", "true")) if oauth2 else None
-        yield Clue(82, "dpop-required", "WWW-Authenticate asks for DPoP.", fix=fix)
+        text = Text("WWW-Authenticate asks for DPoP.")
+        yield Clue(82, "dpop-required", text, fix=fix)
 
 
-def _invalid_token(evidence: Evidence) -> Clue:
-    described = [reason for word, reason in _DESCRIBED if word in evidence.described]
-    said = "WWW-Authenticate says invalid_token"
+def invalid_token_clue(evidence: Evidence) -> Clue:
+    """Return the reason of the error invalid_token, by its description and the claims."""
+    text = Text("WWW-Authenticate has the error invalid_token.")
+    described = [reason for word, reason in _DESCRIBED if word in evidence.description]
+    claims = evidence.claims
     if described:
         reason = described[0]
-    elif (
-        evidence.claims
-        and (evidence.claims.expires or 0) > evidence.now + evidence.skew
-    ):
-        reason, said = (
-            "wrong-credentials",
-            f"{said}, and the token says that it has not expired",
+    elif claims and (claims.expires or 0) > evidence.now + evidence.skew:
+        reason = "wrong-credentials"
+        text = Text(
+            "WWW-Authenticate has the error invalid_token, and by its own claim the"
+            " token has not expired."
         )
     else:
         reason = "token-expired"
     if evidence.status == 403 and reason == "token-expired":
         reason = "expired-as-403"
-    return Clue(80, reason, f"{said}.")
+    return Clue(80, reason, text)
 
 
 def by_scheme(evidence: Evidence) -> Iterator[Clue]:
-    """Compare the schemes that the server takes with ours."""
-    configuration, offered = evidence.configuration, evidence.offered
+    """Compare the schemes that the server accepts with ours."""
+    configuration = evidence.configuration
+    offered = evidence.offered
     ours = configuration.authentication_type
-    # Jira names OAuth whatever it takes; a row or script may hold any scheme; and with DPoP the
-    # token's own type decides.
+    # Jira always names OAuth; a row or script may have any scheme; and with DPoP the type
+    # of the token decides.
     if not offered - {"oauth", "dpop"} or ours in offered:
         return
     if configuration.is_scripted or not configuration.sends_credentials:
@@ -192,62 +207,89 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
         return
     if configuration.uses_oauth2 and configuration.oauth2.dpop:
         return
-    sent = _named({ours})
+    sent = scheme_names({ours})
     if ours is AuthenticationType.NONE:
         sent = (
-            "keys in headers" if evidence.secret_rows else "a client certificate alone"
+            Text("keys in headers")
+            if evidence.secret_rows
+            else Text("a client certificate alone")
         )
     if offered & _KEY_SCHEMES:
-        said = f"WWW-Authenticate asks for an API key; this configuration sends {sent}."
-        yield Clue(72, "key-in-another-header", said)
+        text = Text(
+            "WWW-Authenticate asks for an API key; this configuration sends {sent}.",
+            sent=sent,
+        )
+        yield Clue(72, "key-in-another-header", text)
         return
-    wanted = _named(offered)
-    remedy = REASONS["wrong-scheme"].remedy.replace("another scheme", wanted)
-    said = f"WWW-Authenticate asks for {wanted}; this configuration sends {sent}."
-    # Never none of them, whatever a server says that it takes.
-    ours_too = (AuthenticationType.BASIC, AuthenticationType.BEARER)
-    known = [kind for kind in ours_too if kind in offered]
-    fix = known and fix_of(
-        "wrong-scheme", ("authentication_type", str(known[-1])), word=known[-1].label
+    wanted = scheme_names(offered)
+    text = Text(
+        "WWW-Authenticate asks for {wanted}; this configuration sends {sent}.",
+        wanted=wanted,
+        sent=sent,
     )
-    yield Clue(68, "wrong-scheme", said, remedy, fix or None)
+    remedy = join_texts(
+        [
+            HeaderFormatError.default_hint,
+            Text("The API asks for {wanted}.", wanted=wanted),
+        ]
+    )
+    # A fix never chooses None, whatever schemes the server names.
+    supported = (AuthenticationType.BASIC, AuthenticationType.BEARER)
+    choices = [choice for choice in supported if choice in offered]
+    fix = None
+    if choices:
+        choice = choices[-1]
+        fix = fix_of(
+            "wrong-scheme",
+            ("authentication_type", str(choice)),
+            value=build_text(choice.label, {}),
+        )
+    yield Clue(68, "wrong-scheme", text, remedy, fix)
 
 
-def _named(schemes: set[str]) -> str:
-    """Return the names of schemes; one that nobody knows is remote text."""
-    return " or ".join(s for s in _SCHEMES if s.lower() in schemes) or "another scheme"
+def scheme_names(schemes: set[str]) -> Text:
+    """Return the names of schemes; any other name is remote text and not repeated."""
+    names = [name for name in _SCHEMES if name.lower() in schemes]
+    if not names:
+        return Text("another scheme")
+    text = Text("{scheme}", scheme=names[0])
+    for name in names[1:]:
+        text = Text("{schemes} or {scheme}", schemes=text, scheme=name)
+    return text
 
 
 def by_expiry(evidence: Evidence) -> Iterator[Clue]:
-    """Look at what the configuration knows about expiry."""
-    status, configuration = evidence.status, evidence.configuration
+    """Check what the configuration knows about expiry."""
+    status = evidence.status
+    configuration = evidence.configuration
     if not configuration.sends_token:
         return
     reason = "token-expired" if status == 401 else "expired-as-403"
     last_day = configuration.expires_on
     if last_day and datetime.fromtimestamp(evidence.now, UTC).date() > last_day:
-        yield Clue(
-            80 if status == 401 else 60, reason, f"Token Expires On is {last_day}."
-        )
+        text = Text("Token Expires On is {day}.", day=last_day)
+        yield Clue(80 if status == 401 else 60, reason, text)
     verification = configuration.verification
-    if (
-        verification.expired_marker
-        and verification.expired_marker.encode() in evidence.body
-    ):
-        yield Clue(86, reason, "The answer holds the Expired marker.")
+    marker = verification.expired_marker
+    if marker and marker.encode() in evidence.body:
+        yield Clue(86, reason, Text("The response has the Expired marker."))
     if status == 401:
         return
     if verification.forbidden_means_expired:
-        yield Clue(80, reason, "The configuration says that 403 means expired.")
+        text = Text("403 means expired is switched on.")
+        yield Clue(80, reason, text)
     elif "insufficient_scope" not in evidence.errors:
-        said = "Some APIs answer 403 to an expired token (django-oauth-toolkit)."
-        yield Clue(30, reason, said, _SWITCH if configuration.uses_oauth2 else "")
+        text = Text(
+            "Some APIs respond with 403 to an expired token (django-oauth-toolkit)."
+        )
+        remedy = _SWITCH if configuration.uses_oauth2 else NO_TEXT
+        yield Clue(30, reason, text, remedy)
 
 
 def by_clock(evidence: Evidence) -> Iterator[Clue]:
-    """Compare the clocks, where the answer or our own signature depends on the time."""
+    """Compare the clocks, if the response mentions time or our request is signed."""
     configuration = evidence.configuration
-    timed = any(word in evidence.said for word in _TIMED)
+    timed = any(phrase in evidence.phrases for phrase in _TIMED)
     signed = configuration.is_scripted or (
         configuration.uses_oauth2 and configuration.oauth2.dpop
     )
@@ -255,118 +297,138 @@ def by_clock(evidence: Evidence) -> Iterator[Clue]:
         return
     skew = round(evidence.skew)
     if abs(skew) > SKEW_SECONDS:
-        side = "ahead of" if skew > 0 else "behind"
-        said = f"The API's clock is {abs(skew)} seconds {side} ours"
-        word = ", and the answer speaks of the time." if timed else "."
-        yield Clue(88 if timed else 65, "clock-off", said + word)
-    elif any(word in evidence.said for word in _TOO_LATE):
-        # Where the clocks agree, a script may write the time in another form than the API reads.
-        remedy = f"{REASONS['clock-off'].remedy} {_SAME_TIME}" if evidence.skew else ""
-        yield Clue(
-            74, "clock-off", "The answer refuses the time of the request.", remedy
-        )
+        text = skew_text(skew)
+        if timed:
+            text = join_texts([text, Text("The response mentions the time.")])
+        yield Clue(88 if timed else 65, "clock-off", text)
+    elif any(phrase in evidence.phrases for phrase in _TOO_LATE):
+        text = Text("The response rejects the time of the request.")
+        remedy = NO_TEXT
+        if evidence.skew:
+            # The clocks agree, so the script may write the time in another format.
+            remedy = join_texts([REASONS["clock-off"].remedy, _SAME_TIME])
+        yield Clue(74, "clock-off", text, remedy)
     elif timed:
-        yield Clue(30, "clock-off", "The answer speaks of the time.")
+        yield Clue(30, "clock-off", Text("The response mentions the time."))
+
+
+def skew_text(skew: int) -> Text:
+    """Return the difference of the clocks as a sentence."""
+    if skew > 0:
+        return Text(
+            "The clock of the API is {seconds} seconds ahead of this machine's.",
+            seconds=skew,
+        )
+    return Text(
+        "The clock of the API is {seconds} seconds behind this machine's.",
+        seconds=-skew,
+    )
 
 
 def by_limits(evidence: Evidence) -> Iterator[Clue]:
-    """Look for limits, also those that come as a 403 (GitHub)."""
+    """Check for limits, also those that are sent as a 403 (GitHub)."""
     pause = evidence.headers.get("retry-after", "")
     if pause.isascii() and pause.isdigit():
-        yield Clue(
-            72, "rate-limited", f"Retry-After asks for a pause of {pause[:10]} seconds."
+        text = Text(
+            "Retry-After asks for a pause of {seconds} seconds.", seconds=pause[:10]
         )
+        yield Clue(72, "rate-limited", text)
     names = ("x-ratelimit-remaining", "ratelimit-remaining")
-    if (
-        next((evidence.headers[name] for name in names if name in evidence.headers), "")
-        == "0"
-    ):
-        yield Clue(
-            78, "rate-limited", "The answer's headers say that no requests are left."
-        )
+    remaining = [evidence.headers[name] for name in names if name in evidence.headers]
+    if remaining[:1] == ["0"]:
+        text = Text("The headers of the response report that no requests are left.")
+        yield Clue(78, "rate-limited", text)
 
 
 def by_scopes(evidence: Evidence) -> Iterator[Clue]:
-    """Compare the scopes that GitHub's headers name: one of the accepted is enough."""
-    accepted = _words(evidence.headers.get("x-accepted-oauth-scopes", ""))
-    granted = _words(evidence.headers.get("x-oauth-scopes", ""))
+    """Compare the scopes in GitHub's headers: one of the accepted is enough."""
+    accepted = words_in(evidence.headers.get("x-accepted-oauth-scopes", ""))
+    granted = words_in(evidence.headers.get("x-oauth-scopes", ""))
     if accepted and not accepted & granted:
-        said = "X-Accepted-OAuth-Scopes names no scope that the token has."
-        yield Clue(76, "missing-scope", said)
+        text = Text("X-Accepted-OAuth-Scopes names no scope that the token has.")
+        yield Clue(76, "missing-scope", text)
 
 
-def _words(text: str) -> set[str]:
+def words_in(text: str) -> set[str]:
+    """Return the words of a list with commas or spaces."""
     return set(text.replace(",", " ").split())
 
 
 def by_guard(evidence: Evidence) -> Iterator[Clue]:
-    """Look for what stands before the API: CSRF guards, firewalls, log-in pages."""
-    headers, html = evidence.headers, evidence.is_html
+    """Check for CSRF protection, firewalls and login pages in front of the API."""
+    headers = evidence.headers
+    html = evidence.is_html
     if evidence.status == 403 and headers.get("x-csrf-token", "").lower() == "required":
-        yield Clue(92, "csrf-required", "The answer has X-CSRF-Token: Required.")
+        text = Text("The response has X-CSRF-Token: Required.")
+        yield Clue(92, "csrf-required", text)
     if evidence.status in {403, 406, 429, 503}:
-        marked = [
+        names = [
             name for header, name in _FIREWALL_HEADERS.items() if header in headers
         ]
         server = headers.get("server", "").lower()
-        marked += [name for word, name in _FIREWALLS.items() if html and word in server]
-        if marked:
-            said = f"The answer comes from {marked[0]}, and not from the API."
-            yield Clue(74, "blocked-by-firewall", said)
+        names += [name for word, name in _FIREWALLS.items() if html and word in server]
+        if names:
+            text = Text(
+                "The response comes from {firewall}, and not from the API.",
+                firewall=names[0],
+            )
+            yield Clue(74, "blocked-by-firewall", text)
     if html and asks_for_password(evidence):
-        yield Clue(
-            66, "login-page", "The answer is a page with a field for a password."
-        )
+        text = Text("The response is a page with a password field.")
+        yield Clue(66, "login-page", text)
 
 
 def asks_for_password(evidence: Evidence) -> bool:
-    """Tell whether a page has a field for a password."""
+    """Tell whether a page has a password field."""
     return any(
         mark in evidence.lower for mark in (b'type="password"', b"type='password'")
     )
 
 
 def by_place(evidence: Evidence) -> Iterator[Clue]:
-    """Say what else a 404 may be; the path is known in tests only."""
+    """Yield the possible meanings of a 404; the path is known in tests only."""
     configuration = evidence.configuration
     tested = evidence.secret is not None
-    base, path = configuration.base.target, configuration.verification.test_path
+    base = configuration.base.target
+    path = configuration.verification.test_path
     if tested and base and f"{path}/".startswith(f"{base}/"):
         rest = path.removeprefix(base) or "/"
-        said = "The Test Path repeats the path of the Base URL."
-        fix = fix_of("wrong-path", ("verification.test_path", rest), word=rest)
-        yield Clue(90, "wrong-path", said, fix=fix)
+        text = Text("The Test Path repeats the path of the Base URL.")
+        fix = fix_of("wrong-path", ("verification.test_path", rest), value=rest)
+        yield Clue(90, "wrong-path", text, fix=fix)
     elif tested and path == "/":
-        yield Clue(
-            48, "wrong-path", "The Test Path is /, where many APIs have nothing."
-        )
+        text = Text("The Test Path is /, where many APIs have nothing.")
+        yield Clue(48, "wrong-path", text)
     if configuration.sends_credentials:
-        yield _hidden(evidence, alone=tested and path != "/")
+        yield hidden_refusal_clue(evidence, has_path=tested and path != "/")
     if evidence.anonymous in {401, 403}:
-        said = (
-            f"Without credentials the answer is {evidence.anonymous}, so these are"
-            " accepted."
+        text = Text(
+            "Without credentials the status is {status}, so these are accepted.",
+            status=evidence.anonymous,
         )
-        yield Clue(58, "not-found", said)
+        yield Clue(58, "not-found", text)
 
 
-def _hidden(evidence: Evidence, *, alone: bool) -> Clue:
-    """Say how likely a 404 hides a refusal; one for an unknown path mostly has a body."""
+def hidden_refusal_clue(evidence: Evidence, *, has_path: bool) -> Clue:
+    """Return how likely a 404 is a refusal; one for an unknown path mostly has a body."""
     host = f".{evidence.configuration.base.origin.host}"
-    weight, said = (
-        30,
-        "Credentials are sent, and some APIs answer 404 to what they refuse.",
+    weight = 30
+    text = Text(
+        "Credentials are sent, and some APIs respond with 404 instead of a refusal."
     )
     if evidence.offered:
-        weight, said = 75, "The 404 asks for credentials (WWW-Authenticate)."
+        weight = 75
+        text = Text("The 404 asks for credentials (WWW-Authenticate).")
     elif any(host.endswith(f".{domain}") for domain in _HIDING):
-        weight, said = 60, "This provider answers 404 to what one may not see."
-    elif alone and not evidence.body:
-        weight, said = (
-            55,
-            "The 404 is empty, as of an API that hides what one may not see.",
+        weight = 60
+        text = Text("This provider responds with 404 if a permission is missing.")
+    elif has_path and not evidence.body:
+        weight = 55
+        text = Text(
+            "The 404 is empty, as from an API that responds so if a permission is"
+            " missing."
         )
-    return Clue(weight, "hidden-401", said)
+    return Clue(weight, "hidden-401", text)
 
 
 def by_environment(evidence: Evidence) -> Iterator[Clue]:
@@ -374,71 +436,91 @@ def by_environment(evidence: Evidence) -> Iterator[Clue]:
     configuration = evidence.configuration
     if configuration.environment is not Environment.PRODUCTION:
         return
-    for label in _LABELS.split(configuration.base.origin.host):
+    for label in _HOST_SEPARATORS.split(configuration.base.origin.host):
         if label in _TRIAL:
-            said = f'The host has the word "{label}", and Environment is Production.'
-            yield Clue(55 if evidence.status == 401 else 40, "wrong-environment", said)
+            text = Text(
+                'The host has the word "{word}", and Environment is Production.',
+                word=label,
+            )
+            yield Clue(55 if evidence.status == 401 else 40, "wrong-environment", text)
 
 
 def by_row_names(evidence: Evidence) -> Iterator[Clue]:
-    """Look for names of rows that do not arrive."""
-    for place, key in evidence.secret_rows:
-        if "_" in key:
-            better = key.replace("_", "-")
-            free = better.lower() not in evidence.row_names
-            change = (f"headers[{place}].key", better)
-            fix = fix_of("header-underscore", change, word=better) if free else None
-            said = (
-                f"The header {key} has an underscore, and many servers drop such"
-                " headers."
-            )
-            yield Clue(
-                64 if evidence.status == 401 else 45, "header-underscore", said, fix=fix
-            )
+    """Check for names of header rows that many servers drop."""
+    for position, key in evidence.secret_rows:
+        if "_" not in key:
+            continue
+        name = key.replace("_", "-")
+        fix = None
+        if name.lower() not in evidence.row_names:
+            change = (f"headers[{position}].key", name)
+            fix = fix_of("header-underscore", change, value=name)
+        text = Text(
+            "The header {name} has an underscore, and many servers drop such headers.",
+            name=key,
+        )
+        weight = 64 if evidence.status == 401 else 45
+        yield Clue(weight, "header-underscore", text, fix=fix)
 
 
 def by_named_headers(evidence: Evidence) -> Iterator[Clue]:
-    """Look for a header that the answer names and that is not sent."""
+    """Check for a header that the response names and that is not sent."""
     if b"-key" not in evidence.lower and b"-token" not in evidence.lower:
         return
     rows = evidence.secret_rows
     ours = {key.lower() for _, key in rows}
     ours.add(evidence.configuration.oauth2.token_header.lower())
     for raw, name in _KEY_HEADERS.items():
-        if raw in evidence.lower and name.lower() not in ours:
-            renamed = [(f"headers[{place}].key", name) for place, _ in rows]
-            one = len(rows) == 1 and name.lower() not in evidence.row_names
-            fix = fix_of("key-in-another-header", *renamed, word=name) if one else None
-            said = (
-                f"The answer names the header {name}, which this configuration does not"
-                " send."
-            )
-            remedy = f"{REASONS['key-in-another-header'].remedy} It names {name}."
-            yield Clue(72, "key-in-another-header", said, remedy, fix)
+        if raw not in evidence.lower or name.lower() in ours:
+            continue
+        fix = None
+        if len(rows) == 1 and name.lower() not in evidence.row_names:
+            change = (f"headers[{rows[0][0]}].key", name)
+            fix = fix_of("key-in-another-header", change, value=name)
+        text = Text(
+            "The response names the header {name}, which this configuration does not"
+            " send.",
+            name=name,
+        )
+        remedy = join_texts(
+            [
+                REASONS["key-in-another-header"].remedy,
+                Text("It names {name}.", name=name),
+            ]
+        )
+        yield Clue(72, "key-in-another-header", text, remedy, fix)
 
 
 def by_user(evidence: Evidence) -> Iterator[Clue]:
-    """Compare the user name with the form that its provider wants."""
+    """Compare the user name with the form that its provider expects."""
     configuration = evidence.configuration
     if configuration.authentication_type is not AuthenticationType.BASIC:
         return
-    host, username = configuration.base.origin.host, configuration.username
-    for domain, shape, wanted in _USERS:
-        if f".{host}".endswith(f".{domain}") and not shape.fullmatch(username):
-            remedy = f"{REASONS['basic-user-shape'].remedy} At {domain} it is {wanted}."
-            fix = None
-            if domain == "zendesk.com" and "@" in username and "/" not in username:
-                fix = fix_of(
-                    "basic-user-shape", ("username", f"{username}/token"), word="/token"
-                )
-            said = (
-                f"At {domain} the user name is {wanted}, and Username has another form."
-            )
-            yield Clue(66, "basic-user-shape", said, remedy, fix)
+    host = configuration.base.origin.host
+    username = configuration.username
+    for domain, pattern, form in _USER_NAMES:
+        if not f".{host}".endswith(f".{domain}") or pattern.fullmatch(username):
+            continue
+        remedy = join_texts(
+            [
+                REASONS["basic-user-shape"].remedy,
+                Text("At {domain} it is {form}.", domain=domain, form=form),
+            ]
+        )
+        fix = None
+        if domain == "zendesk.com" and "@" in username and "/" not in username:
+            change = ("username", f"{username}/token")
+            fix = fix_of("basic-user-shape", change, value="/token")
+        text = Text(
+            "At {domain} the user name is {form}, and Username has another form.",
+            domain=domain,
+            form=form,
+        )
+        yield Clue(66, "basic-user-shape", text, remedy, fix)
 
 
 _ALL = range(400, 1000)
-# For which statuses each is asked.
+# The statuses that each rule applies to.
 RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] = (
     (by_status, _ALL),
     (by_challenge, _ALL),
@@ -453,5 +535,5 @@ RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] =
     (by_row_names, {400, 401, 403}),
     (by_named_headers, {400, 401, 403}),
     (by_user, {401}),
-    (spoken, _ALL),
+    (by_phrases, _ALL),
 )

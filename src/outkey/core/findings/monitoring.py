@@ -1,153 +1,234 @@
-"""What the watch makes of recent attempts: patterns as pure functions, and the words of notices."""
+"""The rules of monitoring: patterns of attempts, runs and health, and their notices."""
 
+import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from outkey.core.findings.checks import Level
-from outkey.core.findings.health import Status, Summary
+from outkey.core.findings.expiry import NEW_TOKEN_HINT, warning_stage
+from outkey.core.findings.health import Health, Status, Summary
+from outkey.core.sync.run import RunState
+from outkey.core.text import Text
 
 RECENT_SECONDS = 600.0
-_BURST, _BURST_SECONDS = 10, 60.0
-_MANY_FAIL = 3
-_SERIES = 5
-_WEEK_HOURS = 7 * 24
-_LEAST_VOLUME, _TIMES_VOLUME, _LEAST_HOURS = 100, 10, 5
-_MOST_ORIGINS = 50
-_STAGES = (0, 1, 7, 30)  # days before an end; each is told once
-_DAY = 86_400.0
+BURST_REFUSALS = 10
+BURST_SECONDS = 60.0
+FAILING_CONFIGURATIONS = 3  # at one host
+REFUSALS_IN_A_ROW = 5
+WEEK_HOURS = 7 * 24
+UNUSUAL_VOLUME = 100  # attempts in an hour, at least
+UNUSUAL_FACTOR = 10
+LEAST_HOURS = 5  # with attempts, before anything is known to be usual
+MOST_ORIGINS = 50
+OVERDUE_SECONDS = 300.0
+DAY = 86_400.0
 
 
-class Kind(NamedTuple):
-    """The words of a notice. One that `lasts` happened once; any other lasts until it recovers."""
+class NoticeKind(NamedTuple):
+    """The texts of a notice.
+
+    One with a `duration` is about an event and closes after it; any other is about a
+    state, and closes when that recovers.
+    """
 
     level: Level
-    message: str
-    hint: str
-    lasts: float = 0.0
-    recovers: bool = True  # the end is worth telling too
+    message: Text
+    hint: Text
+    duration: float = 0.0
+    reports_recovery: bool = True
 
 
-_TOKEN_HINT = (
-    "Get a new one from the API's provider, and enter it with its expiry date."  # noqa: S105 - a hint
+CERTIFICATE_HINT = Text(
+    "Report it to the API's provider, or renew it where the API is your own."
 )
-_CERTIFICATE_HINT = "Tell whoever runs the API, or renew it where the API is your own."
-_ENDS = {
-    0: "has ended",
-    1: "ends within a day",
-    7: "ends within a week",
-    30: "ends within 30 days",
-}
-KINDS: Mapping[str, Kind] = {
-    "S-failing": Kind(
-        Level.ERROR, "the last test failed", "Open the configuration, and test it."
-    ),
-    "S-paused": Kind(
+NOTICE_KINDS: Mapping[str, NoticeKind] = {
+    "S-failing": NoticeKind(
         Level.ERROR,
-        "sending is paused, since the credentials were refused again and again",
-        "Enter the right credentials, or test the configuration.",
+        Text("the last test failed"),
+        Text("Open the configuration, and test it."),
     ),
-    "S-person-needed": Kind(
+    "S-paused": NoticeKind(
         Level.ERROR,
-        "the provider wants a person to allow the access again",
-        "Press Connect on the configuration's page, or enter a new refresh token.",
+        Text("sending is paused, since the credentials were refused again and again"),
+        Text("Enter the right credentials, or test the configuration."),
     ),
-    "S-refused-burst": Kind(
+    "S-person-needed": NoticeKind(
+        Level.ERROR,
+        Text("the provider requires a user to allow access again"),
+        Text(
+            "Press Connect on the configuration's page, or enter a new refresh token."
+        ),
+    ),
+    "S-refused-burst": NoticeKind(
         Level.WARNING,
-        "the API refused the credentials ten times within a minute",
-        "Look into the audit who sends, and test the configuration.",
+        Text("the API refused the credentials ten times within a minute"),
+        Text("Check the audit for what sends, and test the configuration."),
     ),
-    "S-host-failing": Kind(
+    "S-host-failing": NoticeKind(
         Level.ERROR,
-        "several configurations fail at one host",
-        "Look whether the provider has a disturbance before you change credentials.",
+        Text("several configurations fail at one host"),
+        Text("Check whether the provider has an outage before you change credentials."),
     ),
-    "S-new-origin": Kind(
+    "S-new-origin": NoticeKind(
         Level.WARNING,
-        "requests go to an address where they never went before",
-        "Look into the configuration's history who changed the address, and whether on"
-        " purpose.",
-        lasts=_DAY,
+        Text("requests go to a host that was never used before"),
+        Text(
+            "Check the configuration's history for who changed the URL, and whether"
+            " on purpose."
+        ),
+        duration=DAY,
     ),
-    "S-accepted-after-refusals": Kind(
+    "S-accepted-after-refusals": NoticeKind(
         Level.NOTICE,
-        "the credentials were accepted after a series of refusals",
-        "If nobody has corrected them, somebody may be guessing: look into the audit.",
-        lasts=_DAY,
+        Text("the credentials were accepted after a series of refusals"),
+        Text(
+            "If no user has corrected them, they may have been guessed: check the audit."
+        ),
+        duration=DAY,
     ),
-    "S-line-failing": Kind(
+    "S-line-failing": NoticeKind(
         Level.ERROR,
-        "the last run of a sync line failed",
-        "Open the run to see the cause, and run the line again.",
+        Text("the last run of a sync line failed"),
+        Text("Open the run to see the cause, and run the line again."),
     ),
-    "S-no-worker": Kind(
+    "S-no-worker": NoticeKind(
         Level.ERROR,
-        "runs of sync lines wait, and no worker takes them",
-        "Start outkey worker, or look why it ended; it needs the key.",
+        Text("runs of sync lines wait, and no worker takes them"),
+        Text("Start outkey worker, or check why it ended; it needs the key."),
     ),
-    "S-volume": Kind(
+    "S-volume": NoticeKind(
         Level.WARNING,
-        "more than ten times as many requests as usual",
-        "Look into the audit what sends, or set a rate limit.",
+        Text("more than ten times as many requests as usual"),
+        Text("Check the audit for what sends, or set a rate limit."),
     ),
-    **{
-        f"S-{noun}-ends-{stage}": Kind(
-            Level.WARNING if stage else Level.ERROR,
-            f"the {words} {_ENDS[stage]}",
-            hint,
-            recovers=False,
-        )
-        for noun, words, hint in (
-            ("token", "token", _TOKEN_HINT),
-            ("certificate", "server's certificate", _CERTIFICATE_HINT),
-        )
-        for stage in _STAGES
-    },
+    "S-token-ends-0": NoticeKind(
+        Level.ERROR,
+        Text("the token has ended"),
+        NEW_TOKEN_HINT,
+        reports_recovery=False,
+    ),
+    "S-token-ends-1": NoticeKind(
+        Level.WARNING,
+        Text("the token ends within a day"),
+        NEW_TOKEN_HINT,
+        reports_recovery=False,
+    ),
+    "S-token-ends-7": NoticeKind(
+        Level.WARNING,
+        Text("the token ends within a week"),
+        NEW_TOKEN_HINT,
+        reports_recovery=False,
+    ),
+    "S-token-ends-30": NoticeKind(
+        Level.WARNING,
+        Text("the token ends within 30 days"),
+        NEW_TOKEN_HINT,
+        reports_recovery=False,
+    ),
+    "S-certificate-ends-0": NoticeKind(
+        Level.ERROR,
+        Text("the server's certificate has ended"),
+        CERTIFICATE_HINT,
+        reports_recovery=False,
+    ),
+    "S-certificate-ends-1": NoticeKind(
+        Level.WARNING,
+        Text("the server's certificate ends within a day"),
+        CERTIFICATE_HINT,
+        reports_recovery=False,
+    ),
+    "S-certificate-ends-7": NoticeKind(
+        Level.WARNING,
+        Text("the server's certificate ends within a week"),
+        CERTIFICATE_HINT,
+        reports_recovery=False,
+    ),
+    "S-certificate-ends-30": NoticeKind(
+        Level.WARNING,
+        Text("the server's certificate ends within 30 days"),
+        CERTIFICATE_HINT,
+        reports_recovery=False,
+    ),
+}
+KIND_OF_STATUS = {
+    Status.FAILING: "S-failing",
+    Status.PAUSED: "S-paused",
+    Status.REAUTHORIZATION_NEEDED: "S-person-needed",
 }
 
 
 class Condition(NamedTuple):
-    """What a notice is about: there is one open notice at most for each."""
+    """What a notice is about: there is at most one open notice for each."""
 
     kind: str
     configuration: str = ""
-    about: str = ""  # a host, an address, a day or a line
+    about: str = ""  # a host, a URL, a day or a sync line
+
+    def key(self) -> str:
+        """Return a short text that no other condition has."""
+        text = json.dumps(self).encode()
+        return f"{self.kind}:{hashlib.sha256(text).hexdigest()[:32]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that people are told of, when it opens and when it closes."""
+    """A condition that users are notified of, when it opens and when it closes."""
 
-    sign: Condition
+    condition: Condition
     opened_at: float
     closed_at: float | None = None
 
+    @property
+    def kind(self) -> NoticeKind:
+        """The level and the texts."""
+        return NOTICE_KINDS[self.condition.kind]
+
+    @classmethod
+    def from_state(cls, value: Mapping[str, Any]) -> Self:
+        """Return the open notice that `state` describes."""
+        condition = {name: value[name] for name in Condition._fields}
+        return cls(Condition(**condition), value["opened_at"])
+
+    def state(self) -> dict[str, object]:
+        """Return an open notice as it is stored."""
+        return self.condition._asdict() | {"opened_at": self.opened_at}
+
     def facts(self) -> dict[str, object]:
         """Return the notice as programs read it."""
-        words = KINDS[self.sign.kind]
         return {
-            "id": self.sign.kind,
-            "level": str(words.level),
-            "configuration": self.sign.configuration,
-            "about": self.sign.about,
-            "message": words.message,
-            "hint": words.hint,
+            "id": self.condition.kind,
+            "level": str(self.kind.level),
+            "configuration": self.condition.configuration,
+            "about": self.condition.about,
+            "message": self.kind.message,
+            "hint": self.kind.hint,
             "opened_at": self.opened_at,
             "closed_at": self.closed_at,
         }
 
     def text(self) -> str:
-        """Return the notice as one line for a person."""
-        words, (_, name, about) = KINDS[self.sign.kind], self.sign
-        state = str(words.level) if self.closed_at is None else "recovered"
-        return ": ".join(filter(None, (state, name, words.message, about)))
+        """Return the notice as one line for users."""
+        state = str(self.kind.level) if self.closed_at is None else "recovered"
+        _, configuration, about = self.condition
+        parts = (state, configuration, self.kind.message, about)
+        return ": ".join(part for part in parts if part)
+
+    def is_over(self, now: float) -> bool:
+        """Whether an event is old enough, so that its notice closes."""
+        return now >= self.opened_at + self.kind.duration
+
+    def reports_recovery(self) -> bool:
+        """Whether users are notified when it closes."""
+        return self.kind.reports_recovery and not self.kind.duration
 
 
 class Attempt(NamedTuple):
-    """One attempt that ended; status 0 means without an answer."""
+    """One attempt that ended; status 0 means that there was no response."""
 
     at: float
     configuration: str
@@ -156,8 +237,8 @@ class Attempt(NamedTuple):
     status: int
 
     @property
-    def failed(self) -> bool:
-        """Whether the other side is to blame; what a caller asked for wrongly is no failure."""
+    def is_failure(self) -> bool:
+        """Whether the API or the credentials failed, and not the caller's request."""
         silent = self.status == 0 and self.outcome not in {"unknown", "cancelled"}
         return silent or self.status == 401 or self.status >= 500
 
@@ -167,110 +248,142 @@ class Baseline:
     """What is usual for a configuration."""
 
     origins: tuple[str, ...] = ()
-    hours: Mapping[int, int] = field(
-        default_factory=dict
-    )  # attempts by hour of Unix time
+    hours: Mapping[int, int] = field(default_factory=dict)  # attempts by Unix hour
     refused: int = 0  # in a row
 
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Return the baseline that `facts` describes."""
+        return cls(tuple(facts["origins"]), dict(facts["hours"]), facts["refused"])
+
     def facts(self) -> dict[str, object]:
-        """Return what is kept of it, as JSON can hold it."""
+        """Return the baseline as JSON can hold it."""
         hours = [[hour, count] for hour, count in self.hours.items()]
         return {"origins": list(self.origins), "hours": hours, "refused": self.refused}
 
     def is_unusual(self, now: float) -> bool:
-        """Tell whether this hour's volume is far above that of the hours with any in a week."""
+        """Whether this hour's volume is far above that of the busy hours of a week."""
         this_hour = int(now // 3600)
-        before = [
-            n for hour, n in self.hours.items() if 0 < this_hour - hour <= _WEEK_HOURS
-        ]
         count = self.hours.get(this_hour, 0)
-        known = len(before) >= _LEAST_HOURS and count > _LEAST_VOLUME
-        return known and count > _TIMES_VOLUME * median(before)
+        before = [
+            attempts
+            for hour, attempts in self.hours.items()
+            if 0 < this_hour - hour <= WEEK_HOURS
+        ]
+        if len(before) < LEAST_HOURS or count <= UNUSUAL_VOLUME:
+            return False
+        return count > UNUSUAL_FACTOR * median(before)
 
 
-def habit_of(facts: Mapping[str, object]) -> Baseline:
-    """Undo `Baseline.facts`."""
-    return Baseline(tuple(facts["origins"]), dict(facts["hours"]), facts["refused"])  # type: ignore[arg-type, call-overload]  # written by `facts`
+class LineRun(NamedTuple):
+    """The last run of a sync line, or its last dry run."""
+
+    configuration: str
+    line: str
+    dry_run: bool
+    state: RunState
+    attempt: int  # 0: it was begun at once and never waited for a worker
+    until: float  # when a waiting one is due, or a running one counts as killed
 
 
-def learned(
-    name: str, habit: Baseline, seen: Sequence[Attempt]
+def update_baseline(
+    name: str, baseline: Baseline, attempts: Sequence[Attempt]
 ) -> tuple[Baseline, list[Condition]]:
-    """Return the habit with these attempts of one configuration, and what was odd about them."""
-    signs = []
-    origins = list(dict.fromkeys(one.origin for one in seen if one.origin))
-    fresh = [origin for origin in origins if origin not in habit.origins]
-    if habit.origins:  # the first ones are no surprise
-        signs += [Condition("S-new-origin", name, origin) for origin in fresh]
-    refused = habit.refused
-    for one in seen:
-        if one.status == 401:
+    """Return the baseline with these attempts of one configuration, and what was new."""
+    conditions = []
+    origins = dict.fromkeys(attempt.origin for attempt in attempts if attempt.origin)
+    new_origins = [origin for origin in origins if origin not in baseline.origins]
+    if baseline.origins:  # the first ones are expected
+        conditions += [
+            Condition("S-new-origin", name, origin) for origin in new_origins
+        ]
+    refused = baseline.refused
+    for attempt in attempts:
+        if attempt.status == 401:
             refused += 1
-        elif 0 < one.status < 400:
-            if refused >= _SERIES:
-                signs.append(Condition("S-accepted-after-refusals", name))
+        elif 0 < attempt.status < 400:
+            if refused >= REFUSALS_IN_A_ROW:
+                conditions.append(Condition("S-accepted-after-refusals", name))
             refused = 0
-    hours = Counter(dict(habit.hours)) + Counter(int(one.at // 3600) for one in seen)
-    oldest = max(hours) - _WEEK_HOURS
-    kept = {hour: count for hour, count in hours.items() if hour >= oldest}
-    return Baseline((*habit.origins, *fresh)[-_MOST_ORIGINS:], kept, refused), signs
+    hours = Counter(dict(baseline.hours))
+    hours.update(int(attempt.at // 3600) for attempt in attempts)
+    oldest = max(hours) - WEEK_HOURS
+    after = Baseline(
+        origins=(*baseline.origins, *new_origins)[-MOST_ORIGINS:],
+        hours={hour: count for hour, count in hours.items() if hour >= oldest},
+        refused=refused,
+    )
+    return after, conditions
 
 
-def bursts(recent: Iterable[Attempt]) -> Iterator[Condition]:
-    """Find the configurations that were refused many times within a minute."""
-    refused: defaultdict[str, list[float]] = defaultdict(list)
-    for one in recent:
-        if one.status == 401:
-            refused[one.configuration].append(one.at)
-    for name, moments in refused.items():
+def refusal_bursts(attempts: Iterable[Attempt]) -> Iterator[Condition]:
+    """Return the configurations that were refused many times within a minute."""
+    refusals: defaultdict[str, list[float]] = defaultdict(list)
+    for attempt in attempts:
+        if attempt.status == 401:
+            refusals[attempt.configuration].append(attempt.at)
+    for name, moments in refusals.items():
         moments.sort()
-        pairs = zip(moments, moments[_BURST - 1 :], strict=False)
-        if any(last - first <= _BURST_SECONDS for first, last in pairs):
+        spans = zip(moments, moments[BURST_REFUSALS - 1 :], strict=False)
+        if any(last - first <= BURST_SECONDS for first, last in spans):
             yield Condition("S-refused-burst", name)
 
 
-def failing_hosts(recent: Iterable[Attempt]) -> Iterator[Condition]:
-    """Find the origins where the last attempts of many configurations failed."""
-    newest = {
-        (one.origin, one.configuration): one.failed for one in recent if one.origin
+def failing_hosts(attempts: Iterable[Attempt]) -> Iterator[Condition]:
+    """Return the origins where the last attempts of many configurations failed."""
+    last_attempts = {
+        (attempt.origin, attempt.configuration): attempt
+        for attempt in attempts
+        if attempt.origin
     }
-    counts = Counter(origin for (origin, _), failed in newest.items() if failed)
-    for origin, count in counts.items():
-        if count >= _MANY_FAIL:
+    failures = Counter(
+        attempt.origin for attempt in last_attempts.values() if attempt.is_failure
+    )
+    for origin, count in failures.items():
+        if count >= FAILING_CONFIGURATIONS:
             yield Condition("S-host-failing", "", origin)
 
 
-_OF_STATUS = {
-    Status.FAILING: "S-failing",
-    Status.PAUSED: "S-paused",
-    Status.REAUTHORIZATION_NEEDED: "S-person-needed",
-}
+def run_conditions(runs: Sequence[LineRun], now: float) -> Iterator[Condition]:
+    """Return the sync lines whose last run failed, and whether runs lack a worker."""
+    if has_overdue_run(runs, now):
+        yield Condition("S-no-worker")
+    for run in runs:
+        if run.state is RunState.FAILED and not run.dry_run:
+            yield Condition("S-line-failing", run.configuration, run.line)
 
 
-def standing_signs(summary: Summary, now: float) -> Iterator[Condition]:
-    """Say what a configuration's standing alone tells: failing, paused, about to end."""
-    name, standing = summary.name, summary.standing
-    if not standing.active:
+def has_overdue_run(runs: Sequence[LineRun], now: float) -> bool:
+    """Whether a run has been overdue for minutes while no run is active."""
+    is_active = any(run.state is RunState.RUNNING and run.until >= now for run in runs)
+    is_overdue = any(
+        run.state is RunState.WAITING
+        and run.attempt > 0
+        and run.until < now - OVERDUE_SECONDS
+        for run in runs
+    )
+    return is_overdue and not is_active
+
+
+def health_conditions(summary: Summary, now: float) -> Iterator[Condition]:
+    """Return what a configuration's health alone shows: failing, paused, about to end."""
+    name = summary.name
+    health = summary.standing
+    if not health.active:
         return
-    kind = _OF_STATUS.get(standing.status(now=now, sealed=False))
+    kind = KIND_OF_STATUS.get(health.status(now=now, sealed=False))
     if kind is not None:
         yield Condition(kind, name)
-    ends = standing.seen.get("certificate_ends")
-    certificate = (
-        datetime.fromtimestamp(ends, UTC).date()
-        if isinstance(ends, int | float)
-        else None
-    )
-    today = datetime.fromtimestamp(now, UTC).date()
-    for noun, day in (("token", standing.expires_on), ("certificate", certificate)):
-        stage = None if day is None else _stage(day, today)
+    last_days = {"token": health.expires_on, "certificate": certificate_end(health)}
+    for noun, last_day in last_days.items():
+        stage = None if last_day is None else warning_stage(last_day, now)
         if stage is not None:
-            yield Condition(f"S-{noun}-ends-{stage}", name, str(day))
+            yield Condition(f"S-{noun}-ends-{stage}", name, str(last_day))
 
 
-def _stage(day: date, today: date) -> int | None:
-    """Return which warning it is time for; an end that has passed is the last one."""
-    left = (day - today).days
-    return (
-        0 if left < 0 else next((stage for stage in _STAGES[1:] if left <= stage), None)
-    )
+def certificate_end(health: Health) -> date | None:
+    """Return the last day of the server's certificate, as the last test saw it."""
+    moment = health.seen.get("certificate_ends")
+    if not isinstance(moment, int | float):
+        return None
+    return datetime.fromtimestamp(moment, UTC).date()

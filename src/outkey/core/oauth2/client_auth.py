@@ -1,4 +1,4 @@
-"""How an application proves itself at the Token URL (RFC 6749 §2.3, RFC 7523, RFC 8705)."""
+"""Client authentication at the Token URL (RFC 6749 §2.3, RFC 7523, RFC 8705)."""
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -12,18 +12,19 @@ from outkey.core.errors import ConfigError
 from outkey.core.request.headers import tidy_value
 from outkey.core.request.message import Header, Source
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 
 Parameters = list[tuple[str, str | Secret]]
 # Signs claims with a key: shared for an HMAC, else a private one.
 Assertion = Callable[[Mapping[str, object], Secret, bool], Secret]
 _ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 60
-# As RFC 6749 §2.3.1 asks; with a blank as %20, which servers read that refuse a plus.
-_encoded = partial(quote, safe="")
+# As in RFC 6749 §2.3.1, with a space as %20: some servers refuse a plus.
+_encode = partial(quote, safe="")
 
 
 class Proof(NamedTuple):
-    """What a token request carries to show who asks."""
+    """The headers and parameters that authenticate a token request."""
 
     headers: tuple[Header, ...] = ()
     parameters: tuple[tuple[str, str | Secret], ...] = ()
@@ -37,14 +38,14 @@ def prove(
     now: float,
     number: str,
 ) -> Proof:
-    """Return the proof that the configuration asks for; `number` must not repeat (jti)."""
+    """Return the proof of the configured kind; `number` is unique (jti)."""
     settings = configuration.oauth2
     identity = ("client_id", settings.client_id)
 
     def client_secret() -> Secret:
         entered = secret("client_secret").derive(tidy_value)
-        keeps = settings.client_auth is ClientAuth.PRIVATE_KEY_JWT
-        return entered if keeps else entered.derive(_no_private_key)
+        may_be_key = settings.client_auth is ClientAuth.PRIVATE_KEY_JWT
+        return entered if may_be_key else entered.derive(refuse_private_key)
 
     match settings.client_auth:
         case ClientAuth.BODY:
@@ -52,15 +53,14 @@ def prove(
                 return Proof(parameters=(identity,))
             return Proof(parameters=(identity, ("client_secret", client_secret())))
         case ClientAuth.BASIC | ClientAuth.BASIC_RAW as way:
-            encoded = _encoded if way is ClientAuth.BASIC else str
-            value = _basic(settings.client_id, client_secret(), encoded)
+            encode = _encode if way is ClientAuth.BASIC else str
+            value = basic_value(settings.client_id, client_secret(), encode)
             return Proof(
                 headers=(Header("Authorization", value, Source.AUTHENTICATION),)
             )
         case ClientAuth.MTLS:
-            return Proof(
-                parameters=(identity,)
-            )  # RFC 8705 §2: the certificate is the proof
+            # RFC 8705 §2: the certificate is the proof.
+            return Proof(parameters=(identity,))
         case ClientAuth.CLIENT_SECRET_JWT | ClientAuth.PRIVATE_KEY_JWT as way:
             claims: dict[str, object] = {
                 "iss": settings.client_id,
@@ -78,17 +78,20 @@ def prove(
             assert_never(other)
 
 
-def _no_private_key(text: str) -> str:
-    """Refuse to send what must never leave, whoever changed the way of authentication."""
+def refuse_private_key(text: str) -> str:
+    """Refuse to send a private key, also after a change of Client Authentication."""
     if "PRIVATE KEY-----" in text or (text.startswith("{") and '"d"' in text):
-        message = (
-            "Client Secret is a private key, which only private key JWT keeps here"
+        raise ConfigError(
+            Text("Client Secret is a private key, which must not be sent"),
+            field="client_secret",
+            hint=Text(
+                "Choose private key JWT, or enter the secret that the provider issued."
+            ),
         )
-        hint = "Choose private key JWT, or enter the secret that the provider gave."
-        raise ConfigError(message, field="client_secret", hint=hint)
     return text
 
 
-def _basic(client_id: str, secret: Secret, encoded: Callable[[str], str]) -> Secret:
-    pair = Secret.joined(encoded(client_id), ":", secret.derive(encoded))
+def basic_value(client_id: str, secret: Secret, encode: Callable[[str], str]) -> Secret:
+    """Return the value of the Authorization header for HTTP Basic."""
+    pair = Secret.joined(encode(client_id), ":", secret.derive(encode))
     return pair.derive(lambda text: "Basic " + b64encode(text.encode()).decode("ascii"))

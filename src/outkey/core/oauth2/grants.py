@@ -1,4 +1,4 @@
-"""What is asked of an authorization server: token, revocation, introspection and consent."""
+"""Requests to an authorization server: token, revocation, introspection, consent."""
 
 import hashlib
 import json
@@ -15,6 +15,7 @@ from outkey.core.oauth2.responses import failure
 from outkey.core.request.message import Header, Request, Source
 from outkey.core.request.origin import Location, parse_endpoint
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _WELL_KNOWN = "/.well-known/"
@@ -28,67 +29,78 @@ _METADATA = {
 
 
 def client_credentials(configuration: Configuration) -> Parameters:
-    """Ask as the application itself (RFC 6749 §4.4)."""
-    # Zoom has a grant_type of its own, with everything else as it is here.
+    """Request a token for the application itself (RFC 6749 §4.4)."""
+    # Zoom has its own grant_type; everything else is the same.
     grant = configuration.oauth2.extra.get("grant_type", "client_credentials")
-    return [("grant_type", grant), *_wanted(configuration)]
+    return [("grant_type", grant), *requested_parameters(configuration)]
 
 
 def refresh(configuration: Configuration, token: Secret) -> Parameters:
-    """Ask with a refresh token (RFC 6749 §6); the scope stays as it was granted."""
-    asked: Parameters = [("grant_type", "refresh_token"), ("refresh_token", token)]
-    kept = configuration.oauth2.grant is Grant.REFRESH_TOKEN
-    return asked + [
-        pair for pair in _wanted(configuration) if kept or pair[0] != "scope"
+    """Request a token with a refresh token (RFC 6749 §6), for the granted scope."""
+    parameters: Parameters = [("grant_type", "refresh_token"), ("refresh_token", token)]
+    with_scope = configuration.oauth2.grant is Grant.REFRESH_TOKEN
+    return parameters + [
+        pair
+        for pair in requested_parameters(configuration)
+        if with_scope or pair[0] != "scope"
     ]
 
 
 def authorization_code(
-    made: Configuration, code: Secret, consent: "Consent"
+    configuration: Configuration, code: Secret, consent: "Consent"
 ) -> Parameters:
-    """Ask with the code that a person's consent gave (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
+    """Request a token with the code of a consent (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
     return [
         ("grant_type", "authorization_code"),
         ("code", code),
         ("redirect_uri", consent.redirect_url),
         ("code_verifier", consent.verifier),
-        *_extra(made),
+        *extra_parameters(configuration),
     ]
 
 
 def device_code(configuration: Configuration, code: Secret) -> Parameters:
-    """Ask whether a person has agreed meanwhile (RFC 8628 §3.4)."""
-    asked: Parameters = [("grant_type", _DEVICE_GRANT), ("device_code", code)]
-    return asked + _named(configuration) + _extra(configuration)
+    """Request a token with a device code (RFC 8628 §3.4)."""
+    return [
+        ("grant_type", _DEVICE_GRANT),
+        ("device_code", code),
+        client_id(configuration),
+        *extra_parameters(configuration),
+    ]
 
 
 def device_start(configuration: Configuration) -> Parameters:
-    """Ask for a device code (RFC 8628 §3.1)."""
-    return _named(configuration) + _wanted(configuration)
+    """Request a device code (RFC 8628 §3.1)."""
+    return [client_id(configuration), *requested_parameters(configuration)]
 
 
-def _named(configuration: Configuration) -> Parameters:
-    # Also beside HTTP Basic: django-oauth-toolkit looks nowhere else for a device's client.
-    return [("client_id", configuration.oauth2.client_id)]
+def client_id(configuration: Configuration) -> tuple[str, str]:
+    """Return the parameter that names the client of a device.
+
+    Also beside HTTP Basic: django-oauth-toolkit reads it only here.
+    """
+    return ("client_id", configuration.oauth2.client_id)
 
 
 def about_token(token: Secret, hint: str) -> Parameters:
-    """Ask something about a token: to revoke it (RFC 7009) or what it is (RFC 7662)."""
+    """Request the revocation (RFC 7009) or introspection (RFC 7662) of a token."""
     return [("token", token), ("token_type_hint", hint)]
 
 
-def _wanted(configuration: Configuration) -> Parameters:
+def requested_parameters(configuration: Configuration) -> Parameters:
+    """Return scope, audience and resource as configured, and the extra parameters."""
     settings = configuration.oauth2
     named = {
         "scope": settings.scope,
         "audience": settings.audience,
         "resource": settings.resource,
     }
-    wanted: Parameters = [(name, text) for name, text in named.items() if text]
-    return wanted + _extra(configuration)
+    parameters: Parameters = [(name, text) for name, text in named.items() if text]
+    return parameters + extra_parameters(configuration)
 
 
-def _extra(configuration: Configuration) -> Parameters:
+def extra_parameters(configuration: Configuration) -> Parameters:
+    """Return the configured extra parameters of a token request."""
     extra = configuration.oauth2.extra.items()
     return [(name, text) for name, text in extra if name != "grant_type"]
 
@@ -98,23 +110,22 @@ def post(
 ) -> Request:
     """Build a request to the authorization server; its body is secret."""
     fields = dict((*parameters, *proof.parameters))
-    as_json = configuration.oauth2.body_format == "json"
-    written = (
-        (json.dumps, "{", ": ", ", ", "}")
-        if as_json
-        else (quote_plus, "", "=", "&", "")
-    )
-    body = _joined(fields, *written)
-    kind = "application/json" if as_json else "application/x-www-form-urlencoded"
+    if configuration.oauth2.body_format == "json":
+        kind = "application/json"
+        content = joined_fields(fields, json.dumps, assignment=": ", separator=", ")
+        body = Secret.joined("{", content, "}")
+    else:
+        kind = "application/x-www-form-urlencoded"
+        body = joined_fields(fields, quote_plus, assignment="=", separator="&")
     location = parse_endpoint(url, "oauth2.token_url")
     framing = {"Content-Length": str(body.wire_length), "Content-Type": kind}
-    headers = (*_headers(location, framing), *proof.headers)
+    headers = (*common_headers(location, framing), *proof.headers)
     secrets = tuple(value for value in fields.values() if isinstance(value, Secret))
     return Request("POST", location.origin, location.target, headers, body, secrets)
 
 
-def _headers(location: Location, more: Mapping[str, str]) -> Iterator[Header]:
-    """Return what every request to an authorization server has, with no coding to inflate."""
+def common_headers(location: Location, more: Mapping[str, str]) -> Iterator[Header]:
+    """Yield the headers of every request to an authorization server."""
     own = {
         "Host": location.origin.authority,
         "User-Agent": "outkey",
@@ -125,27 +136,27 @@ def _headers(location: Location, more: Mapping[str, str]) -> Iterator[Header]:
         yield Header(name, text, Source.DEFAULT)
 
 
-def _joined(
+def joined_fields(
     fields: Mapping[str, str | Secret],
-    encoded: Callable[[str], str],
-    first: str,
-    between: str,
-    after: str,
-    last: str,
+    encode: Callable[[str], str],
+    *,
+    assignment: str,
+    separator: str,
 ) -> Secret:
-    parts: list[str | Secret] = [first]
+    """Return names and values, encoded and joined; the result is secret."""
+    parts: list[str | Secret] = []
     for number, (name, value) in enumerate(fields.items()):
-        text = value.derive(encoded) if isinstance(value, Secret) else encoded(value)
-        parts += [after if number else "", encoded(name), between, text]
-    return Secret.joined(*parts, last)
+        text = value.derive(encode) if isinstance(value, Secret) else encode(value)
+        parts += [separator if number else "", encode(name), assignment, text]
+    return Secret.joined(*parts)
 
 
 class Consent(NamedTuple):
-    """What the browser is sent away with, and what is checked when it comes back."""
+    """The parameters that a browser takes to the provider, checked on its return."""
 
     state: str
     verifier: Secret
-    challenge: str  # of the verifier, which anybody may see
+    challenge: str  # the hash of the verifier, which is public
     redirect_url: str
 
 
@@ -157,10 +168,10 @@ def consent_for(state: str, verifier: str, redirect_url: str) -> Consent:
 
 
 def consent_url(configuration: Configuration, consent: Consent) -> str:
-    """Return the address where a person agrees (RFC 6749 §4.1.1 with PKCE, RFC 7636)."""
+    """Return the URL where a user authorizes the access (RFC 6749 §4.1.1, RFC 7636)."""
     settings = configuration.oauth2
     parameters: dict[str, str] = {
-        **{name: str(text) for name, text in _wanted(configuration)},
+        **{name: str(text) for name, text in requested_parameters(configuration)},
         "response_type": "code",
         "client_id": settings.client_id,
         "redirect_uri": consent.redirect_url,
@@ -176,16 +187,16 @@ def consent_url(configuration: Configuration, consent: Consent) -> str:
 def refuse_other_issuer(configuration: Configuration, issuer: str) -> None:
     """Refuse an authorization response of another authorization server (RFC 9207 §2.4).
 
-    Without a configured Issuer its exact name is unknown. The response must then name an issuer
-    at the origin of the Authorization URL or the Token URL, so that a code of another server is
-    never sent to this one (mix-up attack).
+    Without a configured Issuer its exact name is unknown. The response must then name an
+    issuer at the origin of the Authorization URL or the Token URL, so that a code of
+    another server is never sent to this one (mix-up attack).
     """
     settings = configuration.oauth2
     if settings.issuer:
         if issuer != settings.issuer:
             raise ConfigError(
-                "the response comes from another issuer than the configured one",
-                hint=(
+                Text("the response comes from another issuer than the configured one"),
+                hint=Text(
                     "Open the configuration, compare Issuer with the provider's"
                     " documentation, and press Connect again."
                 ),
@@ -203,9 +214,11 @@ def refuse_other_issuer(configuration: Configuration, issuer: str) -> None:
         origin = None
     if origin not in expected:
         raise ConfigError(
-            "the response comes from an issuer at another origin than the Authorization"
-            " URL and the Token URL",
-            hint=(
+            Text(
+                "the response comes from an issuer at another origin than the"
+                " Authorization URL and the Token URL"
+            ),
+            hint=Text(
                 "If this is your provider, enter its issuer in Issuer (the value named"
                 " issuer in its metadata), save, and press Connect again."
             ),
@@ -214,7 +227,7 @@ def refuse_other_issuer(configuration: Configuration, issuer: str) -> None:
 
 
 class DeviceCode(NamedTuple):
-    """What a person needs to agree on another device (RFC 8628 §3.2)."""
+    """The code that a user enters on another device (RFC 8628 §3.2)."""
 
     code: Secret
     user_code: str
@@ -225,9 +238,10 @@ class DeviceCode(NamedTuple):
 
 @frameless
 def read_device_code(document: Mapping[str, object]) -> DeviceCode:
-    """Read the answer to `device_start`."""
+    """Read the response to `device_start`."""
     address = document.get("verification_uri") or document.get("verification_url")
-    code, user_code = document.get("device_code"), document.get("user_code")
+    code = document.get("device_code")
+    user_code = document.get("user_code")
     texts = (code, user_code, address)
     if not all(isinstance(text, str) and text and text.isprintable() for text in texts):
         raise failure("not_a_token_endpoint")
@@ -235,46 +249,46 @@ def read_device_code(document: Mapping[str, object]) -> DeviceCode:
         parse_endpoint(str(address), "")
     except ConfigError:
         raise failure("not_a_token_endpoint") from None
-    interval, lifetime = document.get("interval"), document.get("expires_in")
     return DeviceCode(
-        Secret(str(code)),
-        str(user_code)[:40],
-        str(address),
-        (
-            max(1.0, min(float(interval), 60.0))
-            if isinstance(interval, int | float)
-            else 5.0
-        ),
-        (
-            max(1.0, min(float(lifetime), 1800.0))
-            if isinstance(lifetime, int | float)
-            else 600.0
-        ),
+        code=Secret(str(code)),
+        user_code=str(user_code)[:40],
+        address=str(address),
+        interval=seconds_up_to(60.0, document.get("interval"), default=5.0),
+        lifetime=seconds_up_to(1800.0, document.get("expires_in"), default=600.0),
+    )
+
+
+def seconds_up_to(most: float, value: object, *, default: float) -> float:
+    """Return a number of seconds between 1 and `most`, the default for anything else."""
+    return (
+        max(1.0, min(float(value), most)) if isinstance(value, int | float) else default
     )
 
 
 def metadata_request(location: Location, name: str) -> Request:
-    """Ask for a metadata document: the well-known path stands before the issuer's own.
+    """Request a metadata document: the well-known path comes before the issuer's path.
 
     RFC 8414 §3.1; OpenID Connect Discovery §4 puts it behind.
     """
     path = location.target.rstrip("/")
     before = name == "oauth-authorization-server"
     target = f"{_WELL_KNOWN}{name}{path}" if before else f"{path}{_WELL_KNOWN}{name}"
-    return Request("GET", location.origin, target, tuple(_headers(location, {})))
+    return Request("GET", location.origin, target, tuple(common_headers(location, {})))
 
 
 def read_metadata(document: Mapping[str, object], issuer: str) -> dict[str, str]:
-    """Return the addresses that an authorization server names, by field; it must be the issuer."""
+    """Return the URLs of an authorization server by field; it must be the issuer."""
     # RFC 8414 §3.3: another issuer's metadata must not be used.
     named = str(document.get("issuer", ""))
     if named.rstrip("/") != issuer.rstrip("/"):
-        hint = "Write the issuer as the provider does."
-        raise ConfigError("the metadata is of another issuer", hint=hint)
-    found = {"issuer": named}
+        raise ConfigError(
+            Text("the metadata is of another issuer"),
+            hint=Text("Write the issuer exactly as the provider does."),
+        )
+    urls = {"issuer": named}
     for field, key in _METADATA.items():
         url = document.get(key)
         if isinstance(url, str) and url.isascii() and url.isprintable():
             parse_endpoint(url, field)
-            found[field] = url
-    return found
+            urls[field] = url
+    return urls

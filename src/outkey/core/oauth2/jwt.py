@@ -1,4 +1,4 @@
-"""Reading a JSON Web Token without trusting it: what it says of itself."""
+"""Reading the claims of a JSON Web Token without trusting them."""
 
 import json
 from base64 import urlsafe_b64decode
@@ -11,7 +11,7 @@ _LAST_MOMENT = 253_402_300_800  # the year 10 000
 
 
 class Claims(NamedTuple):
-    """When a token says that it is valid, for whom, and from whom (RFC 7519 §4.1)."""
+    """Validity, audiences and issuer of a token (RFC 7519 §4.1)."""
 
     expires: float | None
     not_before: float | None
@@ -20,13 +20,13 @@ class Claims(NamedTuple):
 
 
 def expiry_of(token: Secret) -> float | None:
-    """Return the moment in a token's `exp`, if it is a JWT and has one."""
+    """Return the expiry time of a token, if it is a JWT with `exp`."""
     claims = claims_of(token)
     return claims.expires if claims else None
 
 
 def claims_of(token: Secret) -> Claims | None:
-    """Return what a token says of itself, if it is a JWT."""
+    """Return the claims of a token, if it is a JWT."""
     parts = tidy_token(token.reveal()).split(".")
     if len(parts) != 3:
         return None
@@ -36,14 +36,19 @@ def claims_of(token: Secret) -> Claims | None:
         return None
     if not isinstance(claims, dict):
         return None
-    said = claims.get("aud")
-    audiences = said if isinstance(said, list) else [said]
+    audience = claims.get("aud")
+    audiences = audience if isinstance(audience, list) else [audience]
     issuer = claims.get("iss")
-    ends, begins = _moment(claims.get("exp")), _moment(claims.get("nbf"))
-    named = tuple(one for one in audiences if isinstance(one, str))
-    return Claims(ends, begins, named, issuer if isinstance(issuer, str) else "")
+    return Claims(
+        expires=read_moment(claims.get("exp")),
+        not_before=read_moment(claims.get("nbf")),
+        audiences=tuple(item for item in audiences if isinstance(item, str)),
+        issuer=issuer if isinstance(issuer, str) else "",
+    )
 
 
-def _moment(value: object) -> float | None:
-    usable = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if usable and 0 < value < _LAST_MOMENT else None  # type: ignore[arg-type, operator]  # narrowed above
+def read_moment(value: object) -> float | None:
+    """Return a Unix time, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 < value < _LAST_MOMENT else None

@@ -1,7 +1,7 @@
-"""Reading what authorization servers answer: tokens, errors and metadata.
+"""Reading the responses of authorization servers: tokens, errors and metadata.
 
-They differ from RFC 6749 in many ways, so what can be understood is, and everything else becomes
-one of the failures below, in our own words: nothing of an answer's text is handed on.
+They differ from RFC 6749 in many ways, so every known form is accepted, and anything else
+becomes one of the failures below, in our own words: no remote text is passed on.
 """
 
 import json
@@ -21,8 +21,9 @@ from outkey.core.errors import (
 )
 from outkey.core.request.message import Response, http_date
 from outkey.core.secret import Secret
+from outkey.core.text import Text, build_text
 
-MAX_ANSWER = 1024 * 1024
+MAX_RESPONSE = 1024 * 1024
 _MAX_TOKEN = 64 * 1024
 _LONGEST_LIFE = 10 * 366 * 86_400.0
 _MILLISECONDS = 100_000_000_000  # a Unix time above this counts milliseconds
@@ -32,123 +33,148 @@ _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749 §3.3
 _MAX_SCOPE = 2000
 _MAX_FIELDS = 200
 
-# Why there is no token, and what to do; the first words are those of RFC 6749 §5.2 and §4.1.2.1,
-# RFC 8628 §3.5, RFC 8707 §2 and RFC 9449 §5.
-_THEIRS: dict[str, tuple[str, str]] = {
+# Why there is no token, and what to do. These reasons are those of RFC 6749 §5.2 and
+# §4.1.2.1, RFC 8628 §3.5, RFC 8707 §2 and RFC 9449 §5.
+_TOKEN_URL = Text("Token URL")
+_THEIRS: dict[str, tuple[Text, Text]] = {
     "invalid_client": (
-        "the provider does not know the client, or not with this secret",
-        "Check Client ID, Client Secret and Client Authentication.",
+        Text("the provider does not know the client, or the client secret is wrong"),
+        Text("Check Client ID, Client Secret and Client Authentication."),
     ),
     "invalid_grant": (
-        "the provider does not accept the refresh token, code or assertion",
-        "Authorize again, or enter a new refresh token.",
+        Text("the provider does not accept the refresh token, code or assertion"),
+        Text("Authorize again, or enter a new refresh token."),
     ),
     "invalid_scope": (
-        "the provider does not grant the Scope that is asked for",
-        "Check Scope, and what the application may ask for at the provider.",
+        Text("the provider does not grant the requested Scope"),
+        Text("Check Scope, and what the application may request at the provider."),
     ),
     "unauthorized_client": (
-        "the provider does not allow this Grant to the application",
-        (
+        Text("the provider does not allow this Grant to the application"),
+        Text(
             "Allow it in the application's settings at the provider, or choose another"
             " Grant."
         ),
     ),
     "unsupported_grant_type": (
-        "the provider does not know this Grant",
-        "Choose another Grant, and check the Token URL.",
+        Text("the provider does not know this Grant"),
+        Text("Choose another Grant, and check the {url}.", url=_TOKEN_URL),
     ),
     "invalid_request": (
-        "the provider does not understand the token request",
-        (
+        Text("the provider does not understand the token request"),
+        Text(
             "Check Client Authentication, Body format, Audience, Resource and the Extra"
             " parameters."
         ),
     ),
     "invalid_target": (
-        "the provider does not know the Resource or Audience",
-        "Check Resource and Audience.",
+        Text("the provider does not know the Resource or Audience"),
+        Text("Check Resource and Audience."),
     ),
     "invalid_dpop_proof": (
-        "the provider does not accept the DPoP proof",
-        "Check this machine's clock, and whether the provider supports DPoP.",
+        Text("the provider does not accept the DPoP proof"),
+        Text("Check this machine's clock, and whether the provider supports DPoP."),
     ),
     "use_dpop_nonce": (
-        "the provider keeps asking for another DPoP nonce",
-        "Try again; if it stays so, ask the provider.",
+        Text("the provider repeatedly asks for another DPoP nonce"),
+        Text("Retry; if it happens again, ask the provider."),
     ),
     "unsupported_token_type": (
-        "the provider does not revoke tokens of this kind",
-        "Forget the token, and end it at the provider.",
+        Text("the provider does not revoke tokens of this kind"),
+        Text("Delete the token, and revoke it at the provider."),
     ),
     "access_denied": (
-        "the person did not agree",
-        "Ask again, and explain what it is for.",
+        Text("the user did not authorize the access"),
+        Text("Ask again, and explain what it is for."),
     ),
     "expired_token": (
-        "the code was not entered in time",
-        "Begin again: outkey token authorize NAME.",
+        Text("the code was not entered in time"),
+        Text("Start again: outkey token authorize NAME."),
     ),
-    "authorization_pending": ("the person has not agreed yet", "Wait."),
-    "slow_down": ("the provider wants to be asked less often", "Wait."),
-    "temporarily_unavailable": ("the provider is busy", "Try again later."),
+    "authorization_pending": (
+        Text("the user has not authorized the access yet"),
+        Text("Wait."),
+    ),
+    "slow_down": (Text("the provider asks for fewer requests"), Text("Wait.")),
+    "temporarily_unavailable": (Text("the provider is busy"), Text("Retry later.")),
     "server_error": (
-        "the provider failed",
-        "Try again later; the fault is on the other side.",
+        Text("the provider failed"),
+        Text("Retry later; the error is on the side of the provider."),
     ),
 }
-# The words are ours.
-_OURS: dict[str, tuple[str, str]] = {
+# These reasons are our own.
+_OURS: dict[str, tuple[Text, Text]] = {
     "rate_limited": (
-        "the provider answers too many requests",
-        "Wait; outkey tries again later.",
+        Text("the provider received too many requests"),
+        Text("Wait; outkey retries later."),
     ),
     "timeout": (
-        "the Token URL did not answer in time",
-        "Check the provider's status; outkey tries again by itself.",
+        Text("the {url} did not respond in time", url=_TOKEN_URL),
+        Text("Check the status of the provider; outkey retries automatically."),
     ),
-    "connection": ("the Token URL could not be reached", "Check its host and port."),
+    "connection": (
+        Text("the {url} could not be reached", url=_TOKEN_URL),
+        Text("Check its host and port."),
+    ),
     "dns": (
-        "the host of the Token URL could not be resolved",
-        "Check it for a typing error.",
+        Text("the host of the {url} could not be resolved", url=_TOKEN_URL),
+        Text("Check it for a typing error."),
     ),
     "tls": (
-        "the TLS handshake with the Token URL failed",
-        "Check its certificate; add a private CA to CA certificates (tls.ca_file).",
+        Text("the TLS handshake with the {url} failed", url=_TOKEN_URL),
+        Text(
+            "Check its certificate; add a private CA to CA certificates (tls.ca_file)."
+        ),
     ),
-    "too_large": ("the answer of the Token URL is too large", "Check the Token URL."),
+    "too_large": (
+        Text("the response of the {url} is too large", url=_TOKEN_URL),
+        Text("Check the {url}.", url=_TOKEN_URL),
+    ),
     "not_a_token_endpoint": (
-        "the answer does not look like that of a token endpoint",
-        "Check the Token URL; it may be a web page, or the API itself.",
+        Text("the response does not look like that of a token endpoint"),
+        Text(
+            "Check the {url}; it may be a web page, or the API itself.", url=_TOKEN_URL
+        ),
     ),
-    "not_found": ("there is nothing at the Token URL", "Check its path."),
+    "not_found": (
+        Text("there is nothing at the {url}", url=_TOKEN_URL),
+        Text("Check its path."),
+    ),
     "refused": (
-        "the provider refused the token request",
-        "Compare the settings with the provider's documentation.",
+        Text("the provider refused the token request"),
+        Text("Compare the settings with the provider's documentation."),
     ),
     "no_token": (
-        "the answer holds no access token",
-        "Check the Token URL and the Grant.",
+        Text("the response has no access token"),
+        Text("Check the {url} and the Grant.", url=_TOKEN_URL),
     ),
     "bad_token": (
-        "the answer holds an access token that no header can carry",
-        "Ask the provider; a token is visible ASCII without blanks, up to 64 kB.",
+        Text("the response has an access token that cannot be sent in a header"),
+        Text(
+            "Ask the provider; a token is visible ASCII without spaces, up to 64 KiB."
+        ),
     ),
     "token_type": (
-        "the answer holds a token of another type than was asked for",
-        "Switch DPoP on or off as the provider has it; other types are not supported.",
+        Text("the response has a token of another type than requested"),
+        Text(
+            "Switch DPoP on or off as the provider expects it; other types are not"
+            " supported."
+        ),
     ),
     "interrupted": (
-        "the renewal was broken off twice, and nobody knows what the provider did",
-        "Renew it once more, or authorize again.",
+        Text(
+            "the renewal was interrupted twice, and the result at the provider is"
+            " unknown"
+        ),
+        Text("Renew it again, or authorize again."),
     ),
     "waiting": (
-        "another process is getting the token and has not finished",
-        "Try again in a moment.",
+        Text("another process is getting the token and has not finished"),
+        Text("Retry in a moment."),
     ),
 }
 FAILURES = _THEIRS | _OURS
-_SAME = {"scope_invalid": "invalid_scope"}  # glewlwyd's own word
+_SYNONYMS = {"scope_invalid": "invalid_scope"}  # glewlwyd
 _REDIRECTED = "redirect_blocked"
 _BY_CAUSE = {
     "timeout": "timeout",
@@ -159,25 +185,32 @@ _BY_CAUSE = {
 
 
 def failure(reason: str, their_time: float | None = None) -> OutkeyError:
-    """Return the error for one of the reasons above, for who comes later as well."""
+    """Return the error for one of the reasons above, also from a stored reason."""
     if reason == _REDIRECTED:
         return RedirectBlocked(
-            "the Token URL redirected, and secrets are not sent after it",
-            hint="Put the address that it really has into Token URL.",
+            Text("the Token URL redirected, and secrets are not sent to another URL"),
+            hint=Text(
+                "Enter the URL that it redirects to as Token URL, if you trust it."
+            ),
             field="oauth2.token_url",
         )
     message, hint = FAILURES.get(reason, FAILURES["refused"])
     return TokenEndpointFailed(message, hint=hint, reason=reason, their_time=their_time)
 
 
-def said_by_provider(word: str) -> str:
-    """Return the reason for a word of a provider's; our own words are not theirs to say."""
-    known = _SAME.get(word, word)
-    return known if known in _THEIRS else ""
+def name_url(text: Text, label: str) -> Text:
+    """Return a message or hint of `failure` that names another URL than the Token URL."""
+    return build_text(text.template, {**text.values, "url": label})
+
+
+def provider_reason(error: str) -> str:
+    """Return the reason for an error of a provider; it cannot claim one of ours."""
+    reason = _SYNONYMS.get(error, error)
+    return reason if reason in _THEIRS else ""
 
 
 def reason_of(error: OutkeyError) -> str:
-    """Return the reason behind an error that getting a token ended with."""
+    """Return the reason of an error that ended a token request."""
     if isinstance(error, TokenEndpointFailed):
         return error.reason
     if isinstance(error, RedirectBlocked):
@@ -187,7 +220,7 @@ def reason_of(error: OutkeyError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TokenResponse:
-    """What a token endpoint gave. A lifetime of None means that it did not say."""
+    """The response of a token endpoint. A lifetime of None was not given."""
 
     access: Secret
     refresh: Secret | None
@@ -196,22 +229,26 @@ class TokenResponse:
     scope: str
 
 
-@frameless  # its frames hold the answer
+@frameless  # its frames hold the response
 def read_document(
     response: Response, *, may_be_empty: bool = False
 ) -> Mapping[str, object]:
-    """Return an answer's fields, or raise what it says is wrong.
+    """Return the fields of a response, or raise the error that it reports.
 
-    JSON first, whatever the content type; then a form, as GitHub sends it unless asked otherwise.
+    JSON first, whatever the content type; then a form, as GitHub sends it by default.
     """
     if 300 <= response.status < 400:
         raise failure(_REDIRECTED)
-    document = _parsed(response.body)
+    document = parse_document(response.body)
     error = document.get("error")
     if error or document.get("ok") is False or response.status >= 400:
-        silent = not response.body.strip()
-        reason = _reason(error, response.status, empty=not document, silent=silent)
-        raise failure(reason, _their_time(response))
+        reason = error_reason(
+            error,
+            response.status,
+            is_document=bool(document),
+            has_body=bool(response.body.strip()),
+        )
+        raise failure(reason, provider_time(response))
     if not document and not may_be_empty:
         raise failure("not_a_token_endpoint")
     return document
@@ -225,18 +262,18 @@ def read_token(
     now: float,
     requested_scope: str = "",
 ) -> TokenResponse:
-    """Return the token of an answer; `secrets` are what the provider must not echo as a scope."""
+    """Return the token of a response; a scope must not repeat one of `secrets`."""
     document = read_document(response)
-    access = _secret(document.get("access_token"))
+    access = read_secret(document.get("access_token"))
     if access is None:
         raise failure("no_token")
-    refresh = _secret(document.get("refresh_token"), _REFRESH)
+    refresh = read_secret(document.get("refresh_token"), _REFRESH)
     return TokenResponse(
         access=access,
         refresh=refresh,
-        kind=_kind(document.get("token_type")),
-        lifetime=_lifetime(document, _their_time(response) or now),
-        scope=_scope(
+        kind=token_kind(document.get("token_type")),
+        lifetime=token_lifetime(document, provider_time(response) or now),
+        scope=granted_scope(
             document.get("scope"),
             secrets=[*secrets, access, *([refresh] if refresh else [])],
             requested=requested_scope.split(),
@@ -244,12 +281,12 @@ def read_token(
     )
 
 
-def _parsed(body: bytes) -> Mapping[str, object]:
-    text = body[:MAX_ANSWER].decode("utf-8-sig", "replace").strip()
+def parse_document(body: bytes) -> Mapping[str, object]:
+    """Return the fields of a JSON object or a form; none for anything else."""
+    text = body[:MAX_RESPONSE].decode("utf-8-sig", "replace").strip()
     try:
-        document = json.loads(
-            text, parse_int=float
-        )  # however many digits somebody sends
+        # A float takes any number of digits.
+        document = json.loads(text, parse_int=float)
     except (ValueError, RecursionError):
         document = None
     if isinstance(document, dict):
@@ -262,27 +299,30 @@ def _parsed(body: bytes) -> Mapping[str, object]:
     return {}
 
 
-def _reason(error: object, status: int, *, empty: bool, silent: bool) -> str:
+def error_reason(
+    error: object, status: int, *, is_document: bool, has_body: bool
+) -> str:
+    """Return the reason for the error field of a response, or for its status."""
     if isinstance(error, Mapping):  # some APIs wrap it: {"error": {"code": …}}
         error = next(
             (error[key] for key in ("code", "type", "error") if key in error), ""
         )
-    if isinstance(error, str) and (known := said_by_provider(error)):
-        return known
+    if isinstance(error, str) and (reason := provider_reason(error)):
+        return reason
     if status == 429:
         return "rate_limited"
     if status >= 500:
         return "server_error"
     if status in {404, 405, 410}:
         return "not_found"
-    if status == 401 or (
-        status == 403 and silent
-    ):  # glewlwyd's answer to a wrong secret
+    # glewlwyd responds to a wrong secret with an empty 403.
+    if status == 401 or (status == 403 and not has_body):
         return "invalid_client"
-    return "not_a_token_endpoint" if empty else "refused"
+    return "refused" if is_document else "not_a_token_endpoint"
 
 
-def _secret(value: object, grammar: re.Pattern[str] = _TOKEN) -> Secret | None:
+def read_secret(value: object, grammar: re.Pattern[str] = _TOKEN) -> Secret | None:
+    """Return a token of a response, None if it has none, or refuse an invalid one."""
     if value is None or value == "":
         return None
     if (
@@ -294,27 +334,29 @@ def _secret(value: object, grammar: re.Pattern[str] = _TOKEN) -> Secret | None:
     return Secret(value)
 
 
-def _kind(value: object) -> str:
-    """Return the scheme to send a token with; eBay and others have their own words for Bearer."""
-    word = value.strip().lower() if isinstance(value, str) else ""
-    if word == "mac":
+def token_kind(value: object) -> str:
+    """Return the scheme of a token; eBay and others have other names for Bearer."""
+    name = value.strip().lower() if isinstance(value, str) else ""
+    if name == "mac":
         raise failure("token_type")
-    return "DPoP" if word == "dpop" else "Bearer"
+    return "DPoP" if name == "dpop" else "Bearer"
 
 
-def _lifetime(document: Mapping[str, object], now: float) -> float | None:
+def token_lifetime(document: Mapping[str, object], now: float) -> float | None:
+    """Return the lifetime of a token in seconds, None if it is not given."""
     for key in ("expires_in", "expiresIn"):
-        seconds = _number(document.get(key))
+        seconds = read_number(document.get(key))
         if seconds is not None and seconds >= 0:
             return min(seconds, _LONGEST_LIFE)
     for key in ("expires_at", "expires_on", "accessTokenExpiration"):
-        moment = _moment(document.get(key))
+        moment = read_moment(document.get(key))
         if moment is not None and moment > now:
             return min(moment - now, _LONGEST_LIFE)
     return None
 
 
-def _number(value: object) -> float | None:
+def read_number(value: object) -> float | None:
+    """Return a number, also from a text; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -324,8 +366,9 @@ def _number(value: object) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _moment(value: object) -> float | None:
-    number = _number(value)
+def read_moment(value: object) -> float | None:
+    """Return a Unix time from a number or an ISO date; None for anything else."""
+    number = read_number(value)
     if number is not None:
         return number / 1000 if number > _MILLISECONDS else number
     try:
@@ -335,26 +378,26 @@ def _moment(value: object) -> float | None:
         return None
 
 
-def _their_time(response: Response) -> float | None:
-    """Return the time by the provider's clock, which is the one its moments are meant by."""
+def provider_time(response: Response) -> float | None:
+    """Return the time by the clock of the provider, which its expiry times refer to."""
     return http_date(response.headers.get("Date"))
 
 
-def _scope(value: object, *, secrets: list[Secret], requested: list[str]) -> str:
-    """Return the words of a scope; only the requested ones where the others give a secret away."""
+def granted_scope(value: object, *, secrets: list[Secret], requested: list[str]) -> str:
+    """Return a scope; only its requested words if the others reveal a secret."""
     texts = value if isinstance(value, list) else [value]
     text = " ".join(part for part in texts if isinstance(part, str))
     words = text.split()
     others = [word for word in words if word not in requested]
-    if _give_away(secrets, others, text):
+    if reveals_secret(secrets, others, text):
         words = [word for word in words if word in requested]
     return " ".join(word for word in words if _SCOPE.fullmatch(word))[:_MAX_SCOPE]
 
 
-def _give_away(secrets: list[Secret], words: list[str], text: str) -> bool:
-    """Tell whether words give a secret away: one of them, all together, or the text they were in.
+def reveals_secret(secrets: list[Secret], words: list[str], text: str) -> bool:
+    """Tell whether words, all of them joined, or the text they come from has a secret.
 
-    A secret may have blanks of its own, and a provider may have put some into it.
+    A secret may have spaces itself, and a provider may have inserted some.
     """
     joined = "".join(words)
     searched = SearchText.of_json(json.dumps([words, joined]).encode())

@@ -1,6 +1,6 @@
-"""What an IP address is: public, private, or one that no API ever has. In every spelling.
+"""The kinds of IP addresses: public, private, or never that of an API.
 
-An address that carries another one inside, such as an IPv4-mapped one, is judged by that.
+An address that contains another one, such as an IPv4-mapped one, is judged by that.
 """
 
 import ipaddress
@@ -9,8 +9,9 @@ from functools import lru_cache
 from ipaddress import ip_network
 
 from outkey.core.config.choices import Network
+from outkey.core.text import Text
 
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class AddressKind(StrEnum):
@@ -18,17 +19,22 @@ class AddressKind(StrEnum):
 
     GLOBAL = "a public address"
     PRIVATE = "a private address"
-    LOOPBACK = "this machine's loopback"
-    SHARED = "a carrier's shared address"
+    LOOPBACK = "the loopback address of this machine"
+    SHARED = "a shared address of a carrier"
     METADATA = "a link-local or cloud metadata address"
-    UNUSABLE = "an address no service has"
+    UNUSABLE = "an address that no service can have"
     TUNNEL = "an IPv6 form that hides an IPv4 address"
+
+    @property
+    def label(self) -> Text:
+        """The kind as a user reads it."""
+        return Text(self.value)
 
 
 _INTERNAL_ONLY = frozenset(
     {AddressKind.PRIVATE, AddressKind.LOOPBACK, AddressKind.SHARED}
 )
-# Where clouds hand out credentials to whoever asks; none of them is ever an API of ours.
+# Where clouds give credentials to any client; none of them is ever an API of ours.
 _METADATA = (
     ip_network(
         "169.254.0.0/16"
@@ -46,7 +52,7 @@ _METADATA = (
 )
 _SHARED = ip_network("100.64.0.0/10")  # RFC 6598
 _NAT64 = ip_network("64:ff9b::/96")  # RFC 6052
-# Forms that smuggle an IPv4 address past a check of the IPv6 one. Nothing lives there today.
+# Forms that hide an IPv4 address from a check of the IPv6 one. Nothing uses them today.
 _TUNNELS = (
     ip_network("::/96"),  # IPv4-compatible, RFC 4291 (deprecated)
     ip_network("64:ff9b:1::/48"),  # NAT64 for local use, RFC 8215
@@ -64,31 +70,33 @@ _SPECIAL = (
 
 @lru_cache(maxsize=4096)
 def judge(address: str) -> AddressKind:
-    """Say what an address is; one that carries another inside is what it carries."""
+    """Return the kind of an address; one that contains another is judged by that."""
     try:
-        return _judge(ipaddress.ip_address(address))
+        return judge_parsed(ipaddress.ip_address(address))
     except ValueError:
         return AddressKind.UNUSABLE
 
 
-def _judge(address: _Address) -> AddressKind:
+def judge_parsed(address: Address) -> AddressKind:
+    """Return the kind of a parsed address."""
     if isinstance(address, ipaddress.IPv6Address):
-        if inner := _carried(address):
-            return _judge(inner)
-        # `::` and `::1` lie inside the IPv4-compatible range but are no tunnels.
+        if inner := contained_address(address):
+            return judge_parsed(inner)
+        # `::` and `::1` lie inside the IPv4-compatible range but are not tunnels.
         if int(address) > 1 and any(address in tunnel for tunnel in _TUNNELS):
             return AddressKind.TUNNEL
-        # An interface identifier of ISATAP (RFC 5214) carries an IPv4 address as well.
+        # An interface identifier of ISATAP (RFC 5214) contains an IPv4 address as well.
         if (int(address) >> 32) & 0xFFFF_FFFF in {0x0000_5EFE, 0x0200_5EFE}:
             return AddressKind.TUNNEL
     if any(address in network for network in _METADATA):
         return AddressKind.METADATA
     if address.is_loopback:
         return AddressKind.LOOPBACK
-    return _judge_range(address)
+    return judge_range(address)
 
 
-def _judge_range(address: _Address) -> AddressKind:
+def judge_range(address: Address) -> AddressKind:
+    """Return the kind of an address that is not special in itself, by its range."""
     if address in _THIS_HOST or address.is_unspecified:
         return AddressKind.UNUSABLE
     if address.is_multicast or address.is_reserved:
@@ -101,7 +109,8 @@ def _judge_range(address: _Address) -> AddressKind:
     )
 
 
-def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+def contained_address(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address inside an IPv6 one, if there is one."""
     if address.ipv4_mapped:
         return address.ipv4_mapped
     if address in _NAT64:
@@ -110,9 +119,11 @@ def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
 
 
 def plain_address(address: str) -> str:
-    """Return the address itself, out of the IPv6 form that may carry it."""
+    """Return the IPv4 address inside an IPv6 form, else the address itself."""
     parsed = ipaddress.ip_address(address)
-    inner = _carried(parsed) if isinstance(parsed, ipaddress.IPv6Address) else None
+    inner = (
+        contained_address(parsed) if isinstance(parsed, ipaddress.IPv6Address) else None
+    )
     return str(inner or parsed)
 
 

@@ -1,4 +1,4 @@
-"""Building requests: body, framing, header rows, authentication, and what a redirect asks for."""
+"""Building requests: body, framing, header rows, authentication, and redirects."""
 
 import json as json_module
 from collections.abc import Callable, Mapping
@@ -22,12 +22,13 @@ from outkey.core.request.origin import (
 )
 from outkey.core.request.schemes import scheme_of
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 
 SecretOpener = Callable[[str], Secret]
 PLACEHOLDER = AccessToken(Secret("a-token-that-is-not-fetched-yet"))
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# Identity of the client and what it can read; a header row or the caller may override these.
+# A header row or the caller may override these.
 _DEFAULTS = (
     Header("User-Agent", "outkey", Source.DEFAULT),
     Header("Accept", "*/*", Source.DEFAULT),
@@ -36,7 +37,7 @@ _DEFAULTS = (
 
 
 class Call(NamedTuple):
-    """What a caller wants sent with a configuration."""
+    """A request that a caller wants to send with a configuration."""
 
     configuration: Configuration
     method: str
@@ -48,10 +49,12 @@ class Call(NamedTuple):
     line: str = ""
 
     def request(self) -> Request:
-        """Build the request as far as the caller and the defaults decide it."""
+        """Build the request of the caller with the default headers."""
         base = self.configuration.base
         target = build_target(base, self.path, self.params)
-        return _framed(self.method, base.origin, target, self._headers(), self.body)
+        return framed_request(
+            self.method, base.origin, target, self._headers(), self.body
+        )
 
     def _headers(self) -> tuple[Header, ...]:
         if not self.content_type and not self.headers:
@@ -62,7 +65,7 @@ class Call(NamedTuple):
         for name, value in self.headers.items():
             check_name(name, field="headers")
             headers.append(
-                Header(name, _checked(value, f"header:{name}"), Source.CALLER)
+                Header(name, checked_value(value, f"header:{name}"), Source.CALLER)
             )
         return tuple(headers)
 
@@ -73,10 +76,12 @@ class Call(NamedTuple):
 def encode_body(json: object, data: object) -> tuple[bytes, str]:
     """Return the bytes of a body and the content type that goes with them."""
     if json is not None and data is not None:
-        raise ConfigError("a request has either json or data, not both", field="data")
+        raise ConfigError(
+            Text("a request takes either json or data, not both"), field="data"
+        )
     if json is not None:
         return (
-            _utf8(json_module.dumps(json, ensure_ascii=False), "json"),
+            utf8_bytes(json_module.dumps(json, ensure_ascii=False), "json"),
             "application/json",
         )
     if data is None:
@@ -87,18 +92,20 @@ def encode_body(json: object, data: object) -> tuple[bytes, str]:
             "application/x-www-form-urlencoded",
         )
     if isinstance(data, str):
-        return _utf8(data, "data"), "text/plain; charset=utf-8"
+        return utf8_bytes(data, "data"), "text/plain; charset=utf-8"
     if isinstance(data, bytes):
         return data, "application/octet-stream"
-    raise ConfigError("data must be bytes, text or a mapping", field="data")
+    raise ConfigError(Text("data must be bytes, text or a mapping"), field="data")
 
 
-def _utf8(text: str, field: str) -> bytes:
+def utf8_bytes(text: str, field: str) -> bytes:
+    """Return a text as UTF-8, or refuse one that cannot be encoded."""
     try:
         return text.encode()
     except UnicodeEncodeError:
-        message = "the body holds a character that UTF-8 cannot encode"
-        raise ConfigError(message, field=field) from None
+        raise ConfigError(
+            Text("the body has a character that UTF-8 cannot encode"), field=field
+        ) from None
 
 
 def with_rows(
@@ -111,7 +118,7 @@ def with_rows(
     for row in configuration.headers:
         value: str | Secret = row.value
         if row.secret:
-            value = _checked(
+            value = checked_value(
                 secret(row.secret_field).derive(tidy_value), row.secret_field
             )
         rows.append(Header(row.key, value, Source.ROW))
@@ -128,10 +135,10 @@ def authenticated(
     ),
     signed: Callable[[Request], tuple[Header, ...]] = lambda _request: (),
 ) -> Request:
-    """Return the first request that the configuration's scheme would send, without sending it.
+    """Return the first request that the configuration's scheme would send.
 
-    With a token of OAuth 2.0, if there is one; else something stands in its place. With what a
-    script gives, if somebody runs it.
+    Nothing is sent. It has the OAuth 2.0 token if one is given, else a placeholder, and
+    the headers of the script if the caller runs it.
     """
     flow = scheme_of(configuration, secret).flow(
         with_rows(request, configuration, secret)
@@ -156,11 +163,11 @@ def authenticated(
 def redirected(
     request: Request, response: Response, configuration: Configuration
 ) -> Request | None:
-    """Return the request that a redirect asks for, None if it asks for none, or refuse.
+    """Return the request that follows a redirect, None without one, or refuse it.
 
-    Only the same origin is followed: custom credential headers would go along otherwise, and a
-    person who configured one place did not agree to another. The error names the other origin only
-    where the configuration has it too: a server could spell a secret as a host name.
+    Only redirects to the same origin are followed: otherwise custom credential headers
+    would be sent to an origin that no user has entered. The error names the other origin
+    only if the configuration has it too: a server could spell a secret as a host name.
     """
     if response.status not in _REDIRECTS or "Location" not in response.headers:
         return None
@@ -168,39 +175,44 @@ def redirected(
     try:
         location = parse_redirect(request.origin, request.target, reference)
     except ConfigError as error:
-        raise RedirectBlocked(f"the server redirected, but {error.message}") from None
+        raise RedirectBlocked(
+            Text("the server redirected, but {problem}", problem=error.message)
+        ) from None
     if location.origin != request.origin:
         secured = (request.origin.scheme, location.origin.scheme) == ("http", "https")
         same = secured and location.origin.host == request.origin.host
-        name = (
-            f", {location.origin}" if location.origin in configuration.origins() else ""
-        )
-        raise RedirectBlocked(
-            f"the server redirected to another origin{name}",
-            reason="https-required" if same else "",
-        )
-    method, body = (
-        request.method,
-        request.body if isinstance(request.body, bytes) else b"",
-    )
-    # RFC 9110 §15.4.2-4: 303 asks for GET; for 301 and 302 after POST every client does the same.
+        message = Text("the server redirected to another origin")
+        if location.origin in configuration.origins():
+            message = Text(
+                "the server redirected to another origin, {origin}",
+                origin=location.origin,
+            )
+        raise RedirectBlocked(message, reason="https-required" if same else "")
+    method = request.method
+    body = request.body if isinstance(request.body, bytes) else b""
+    # RFC 9110 §15.4.2-4: 303 asks for GET; for 301 and 302 after POST every client does
+    # the same.
     if response.status == 303 or (response.status in {301, 302} and method == "POST"):
-        method, body = ("HEAD" if method == "HEAD" else "GET"), b""
+        method = "HEAD" if method == "HEAD" else "GET"
+        body = b""
     headers = tuple(
-        h for h in request.headers if not _is_framing(h.name, keep_body=bool(body))
+        header
+        for header in request.headers
+        if not is_framing(header.name, keep_body=bool(body))
     )
-    return _framed(method, request.origin, location.target, headers, body)
+    return framed_request(method, request.origin, location.target, headers, body)
 
 
-def _checked(value: str | Secret, field: str) -> str | Secret:
+def checked_value(value: str | Secret, field: str) -> str | Secret:
+    """Return a header value that arrives unchanged, else raise."""
     check = partial(check_value, field=field)
     return value.derive(check) if isinstance(value, Secret) else check(value)
 
 
-def _framed(
+def framed_request(
     method: str, origin: Origin, target: str, headers: tuple[Header, ...], body: bytes
 ) -> Request:
-    """Put the headers in front that belong to the message itself: Host and Content-Length."""
+    """Return a request with the headers Host and Content-Length before the others."""
     host = Header("Host", origin.authority, Source.DEFAULT)
     if not body and method not in _WITH_BODY:
         return Request(method, origin, target, (host, *headers))
@@ -208,8 +220,8 @@ def _framed(
     return Request(method, origin, target, (host, length, *headers), body)
 
 
-def _is_framing(name: str, *, keep_body: bool) -> bool:
-    """Tell whether a header describes a message or a body that is no longer the same."""
+def is_framing(name: str, *, keep_body: bool) -> bool:
+    """Tell whether a header describes a message or body that has changed."""
     lower = name.lower()
     return lower in {"host", "content-length"} or (
         not keep_body and lower.startswith("content-")

@@ -1,8 +1,8 @@
 """The grammar of header lines, and the rule "one header, one source".
 
-HTTP clients let control characters, folded lines and doubled names through, and put the value
-they refuse into their exception. So everything is checked here, before any client sees it, and a
-refusal names the place and never the value.
+HTTP clients let control characters, folded lines and doubled names through, and put
+the value they refuse into their exception. So everything is checked here, before any
+client gets it, and an error names the position and never the value.
 """
 
 import re
@@ -15,16 +15,19 @@ from outkey.core.errors import (
     SecretMissing,
 )
 from outkey.core.request.message import Header, Source
+from outkey.core.text import Text, join_texts
 
 MAX_HEADERS = 64
 MAX_VALUE = 8 * 1024
+NAME_HINT = Text("Use letters, digits and hyphens, without spaces or a colon.")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
-# Visible ASCII with blanks inside. A recipient strips blanks at the ends (RFC 9110 §5.5), so a
-# value that has some would not arrive as it is.
+# Visible ASCII with spaces inside. A recipient strips spaces at the ends (RFC 9110
+# §5.5), so a value that has some would not arrive unchanged.
 _VALUE_FAULT = re.compile(r"[^ \t!-~]|\A[ \t]|[ \t]\Z")
 _TOKEN_FAULT = re.compile(r"[^!-~]")
-_BLANKS = " \t\r\n"
-# Framing and connection headers are the transport's own; Proxy-* would be a second credential.
+_SPACES = " \t\r\n"
+# Framing and connection headers belong to the transport; Proxy-* would be a second
+# credential.
 _OF_CONNECTION = {
     name.lower(): name
     for name in (
@@ -46,52 +49,62 @@ _CREDENTIAL_NAME = re.compile(
 
 
 def check_name(name: str, *, field: str) -> str:
-    """Return the name if it may be set by a person, else say why not."""
-    if not _TOKEN.fullmatch(name):
-        message = (
-            "the header name is empty or has a character that no header name may have"
+    """Return the name of a header that a user may set, else raise."""
+    if not is_header_name(name):
+        raise HeaderFormatError(
+            Text("the header name is empty or has an invalid character"),
+            field=field,
+            hint=NAME_HINT,
         )
-        hint = "Use letters, digits and hyphens, without blanks or a colon."
-        raise HeaderFormatError(message, field=field, hint=hint)
     if of_connection(name):
-        message = f"the header {name} belongs to the connection and cannot be set"
-        hint = "Remove it; outkey sets it where it is needed."
-        raise HeaderFormatError(message, field=field, hint=hint)
+        raise HeaderFormatError(
+            Text(
+                "the header {name} belongs to the connection and cannot be set",
+                name=name,
+            ),
+            field=field,
+            hint=Text("Remove it; outkey sets it where it is needed."),
+        )
     return name
 
 
+def is_header_name(name: str) -> bool:
+    """Tell whether a text is a valid header name (RFC 9110 §5.6.2)."""
+    return bool(_TOKEN.fullmatch(name))
+
+
 def of_connection(name: str) -> str | None:
-    """Return our own spelling of a name that belongs to the connection, None for any other."""
+    """Return our spelling of a connection header's name, None for any other name."""
     lower = name.lower()
     return "Proxy-…" if lower.startswith("proxy-") else _OF_CONNECTION.get(lower)
 
 
 def check_value(text: str, *, field: str) -> str:
-    """Return the value if it would arrive exactly as it is, else say where it would not."""
+    """Return a value that arrives unchanged, else raise with the invalid position."""
     if fault := _VALUE_FAULT.search(text):
-        raise _refused("value", text, fault, field)
+        raise character_error(fault, field=field, is_token=False)
     return check_length(text, field=field)
 
 
 def check_token(text: str, *, field: str) -> str:
-    """Return a token that may stand behind `Bearer `: visible ASCII, no blank.
+    """Return a token that may follow `Bearer `: visible ASCII without spaces.
 
-    RFC 6750's b64token is not enforced: real tokens hold `^`, `#`, `!` and `:` (eBay, Salesforce).
+    RFC 6750's b64token is not enforced: real tokens have `^`, `#`, `!` and `:` (eBay,
+    Salesforce).
     """
     if not text:
-        raise SecretMissing("the token is empty", field=field)
+        raise SecretMissing(Text("the token is empty"), field=field)
     if text.startswith("{"):
-        hint = (
-            f"{HeaderFormatError.default_hint} Enter only the value of its"
-            " access_token."
-        )
         raise HeaderFormatError(
-            "the token looks like a JSON document", field=field, hint=hint
+            Text("the token looks like a JSON document"),
+            field=field,
+            hint=format_hint(Text("Enter only the value of its access_token.")),
+            fault="pasted-json",
         )
-    # The quick look first: nearly every token passes it.
+    # The quick check first: nearly every token passes it.
     visible = text.isascii() and text.isprintable() and " " not in text
     if not visible and (fault := _TOKEN_FAULT.search(text)):
-        raise _refused("token", text, fault, field)
+        raise character_error(fault, field=field, is_token=True)
     return check_length(text, field=field)
 
 
@@ -99,21 +112,23 @@ def check_length(text: str, *, field: str) -> str:
     """Return a value that is not too long for common servers."""
     if len(text) > MAX_VALUE:
         raise HeaderFormatError(
-            f"the value is longer than {MAX_VALUE} characters", field=field
+            Text("the value is longer than {limit} characters", limit=MAX_VALUE),
+            field=field,
+            fault="header-too-large",
         )
     return text
 
 
 def tidy_value(text: str) -> str:
-    """Remove the blanks around a pasted header value."""
-    return text.strip(_BLANKS)
+    """Remove the spaces around a pasted header value."""
+    return text.strip(_SPACES)
 
 
 def tidy_token(text: str) -> str:
-    """Remove what comes along when a token is pasted: blanks around it and one `Bearer `."""
-    text = text.strip(_BLANKS)
+    """Remove the spaces around a pasted token, and one `Bearer ` before it."""
+    text = text.strip(_SPACES)
     scheme, _, rest = text.partition(" ")
-    return rest.strip(_BLANKS) if scheme.lower() == "bearer" else text
+    return rest.strip(_SPACES) if scheme.lower() == "bearer" else text
 
 
 def looks_like_credential(name: str) -> bool:
@@ -122,9 +137,9 @@ def looks_like_credential(name: str) -> bool:
 
 
 def compose(headers: Iterable[Header]) -> tuple[Header, ...]:
-    """Put the headers of all sources together; a second source for one name is an error.
+    """Merge the headers of all sources; a second source for one name is an error.
 
-    Client defaults alone give way to whoever else sets them.
+    Only the defaults of the client can be overridden by another source.
     """
     taken: dict[str, Header] = {}
     for header in headers:
@@ -135,44 +150,69 @@ def compose(headers: Iterable[Header]) -> tuple[Header, ...]:
         if other.source is Source.DEFAULT:
             taken[key] = header
         elif header.source is not Source.DEFAULT:
-            raise _conflict(header, other)
+            raise conflict_error(header, other)
     composed = tuple(taken.values())
     ours = (header.source is not Source.DEFAULT for header in composed)
     if len(composed) > MAX_HEADERS and sum(ours) > MAX_HEADERS:
-        raise ConfigError(f"more than {MAX_HEADERS} headers", field="headers")
+        raise ConfigError(
+            Text("more than {limit} headers", limit=MAX_HEADERS), field="headers"
+        )
     return composed
 
 
-def _conflict(header: Header, other: Header) -> HeaderConflict:
+def conflict_error(header: Header, other: Header) -> HeaderConflict:
+    """Return the error for a header that was set twice."""
     if header.source is other.source:
-        message = f"the header {other.name} is set twice by one source: {header.source}"
+        message = Text(
+            "the header {name} is set twice by one source: {source}",
+            name=other.name,
+            source=header.source.label,
+        )
     else:
-        message = (
-            f"the header {other.name} is set by two sources: {other.source},"
-            f" {header.source}"
+        message = Text(
+            "the header {name} is set by two sources: {first}, {second}",
+            name=other.name,
+            first=other.source.label,
+            second=header.source.label,
         )
     return HeaderConflict(message, field=f"header:{other.name}")
 
 
-def _refused(
-    what: str, text: str, fault: re.Match[str], field: str
+def character_error(
+    fault: re.Match[str], *, field: str, is_token: bool
 ) -> HeaderFormatError:
-    """Say what kind of character is at fault, where, and what to enter, without showing it."""
+    """Return the error for an invalid character: kind, position and remedy.
+
+    The character itself is not shown.
+    """
     character = fault.group()
-    kind = "a character outside ASCII (perhaps an invisible one)"
-    remedy = (
-        "Enter the value anew, typed or copied as plain text, without blanks around it."
+    reason = "invisible-characters"
+    remedy = Text(
+        "Enter the value again, typed or copied as plain text, without spaces around it."
     )
     if character in "\r\n":
-        kind = "a line break"
+        kind = Text("a line break")
     elif character in " \t":
-        kind = "a blank"
-        if what == "token":
-            remedy = (
-                "Enter the value alone, without the word Bearer and without blanks."
-            )
+        kind = Text("a space")
+        reason = "doubled-prefix"
+        if is_token:
+            remedy = Text("Enter the value only, without the word Bearer or spaces.")
     elif character.isascii():
-        kind = "a control character"
-    message = f"the {what} has {kind} at position {fault.start() + 1} of {len(text)}"
-    hint = f"{HeaderFormatError.default_hint} {remedy}"
-    return HeaderFormatError(message, hint=hint, field=field)
+        kind = Text("a control character")
+    else:
+        kind = Text("a character outside ASCII (perhaps an invisible one)")
+    message = Text(
+        "the {what} has {character} at position {position} of {length}",
+        what=Text("token") if is_token else Text("value"),
+        character=kind,
+        position=fault.start() + 1,
+        length=len(fault.string),
+    )
+    return HeaderFormatError(
+        message, hint=format_hint(remedy), field=field, fault=reason
+    )
+
+
+def format_hint(remedy: Text) -> Text:
+    """Return a remedy behind the general one for header formats."""
+    return join_texts([HeaderFormatError.default_hint, remedy])

@@ -1,4 +1,4 @@
-"""What travels: requests, responses and the route between. Plain values, no rule and no I/O."""
+"""Requests, responses and the route between them. Plain values without rules or I/O."""
 
 import json
 from collections.abc import Iterator
@@ -11,18 +11,19 @@ from typing import NamedTuple
 from outkey.core.errors import BadAnswer, Cause
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
+from outkey.core.text import NO_TEXT, Text
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})  # RFC 9110 §9.2.2
 
 
 def http_date(text: str) -> float | None:
-    """Return the moment that a date in a header means (RFC 9110 §5.6.7), or None where it is none.
+    """Return the date of a header as Unix time (RFC 9110 §5.6.7), None if invalid.
 
-    One without a zone, or with the unknown zone -0000, is meant in UTC.
+    A date without a zone, or with the unknown zone -0000, is read as UTC.
     """
     try:
-        found = parsedate_to_datetime(text)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        date = parsedate_to_datetime(text)
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
 
@@ -36,6 +37,11 @@ class Source(StrEnum):
     SCRIPT = "script"
     CALLER = "caller"
 
+    @property
+    def label(self) -> Text:
+        """The source as a user reads it."""
+        return Text(self.value)
+
 
 class Header(NamedTuple):
     """One header line of a request, and who set it."""
@@ -46,10 +52,10 @@ class Header(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request to one origin; the target is path and query as they stand on the wire.
+    """A request to one origin; the target is path and query as they are sent.
 
-    A tuple, because several are made for each send and a frozen dataclass takes three times as
-    long to make.
+    A tuple, because each send creates several, and creating a frozen dataclass takes
+    three times as long.
     """
 
     method: str
@@ -57,18 +63,16 @@ class Request(NamedTuple):
     target: str
     headers: tuple[Header, ...] = ()
     body: bytes | Secret = b""
-    body_secrets: tuple[
-        Secret, ...
-    ] = ()  # the values in the body that are secret by themselves
+    body_secrets: tuple[Secret, ...] = ()  # the secret values inside the body
 
     @property
     def url(self) -> str:
-        """The whole address."""
+        """The complete URL."""
         return f"{self.origin}{self.target}"
 
     def with_headers(self, headers: tuple[Header, ...]) -> "Request":
         """Return the same request with these headers instead of its own."""
-        known = (
+        return Request(
             self.method,
             self.origin,
             self.target,
@@ -76,7 +80,6 @@ class Request(NamedTuple):
             self.body,
             self.body_secrets,
         )
-        return Request(*known)
 
     def __repr__(self) -> str:
         names = ", ".join(header.name for header in self.headers)
@@ -84,7 +87,7 @@ class Request(NamedTuple):
 
 
 class ResponseHeaders:
-    """Header lines as they came, found by name in any case."""
+    """The header lines of a response, looked up by name in any case."""
 
     __slots__ = ("_pairs",)
 
@@ -121,23 +124,23 @@ class ResponseHeaders:
     __hash__ = None  # type: ignore[assignment]  # a value to read, not a key
 
     def __repr__(self) -> str:
-        # Names only: Set-Cookie and token answers carry values nobody should log.
+        # Names only: Set-Cookie and token responses have values that must not be logged.
         return f"ResponseHeaders({', '.join(name for name, _ in self._pairs)})"
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer, whatever its status, with what outkey makes of it.
+    """A response of any status, with the cause and remedy that outkey found.
 
-    `sent` are the secrets that were sent for it: whoever shows or stores a part of the response
-    must not show or store those, should the other side have repeated them.
+    `sent` are the secrets that the request carried: a caller that shows or stores a part
+    of the response must not show or store those, should the server have repeated them.
     """
 
     status: int
     headers: ResponseHeaders = field(default_factory=ResponseHeaders)
     body: bytes = field(default=b"", repr=False)
     cause: Cause | None = None
-    remedy: str | None = None
+    remedy: Text | None = None
     attempt: str = ""
     sent: tuple[Secret, ...] = field(default=(), repr=False, compare=False)
 
@@ -151,14 +154,14 @@ class Response:
         return json.loads(self.body)
 
     def raise_for_cause(self) -> "Response":
-        """Raise a BadAnswer where the answer has a cause, else return the response."""
+        """Raise a BadAnswer if the response has a cause, else return the response."""
         if self.cause is None:
             return self
-        raise BadAnswer(self.cause, self.status, self.remedy or "")
+        raise BadAnswer(self.cause, self.status, self.remedy or NO_TEXT)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A secret cannot be pickled, and a stored response has no use for it.
-        known = (
+        # Without the secrets, which cannot be pickled.
+        return Response, (
             self.status,
             self.headers,
             self.body,
@@ -166,12 +169,11 @@ class Response:
             self.remedy,
             self.attempt,
         )
-        return Response, known
 
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """The TLS tab: how the other side is verified, and with what we identify ourselves."""
+    """The TLS tab: how the server is verified, and our client certificate."""
 
     minimum_version: str = "1.2"
     ca_file: str = ""
@@ -179,7 +181,7 @@ class TlsSettings:
 
 
 class Certificate(NamedTuple):
-    """One certificate of a chain that was verified."""
+    """One certificate of a verified chain."""
 
     subject: str
     issuer: str
@@ -187,7 +189,7 @@ class Certificate(NamedTuple):
 
 
 class Peer(NamedTuple):
-    """Whom a connection leads to; without TLS there is no version and no certificate."""
+    """The peer of a connection; without TLS it has no version and no certificate."""
 
     address: str
     tls: str = ""
@@ -195,16 +197,16 @@ class Peer(NamedTuple):
 
     @property
     def ends(self) -> float | None:
-        """When the first certificate of the chain ends."""
+        """When the first certificate of the chain expires."""
         return min((certificate.ends for certificate in self.chain), default=None)
 
 
 class Route(NamedTuple):
-    """Where one request goes and within what bounds.
+    """The destination and the limits of one request.
 
-    `addresses` are the vetted ones, in order of preference, and the only ones that may be
-    connected to. Connections are shared only within one `partition`, so that two configurations
-    never meet on one.
+    `addresses` are the vetted ones, in order of preference, and the only ones that may
+    be connected to. Connections are shared only within one `partition`, so that two
+    configurations never share one.
     """
 
     addresses: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Canonical origins and the addresses built on them. One spelling for one place, or an error.
+"""Canonical origins and the URLs built on them. One spelling for one URL, or an error.
 
-A credential belongs to an origin, so two spellings of one origin must compare equal, and a text
-that two parsers could read differently is refused instead of interpreted.
+A credential belongs to an origin, so two spellings of one origin must compare equal,
+and a URL that two parsers could read differently is refused instead of interpreted.
 """
 
 import ipaddress
@@ -12,19 +12,21 @@ from functools import lru_cache
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# One label of a host name; the underscore is no host name but occurs in internal networks.
+# One label of a host name; underscores are not allowed but occur in internal networks.
 _LONGEST_HOST = 253
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _ABSOLUTE = re.compile(r"//|[A-Za-z][A-Za-z0-9+.-]*://")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
-_FRAGMENT = "Remove '#' and the rest."
+_FRAGMENT = Text("Remove '#' and everything after it.")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NETLOC = re.compile(r"(?:\[[^\[\]]*\]|[^\[\]:]+)(?::\d*)?")
 # IDNA 2003 (Python's codec) and IDNA 2008 (browsers) read these as different hosts.
 _AMBIGUOUS_IDNA = re.compile("[\u00df\u03c2\u200c\u200d]")
-# Everything RFC 3986 permits in path and query, so that what is already encoded stays as it is.
+# Everything that RFC 3986 permits in path and query, so that an encoded path stays as
+# it is.
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _QUERY_SAFE = _PATH_SAFE + "?"
 
@@ -38,10 +40,10 @@ class Origin:
     scheme: str
     host: str
     port: int
-    # The value of the Host header, kept because every request needs it: the port stands there
-    # only where it is not the scheme's own.
+    # The value of the Host header, stored because every request needs it: it has a port
+    # only if that is not the default of the scheme.
     authority: str = field(init=False, compare=False, repr=False)
-    # The form that secrets are bound to: the port always stands there.
+    # The form that secrets are bound to, always with a port.
     bound: str = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -51,7 +53,7 @@ class Origin:
         object.__setattr__(self, "bound", f"{self.scheme}://{host}:{self.port}")
 
     def __hash__(self) -> int:
-        return hash(self.bound)  # a text keeps its hash, and every send asks for it
+        return hash(self.bound)  # a string caches its hash, and every send needs it
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.authority}"
@@ -69,32 +71,37 @@ def parse_base_url(text: str, field: str = "base_url") -> Location:
     """Read a Base URL: scheme, host, optional port and path, nothing else."""
     location = _parse(text, field)
     if "?" in text:
-        hint = (
-            "Leave out everything from the question mark; send parameters with each"
-            " request."
+        raise ConfigError(
+            Text("the URL has a query string"),
+            field=field,
+            hint=Text(
+                "Remove the question mark and everything after it; send parameters"
+                " with each request."
+            ),
         )
-        raise ConfigError("the address holds a query string", field=field, hint=hint)
     return Location(location.origin, location.target.rstrip("/"))
 
 
 def parse_endpoint(text: str, field: str) -> Location:
-    """Read an address that is used exactly as it is, with its query and its last slash."""
+    """Read a URL that is used exactly as it is, with its query and its last slash."""
     return _parse(text, field)
 
 
 def parse_redirect(current: Origin, target: str, reference: str) -> Location:
-    """Read a Location header against the address that sent it (RFC 9110 §10.2.2)."""
+    """Read a Location header relative to the URL that sent it (RFC 9110 §10.2.2)."""
     if _UNSAFE.search(reference):
-        raise ConfigError("the redirect's address holds characters that no address has")
+        raise ConfigError(
+            Text("the URL of the redirect has characters that a URL must not have")
+        )
     try:
         joined = urljoin(f"{current}{target}", reference)
     except ValueError:  # a bracket that is never closed
-        raise ConfigError("the redirect's address cannot be read") from None
+        raise ConfigError(Text("the URL of the redirect is invalid")) from None
     return _parse(joined.partition("#")[0], "location")
 
 
 def parse_url(text: str) -> Location:
-    """Read a whole address with path and query."""
+    """Read a complete URL with path and query."""
     return _parse(text.partition("#")[0], "url")
 
 
@@ -115,10 +122,10 @@ def _joined(base: Location, path: str) -> str:
     else:
         prefix = base.target
     if "#" in path:
-        raise ConfigError("the path holds a fragment", field="path", hint=_FRAGMENT)
+        raise ConfigError(Text("the path has a fragment"), field="path", hint=_FRAGMENT)
     if _UNSAFE.search(path.replace(" ", "")):
         raise ConfigError(
-            "the path holds characters that no path may have", field="path"
+            Text("the path has characters that a path must not have"), field="path"
         )
     path, _, query = path.partition("?")
     joined = f"{prefix}/{path.removeprefix('/')}" if path else (prefix or "/")
@@ -127,61 +134,70 @@ def _joined(base: Location, path: str) -> str:
 
 
 def query_pairs(params: Mapping[str, object], field: str) -> list[tuple[str, str]]:
-    """Spread parameters into pairs; a missing value is refused, not sent as the word None."""
+    """Return parameters as pairs; None is refused, instead of sent as a word."""
     pairs: list[tuple[str, str]] = []
     for name, value in params.items():
         values = value if isinstance(value, list | tuple) else [value]
-        for one in values:
-            if isinstance(one, bool):
-                pairs.append((name, "true" if one else "false"))
-            elif isinstance(one, str | int | float):
-                pairs.append((name, str(one)))
+        for item in values:
+            if isinstance(item, bool):
+                pairs.append((name, "true" if item else "false"))
+            elif isinstance(item, str | int | float):
+                pairs.append((name, str(item)))
             else:
                 raise ConfigError(
-                    f"the parameter {name} is neither text nor number", field=field
+                    Text("the parameter {name} is not text or a number", name=name),
+                    field=field,
                 )
     if any(_SURROGATE.search(name + value) for name, value in pairs):
         raise ConfigError(
-            "a parameter holds a character that UTF-8 cannot encode", field=field
+            Text("a parameter has a character that UTF-8 cannot encode"), field=field
         )
     return pairs
 
 
 def _path_of_same_origin(origin: Origin, url: str) -> str:
-    """Accept a whole address only where it is the configuration's own (pagination links)."""
+    """Accept a complete URL only at the origin of the Base URL (pagination links)."""
     location = _parse(url, "path")
     if location.origin != origin:
-        message = "the path is an address at another origin than the Base URL"
-        hint = "Give the path only; another origin needs a configuration of its own."
-        raise ConfigError(message, field="path", hint=hint)
+        raise ConfigError(
+            Text("the path is a URL of another origin than the Base URL"),
+            field="path",
+            hint=Text(
+                "Enter the path only; another origin needs its own configuration."
+            ),
+        )
     return location.target
 
 
 def _parse(text: str, field: str) -> Location:
     if _UNSAFE.search(text):
-        message = "the address holds blanks, control characters or a backslash"
-        raise ConfigError(message, field=field)
+        raise ConfigError(
+            Text("the URL has spaces, control characters or a backslash"), field=field
+        )
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise ConfigError("the address cannot be read", field=field) from None
+        raise ConfigError(Text("the URL is invalid"), field=field) from None
     if parts.scheme not in DEFAULT_PORTS or not parts.netloc:
         raise ConfigError(
-            "the address must start with https:// or http://", field=field
+            Text("the URL must start with https:// or http://"), field=field
         )
     if "@" in parts.netloc:
-        hint = "Remove everything before the '@' and use the Authentication fields."
         raise ConfigError(
-            "the address holds a user name or password", field=field, hint=hint
+            Text("the URL has a user name or password"),
+            field=field,
+            hint=Text(
+                "Remove everything up to the '@', and use the Authentication fields."
+            ),
         )
     if not _NETLOC.fullmatch(parts.netloc):
-        raise ConfigError("the address cannot be read", field=field)
+        raise ConfigError(Text("the URL is invalid"), field=field)
     if "#" in text:
-        raise ConfigError("the address holds a fragment", field=field, hint=_FRAGMENT)
+        raise ConfigError(Text("the URL has a fragment"), field=field, hint=_FRAGMENT)
     if port == 0:
-        raise ConfigError("port 0 is no port", field=field)
-    # RFC 3986 §3.2.2 has other forms in brackets, which would be read as a host name here.
+        raise ConfigError(Text("0 is not a valid port"), field=field)
+    # RFC 3986 §3.2.2 has other forms in brackets, which would be read as a host name.
     canonical = _canonical_ipv6 if parts.netloc.startswith("[") else _canonical_host
     host = canonical(parts.hostname or "", field)
     origin = Origin(parts.scheme, host, port or DEFAULT_PORTS[parts.scheme])
@@ -198,7 +214,7 @@ def _canonical_host(host: str, field: str) -> str:
     if len(host) > _LONGEST_HOST or not all(
         _LABEL.fullmatch(label) for label in labels
     ):
-        raise ConfigError("the host name is not valid", field=field)
+        raise ConfigError(Text("the host name is invalid"), field=field)
     if labels[-1].isdigit() or labels[-1].startswith("0x"):
         return _canonical_ipv4(host, field)
     return host
@@ -206,15 +222,19 @@ def _canonical_host(host: str, field: str) -> str:
 
 def _to_ascii(host: str, field: str) -> str:
     if _AMBIGUOUS_IDNA.search(host):
-        message = "the host name has a letter that standards encode differently"
-        hint = "Write the name in its xn-- form."
-        raise ConfigError(message, field=field, hint=hint)
+        raise ConfigError(
+            Text(
+                "the host name has a letter that browsers and Python encode differently"
+            ),
+            field=field,
+            hint=Text("Write the name in its xn-- form."),
+        )
     if len(host) > _LONGEST_HOST:  # the codec would take a second for 60,000 letters
-        raise ConfigError("the host name is not valid", field=field)
+        raise ConfigError(Text("the host name is invalid"), field=field)
     try:
         return host.encode("idna").decode("ascii")
     except UnicodeError:
-        raise ConfigError("the host name is not valid", field=field) from None
+        raise ConfigError(Text("the host name is invalid"), field=field) from None
 
 
 def _canonical_ipv4(host: str, field: str) -> str:
@@ -222,16 +242,22 @@ def _canonical_ipv4(host: str, field: str) -> str:
     try:
         return str(ipaddress.IPv4Address(host))
     except ValueError:
-        message = "the host is a number but not an IPv4 address"
-        hint = "Write the address as four decimal numbers."
-        raise ConfigError(message, field=field, hint=hint) from None
+        raise ConfigError(
+            Text("the host is a number but not an IPv4 address"),
+            field=field,
+            hint=Text("Write the address as four decimal numbers."),
+        ) from None
 
 
 def _canonical_ipv6(host: str, field: str) -> str:
     try:
         address = ipaddress.IPv6Address(host)
     except ValueError:
-        raise ConfigError("the host is not a valid IPv6 address", field=field) from None
+        raise ConfigError(
+            Text("the host is not a valid IPv6 address"), field=field
+        ) from None
     if address.scope_id is not None:
-        raise ConfigError("an address with a zone cannot be used", field=field)
+        raise ConfigError(
+            Text("an IPv6 address with a zone cannot be used"), field=field
+        )
     return str(address)

@@ -1,14 +1,17 @@
-"""The arithmetic of a rate limit: at most N in any minute, evenly spread after a short burst.
+"""The arithmetic of a rate limit: at most N in any minute, evenly spread after a burst.
 
-The generic cell rate algorithm. A burst of b and then (N - b + 1) a minute never exceed N in any
-half-open minute, and one number says how far the permits are given out. A slot is the moment that
-a permit stands for; the permit may be used from b - 1 intervals before it until then, and not
-later, or unused permits could be saved up and break the limit.
+The generic cell rate algorithm. A burst of b and then (N - b + 1) a minute never exceed
+N in any half-open minute, and one number says how far the permits are given out. A slot
+is the moment that a permit stands for; the permit may be used from b - 1 intervals
+before it until then, and not later, or unused permits could be saved up and break the
+limit.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
 
-_BURST_SECONDS = 2
+BURST_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +21,17 @@ class Pace:
     drained_at: float = 0.0
     quiet_until: float = 0.0
 
-    def quiet(self, until: float) -> "Pace":
-        """Return the pace with nobody sending until then."""
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Return the pace that `facts` describes; without facts, a new one."""
+        return cls(**facts)
+
+    def facts(self) -> dict[str, object]:
+        """Return the pace as JSON can hold it."""
+        return asdict(self)
+
+    def quiet(self, until: float) -> Self:
+        """Return the pace with no request sent until then."""
         return replace(self, quiet_until=max(self.quiet_until, until))
 
 
@@ -32,7 +44,7 @@ class RateLimit:
     @property
     def burst(self) -> int:
         """How many may be sent at once after a pause."""
-        return max(1, self.per_minute * _BURST_SECONDS // 60)
+        return max(1, self.per_minute * BURST_SECONDS // 60)
 
     @property
     def interval(self) -> float:
@@ -44,11 +56,11 @@ class RateLimit:
         return slot - (self.burst - 1) * self.interval
 
     def first_slot(self, pace: Pace, now: float) -> float:
-        """Return the next slot that nobody has."""
+        """Return the next free slot."""
         return max(pace.drained_at, now, pace.quiet_until)
 
     def lease(self, pace: Pace, now: float, count: int) -> tuple[Pace, list[float]]:
-        """Take slots, and return the pace after that and the slots."""
+        """Take slots; return the pace after that, and the slots."""
         first = self.first_slot(pace, now)
         slots = [first + number * self.interval for number in range(count)]
         return replace(pace, drained_at=slots[-1] + self.interval), slots

@@ -1,8 +1,8 @@
-"""Scripts as data: what one is given, what it may return, and the check before it is kept.
+"""Scripts as data: their input, their result, and the check before one is saved.
 
-Nothing here runs a script. A configuration's signs requests and may hold its own examples: a list
-of literals named GOLDEN, each with a made-up secret, fixed inputs and the headers that they must
-give. A sync line's transforms records.
+Nothing here runs a script. The script of a configuration signs requests and may contain
+its own examples: a list of literals named GOLDEN, each with a made-up secret, fixed
+inputs and the headers that they must give. The script of a sync line transforms records.
 """
 
 import ast
@@ -10,25 +10,26 @@ import hashlib
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from outkey.core.errors import ConfigError, HeaderFormatError
 from outkey.core.request.headers import (
     MAX_HEADERS,
-    check_name,
+    NAME_HINT,
     check_value,
+    is_header_name,
     of_connection,
 )
 from outkey.core.request.message import Header, Source
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 
-FUNCTION, TRANSFORM = (
-    "compute_auth_header",
-    "transform",
-)  # what signs, and what changes a record
+FUNCTION = "compute_auth_header"
+TRANSFORM = "transform"
 SEAL = "script"  # the name under which a script is vouched for
 MAX_SOURCE = 64 * 1024
-# Python 3.11 takes a second for one f-string of 64 KiB with 20,000 gaps, and all threads wait.
+# Python 3.11 takes a second for one f-string of 64 KiB with 20,000 braces, and all
+# threads wait.
 _MOST_BRACES = 2000
 MAX_BODY = 16 * 1024 * 1024
 MAX_RECORD = 256 * 1024
@@ -40,9 +41,13 @@ operator random re secrets string struct textwrap time types typing unicodedata 
 zlib zoneinfo
 """
 OFFERED = (*_MODULES.split(), "cryptography")
-IMPORT_HINT = f"Scripts may import {', '.join(OFFERED[:-1])} and {OFFERED[-1]}."
+IMPORT_HINT = Text(
+    "Scripts may import {modules} and {last}.",
+    modules=", ".join(OFFERED[:-1]),
+    last=OFFERED[-1],
+)
 _ROOTS = frozenset(name.partition(".")[0] for name in OFFERED)
-# Beside one that is offered, and the one that people try.
+# Not offered although its package is; many users try it.
 _ABSENT = frozenset({"urllib.request"})
 _WELL_KNOWN = """
 aiohttp boto3 botocore Crypto dateutil httpx jose joserfc jwt nacl numpy oauthlib pandas pytz
@@ -51,7 +56,7 @@ requests requests_oauthlib urllib3 yaml
 _IMPORT_ERRORS = frozenset(
     {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 )
-_ASKING = "get_secret_key"
+_KEY_FUNCTION = "get_secret_key"
 _GOLDEN = "GOLDEN"
 _MOST_EXAMPLES = 20
 _GOLDEN_KEYS = frozenset({"secret", "at", "name", "method", "url", "body", "expect"})
@@ -59,9 +64,9 @@ _GOLDEN_KEYS = frozenset({"secret", "at", "name", "method", "url", "body", "expe
 
 @dataclass(frozen=True, slots=True)
 class ScriptCall:
-    """What one run of a script sees; `at` stops the clock for a trial."""
+    """The input of one run of a script; `at` stops the clock for a trial."""
 
-    place: str  # whose script it is: two places never share a process
+    place: str  # the owner of the script: two places never share a process
     source: str = field(repr=False)
     secret: Secret | None = None
     name: str = ""  # the sync line's
@@ -74,7 +79,7 @@ class ScriptCall:
     query: str = ""
     body: bytes = field(default=b"", repr=False)
     at: float | None = None
-    shift: int = 0  # seconds that the API's clock is ahead, where its clock counts
+    shift: int = 0  # seconds that the API's clock is ahead, if it is used
     function: str = FUNCTION
 
 
@@ -97,134 +102,185 @@ def digest(source: str) -> str:
 
 
 def seal_of(source: str) -> Secret:
-    """Return what a voucher must say of a script, so that only a saved one is given a secret."""
+    """Return what a voucher of a script must contain, so that only a saved one gets a secret."""
     return Secret(digest(source))
 
 
 def fingerprint(source: str) -> str:
-    """Return what the audit knows a version of a script by."""
+    """Return the id of a version of a script in the audit."""
     return digest(source)[:16]
 
 
 @lru_cache(maxsize=256)
 def check_script(source: str) -> None:
     """Refuse a script that could not be run, with the line that is wrong."""
-    _check_function(source, FUNCTION, "sync_line")
+    check_function(source, FUNCTION, "sync_line")
     list(examples(source))
 
 
 def check_transform(source: str) -> None:
-    """Refuse a sync line's script that could not be run, with the line that is wrong."""
-    _check_function(source, TRANSFORM, "record")
+    """Refuse the script of a sync line that could not be run, with the wrong line."""
+    check_function(source, TRANSFORM, "record")
     check_imports(source)
 
 
-def _check_function(source: str, name: str, parameter: str) -> None:
+def check_function(source: str, name: str, parameter: str) -> None:
+    """Refuse a script without a plain function of this name with one parameter."""
     if len(source.encode(errors="surrogatepass")) > MAX_SOURCE:
-        raise _refused("is longer than 64 KiB")
+        raise script_error(Text("Script is longer than 64 KiB"))
     if source.count("{") > _MOST_BRACES:
-        raise _refused(f"has more than {_MOST_BRACES} opening braces")
-    found = [node for node in _parsed(source).body if getattr(node, "name", "") == name]
-    if not found:
-        raise _refused(
-            f"has no function {name}", hint=f"Write: def {name}({parameter}): …"
+        raise script_error(
+            Text("Script has more than {limit} opening braces", limit=_MOST_BRACES)
         )
-    function = found[-1]
+    functions = [
+        node for node in parse_script(source).body if getattr(node, "name", "") == name
+    ]
+    if not functions:
+        raise script_error(
+            Text("Script has no function {name}", name=name),
+            hint=Text(
+                "Write: def {name}({parameter}): …", name=name, parameter=parameter
+            ),
+        )
+    function = functions[-1]
     if not isinstance(function, ast.FunctionDef):
-        raise _refused(
-            f"line {function.lineno}: {name} must be a plain function, not async"
+        raise script_error(
+            Text(
+                "Script line {line}: {name} must be a plain function, not async",
+                line=function.lineno,
+                name=name,
+            )
         )
     arguments = function.args
     if len(arguments.posonlyargs + arguments.args) != 1 or arguments.kwonlyargs:
-        raise _refused(f"line {function.lineno}: {name} must take one parameter")
+        raise script_error(
+            Text(
+                "Script line {line}: {name} must take one parameter",
+                line=function.lineno,
+                name=name,
+            )
+        )
 
 
 def check_imports(source: str) -> None:
-    """Refuse a script that imports what no script can have, unless it is ready for the failure.
+    """Refuse a script that imports an unavailable module and does not catch the failure.
 
-    For a script that is about to be kept: one that was kept before stays readable.
+    For a script that is about to be saved: one that was saved before stays readable.
     """
-    for line, name in sorted(_imported(_parsed(source))):
+    for line, name in sorted(uncaught_imports(parse_script(source))):
         root = name.partition(".")[0]
         if root in _ROOTS and name not in _ABSENT:
             continue
-        # Other names are the script's own text, which is not repeated.
-        known = root in {*sys.stdlib_module_names, *_WELL_KNOWN.split()}
-        shown = name if name in _ABSENT else root if known else "this module"
-        raise _refused(f"line {line}: {shown} cannot be imported", hint=IMPORT_HINT)
+        if name in _ABSENT or root in {*sys.stdlib_module_names, *_WELL_KNOWN.split()}:
+            message = Text(
+                "Script line {line}: {module} cannot be imported",
+                line=line,
+                module=name if name in _ABSENT else root,
+            )
+        else:  # any other name is text of the script, which is not repeated
+            message = Text(
+                "Script line {line}: this module cannot be imported", line=line
+            )
+        raise script_error(message, hint=IMPORT_HINT)
 
 
 @lru_cache(maxsize=256)
 def asks_for_secret(source: str) -> bool:
     """Tell whether a script calls get_secret_key, as far as its text shows."""
-    return _ASKING in source and any(
-        isinstance(node, ast.Attribute) and node.attr == _ASKING
-        for node in ast.walk(_parsed(source))
+    return _KEY_FUNCTION in source and any(
+        isinstance(node, ast.Attribute) and node.attr == _KEY_FUNCTION
+        for node in ast.walk(parse_script(source))
     )
 
 
-def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield line and name of every import whose failure nobody catches."""
-    waiting: list[ast.AST] = [
-        tree
-    ]  # and not by recursion: expressions may be very deep
-    while waiting:
-        node = waiting.pop()
+def uncaught_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and name of every import whose failure is not caught."""
+    pending: list[ast.AST] = [tree]  # no recursion: expressions may be very deep
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
             yield node.lineno, module
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Try) and any(map(_catches, node.handlers)):
-            waiting += [*node.handlers, *node.orelse, *node.finalbody]
-        elif not _skips(node):
-            waiting += ast.iter_child_nodes(node)
+        elif isinstance(node, ast.Try) and any(
+            map(catches_import_error, node.handlers)
+        ):
+            pending += [*node.handlers, *node.orelse, *node.finalbody]
+        elif not is_optional_block(node):
+            pending += ast.iter_child_nodes(node)
 
 
-def _catches(handler: ast.ExceptHandler) -> bool:
-    return handler.type is None or not _IMPORT_ERRORS.isdisjoint(_names(handler.type))
+def catches_import_error(handler: ast.ExceptHandler) -> bool:
+    """Tell whether an except clause catches the failure of an import."""
+    return handler.type is None or not _IMPORT_ERRORS.isdisjoint(names_in(handler.type))
 
 
-def _skips(node: ast.AST) -> bool:
+def is_optional_block(node: ast.AST) -> bool:
     """Tell whether an import in a block may fail, or is for type checkers only."""
     if isinstance(node, ast.With):
-        return any(not _IMPORT_ERRORS.isdisjoint(_names(item)) for item in node.items)
-    return isinstance(node, ast.If) and "TYPE_CHECKING" in _names(node.test)
+        return any(not _IMPORT_ERRORS.isdisjoint(names_in(item)) for item in node.items)
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in names_in(node.test)
 
 
-def _names(node: ast.AST) -> set[str]:
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names and attributes that an expression uses."""
     return {str(getattr(n, "id", getattr(n, "attr", ""))) for n in ast.walk(node)}
 
 
 def examples(source: str) -> Iterator[Example]:
-    """Return the examples that a script holds."""
-    found = [node for node in _parsed(source).body if _names_golden(node)]
-    for node in found:
-        if node is not found[0] or not isinstance(node, ast.Assign):
-            raise _golden(node, "must be assigned once, as a plain list")
+    """Yield the examples that a script contains."""
+    assignments = [node for node in parse_script(source).body if names_golden(node)]
+    for node in assignments:
+        line = node.lineno
+        if node is not assignments[0] or not isinstance(node, ast.Assign):
+            raise script_error(
+                Text(
+                    "Script line {line}: GOLDEN must be assigned once, as a plain list",
+                    line=line,
+                )
+            )
         try:
-            listed = ast.literal_eval(node.value)
+            items = ast.literal_eval(node.value)
         except (ValueError, TypeError, RecursionError):
-            raise _golden(node, "must be a list of literals") from None
-        if not isinstance(listed, list) or len(listed) > _MOST_EXAMPLES:
-            raise _golden(node, f"must be a list of at most {_MOST_EXAMPLES}")
-        for item in listed:
-            yield _example(node, item)
+            raise script_error(
+                Text("Script line {line}: GOLDEN must be a list of literals", line=line)
+            ) from None
+        if not isinstance(items, list) or len(items) > _MOST_EXAMPLES:
+            raise script_error(
+                Text(
+                    "Script line {line}: GOLDEN must be a list of at most {limit}",
+                    line=line,
+                    limit=_MOST_EXAMPLES,
+                )
+            )
+        for item in items:
+            yield read_example(line, item)
 
 
-def _names_golden(node: ast.stmt) -> bool:
+def names_golden(node: ast.stmt) -> bool:
+    """Tell whether a statement assigns GOLDEN."""
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
     return any(
         isinstance(target, ast.Name) and target.id == _GOLDEN for target in targets
     )
 
 
-def _example(node: ast.stmt, item: object) -> Example:
+def read_example(line: int, item: object) -> Example:
+    """Return one example of GOLDEN, or refuse it with its line."""
     if not isinstance(item, dict) or not set(item) <= _GOLDEN_KEYS:
-        raise _golden(node, f"takes {', '.join(sorted(_GOLDEN_KEYS))}")
+        raise script_error(
+            Text(
+                "Script line {line}: an example of GOLDEN has an unknown key; it takes"
+                " {keys}",
+                line=line,
+                keys=", ".join(sorted(_GOLDEN_KEYS)),
+            )
+        )
     body = item.get("body", b"")
-    expect, at = item.get("expect"), item.get("at", 0)
+    expect = item.get("expect")
+    at = item.get("at", 0)
     texts = {key: item.get(key, "") for key in ("secret", "name", "method", "url")}
     if (
         not isinstance(expect, dict)
@@ -233,78 +289,100 @@ def _example(node: ast.stmt, item: object) -> Example:
         or not isinstance(body, bytes | str)
         or not all(isinstance(text, str) for text in texts.values())
     ):
-        raise _golden(node, "needs expect as texts by header name, and plain inputs")
+        raise script_error(
+            Text(
+                "Script line {line}: GOLDEN needs expect as texts by header name, and"
+                " plain inputs",
+                line=line,
+            )
+        )
     try:
-        moment, data = float(at), body.encode() if isinstance(body, str) else body
+        moment = float(at)
+        data = body.encode() if isinstance(body, str) else body
     except (OverflowError, UnicodeEncodeError):
-        raise _golden(
-            node, "has a number or a text that is no moment and no body"
+        raise script_error(
+            Text(
+                "Script line {line}: GOLDEN has an invalid number for at, or an invalid"
+                " body",
+                line=line,
+            )
         ) from None
-    method, url = texts["method"] or "GET", texts["url"] or "https://api.example/"
-    return Example(texts["secret"], moment, texts["name"], method, url, data, expect)
+    return Example(
+        secret=texts["secret"],
+        at=moment,
+        name=texts["name"],
+        method=texts["method"] or "GET",
+        url=texts["url"] or "https://api.example/",
+        body=data,
+        expect=expect,
+    )
 
 
-def _golden(node: ast.stmt, reason: str) -> ConfigError:
-    return _refused(f"line {node.lineno}: {_GOLDEN} {reason}")
-
-
-def _parsed(source: str) -> ast.Module:
+def parse_script(source: str) -> ast.Module:
+    """Return the syntax tree of a script, or refuse it with the invalid line."""
     try:
         return ast.parse(source)
     except SyntaxError as error:
         # Its text may quote the source; the line does not.
-        raise _refused(f"line {error.lineno or 1}: this is not Python") from None
+        raise script_error(
+            Text("Script line {line}: this is not Python", line=error.lineno or 1)
+        ) from None
     except (RecursionError, MemoryError, ValueError):
-        raise _refused("cannot be read as Python") from None
+        raise script_error(Text("Script cannot be read as Python")) from None
 
 
-def _refused(reason: str, hint: str | None = None) -> ConfigError:
-    return ConfigError(f"Script {reason}", field="script", hint=hint)
+def script_error(message: Text, hint: Text | None = None) -> ConfigError:
+    """Return the error of a script that cannot be saved."""
+    return ConfigError(message, field="script", hint=hint)
 
 
 def headers_of(
     pairs: tuple[tuple[str, Secret], ...], secret: Secret | None
 ) -> tuple[Header, ...]:
-    """Return what a script gave as headers, through the same checks as everybody else's.
+    """Return the headers that a script returned, after the same checks as all others.
 
-    The names are the script's own text: they are never repeated in what is said about them, and
-    they are shown in previews, so that the secret must not stand in one.
+    The names are text of the script: they are never repeated in a message, and they are
+    shown in previews, so that they must not contain the secret.
     """
     if len(pairs) > MAX_HEADERS:
-        raise HeaderFormatError(f"the script returned more than {MAX_HEADERS} headers")
+        raise HeaderFormatError(
+            Text("the script returned more than {limit} headers", limit=MAX_HEADERS)
+        )
     if len({name.lower() for name, _ in pairs}) != len(pairs):
         raise HeaderFormatError(
-            "the script returned one header twice, in two spellings"
+            Text("the script returned one header twice, in two spellings")
         )
-    made: list[Header] = []
+    headers: list[Header] = []
     for number, (name, value) in enumerate(pairs, start=1):
         place = f"script, header {number}"
-        try:
-            check_name(name, field=place)
-        except HeaderFormatError as error:
-            raise _unsendable(name, error.hint, place) from None
+        check_script_name(name, place)
         if secret is not None and secret.occurs_in(name):
             raise HeaderFormatError(
-                "the script returned the secret as a header name", field=place
+                Text("the script returned the secret as a header name"), field=place
             )
-        checked = value.derive(lambda text, place=place: check_value(text, field=place))  # type: ignore[misc]  # bound now
-        made.append(Header(name, checked, Source.SCRIPT))
-    return tuple(made)
+        checked_value = value.derive(partial(check_value, field=place))
+        headers.append(Header(name, checked_value, Source.SCRIPT))
+    return tuple(headers)
 
 
-def _unsendable(name: str, hint: str, place: str) -> HeaderFormatError:
-    """Say why a name cannot be sent; one of our own list is shown as it stands there."""
+def check_script_name(name: str, place: str) -> None:
+    """Refuse a header name that a script must not return, without repeating it."""
     if own := of_connection(name):
-        message = (
-            f"the script returned the header {own}, which belongs to the connection"
+        raise HeaderFormatError(
+            Text(
+                "the script returned the header {name}, which belongs to the"
+                " connection",
+                name=own,
+            ),
+            hint=Text("Remove it from the result; outkey sets it where it is needed."),
+            field=place,
         )
-        hint = (
-            "Leave it out of what the script returns; outkey sets it where it is"
-            " needed."
+    if not is_header_name(name):
+        raise HeaderFormatError(
+            Text(
+                "the script returned a header name that is empty or has an invalid"
+                " character"
+            ),
+            hint=NAME_HINT,
+            field=place,
         )
-    else:
-        message = (
-            "the script returned a header name that is empty"
-            " or has a character that no header name may have"
-        )
-    return HeaderFormatError(message, hint=hint, field=place)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from outkey.core.errors import SecretUnreadable
+from outkey.core.text import Text
 
 FORMAT = 1
 AES_256_GCM = 1
@@ -104,11 +105,11 @@ def key_name_of(stored: bytes) -> str:
 def unpack(stored: bytes) -> Envelope:
     """Take stored bytes apart, or say that they are no envelope of ours."""
     if len(stored) < _HEAD.size + BLOCK + TAG_BYTES:
-        raise SecretUnreadable("a stored secret is cut short")
+        raise SecretUnreadable(Text("a stored secret is incomplete"))
     version, algorithm, key_id, key_nonce, wrapped, nonce = _HEAD.unpack_from(stored)
     if (version, algorithm) != (FORMAT, AES_256_GCM):
         raise SecretUnreadable(
-            "a stored secret has a format that this version does not know"
+            Text("a stored secret has a format that is unknown to this version")
         )
     return Envelope(key_id, key_nonce, wrapped, nonce, stored[_HEAD.size :])
 

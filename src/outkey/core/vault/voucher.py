@@ -18,6 +18,7 @@ from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import SecretUnreadable
 from outkey.core.request.script import SEAL, digest
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.core.vault.envelope import Place, secret_place
 
 FIELD = "voucher"  # the name it is stored under, beside the secrets
@@ -124,7 +125,7 @@ def read_voucher(text: str) -> Voucher:
         return Voucher(facts, dict(content["ciphertexts"]))
     except (ValueError, AttributeError, TypeError, KeyError):
         raise SecretUnreadable(
-            "the voucher has a format that this version does not know"
+            Text("the voucher has a format that is unknown to this version")
         ) from None
 
 

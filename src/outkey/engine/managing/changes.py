@@ -1,5 +1,6 @@
 """Changing what an installation keeps: configurations, secrets, lines, tests and the audit."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from dataclasses import field as dataclass_field
 from outkey.core.audit.chain import (
     AuditKeys,
     ChainRow,
-    Verdict,
+    ChainVerdict,
     key_id_of,
     label_of,
     sign_tombstone,
@@ -41,6 +42,7 @@ from outkey.core.findings.posture import Policy
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.script import SEAL, check_transform, fingerprint
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.core.vault.voucher import SETTINGS, changed_settings, facts_of
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.test_setup import prepare_test
@@ -283,18 +285,17 @@ class Administration:
 
         What is signed away cannot be verified any more, so the chain is verified first.
         """
-        expired = ExpiredRows(round(moment * 1000))
+        expired = ExpiredRows(round(moment * 1000), _PRUNED_AT_ONCE)
         verdict = verify_audit(rows, checkpoints, keys, expired)
         if not verdict.ok:
-            raise ChainBroken(f"the audit is broken at {verdict.first_bad}")
+            raise ChainBroken(
+                Text("the audit is broken at {record}", record=verdict.first_bad)
+            )
         self.note(Tag.AUDIT_PRUNED)
-        for row in rows.expired(expired.moment, _PRUNED_AT_ONCE):
-            last = expired.not_beyond(row)
-            if last is not None:
-                key = (
-                    keys(key_id_of(row.stream)) or b""
-                )  # there, since it verified the chain
-                yield rows.prune(sign_tombstone(key, last))
+        for row in expired.last_rows():
+            # The key is in the ring, since it verified the chain.
+            key = keys(key_id_of(row.stream)) or b""
+            yield rows.prune(sign_tombstone(key, row))
 
     def keep_line(self, line: SyncLine) -> None:
         """Create or change a sync line."""
@@ -391,36 +392,46 @@ def warnings_error(findings: Iterable[tuple[str, Finding]]) -> ConfigError | Non
     if not count:
         return None
     return ConfigError(
-        f"nothing was saved, because of {count}"
-        f" {'warning' if count == 1 else 'warnings'}",
-        hint="Correct what is listed, or apply without --strict.",
+        Text("nothing was saved because of {count} warnings", count=count)
+        if count > 1
+        else Text("nothing was saved because of a warning"),
+        hint=Text("Correct the listed warnings, or apply without --strict."),
     )
 
 
 class ExpiredRows:
-    """Notes up to which row each stream is older than a moment, while the chain is verified.
+    """Finds the rows up to which each stream is expired, while the chain is verified.
 
-    The column that rows are found by could be changed between the verification and the pruning.
+    Only what was verified is pruned: a column of the table could be changed meanwhile.
     """
 
-    def __init__(self, moment: int) -> None:
-        self.moment = moment
-        self._last: dict[str, ChainRow] = {}
+    def __init__(self, moment: int, step: int) -> None:
+        self._moment = moment
+        self._step = step
+        self._counts: Counter[str] = Counter()
+        self._last: dict[str, list[ChainRow]] = {}
         self._ended: set[str] = set()
 
     def __call__(self, rows: Iterable[ChainRow]) -> Iterator[ChainRow]:
-        """Pass the rows on."""
+        """Return the rows as they are, and note which are expired."""
         for row in rows:
-            if label_of(record_facts(row.body)).at >= self.moment:
+            if label_of(record_facts(row.body)).at >= self._moment:
                 self._ended.add(row.stream)
             elif row.stream not in self._ended:
-                self._last[row.stream] = replace(row, body=b"")
+                self._note(row)
             yield row
 
-    def not_beyond(self, row: ChainRow) -> ChainRow | None:
-        """Return a row, or the last one of its stream that was old when it was verified."""
-        last = self._last.get(row.stream)
-        return last if last is None or last.number < row.number else row
+    def last_rows(self) -> Iterator[ChainRow]:
+        """Return the last expired row of each stream, after every so many others."""
+        for rows in self._last.values():
+            yield from rows
+
+    def _note(self, row: ChainRow) -> None:
+        rows = self._last.setdefault(row.stream, [])
+        if self._counts[row.stream] % self._step:
+            rows.pop()
+        self._counts[row.stream] += 1
+        rows.append(replace(row, body=b""))
 
 
 def verify_audit(
@@ -428,10 +439,15 @@ def verify_audit(
     checkpoints: Checkpoints,
     keys: AuditKeys,
     passing: Callable[[Iterable[ChainRow]], Iterable[ChainRow]] = iter,
-) -> Verdict:
+) -> ChainVerdict:
     """Verify all that is kept of the audit; `passing` sees the rows on their way, to count them."""
-    ends, starts = checkpoints.read(), rows.tombstones()
-    return verify(passing(rows.read()), keys, checkpoints=ends, tombstones=starts)
+    tombstones = [stream.tombstone for stream in rows.streams()]
+    return verify(
+        passing(rows.read()),
+        keys,
+        checkpoints=checkpoints.read(),
+        tombstones=[mark for mark in tombstones if mark is not None],
+    )
 
 
 def _sorted(
@@ -490,8 +506,8 @@ def check_secret_field(configuration: Configuration, field: str) -> None:
     known = [f.secret_name for f in FIELDS if f.secret]
     rows = [row.secret_field for row in configuration.headers if row.secret]
     if field not in known + rows:
-        hint = f"Known: {', '.join(known + rows)}."
-        raise ConfigError("there is no such secret", field="field", hint=hint)
+        hint = Text("Known: {names}.", names=", ".join(known + rows))
+        raise ConfigError(Text("there is no such secret"), field="field", hint=hint)
 
 
 def _changed_fields(stored: Configuration, made: Configuration) -> list[str]:

@@ -15,8 +15,8 @@ from outkey.core.diagnosis import (
     diagnose,
     diagnose_error,
     diagnose_success,
-    shortened,
-    words_of,
+    remote_message,
+    shorten,
 )
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.findings.checks import Finding, Level, check, refuse_unsendable
@@ -24,6 +24,7 @@ from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, authenticated
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import Peer, Response
+from outkey.core.text import Text, join_texts
 from outkey.engine.sending.echoed_secrets import gives_away, sent_secrets
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import sign
@@ -40,9 +41,11 @@ _SCHEMES = frozenset(
 _PROVES_NOTHING = Finding(
     "W008",
     Level.WARNING,
-    "the test request is answered without credentials too, so it proves nothing about"
-    " them",
-    "Set Test Path to one that needs credentials, such as the account's own data.",
+    Text(
+        "the test request succeeds without credentials too, so it proves nothing about"
+        " them"
+    ),
+    Text("Set Test Path to one that needs credentials, such as the account itself."),
     "verification.test_path",
 )
 
@@ -53,7 +56,7 @@ class Step:
 
     step: str
     ok: bool
-    detail: str
+    detail: Text
     ms: int
 
 
@@ -70,7 +73,7 @@ class Report:
     steps: tuple[Step, ...]
     status: int | None
     cause: Cause | None
-    remedy: str | None
+    remedy: Text | None
     findings: tuple[Finding, ...]
     error: OutkeyError | None = None  # what was raised, where nothing came back
     suspicions: tuple[Suspicion, ...] = ()
@@ -128,17 +131,18 @@ class Trial:
         step = "configuration"
         try:
             call = self._checked()
-            yield self._done(step, "complete")
+            yield self._done(step, Text("complete"))
             step = "secrets"
             self._open_secrets(call)
-            yield self._done(step, "all there")
+            yield self._done(step, Text("all present"))
             if self._configuration.uses_oauth2:
                 step = "token"
-                yield self._done(step, f"{self._means.ready().kind} token there")
+                kind = self._means.ready().kind
+                yield self._done(step, Text("{kind} token present", kind=kind))
             if self._configuration.is_scripted:
                 step = "script"
                 count = len(sign(self._sender, self._configuration, "", call.request()))
-                yield self._done(step, f"{count} headers")
+                yield self._done(step, Text("{count} headers", count=count))
             step = "connect"
             yield self._done(step, self._met(self._means.look()))
             step = "request"
@@ -203,12 +207,12 @@ class Trial:
             secret(name)
         authenticated(call.request(), self._configuration, secret)
 
-    def _met(self, peer: Peer) -> str:
-        """Describe the other side, and keep what doctors ask about."""
+    def _met(self, peer: Peer) -> Text:
+        """Describe the server, and record the facts that the doctor checks."""
         if not peer.tls:
-            return f"{peer.address}, without TLS"
+            return Text("{address}, without TLS", address=peer.address)
         self._seen |= {"tls": peer.tls, "certificate_ends": peer.ends}
-        texts = [f"{peer.address}, {peer.tls}"]
+        texts = [Text("{address}, {tls}", address=peer.address, tls=peer.tls)]
         # A server that was sent a secret before can get a certificate in its name.
         unnamed = self._gives_away([certificate.subject for certificate in peer.chain])
         for place, certificate in enumerate(peer.chain):
@@ -216,8 +220,10 @@ class Trial:
                 continue  # the root is this machine's own
             day = datetime.fromtimestamp(certificate.ends, UTC).date()
             name = "" if unnamed else certificate.subject
-            texts.append(f"{name or 'certificate'} until {day}")
-        return ", ".join(texts)
+            texts.append(
+                Text("{name} until {day}", name=name or Text("certificate"), day=day)
+            )
+        return join_texts(texts, ", ")
 
     def _judged(self, call: Call, response: Response) -> Step:
         self._status = response.status
@@ -238,12 +244,10 @@ class Trial:
         self._show(call)
         if self._found is None:  # an answer that succeeded, where another was expected
             self._found = Diagnosis(
-                Cause.UNEXPECTED, "Check Accepted statuses and Test Path."
+                Cause.UNEXPECTED, Text("Check Accepted statuses and Test Path.")
             )
-            return self._failed("request", f"answered {response.status}")
-        return self._failed(
-            "request", f"answered {response.status}{self._quoted(response)}"
-        )
+            return self._failed("request", status_text(response.status))
+        return self._failed("request", self._quoted(response))
 
     def _show(self, call: Call) -> None:
         """Keep the request as it may be shown; a script may have failed meanwhile."""
@@ -261,17 +265,25 @@ class Trial:
         if abs(offset) > _CLOCK_SECONDS:
             self._findings.append(_clock_finding(offset))
 
-    def _quoted(self, response: Response) -> str:
-        """Return the other system's own words, unless it repeats a secret in its answer.
+    def _quoted(self, response: Response) -> Text:
+        """Return the status and the message of the API, unless that repeats a secret.
 
-        What is long is left out all the same: an API may make something of a secret that nobody
-        can recognise. A draft quotes nothing: who may test but not see could have the API say
-        what is asked for.
+        Long words are always removed: an API may derive an unrecognizable value from a
+        secret. A draft quotes nothing: a user who may test but not see the secret could
+        have the API repeat it.
         """
-        words = words_of(response)
-        if not self._means.quotes or not words or self._repeats_secret(response, words):
-            return ""
-        return f"; it says: {shortened(_LONG.sub('…', words))}"
+        message = remote_message(response)
+        if (
+            not self._means.quotes
+            or not message
+            or self._repeats_secret(response, message)
+        ):
+            return status_text(response.status)
+        return Text(
+            "status {status}; the API says: {message}",
+            status=response.status,
+            message=shorten(_LONG.sub("…", message)),
+        )
 
     def _repeats_secret(self, response: Response, words: str) -> bool:
         headers = [value for _, value in response.headers]
@@ -286,16 +298,22 @@ class Trial:
             return True
         return gives_away(secrets, value)
 
-    def _accepted(self, call: Call, response: Response) -> str:
-        answered = f"answered {response.status}"
+    def _accepted(self, call: Call, response: Response) -> Text:
         if not self._compares(call):
-            return answered
+            return status_text(response.status)
         other = self._anonymously(call)
         if other is None:
-            return f"{answered}, and nothing without credentials"
+            return Text(
+                "status {status}; no response without credentials",
+                status=response.status,
+            )
         if accepts(self._configuration.verification.accepted_statuses, other):
             self._findings.append(_PROVES_NOTHING)
-        return f"{answered}, and {other} without credentials"
+        return Text(
+            "status {status}; status {other} without credentials",
+            status=response.status,
+            other=other,
+        )
 
     def _compares(self, call: Call) -> bool:
         return (
@@ -315,13 +333,13 @@ class Trial:
         except OutkeyError:
             return None
 
-    def _done(self, step: str, detail: str) -> Step:
+    def _done(self, step: str, detail: Text) -> Step:
         return self._note(step, detail, ok=True)
 
-    def _failed(self, step: str, detail: str) -> Step:
+    def _failed(self, step: str, detail: Text) -> Step:
         return self._note(step, detail, ok=False)
 
-    def _note(self, step: str, detail: str, *, ok: bool) -> Step:
+    def _note(self, step: str, detail: Text, *, ok: bool) -> Step:
         now = self._sender.clock.monotonic()
         noted = Step(step, ok, detail, round((now - self._started) * 1000))
         self._steps.append(noted)
@@ -341,13 +359,22 @@ def _anonymous(configuration: Configuration) -> Configuration:
     )
 
 
+def status_text(status: int) -> Text:
+    """Return a status as the detail of a step."""
+    return Text("status {status}", status=status)
+
+
 def _clock_finding(offset: int) -> Finding:
-    side = "ahead of" if offset > 0 else "behind"
+    message = Text("the clock of the API is {seconds} s ahead", seconds=offset)
+    if offset < 0:
+        message = Text("the clock of the API is {seconds} s behind", seconds=-offset)
     return Finding(
         "W007",
         Level.WARNING,
-        f"the API's clock is {abs(offset)} s {side} this machine's",
-        "Set this machine's clock right (NTP), or switch on Use the API's clock.",
+        message,
+        Text(
+            "Correct the clock of this machine (NTP), or switch on Use the API's clock."
+        ),
         "verification.follow_clock",
     )
 

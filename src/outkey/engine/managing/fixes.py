@@ -10,6 +10,7 @@ from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.wire.transmit import SendContext
 
@@ -40,7 +41,11 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
         labels = {field.secret_name: field.label for field in FIELDS if field.secret}
         label = labels.get(fix.tidied, fix.tidied.removeprefix("header:"))
         rows.append(
-            (label, "as it was entered", "without quotes, blanks and a scheme's name")
+            (
+                label,
+                Text("as entered"),
+                Text("without quotes, spaces and the name of a scheme"),
+            )
         )
     return rows
 
@@ -99,6 +104,6 @@ def _renamed(stored: Configuration, fix: Fix) -> tuple[HeaderRow, ...]:
 def _refuse_reference(stored: Configuration, field: str) -> None:
     state = stored.secrets.get(field)
     if state is not None and state.reference is not None:
-        message = "the value is not kept here, so outkey cannot change it"
-        hint = "Correct it where its reference points to."
+        message = Text("the value is a reference, so outkey cannot change it")
+        hint = Text("Correct the value that the reference points to.")
         raise ConfigError(message, hint=hint, field=field)

@@ -1,180 +1,223 @@
-"""The watch: what recent attempts and the configurations' standings say, told once each.
-
-Here is what runs in the background of a host; when, and in which process, is the host's business.
-"""
+"""Monitoring: conditions of attempts, runs and configurations, each reported once."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
-from outkey.core.audit.chain import AuditKeys
 from outkey.core.audit.events import Tag
-from outkey.core.errors import OutkeyError
 from outkey.core.findings.monitoring import (
-    KINDS,
+    NOTICE_KINDS,
     RECENT_SECONDS,
     Attempt,
     Baseline,
     Condition,
     Notice,
-    bursts,
     failing_hosts,
-    learned,
-    standing_signs,
+    health_conditions,
+    refusal_bursts,
+    run_conditions,
+    update_baseline,
 )
-from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.connection_test import SAFE
-from outkey.engine.sending.sender import Sender
-from outkey.ports.monitoring import MonitoringRows, Notifier
+from outkey.core.shared_state import StateKind
+from outkey.engine.managing.duties import MONITORING
+from outkey.ports.monitoring import LineRuns, Notifier
 from outkey.ports.sending import Clock
-from outkey.ports.storage import AuditRows, Checkpoints, Registry
+from outkey.ports.storage import AuditRows, Database, Registry, StateRows
 
-_AT_ONCE = 5000
-_MOST_BATCHES = 20
-_MOST_RECENT = 50_000
-_MOST_UNDER_WAY = 10_000
-_DUE_AT_ONCE = 1000
-_SHARE = 60  # of what is due is tested at each round, so that a whole day's is spread over an hour
-_INTENTS = frozenset({Tag.SEND_INTENT, Tag.TOKEN_INTENT})
-_OUTCOMES = frozenset({Tag.SEND_OUTCOME, Tag.TOKEN_OUTCOME})
-_SCALE = 1000
-_MISSED_SECONDS = 300.0
+READ_AT_ONCE = 5000
+MOST_BATCHES = 20
+MOST_RECENT = 50_000
+MOST_PENDING = 10_000
+MILLISECONDS = 1000
+INTENTS = frozenset({Tag.SEND_INTENT, Tag.TOKEN_INTENT})
+OUTCOMES = frozenset({Tag.SEND_OUTCOME, Tag.TOKEN_OUTCOME})
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoredRows:
+    """The tables that monitoring reads and writes."""
+
+    database: Database
+    states: StateRows
+    audit: AuditRows
+    runs: LineRuns
+    registry: Registry
 
 
 class Monitor:
-    """Looks at what happened since the last time, and tells what is new about it."""
+    """Reads what happened since the last time, and reports what is new about it."""
 
     def __init__(
-        self,
-        book: MonitoringRows,
-        registry: Registry,
-        messengers: Sequence[Notifier],
-        clock: Clock,
+        self, rows: MonitoredRows, notifiers: Sequence[Notifier], clock: Clock
     ) -> None:
-        self._book, self._registry = book, registry
-        self._messengers, self._clock = messengers, clock
-        self._recent: deque[Attempt] = deque(maxlen=_MOST_RECENT)
-        self._origins: dict[str, str] = {}  # of the attempts under way
+        self._rows = rows
+        self._notifiers = notifiers
+        self._clock = clock
+        self._recent: deque[Attempt] = deque(maxlen=MOST_RECENT)
+        self._origins: dict[str, str] = {}  # of pending attempts, by their id
 
     def look(self) -> list[Notice]:
-        """Read on, open and close notices, and tell them; return what was told."""
-        now, before = self._clock.now(), {n.sign: n for n in self._book.open_notices()}
-        position, seen = self._read()
-        while self._recent and self._recent[0].at < now - RECENT_SECONDS:
-            self._recent.popleft()
-        habits, events = self._learned(seen)
-        lasting = {*self._signs(before, habits, now)}
+        """Read on, open and close notices, and report them; return what was reported."""
+        now = self._clock.now()
+        before = {
+            notice.condition: notice for notice in open_notices(self._rows.states)
+        }
+        position, attempts = self._read_attempts()
+        self._drop_old_attempts(now)
+        baselines, events = self._update_baselines(attempts)
+        lasting = {*self._lasting_conditions(before, baselines, now)}
         opened = [
-            Notice(sign, now) for sign in sorted({*events, *lasting} - before.keys())
+            Notice(condition, now)
+            for condition in sorted({*events, *lasting} - before.keys())
         ]
         closed = [
             replace(notice, closed_at=now)
-            for sign, notice in before.items()
-            if sign not in lasting and now >= notice.opened_at + KINDS[sign.kind].lasts
+            for condition, notice in before.items()
+            if condition not in lasting and notice.is_over(now)
         ]
-        self._book.turn(position, habits, [*opened, *closed])
-        ended = [
-            n
-            for n in closed
-            if KINDS[n.sign.kind].recovers and not KINDS[n.sign.kind].lasts
-        ]
-        told = [*opened, *ended]
-        for messenger in self._messengers if told else ():
-            messenger.tell(told)
-        return told
+        self._save(position, baselines, [*opened, *closed])
+        reported = opened + [notice for notice in closed if notice.reports_recovery()]
+        if reported:
+            for notifier in self._notifiers:
+                notifier.send(reported)
+        return reported
 
-    def _read(self) -> tuple[int, list[Attempt]]:
-        position, seen = self._book.position(), list[Attempt]()
-        for _ in range(_MOST_BATCHES):
-            records = self._book.records(position, _AT_ONCE)
-            seen += filter(None, map(self._seen, records))
-            position = max([position, *(int(str(facts["id"])) for facts in records)])
-            if len(records) < _AT_ONCE:
+    def _read_attempts(self) -> tuple[int, list[Attempt]]:
+        """Return the position after the records that were read, and their attempts."""
+        position = self._position()
+        attempts: list[Attempt] = []
+        for _ in range(MOST_BATCHES):
+            records = self._rows.audit.after(position, READ_AT_ONCE)
+            for facts in records:
+                position = int(str(facts["id"]))
+                attempt = self._attempt(facts)
+                if attempt is not None:
+                    attempts.append(attempt)
+            if len(records) < READ_AT_ONCE:
                 break
-        self._recent.extend(seen)
-        return position, seen
+        self._recent.extend(attempts)
+        return position, attempts
 
-    def _seen(self, facts: Mapping[str, object]) -> Attempt | None:
-        """Return how an attempt ended; where it went stands in the record of its intent."""
-        tag, attempt = facts.get("tag"), str(facts.get("attempt"))
-        if tag in _INTENTS:
+    def _position(self) -> int:
+        """Return the id of the last record that was read; at first the newest one's."""
+        marks = self._rows.states.read(StateKind.MARK, [MONITORING])
+        if MONITORING in marks:
+            return int(marks[MONITORING].value["position"])
+        newest = self._rows.audit.newest(1)
+        return int(str(newest[0]["id"])) if newest else 0
+
+    def _attempt(self, facts: Mapping[str, object]) -> Attempt | None:
+        """Return how an attempt ended; its origin is in the record of its intent."""
+        tag = facts.get("tag")
+        attempt = str(facts.get("attempt"))
+        if tag in INTENTS:
             self._origins[attempt] = str(facts.get("origin"))
-            if len(self._origins) > _MOST_UNDER_WAY:
+            if len(self._origins) > MOST_PENDING:
                 del self._origins[next(iter(self._origins))]
-        at, status = facts.get("at"), facts.get("status")
-        if (
-            tag not in _OUTCOMES
-            or not isinstance(at, int)
-            or not isinstance(status, int)
-        ):
+        at = facts.get("at")
+        status = facts.get("status")
+        if tag not in OUTCOMES:
             return None
-        name, outcome = str(facts.get("configuration")), str(facts.get("outcome"))
+        if not isinstance(at, int) or not isinstance(status, int):
+            return None
         return Attempt(
-            at / _SCALE, name, self._origins.pop(attempt, ""), outcome, status
+            at=at / MILLISECONDS,
+            configuration=str(facts.get("configuration")),
+            origin=self._origins.pop(attempt, ""),
+            outcome=str(facts.get("outcome")),
+            status=status,
         )
 
-    def _learned(
-        self, seen: Sequence[Attempt]
+    def _drop_old_attempts(self, now: float) -> None:
+        while self._recent and self._recent[0].at < now - RECENT_SECONDS:
+            self._recent.popleft()
+
+    def _update_baselines(
+        self, attempts: Sequence[Attempt]
     ) -> tuple[dict[str, Baseline], list[Condition]]:
         by_name = attrgetter("configuration")
-        known = self._book.habits({one.configuration for one in seen})
-        habits, signs = dict[str, Baseline](), list[Condition]()
-        for name, some in groupby(sorted(seen, key=by_name), key=by_name):
-            habits[name], odd = learned(name, known.get(name, Baseline()), list(some))
-            signs += odd
-        return habits, signs
+        before = self._baselines({attempt.configuration for attempt in attempts})
+        after: dict[str, Baseline] = {}
+        conditions: list[Condition] = []
+        for name, some in groupby(sorted(attempts, key=by_name), key=by_name):
+            baseline = before.get(name, Baseline())
+            after[name], events = update_baseline(name, baseline, list(some))
+            conditions += events
+        return after, conditions
 
-    def _signs(
+    def _baselines(self, names: Collection[str]) -> dict[str, Baseline]:
+        states = self._rows.states.read(StateKind.BASELINE, names)
+        return {
+            name: Baseline.from_facts(state.value) for name, state in states.items()
+        }
+
+    def _lasting_conditions(
         self,
         before: Mapping[Condition, Notice],
-        habits: Mapping[str, Baseline],
+        baselines: Mapping[str, Baseline],
         now: float,
     ) -> Iterator[Condition]:
-        yield from bursts(self._recent)
+        yield from refusal_bursts(self._recent)
         yield from failing_hosts(self._recent)
-        told = {
-            sign.configuration for sign in before if sign.kind == "S-volume"
-        } - habits.keys()
-        for name, habit in {**habits, **self._book.habits(told)}.items():
-            if habit.is_unusual(now):
+        yield from self._unusual_volumes(before, baselines, now)
+        # Runs are due and alive by the clock of the database.
+        yield from run_conditions(self._rows.runs.latest(), self._rows.database.now())
+        for summary in self._rows.registry.summaries():
+            yield from health_conditions(summary, now)
+
+    def _unusual_volumes(
+        self,
+        before: Mapping[Condition, Notice],
+        baselines: Mapping[str, Baseline],
+        now: float,
+    ) -> Iterator[Condition]:
+        """Return the unusual ones of those that have sent, or were unusual before."""
+        reported = {
+            condition.configuration
+            for condition in before
+            if condition.kind == "S-volume"
+        }
+        others = self._baselines(reported - baselines.keys())
+        for name, baseline in {**baselines, **others}.items():
+            if baseline.is_unusual(now):
                 yield Condition("S-volume", name)
-        if self._book.is_anybody_missed(_MISSED_SECONDS):
-            yield Condition("S-no-worker")
-        for configuration, line in self._book.failing_lines():
-            yield Condition("S-line-failing", configuration, line)
-        for summary in self._registry.summaries():
-            yield from standing_signs(summary, now)
+
+    def _save(
+        self,
+        position: int,
+        baselines: Mapping[str, Baseline],
+        notices: Sequence[Notice],
+    ) -> None:
+        states = self._rows.states
+        facts = {name: baseline.facts() for name, baseline in baselines.items()}
+        with self._rows.database.transaction():
+            states.put(StateKind.MARK, {MONITORING: {"position": position}})
+            states.put(StateKind.BASELINE, facts)
+            states.put(
+                StateKind.NOTICE,
+                {
+                    notice.condition.key(): (
+                        notice.state() if notice.closed_at is None else None
+                    )
+                    for notice in notices
+                },
+            )
 
 
-def verify_due(
-    desk: Administration, sender: Sender, seconds: float, goes_on: Callable[[], bool]
-) -> int:
-    """Test a share of the configurations whose last test is older, one after the other."""
-    names = desk.registry.due(sender.context.clock.now() - seconds, _DUE_AT_ONCE)
-    done = 0
-    for name in names[: 1 + len(names) // _SHARE]:
-        if not goes_on():
-            break
-        with suppress(
-            OutkeyError
-        ):  # it was removed meanwhile, or cannot be recorded now
-            if desk.registry.get(name).verification.test_method in SAFE:
-                desk.test(sender, name)
-        done += 1
-    return done
+def open_notices(states: StateRows) -> list[Notice]:
+    """Return the open notices, oldest first; a kind of another version is not shown."""
+    notices = [
+        Notice.from_state(state.value)
+        for state in states.read(StateKind.NOTICE).values()
+    ]
+    return sorted(
+        (notice for notice in notices if notice.condition.kind in NOTICE_KINDS),
+        key=attrgetter("opened_at", "condition"),
+    )
 
 
-def prune_expired(
-    desk: Administration,
-    rows: AuditRows,
-    checkpoints: Checkpoints,
-    keys: AuditKeys,
-    moment: float,
-) -> int:
-    """Remove the records from before a moment; without any, the chain is not even verified."""
-    if next(rows.expired(round(moment * _SCALE), _AT_ONCE), None) is None:
-        return 0
-    return sum(desk.prune_audit(rows, checkpoints, keys, moment))
+def has_monitored(states: StateRows) -> bool:
+    """Whether monitoring has run at least once in this installation."""
+    return bool(states.read(StateKind.MARK, [MONITORING]))

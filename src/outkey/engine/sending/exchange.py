@@ -93,7 +93,7 @@ class Exchange:
                 return response
             request = next_request
         raise RedirectBlocked(
-            Text("the server redirected more than {count} times", count=MAX_HOPS)
+            Text("the server redirected more than {limit} times", limit=MAX_HOPS)
         )
 
     def _retry(self, request: Request) -> Steps[Response]:

@@ -148,9 +148,9 @@ def borrowing_request(
     if origin != configuration.base.origin:
         # Unnamed: it may come from a response, which can spell a secret as a host.
         raise EgressDenied(
-            Text("the request goes to another origin than the Base URL's"),
+            Text("the request goes to another origin than the Base URL"),
             hint=Text(
-                "Use this auth object only for requests to the Base URL's origin."
+                "Use this auth object only for requests to the origin of the Base URL."
             ),
         )
     if is_address(origin.host):
@@ -163,13 +163,13 @@ def signable_request(request: Request, url: str, body: bytes | None) -> Request:
     """Return the request as the other client will send it, if that can be signed."""
     if body is None:
         raise ScriptFailed(
-            Text("a body that comes from a stream cannot be signed"),
+            Text("a body from a stream cannot be signed"),
             hint=Text("Pass the body as bytes."),
         )
     if url.partition("#")[0].removeprefix(str(request.origin)) != request.target:
         raise ScriptFailed(
-            Text("the URL would be sent in another form than it is signed in"),
-            hint=Text("Percent-encode path and query, and leave out a default port."),
+            Text("the URL would be sent in another form than the signed one"),
+            hint=Text("Percent-encode path and query, and omit a default port."),
         )
     return request._replace(body=body)
 

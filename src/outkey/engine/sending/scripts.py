@@ -109,14 +109,14 @@ def prove_examples(
                         name=configuration.name,
                         seconds=_EXAMPLES_SECONDS,
                     ),
-                    hint=Text("Use fewer examples, or make the script quicker."),
+                    hint=Text("Use fewer examples, or make the script faster."),
                 )
             headers = run_example(context, configuration, example)
             expected = {name: Secret(text) for name, text in example.expect.items()}
             if headers != expected:
                 raise ScriptFailed(
                     Text(
-                        "configuration {name}: example {number} of GOLDEN gives other"
+                        "configuration {name}: example {number} of GOLDEN returns other"
                         " headers than it expects",
                         name=configuration.name,
                         number=number,
@@ -171,9 +171,7 @@ def script_call(  # noqa: PLR0913 - the parts of a request
 ) -> ScriptCall:
     """Return one run of a configuration's script for a request."""
     if len(body) > MAX_BODY:
-        raise ScriptFailed(
-            Text("the request's body is larger than a script can be given")
-        )
+        raise ScriptFailed(Text("the body of the request is too large for a script"))
     path, _, query = location.target.partition("?")
     return ScriptCall(
         # A draft has another name, and so a process of its own.
@@ -201,9 +199,9 @@ def script_secret(context: SendContext, configuration: Configuration) -> Secret 
     """
     if not is_vouched(context, configuration):
         raise ScriptFailed(
-            Text("the script is not as it was saved"),
+            Text("the script was changed outside of outkey"),
             hint=Text(
-                "Read it. An operator can accept it with: outkey secret confirm NAME"
+                "Review it. An operator can accept it with: outkey secret confirm NAME"
             ),
         )
     name = configuration.script_secret

@@ -17,10 +17,16 @@ from outkey.core.errors import (
 from outkey.core.findings.checks import refuse_unsendable
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.grants import Consent, DeviceCode
-from outkey.core.oauth2.responses import failure, read_document, reason_of
+from outkey.core.oauth2.responses import (
+    failure,
+    name_url,
+    read_document,
+    reason_of,
+)
 from outkey.core.oauth2.token import AccessToken, State, TokenContent
 from outkey.core.request.message import Response
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.engine.sending.echoed_secrets import gives_away, sent_secrets
 from outkey.engine.tokens.renewal import TokenManager, TokenRequest
 from outkey.engine.wire.drive import Steps, Wait
@@ -100,7 +106,7 @@ class TokenActions:
     def revoke(self) -> None:
         """Give the tokens back to the provider (RFC 7009), then forget them."""
         url = self._url("revocation_url")
-        content = self._content("there is no token to revoke")
+        content = self._content(Text("there is no token to revoke"))
         named = {"refresh_token": content.refresh, "access_token": content.access}
         for hint, token in named.items():
             if token is not None:
@@ -116,7 +122,7 @@ class TokenActions:
     def introspect(self) -> bool:
         """Ask the provider whether the token is active (RFC 7662)."""
         url = self._url("introspection_url")
-        content = self._content("there is no token to ask about")
+        content = self._content(Text("there is no token to introspect"))
         with _naming("introspection_url"):
             answer = self._asked(url, content.access, "access_token", content.proof_key)
         return answer.get("active") is True
@@ -125,19 +131,23 @@ class TokenActions:
 
     def consent_url(self, consent: Consent) -> str:
         """Return where to send the browser."""
-        self._refuse_grant(Grant.AUTHORIZATION_CODE, "is not got in the browser")
+        self._refuse_grant(
+            Grant.AUTHORIZATION_CODE, Text("the Grant is not Authorization code")
+        )
         refuse_unsendable(self.configuration)
         return grants.consent_url(self.configuration, consent)
 
     def redeem(self, code: Secret, consent: Consent) -> None:
         """Exchange the code that the browser came back with for tokens, and keep them."""
-        self._refuse_grant(Grant.AUTHORIZATION_CODE, "is not got in the browser")
+        self._refuse_grant(
+            Grant.AUTHORIZATION_CODE, Text("the Grant is not Authorization code")
+        )
         asked = grants.authorization_code(self.configuration, code, consent)
         self.run(self._token_manager.redeem(asked))
 
     def device_code(self) -> DeviceCode:
         """Ask for a code that a person enters on another device (RFC 8628)."""
-        self._refuse_grant(Grant.DEVICE_CODE, "is not got by a device code")
+        self._refuse_grant(Grant.DEVICE_CODE, Text("the Grant is not Device code"))
         refuse_unsendable(self.configuration)
         url = self.configuration.oauth2.device_url
         asked = self._token_manager.ask(
@@ -176,7 +186,7 @@ class TokenActions:
     @property
     def _token_manager(self) -> TokenManager:
         if not self.configuration.uses_oauth2:
-            message = "this configuration does not get its tokens by OAuth 2.0"
+            message = Text("this configuration does not use OAuth 2.0")
             raise ConfigError(message, field="token_source")
         return TokenManager(self.sender, self.configuration)
 
@@ -189,11 +199,11 @@ class TokenActions:
         )
         return dict(read_document(response, may_be_empty=True))
 
-    def _content(self, otherwise: str) -> TokenContent:
+    def _content(self, otherwise: Text) -> TokenContent:
         state, _ = self._token_manager.state()
         if state.content is None:
             raise ReauthorizationNeeded(
-                otherwise, hint="Get one first: outkey token renew NAME."
+                otherwise, hint=Text("Get one first: outkey token renew NAME.")
             )
         return state.content
 
@@ -202,22 +212,28 @@ class TokenActions:
         url = str(getattr(self.configuration.oauth2, name))
         if not url:
             label = BY_PATH[f"oauth2.{name}"].label
-            hint = "Look for it with outkey token discover, or use outkey token forget."
-            raise ConfigError(f"{label} is not set", field=f"oauth2.{name}", hint=hint)
+            hint = Text(
+                "Find it with outkey token discover, or use outkey token forget."
+            )
+            raise ConfigError(
+                Text("{field} is not set", field=label),
+                field=f"oauth2.{name}",
+                hint=hint,
+            )
         return url
 
-    def _refuse_grant(self, wanted: Grant, message: str) -> None:
+    def _refuse_grant(self, wanted: Grant, message: Text) -> None:
         if (
             not self.configuration.uses_oauth2
             or self.configuration.oauth2.grant is not wanted
         ):
-            hint = "Get it with outkey token renew, or change the Grant."
-            raise ConfigError(f"the token {message}", field="oauth2.grant", hint=hint)
+            hint = Text("Get it with outkey token renew, or change the Grant.")
+            raise ConfigError(message, field="oauth2.grant", hint=hint)
 
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Say of which address it is, where the words are those of the Token URL."""
+    """Name another URL in the errors of a request that are worded for the Token URL."""
     failed: TokenEndpointFailed
     try:
         yield
@@ -226,8 +242,8 @@ def _naming(name: str) -> Iterator[None]:
     else:
         return
     field = BY_PATH[f"oauth2.{name}"]
-    message = failed.message.replace("Token URL", field.label)
-    hint = failed.hint.replace("Token URL", field.label)
+    message = name_url(failed.message, field.label)
+    hint = name_url(failed.hint, field.label)
     renamed = TokenEndpointFailed(message, hint=hint, reason=failed.reason)
     renamed.field = field.path
     raise renamed

@@ -8,7 +8,7 @@ from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.errors import TokenEndpointFailed
 from outkey.core.oauth2 import grants
-from outkey.core.oauth2.responses import MAX_ANSWER, read_document
+from outkey.core.oauth2.responses import MAX_RESPONSE, read_document
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.text import Text
 from outkey.engine.tokens.renewal import TOKEN_SECONDS
@@ -27,7 +27,7 @@ def discover(
     requests = [grants.metadata_request(location, name) for name in _NAMES]
     for request in requests:
         budget = RequestBudget(
-            context.clock.monotonic() + TOKEN_SECONDS, MAX_ANSWER, for_token=True
+            context.clock.monotonic() + TOKEN_SECONDS, MAX_RESPONSE, for_token=True
         )
         response = yield from context.transmit(configuration, request, budget)
         try:
@@ -35,9 +35,10 @@ def discover(
         except TokenEndpointFailed:
             continue
     raise TokenEndpointFailed(
-        Text("this issuer publishes no metadata"),
+        Text("there is no metadata for this issuer"),
         hint=Text(
-            "Tried {first} and {second}. Check the issuer, or enter the URLs by hand.",
+            "Requested: {first} and {second}. Check the issuer, or enter the URLs"
+            " yourself.",
             first=requests[0].url,
             second=requests[1].url,
         ),

@@ -24,7 +24,7 @@ from outkey.core.echo.sent_secrets import credentials_in
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.client_auth import Parameters, prove
 from outkey.core.oauth2.responses import (
-    MAX_ANSWER,
+    MAX_RESPONSE,
     failure,
     read_document,
     read_token,
@@ -359,7 +359,7 @@ class TokenManager:
                 "Press Connect on the configuration's page."
             ),
             Grant.DEVICE_CODE: Text(
-                "Let a user agree: outkey token authorize {name}.", name=name
+                "Have a user authorize it: outkey token authorize {name}.", name=name
             ),
         }
         return errors.ReauthorizationNeeded(
@@ -491,7 +491,7 @@ class TokenManager:
         # A process that was suspended may come too late for its lease.
         if self.context.clock.monotonic() >= deadline:
             raise errors.TimedOut
-        budget = RequestBudget(deadline, MAX_ANSWER, retry=retry, for_token=True)
+        budget = RequestBudget(deadline, MAX_RESPONSE, retry=retry, for_token=True)
         response = yield from self.context.transmit(self.configuration, request, budget)
         self._store_nonce(request, response)
         return response

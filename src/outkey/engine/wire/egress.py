@@ -76,15 +76,15 @@ def denial(origin: Origin, kind: AddressKind, network: Network) -> EgressDenied:
     """Return the error for an address of a kind that this network does not allow."""
     if is_internal(kind) and network is Network.PUBLIC:
         hint = Text(
-            "Set Network to Internal trusted network (internal) if this is your own"
-            " network."
+            "Set Network to Internal trusted network (internal) if this is your"
+            " own network."
         )
     else:
         hint = Text(
             "Such addresses are never allowed; check the host name and your DNS."
         )
     return EgressDenied(
-        Text("{origin} leads to {kind}", origin=origin, kind=kind),
+        Text("{origin} resolves to {kind}", origin=origin, kind=kind.label),
         field="base_url",
         hint=hint,
     )

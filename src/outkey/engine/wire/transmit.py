@@ -20,7 +20,7 @@ from outkey.core.request.headers import compose
 from outkey.core.request.message import Request, Response, Route
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.core.text import NO_TEXT, Text
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.engine.wire.clock_offsets import ClockOffsets
 from outkey.engine.wire.drive import Resolve, Steps, Transmit
@@ -178,7 +178,7 @@ class SendContext:
     ) -> Diagnosis | None:
         if budget.for_token:  # read by the rules of RFC 6749, not as an API's response
             failed = response.status >= 300
-            return Diagnosis(Cause.TOKEN_ENDPOINT, "") if failed else None
+            return Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT) if failed else None
         judged_by = self.without_echoed_marker(configuration, response)
         return diagnose(response, judged_by, now=self.clock.now())
 

@@ -28,8 +28,8 @@ def resume(name: Name, *, as_json: AsJson = False) -> None:
 
 def notices(*, as_json: AsJson = False) -> None:
     """List what `outkey serve` has noticed and what has not recovered yet."""
-    monitoring = open_application().monitoring
-    open_notices = monitoring.open_notices()
+    application = open_application()
+    open_notices = application.open_notices()
     if as_json:
         print_json(
             [
@@ -40,7 +40,7 @@ def notices(*, as_json: AsJson = False) -> None:
     elif open_notices:
         titles = ("Since", "Level", "Id", "Configuration", "What", "What to do")
         print_table(titles, map(notice_row, open_notices))
-    elif monitoring.has_run():
+    elif application.has_monitored():
         print_line("no open notices")
     else:
         process = current_host().background_process
@@ -50,7 +50,7 @@ def notices(*, as_json: AsJson = False) -> None:
 def notice_row(notice: Notice) -> tuple[object, ...]:
     """Return a notice for the list."""
     facts = notice.facts()
-    what = ": ".join(filter(None, (str(facts["message"]), notice.sign.about)))
+    what = ": ".join(filter(None, (str(facts["message"]), notice.condition.about)))
     return (
         iso_moment(notice.opened_at)[:16].replace("T", " "),  # to the minute
         facts["level"],

@@ -115,7 +115,7 @@ def keys_retire(key: KeyId, *, as_json: AsJson = False) -> None:
 def audit_verify(*, as_json: AsJson = False) -> int:
     """Check that no record was changed, removed, inserted or cut off."""
     application = open_application()
-    with progress_bar("verifying", application.audit_rows.count()) as advance:
+    with progress_bar("verifying", application.audit_count()) as advance:
         verdict = application.verify_audit(partial(count_items, advance=advance))
     if as_json:
         print_json(asdict(verdict))
@@ -156,9 +156,8 @@ def audit_export() -> None:
     """Write all records as JSON Lines, in the order of their streams."""
     application = open_application()
     administration_of(application).note(Tag.AUDIT_EXPORTED)
-    rows = application.audit_rows
-    with progress_bar("exporting", rows.count()) as advance:
-        for row in count_items(rows.read(), advance):
+    with progress_bar("exporting", application.audit_count()) as advance:
+        for row in count_items(application.audit_rows.read(), advance):
             print_line(row.body.decode(errors="replace"))
 
 

@@ -1,27 +1,36 @@
 """The audit's rows in Django's tables.
 
-A send waits for `append`, so it is one statement of fixed SQL: the ORM alone would cost more than
-the whole request.
+A send waits for `append`, so it is one statement of fixed SQL: the ORM alone would cost
+more than the whole request.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Max, OuterRef, Subquery
+from django.db.models import Count, OuterRef, Subquery
 
-from outkey.core.audit.chain import ChainRow, Label, Mark, facts_of, key_id_of
+from outkey.core.audit.chain import (
+    AuditStream,
+    ChainRow,
+    Label,
+    Mark,
+    facts_of,
+    key_id_of,
+)
 from outkey.core.errors import AuditUnavailable
+from outkey.core.text import Text
 from outkey.hosts.django.models import AuditRecord, Stream
 from outkey.hosts.django.raw_sql import all_translated, execute, recover
 
-_BATCH = 2000
-_PER_STATEMENT = 500
-_INSERT = (
+BATCH = 2000
+PER_STATEMENT = 500
+INSERT = (
     "INSERT INTO outkey_auditrecord (stream_id, number, at, configuration, outcome,"
     " body, mac) VALUES "
 )
-_VALUES = "(%s, %s, %s, %s, %s, %s, %s)"
+VALUES = "(%s, %s, %s, %s, %s, %s, %s)"
+ROW_COLUMNS = ("number", "body", "mac", *Label._fields)
 
 
 @all_translated
@@ -29,124 +38,147 @@ class DjangoAuditRows:
     """Appends rows all or none, and reads them back without holding them all."""
 
     def __init__(self) -> None:
-        self._streams: dict[
-            str, int
-        ] = {}  # the rows' numbers for the names of our own streams
+        # The primary keys of the streams that this process writes, by name.
+        self._streams: dict[str, int] = {}
 
     def append(self, rows: Sequence[ChainRow]) -> None:
         if connection.in_atomic_block:
-            # What can be rolled back is no record, and the chain would have a gap.
-            message = (
-                "a record cannot be written inside a transaction that may be rolled"
-                " back"
+            # What can be rolled back is not a record, and the chain would have a gap.
+            raise AuditUnavailable(
+                Text(
+                    "a record cannot be written inside a transaction that may be"
+                    " rolled back"
+                ),
+                hint=Text("Send before the transaction begins, or after it has ended."),
             )
-            hint = "Send before the transaction begins, or after it has ended."
-            raise AuditUnavailable(message, hint=hint)
-        failed = False
+        is_written = False
         try:
-            if len(rows) <= _PER_STATEMENT:
-                self._insert(rows)  # one statement is atomic by itself
-            else:
-                with transaction.atomic():
-                    for start in range(0, len(rows), _PER_STATEMENT):
-                        self._insert(rows[start : start + _PER_STATEMENT])
+            self._insert_all(rows)
+            is_written = True
         except DatabaseError:
-            failed = True  # raised outside, so that the database's own error is not its context
-        if failed:
+            pass  # raised below, so that the database's own error is not its context
+        if not is_written:
             self._streams.clear()
             recover()
             raise AuditUnavailable
 
     def newest(
-        self, limit: int, *, before: int = 0, **columns: str
+        self, limit: int, *, before: int = 0, **labels: str
     ) -> list[dict[str, object]]:
-        rows = AuditRecord.objects.order_by("-id").filter(**columns)
+        records = AuditRecord.objects.order_by("-id").filter(**labels)
         if before:
-            rows = rows.filter(pk__lt=before)
-        found = rows.values_list("id", "body")[:limit]
-        return [{"id": number} | facts_of(_bytes(body)) for number, body in found]
+            records = records.filter(pk__lt=before)
+        rows = records.values_list("id", "body")[:limit]
+        return [{"id": number} | facts_of(as_bytes(body)) for number, body in rows]
 
-    def count(self) -> int:
-        return AuditRecord.objects.count()
+    def after(self, position: int, limit: int) -> list[dict[str, object]]:
+        """Return the facts of the rows after an id, with their ids, oldest first.
+
+        A row that is committed later than its successor is missed: monitoring accepts
+        that, and the verification reads the chain.
+        """
+        records = AuditRecord.objects.filter(pk__gt=position).order_by("pk")
+        rows = records.values_list("id", "body")[:limit]
+        return [facts_of(as_bytes(body)) | {"id": number} for number, body in rows]
 
     def read(self) -> Iterator[ChainRow]:
-        ordered = AuditRecord.objects.order_by("stream_id", "number")
-        label = "at", "configuration", "outcome"
-        columns = ordered.values_list("stream__name", "number", "body", "mac", *label)
-        for stream, *found in columns.iterator(chunk_size=_BATCH):
-            yield _row(str(stream), *found)
-        # A row of no stream is nobody's, and must not be passed over.
+        records = AuditRecord.objects.order_by("stream_id", "number")
+        rows = records.values_list("stream__name", *ROW_COLUMNS)
+        for stream, *columns in rows.iterator(chunk_size=BATCH):
+            yield chain_row(str(stream), *columns)
+        # A row without a stream belongs to no process, and must be verified too.
         orphans = AuditRecord.objects.exclude(stream__in=Stream.objects.values("pk"))
-        for found in orphans.values_list("number", "body", "mac", *label):
-            yield _row("no stream", *found)
+        for columns in orphans.values_list(*ROW_COLUMNS):
+            yield chain_row("no stream", *columns)
 
-    def expired(self, moment: int, step: int) -> Iterator[ChainRow]:
-        """Return the rows, without bodies, up to which each stream is older, some at a time."""
-        young = AuditRecord.objects.filter(stream=OuterRef("pk"), at__gte=moment)
-        first_young = Subquery(young.order_by("number").values("number")[:1])
+    def streams(self) -> Iterator[AuditStream]:
+        records = AuditRecord.objects.filter(stream=OuterRef("pk")).order_by("number")
         streams = Stream.objects.annotate(
-            first_young=first_young, newest=Max("records__number")
-        ).exclude(newest=None)
-        for stream in list(streams):
-            last = (
-                stream.newest if stream.first_young is None else stream.first_young - 1
+            rows=Count("records"), oldest_at=Subquery(records.values("at")[:1])
+        )
+        for stream in streams:
+            yield AuditStream(
+                name=str(stream.name),
+                rows=stream.rows,
+                oldest_at=stream.oldest_at,
+                tombstone=tombstone_of(stream),
             )
-            for number in [*range(stream.pruned_number + step, last, step), last]:
-                mac = (
-                    stream.records.filter(number=number)
-                    .values_list("mac", flat=True)
-                    .first()
-                )
-                if mac is not None:  # a broken chain is for the verifier to report
-                    yield ChainRow(stream.name, number, b"", bytes(mac), Label())
 
     def prune(self, tombstone: Mark) -> int:
-        number = tombstone.number
         with transaction.atomic():
-            stream = Stream.objects.filter(name=tombstone.stream)
-            # Never backwards: somebody else may prune at the same time.
-            kept = stream.filter(pruned_number__lt=number).update(
-                pruned_number=number,
+            streams = Stream.objects.filter(name=tombstone.stream)
+            # Never backwards: another process may prune at the same time.
+            is_later = streams.filter(pruned_number__lt=tombstone.number).update(
+                pruned_number=tombstone.number,
                 pruned_mac=tombstone.mac,
                 pruned_signature=tombstone.signature,
             )
-            records = AuditRecord.objects.filter(stream__in=stream, number__lte=number)
-            return records.delete()[0] if kept else 0
+            if not is_later:
+                return 0
+            records = AuditRecord.objects.filter(
+                stream__in=streams, number__lte=tombstone.number
+            )
+            return records.delete()[0]
 
-    def tombstones(self) -> Iterator[Mark]:
-        for stream in Stream.objects.exclude(pruned_number=0):
-            mac, signature = _bytes(stream.pruned_mac), _bytes(stream.pruned_signature)
-            name, number = str(stream.name), _number(stream.pruned_number)
-            yield Mark(name, number, mac, key_id_of(name), signature)
+    def _insert_all(self, rows: Sequence[ChainRow]) -> None:
+        if len(rows) <= PER_STATEMENT:
+            self._insert(rows)  # one statement is atomic by itself
+            return
+        with transaction.atomic():
+            for start in range(0, len(rows), PER_STATEMENT):
+                self._insert(rows[start : start + PER_STATEMENT])
 
     def _insert(self, rows: Sequence[ChainRow]) -> None:
-        values = chain.from_iterable(self._columns(row) for row in rows)
-        execute(_INSERT + ", ".join([_VALUES] * len(rows)), tuple(values))
+        columns = [
+            (self._stream_id(row.stream), row.number, *row.label, row.body, row.mac)
+            for row in rows
+        ]
+        statement = INSERT + ", ".join([VALUES] * len(rows))
+        execute(statement, tuple(chain.from_iterable(columns)))
 
-    def _columns(self, row: ChainRow) -> Iterable[int | str | bytes]:
-        stream = self._streams.get(row.stream) or self._number_of(row.stream)
-        return stream, row.number, *row.label, row.body, row.mac
-
-    def _number_of(self, name: str) -> int:
-        number = Stream.objects.get_or_create(name=name)[0].pk
-        self._streams[name] = number
-        return number
+    def _stream_id(self, name: str) -> int:
+        if name not in self._streams:
+            stream, _ = Stream.objects.get_or_create(name=name)
+            self._streams[name] = stream.pk
+        return self._streams[name]
 
 
-def _row(
+def tombstone_of(stream: Stream) -> Mark | None:
+    """Return the tombstone of a stream; a stream that was never pruned has none."""
+    if not stream.pruned_number:
+        return None
+    name = str(stream.name)
+    return Mark(
+        stream=name,
+        number=as_number(stream.pruned_number),
+        mac=as_bytes(stream.pruned_mac),
+        key_id=key_id_of(name),
+        signature=as_bytes(stream.pruned_signature),
+    )
+
+
+def chain_row(
     stream: str, number: object, body: object, mac: object, *label: object
 ) -> ChainRow:
-    found = Label(*label)  # type: ignore[arg-type]  # whatever stands there is compared
-    return ChainRow(stream, _number(number), _bytes(body), _bytes(mac), found)
+    """Return a row as it is stored; the verification compares whatever is there."""
+    return ChainRow(
+        stream=stream,
+        number=as_number(number),
+        body=as_bytes(body),
+        mac=as_bytes(mac),
+        label=Label(*label),  # type: ignore[arg-type]
+    )
 
 
-def _bytes(found: object) -> bytes:
-    """Return what is in a column; SQLite also gives what somebody else put there."""
-    if isinstance(found, bytes | memoryview):
-        return bytes(found)
-    return str(found).encode(errors="replace")
+def as_bytes(column: object) -> bytes:
+    """Return the bytes of a column; SQLite also returns a text that was put there."""
+    if isinstance(column, bytes | memoryview):
+        return bytes(column)
+    return str(column).encode(errors="replace")
 
 
-def _number(found: object) -> int:
-    """Return what is in a column of numbers; what no chain can hold becomes 0."""
-    return found if isinstance(found, int) and 0 <= found < 2**63 else 0
+def as_number(column: object) -> int:
+    """Return the number of a column; 0 for what a chain cannot hold."""
+    if isinstance(column, int) and 0 <= column < 2**63:
+        return column
+    return 0

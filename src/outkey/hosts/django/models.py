@@ -317,71 +317,21 @@ class KnownKey(models.Model):
         return self.key_id
 
 
-class Process(models.Model):
-    """A process that was seen sending, and the keys it held then."""
+class SharedState(models.Model):
+    """A small value that all processes share; `core/shared_state.py` has the kinds."""
 
-    id = models.CharField(max_length=40, primary_key=True)
-    host = models.CharField(max_length=255)
-    seen_at = models.FloatField()
-    keys = models.JSONField()
-
-    def __str__(self) -> str:
-        return f"{self.host} ({self.id})"
-
-
-class Pace(models.Model):
-    """How far the permits of a rate limit are given out, for all processes together."""
-
-    configuration = models.CharField(max_length=200, primary_key=True)
-    drained_at = models.FloatField(default=0)
-    quiet_until = models.FloatField(default=0)
-
-    def __str__(self) -> str:
-        return self.configuration
-
-
-class Habit(models.Model):
-    """What the watch knows of how a configuration is used."""
-
-    configuration = models.CharField(max_length=200, primary_key=True)
-    facts = models.JSONField()
-
-    def __str__(self) -> str:
-        return self.configuration
-
-
-class Notice(models.Model):
-    """A notification to users; `core/findings/monitoring.py` has the texts of its kind."""
-
-    kind = models.CharField(max_length=40)
-    configuration = models.CharField(max_length=200, blank=True)
-    about = models.CharField(max_length=300, blank=True)
-    opened_at = models.FloatField()
-    closed_at = models.FloatField(null=True, db_index=True)
+    kind = models.CharField(max_length=20)
+    key = models.CharField(max_length=200)
+    generation = models.PositiveBigIntegerField()  # every write has the next one
+    value = models.TextField()  # JSON
 
     class Meta:
-        """Open once; two who look at the same time do not tell it twice."""
+        """Once for each key."""
 
         default_permissions = ()
         constraints = (
-            models.UniqueConstraint(
-                fields=["kind", "configuration", "about"],
-                condition=models.Q(closed_at=None),
-                name="outkey_one_open",
-            ),
+            models.UniqueConstraint(fields=["kind", "key"], name="outkey_one_state"),
         )
 
     def __str__(self) -> str:
-        return self.kind
-
-
-class Duty(models.Model):
-    """Work that one process does for all of them: who has it until when, and how far it got."""
-
-    name = models.CharField(max_length=20, primary_key=True)
-    holder = models.CharField(max_length=40, blank=True)
-    until = models.FloatField(default=0)
-    position = models.PositiveBigIntegerField(null=True)
-
-    def __str__(self) -> str:
-        return self.name
+        return f"{self.kind}:{self.key}"

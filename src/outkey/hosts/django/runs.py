@@ -13,10 +13,12 @@ from django.db.models import F, Max, QuerySet
 
 from outkey.core.errors import ConfigError, LineBusy, RunStopped, UnknownConfiguration
 from outkey.core.sync.run import Counts, Quarantined, Run, RunState
+from outkey.engine.managing.duties import SCHEDULES, Duties
 from outkey.hosts.django import models
+from outkey.hosts.django.database import DjangoDatabase
 from outkey.hosts.django.raw_sql import all_translated, execute
 from outkey.hosts.django.registry import DjangoRegistry
-from outkey.hosts.django.tokens import DjangoTokenRows
+from outkey.hosts.django.shared_state import DjangoStateRows
 from outkey.ports.sync import Queue
 
 _GRACE_SECONDS = 60.0  # for what a page takes besides its request
@@ -30,9 +32,6 @@ _IRRELEVANT = (
     "max_records",
     "max_minutes",
 )  # for which records come, and as what
-_SCHEDULES = (  # the duty whose position is the moment until which they were looked at
-    "schedules"
-)
 
 
 class Polled:
@@ -76,7 +75,7 @@ class DjangoRuns:
         return replace(_run(begun), lease=lease)
 
     def page(self) -> AbstractContextManager[None]:
-        return DjangoRegistry().batch()
+        return DjangoDatabase().transaction()
 
     def save(self, run: Run) -> Run:
         if not _written(run, until=_now() + run.lease):
@@ -139,15 +138,7 @@ class DjangoRuns:
         ]
 
     def take_schedules(self) -> tuple[float, float]:
-        now = _now()
-        with transaction.atomic():
-            fresh = models.Duty(name=_SCHEDULES, position=int(now * 1000))
-            models.Duty.objects.bulk_create([fresh], ignore_conflicts=True)
-            duty = models.Duty.objects.select_for_update().get(pk=_SCHEDULES)
-            since = duty.position or 0
-            duty.position = max(since, int(now * 1000))  # a clock may go back
-            duty.save()
-        return since / 1000, now
+        return Duties(DjangoStateRows(), DjangoDatabase()).take_time(SCHEDULES)
 
     def prune(self, before: float) -> None:
         """Forget runs that ended before a moment, but of no line the last complete one."""
@@ -177,7 +168,7 @@ class DjangoRuns:
 
 
 def _now() -> float:
-    return DjangoTokenRows().now()  # the clock that all machines share
+    return DjangoDatabase().now()
 
 
 def _line(name: str) -> models.SyncLine:

@@ -1,42 +1,88 @@
-"""What the processes of an installation share besides its configurations: paces and presence."""
+"""Shared states in one table of Django's database.
 
-import socket
-from collections.abc import Callable, Sequence
+A send that needs a permit waits for `read` and `swap`, so each is one statement of
+fixed SQL.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
+from typing import Any
 
 from django.db import transaction
 
-from outkey.core.request.rate_limit import Pace
+from outkey.core.shared_state import SharedState, StateKind
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import all_translated
+from outkey.hosts.django.raw_sql import all_translated, execute
+
+PER_STATEMENT = 300
+SELECT = "SELECT key, generation, value FROM outkey_sharedstate WHERE kind = %s"
+SELECT_ONE = f"{SELECT} AND key = %s"
+INSERT = "INSERT INTO outkey_sharedstate (kind, key, generation, value) VALUES "
+COLUMNS = "(%s, %s, 1, %s)"
+OR_NOTHING = " ON CONFLICT DO NOTHING"
+OR_REPLACE = (
+    " ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value,"
+    " generation = outkey_sharedstate.generation + 1"
+)
+UPDATE = (
+    "UPDATE outkey_sharedstate SET generation = generation + 1, value = %s"
+    " WHERE kind = %s AND key = %s AND generation = %s"
+)
 
 
 @all_translated
-class DjangoRateLimitRows:
-    """How far the permits of each configuration are given out."""
+class DjangoStateRows:
+    """One row for each kind and key."""
 
-    def advance(self, configuration: str, step: Callable[[Pace], Pace]) -> None:
+    def read(
+        self, kind: StateKind, keys: Collection[str] | None = None
+    ) -> dict[str, SharedState]:
+        if keys is None:
+            return states_of(execute(SELECT, (kind.value,)).fetchall())
+        if len(keys) == 1:
+            return states_of(execute(SELECT_ONE, (kind.value, *keys)).fetchall())
+        states: dict[str, SharedState] = {}
+        names = list(keys)
+        for start in range(0, len(names), PER_STATEMENT):
+            rows = models.SharedState.objects.filter(
+                kind=kind, key__in=names[start : start + PER_STATEMENT]
+            )
+            states |= states_of(rows.values_list("key", "generation", "value"))
+        return states
+
+    def swap(
+        self, kind: StateKind, key: str, generation: int, value: Mapping[str, Any]
+    ) -> bool:
+        text = json.dumps(dict(value))
+        if generation:
+            cursor = execute(UPDATE, (text, kind.value, key, generation))
+        else:
+            cursor = execute(INSERT + COLUMNS + OR_NOTHING, (kind.value, key, text))
+        return bool(cursor.rowcount)
+
+    def put(
+        self, kind: StateKind, values: Mapping[str, Mapping[str, Any] | None]
+    ) -> None:
+        rows = [
+            (kind.value, key, json.dumps(dict(value)))
+            for key, value in values.items()
+            if value is not None
+        ]
+        deleted = [key for key, value in values.items() if value is None]
         with transaction.atomic():
-            first = models.Pace(configuration=configuration)
-            models.Pace.objects.bulk_create([first], ignore_conflicts=True)
-            row = models.Pace.objects.select_for_update().get(pk=configuration)
-            before = Pace(row.drained_at, row.quiet_until)
-            after = step(before)
-            if after != before:
-                row.drained_at, row.quiet_until = after.drained_at, after.quiet_until
-                row.save()
+            for start in range(0, len(rows), PER_STATEMENT):
+                some = rows[start : start + PER_STATEMENT]
+                columns = ", ".join([COLUMNS] * len(some))
+                execute(INSERT + columns + OR_REPLACE, tuple(chain(*some)))
+            for start in range(0, len(deleted), PER_STATEMENT):
+                keys = deleted[start : start + PER_STATEMENT]
+                models.SharedState.objects.filter(kind=kind, key__in=keys).delete()
 
 
-@all_translated
-class DjangoProcesses:
-    """Which processes are at work, and which keys they hold."""
-
-    def seen(self, process: str, keys: Sequence[str], at: float) -> None:
-        facts = {"host": socket.gethostname(), "keys": list(keys), "seen_at": at}
-        models.Process.objects.update_or_create(pk=process, defaults=facts)
-
-    def gone(self, process: str) -> None:
-        models.Process.objects.filter(pk=process).delete()
-
-    def lacking(self, key: str, since: float) -> list[str]:
-        alive = models.Process.objects.filter(seen_at__gte=since)
-        return [f"{row.host}:{row.pk}" for row in alive if key not in row.keys]
+def states_of(rows: Iterable[tuple[str, int, str]]) -> dict[str, SharedState]:
+    """Return the states in these rows, by key."""
+    return {
+        key: SharedState(generation, json.loads(value))
+        for key, generation, value in rows
+    }

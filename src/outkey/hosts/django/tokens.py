@@ -1,20 +1,19 @@
 """The tokens of configurations in Django's tables."""
 
-import time
 from uuid import UUID
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import Cause
 from outkey.core.vault.envelope import TokenRow, key_name_of
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import all_translated, execute
+from outkey.hosts.django.raw_sql import all_translated
 
 
 @all_translated
 class DjangoTokenRows:
-    """One row a configuration, replaced only by whoever has seen it as it is."""
+    """One row a configuration; a write names the generation that it replaces."""
 
     def read(self, configuration: Configuration) -> TokenRow | None:
         row = models.Token.objects.filter(pk=UUID(configuration.record)).first()
@@ -27,48 +26,58 @@ class DjangoTokenRows:
         self, configuration: Configuration, generation: int, row: TokenRow
     ) -> bool:
         record = UUID(configuration.record)
-        facts = {"generation": row.generation, "facts": dict(row.facts)}
-        content = {
-            "serial": row.serial,
-            "origin": row.origin,
-            "sealed": row.sealed,
-            "key_id": "" if row.sealed is None else key_name_of(row.sealed),
-        }
         with transaction.atomic():
-            if not generation:
-                if not _added(record, facts | content):
-                    return False
-            else:
-                found = models.Token.objects.filter(pk=record, generation=generation)
-                # The same token's bytes stay as they are: a rewrap may have changed them.
-                if not (
-                    found.filter(serial=row.serial).update(**facts)
-                    or found.exclude(serial=row.serial).update(**facts, **content)
-                ):
-                    return False
-            dead = bool(row.facts["dead"])
-            kept = models.Configuration.objects.filter(pk=record)
-            kept.exclude(needs_person=dead).update(needs_person=dead)
-            if (
-                row.sealed is not None
-            ):  # what a test said of the token before holds no more
-                missed = kept.filter(cause=Cause.REAUTHORIZATION_NEEDED)
-                missed.update(cause="", tested_revision=None)
+            if not generation and not insert(record, row):
+                return False
+            if generation and not update(record, generation, row):
+                return False
+            update_configuration(record, row)
         return True
 
-    def now(self) -> float:
-        """Return Unix time by the database's clock, where machines share it."""
-        if connection.vendor != "postgresql":
-            return time.time()
-        return float(
-            execute("SELECT extract(epoch FROM clock_timestamp())", ()).fetchone()[0]
-        )
 
-
-def _added(record: UUID, values: dict[str, object]) -> bool:
+def insert(record: UUID, row: TokenRow) -> bool:
+    """Add the first row of a configuration; return whether there was none."""
+    columns = facts_columns(row) | content_columns(row)
     try:
         with transaction.atomic():
-            models.Token.objects.create(configuration_id=record, **values)
+            models.Token.objects.create(configuration_id=record, **columns)
     except IntegrityError:
         return False
     return True
+
+
+def update(record: UUID, generation: int, row: TokenRow) -> bool:
+    """Replace the row of a generation; return whether it was there."""
+    tokens = models.Token.objects.filter(pk=record, generation=generation)
+    facts = facts_columns(row)
+    # The bytes of the same token stay: a key rotation may have changed them.
+    if tokens.filter(serial=row.serial).update(**facts):
+        return True
+    others = tokens.exclude(serial=row.serial)
+    return bool(others.update(**facts, **content_columns(row)))
+
+
+def update_configuration(record: UUID, row: TokenRow) -> None:
+    """Store what lists show of a token, beside the configuration."""
+    configurations = models.Configuration.objects.filter(pk=record)
+    is_dead = bool(row.facts["dead"])
+    configurations.exclude(needs_person=is_dead).update(needs_person=is_dead)
+    if row.sealed is not None:
+        # The failed test was about the token before this one.
+        failing = configurations.filter(cause=Cause.REAUTHORIZATION_NEEDED)
+        failing.update(cause="", tested_revision=None)
+
+
+def facts_columns(row: TokenRow) -> dict[str, object]:
+    """Return the columns that every write changes."""
+    return {"generation": row.generation, "facts": dict(row.facts)}
+
+
+def content_columns(row: TokenRow) -> dict[str, object]:
+    """Return the columns that a new token changes."""
+    return {
+        "serial": row.serial,
+        "origin": row.origin,
+        "sealed": row.sealed,
+        "key_id": "" if row.sealed is None else key_name_of(row.sealed),
+    }

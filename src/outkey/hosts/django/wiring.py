@@ -9,10 +9,11 @@ from django.conf import settings
 
 from outkey.engine.application import Application
 from outkey.hosts.django.audit import DjangoAuditRows
-from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
+from outkey.hosts.django.database import DjangoDatabase
+from outkey.hosts.django.monitoring_rows import DjangoLineRuns
 from outkey.hosts.django.registry import DjangoRegistry
 from outkey.hosts.django.runs import DjangoRuns, queue
-from outkey.hosts.django.shared_state import DjangoProcesses, DjangoRateLimitRows
+from outkey.hosts.django.shared_state import DjangoStateRows
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Tables, build_application
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Application:
     """Return the application; its database is Django's default one."""
     tables = Tables(
+        database=DjangoDatabase(),
         registry=DjangoRegistry(),
         audit=DjangoAuditRows(),
-        rate_limits=DjangoRateLimitRows(),
-        processes=DjangoProcesses(),
+        states=DjangoStateRows(),
         tokens=DjangoTokenRows(),
-        monitoring=DjangoMonitoringRows(),
         runs=DjangoRuns(),
+        line_runs=DjangoLineRuns(),
         records=records,
         queue=queue,
     )

@@ -17,11 +17,12 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
+from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
@@ -289,7 +290,7 @@ class _Round:
             resolver=SystemResolver(),
             clock=self._clock,
             audit=_NoAudit(),
-            permits=LeasedPermits(MemoryRateLimitRows(), self._clock.monotonic),
+            permits=LeasedPermits(MemoryStateRows(), self._clock.monotonic),
             tokens=MemoryTokens(self._clock.now),
             signer=JoseSigner(),
             scripts=scripts,

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.clock_system import SystemClock
-from outkey.adapters.permits_leased import LeasedPermits, MemoryRateLimitRows
+from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
@@ -67,7 +68,7 @@ def sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
             resolver=resolver,
             clock=clock,
             audit=LoggingAudit(),
-            permits=LeasedPermits(MemoryRateLimitRows(), clock.monotonic),
+            permits=LeasedPermits(MemoryStateRows(), clock.monotonic),
             tokens=tokens or MemoryTokens(clock.now),
             signer=JoseSigner(),
             scripts=LockedScripts(),

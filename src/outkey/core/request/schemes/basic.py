@@ -10,6 +10,7 @@ from outkey.core.request.flow import Flow, send
 from outkey.core.request.headers import check_length
 from outkey.core.request.message import Header, Request, Source
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # RFC 7617 §2 forbids them in both parts
 
@@ -33,11 +34,13 @@ class Basic(NamedTuple):
     def _credentials(self, password: str) -> str:
         if not password.isprintable() and _CONTROL.search(password):
             raise HeaderFormatError(
-                "Password holds a control character", field="password"
+                Text("Password has a control character"),
+                field="password",
+                fault="invisible-characters",
             )
         if not self.username and not password:
             raise HeaderFormatError(
-                "Username and Password are both empty", field="username"
+                Text("Username and Password are both empty"), field="username"
             )
         pair = f"{self.username}:{password}"
         if not pair.isascii():

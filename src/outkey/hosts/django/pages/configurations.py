@@ -44,6 +44,7 @@ from outkey.core.errors import (
 from outkey.core.findings.checks import WARN_DAYS, Finding
 from outkey.core.findings.health import Health, Status
 from outkey.core.request.assembly import Call
+from outkey.core.text import Text
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.fixes import difference
@@ -275,7 +276,7 @@ def _reasons(
         shown: dict[str, object] = {"suspicion": suspicion}
         if fix and stored:
             seen = (stored.record, stored.version, stored.revision)
-            proposal = (*seen, fix.label, fix.changes, fix.tidied)
+            proposal = (*seen, fix.label.to_json(), fix.changes, fix.tidied)
             shown |= {
                 "difference": difference(stored, fix),
                 "proposal": signing.dumps(proposal, salt=FIX),
@@ -380,8 +381,8 @@ def _prove(made: Configuration) -> None:
     except OutkeyError as error:
         hint = error.hint
         if hint == ScriptFailed.default_hint:
-            hint = _(
-                "This happened in an example of GOLDEN, before the script was kept."
+            hint = Text(
+                "This happened in an example of GOLDEN, before the script was saved."
             )
         raise ConfigError(error.message, hint=hint, field="script") from None
 

@@ -11,10 +11,11 @@ from django.views.decorators.http import require_POST
 from outkey.core.audit.events import Tag
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import EditConflict, OutkeyError
+from outkey.core.text import Text, join_texts
 from outkey.engine.managing.fixes import permissions_for
 from outkey.hosts.django.pages.access import desk_for, installation, require
 from outkey.hosts.django.pages.configurations import FIX, stored_at, url_of
-from outkey.hosts.django.pages.words import said_in_words
+from outkey.hosts.django.translation import translate_text
 
 _SECONDS = 3600
 
@@ -40,7 +41,8 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
     assert stored is not None  # noqa: S101 - a record was given
     try:
         loaded = signing.loads(request.POST.get("fix", ""), salt=FIX, max_age=_SECONDS)
-        *seen, label, changes, tidied = loaded
+        *seen, stored_label, changes, tidied = loaded
+        label = Text.from_json(stored_label)
         if seen != [stored.record, stored.version, stored.revision]:
             raise EditConflict
         fix = Fix(label, tuple((path, text) for path, text in changes), tidied)
@@ -49,11 +51,9 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
     except signing.BadSignature:
         messages.error(request, _("This proposal is too old. Test again."))
     except OutkeyError as error:
-        messages.error(
-            request, f"{said_in_words(error.message)} {said_in_words(error.hint)}"
-        )
+        messages.error(request, translate_text(join_texts([error.message, error.hint])))
     else:
         messages.success(
-            request, _("Changed: %s. Now test it again.") % said_in_words(label)
+            request, _("Changed: %s. Now test it again.") % translate_text(label)
         )
     return HttpResponseRedirect(url_of("change", stored))

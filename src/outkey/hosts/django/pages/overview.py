@@ -25,8 +25,8 @@ from django.views.decorators.http import require_POST
 from outkey.core.audit.events import Tag
 from outkey.core.errors import OutkeyError
 from outkey.core.findings.health import Status
+from outkey.engine.managing.monitoring import open_notices
 from outkey.hosts.django.models import AuditRecord, Configuration
-from outkey.hosts.django.monitoring_rows import DjangoMonitoringRows
 from outkey.hosts.django.pages.access import desk_for, installation, may, require
 from outkey.hosts.django.pages.configurations import Listed, page
 from outkey.hosts.django.pages.posture import Panel
@@ -119,8 +119,8 @@ def _told(attention: list[Listed]) -> tuple[dict[str, Facts], list[Facts]]:
     statuses = {found.row.name: found.status for found in attention}
     repeated: dict[str, Facts] = {}
     others: list[Facts] = []
-    for notice in reversed(DjangoMonitoringRows().open_notices()):
-        kind, name, _about = notice.sign
+    for notice in reversed(open_notices(installation().states)):
+        kind, name, _about = notice.condition
         beginning = _REPEATED.get(statuses.get(name, Status.WORKING))
         if beginning and kind.startswith(beginning):
             repeated[name] = notice.facts()

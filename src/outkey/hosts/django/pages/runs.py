@@ -24,9 +24,9 @@ from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import desk_for, installation, require
 from outkey.hosts.django.pages.configurations import page
 from outkey.hosts.django.pages.overview import Bar
-from outkey.hosts.django.pages.words import said_in_words
 from outkey.hosts.django.runs import DjangoRuns
 from outkey.hosts.django.templatetags.outkey import moment
+from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 
 _PAGE = 50
@@ -128,12 +128,12 @@ class Shown:
         if cause in set(Cause):
             return pgettext("outkey", cause.replace("_", " "))
         told = cause_of(cause)
-        return said_in_words(told) if told else words(cause)
+        return translate_text(told) if told else words(cause)
 
     @property
     def remedy(self) -> str:
         """Return what helps, as a test of the configuration would say it."""
-        return said_in_words(remedy_of(self.run.cause))
+        return translate_text(remedy_of(self.run.cause))
 
 
 def shown(run: models.Run) -> Shown:

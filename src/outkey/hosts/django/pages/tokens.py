@@ -31,7 +31,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.oauth2.grants import Consent, consent_for, refuse_other_issuer
-from outkey.core.oauth2.responses import failure, said_by_provider
+from outkey.core.oauth2.responses import failure, provider_reason
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
 from outkey.engine.tokens.actions import TokenActions
@@ -199,7 +199,7 @@ def _begun(request: HttpRequest, record: UUID) -> tuple[Configuration, str]:
 def _code(request: HttpRequest) -> Secret:
     """Return the code, or raise what the provider says instead, in our words only."""
     if "error" in request.GET:
-        raise failure(said_by_provider(_one(request, "error")) or "refused")
+        raise failure(provider_reason(_one(request, "error")) or "refused")
     code = _one(request, "code")
     if not code:
         raise _begin_again(_("the provider sent no code"))

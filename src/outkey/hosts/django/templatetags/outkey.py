@@ -1,6 +1,5 @@
-"""Words of the core in the language of the person, and moments as people read them."""
+"""Texts of the core in the language of the user, and times as users read them."""
 
-import re
 import shlex
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -10,16 +9,15 @@ from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
 
 from outkey.core.config.fields import BY_PATH
 from outkey.core.findings.health import Health, Status
+from outkey.core.text import Text
 from outkey.hosts.django.pages.forms import Shown
 from outkey.hosts.django.pages.overview import Bar
-from outkey.hosts.django.pages.words import said_in_words
+from outkey.hosts.django.translation import translate_text
 
 register = template.Library()
-_LINE = re.compile(r"\bline ([0-9]+)")
 _RECTANGLE = (
     '<rect x="{}" y="{}" width="16" height="{}" class="ok-fill-{}"><title>{}:'
     " {}</title></rect>"
@@ -29,22 +27,24 @@ _LAST_MOMENT = 253_402_300_800_000  # the year 10 000, in milliseconds
 
 @register.filter
 def said(text: object) -> str:
-    """Translate a label, help, message or status that the core has in English."""
-    words = str(text or "")
-    return said_in_words(words) if words else ""
+    """Return a text, label, help or status of the core in the language of the user."""
+    return translate_text(text if isinstance(text, str) else str(text or ""))
 
 
 @register.filter
 def status_words(status: object, standing: Health | None = None) -> str:
-    """Return a status or a cause in words; with how it stands, what was tested once says so."""
+    """Return a status or a cause in words.
+
+    With the health of the configuration, one that was tested before has its own words.
+    """
     if status == Status.NEVER_TESTED and standing and standing.tested_at is not None:
         return _("changed since the last test")
-    return pgettext("outkey", str(status).replace("_", " "))
+    return translate_text(str(status).replace("_", " "))
 
 
 @register.filter
 def moment(seconds: float | None) -> str:
-    """Return a Unix time, in UTC and to the minute; a question mark for what is none."""
+    """Return a Unix time in UTC, to the minute; a question mark if it is invalid."""
     if seconds is None:
         return ""
     try:
@@ -62,8 +62,8 @@ def checked(value: object) -> bool:
 @register.filter
 def type_words(value: str) -> str:
     """Return an authentication type as the specification calls it."""
-    return pgettext(
-        "outkey", dict(BY_PATH["authentication_type"].choices).get(value, value)
+    return translate_text(
+        dict(BY_PATH["authentication_type"].choices).get(value, value)
     )
 
 
@@ -75,32 +75,38 @@ def get_item(values: Mapping[str, str], name: str) -> str:
 
 @register.filter
 def wrong(fields: Iterable[Shown]) -> bool:
-    """Tell whether something is to be said about one of these fields."""
+    """Tell whether one of these fields has an error or a finding."""
     return any(shown.error or shown.findings for shown in fields)
 
 
 @register.filter
 def line_of(message: str) -> str:
-    """Return the number of the line that a message about a script names."""
-    named = _LINE.search(message)
-    return named[1] if named else ""
+    """Return the line number in a message about a script, "" if there is none."""
+    if not isinstance(message, Text):
+        return ""
+    if "line" in message.values:
+        return str(message.values["line"])
+    lines = (
+        line_of(value) for value in message.values.values() if isinstance(value, str)
+    )
+    return next(filter(None, lines), "")
 
 
 @register.filter
 def usual(fields: Iterable[Shown]) -> list[Shown]:
-    """Return the fields that most people fill in."""
+    """Return the fields that most users fill in."""
     return [shown for shown in fields if not shown.field.rare]
 
 
 @register.filter
 def rare(fields: Iterable[Shown]) -> list[Shown]:
-    """Return the fields that most people leave as they are."""
+    """Return the fields that most users leave as they are."""
     return [shown for shown in fields if shown.field.rare]
 
 
 @register.filter
 def touched(fields: Iterable[Shown]) -> bool:
-    """Tell whether one of these fields is not as it is by default."""
+    """Tell whether one of these fields differs from its default."""
     return any(shown.touched for shown in fields)
 
 

@@ -1,0 +1,54 @@
+"""Small values that the processes of an installation share, and the rules of a lease.
+
+A host stores them as they are: a kind, a key, a generation and a value that JSON can
+hold. What a value means is decided where it is read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
+
+
+class StateKind(StrEnum):
+    """What a shared state is about, and what its key names."""
+
+    BASELINE = "baseline"  # what is usual for a configuration
+    LEASE = "lease"  # which process has a duty, by the name of the duty
+    MARK = "mark"  # how far a duty has got, by the name of the duty
+    NOTICE = "notice"  # an open notice
+    PROCESS = "process"  # the heartbeat of a process
+    RATE_LIMIT = "rate_limit"  # the pace of a configuration
+
+
+class SharedState(NamedTuple):
+    """A value and its generation, which every write raises; 0 means that there is none."""
+
+    generation: int = 0
+    value: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Which process has a duty, and until when."""
+
+    holder: str = ""
+    until: float = 0.0
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Return the lease that `facts` describes; without facts, one that is free."""
+        return cls(**facts)
+
+    def facts(self) -> dict[str, object]:
+        """Return the lease as JSON can hold it."""
+        return asdict(self)
+
+    def is_free_for(self, holder: str, now: float) -> bool:
+        """Whether this process may take the duty, or has it already."""
+        return self.holder == holder or self.until < now
+
+    def released(self) -> Self:
+        """Return the lease as any process can take it."""
+        return replace(self, until=0.0)

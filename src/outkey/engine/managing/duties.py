@@ -1,0 +1,48 @@
+"""Duties: work that one process does for all processes that share a database."""
+
+from outkey.core.shared_state import Lease, SharedState, StateKind
+from outkey.ports.storage import Database, StateRows
+
+MONITORING = "monitoring"
+PRUNING = "pruning"
+SCHEDULES = "schedules"
+
+
+class Duties:
+    """Leases on duties, by the clock of the database."""
+
+    def __init__(self, states: StateRows, database: Database) -> None:
+        self._states = states
+        self._database = database
+
+    def take(self, duty: str, holder: str, seconds: float) -> bool:
+        """Take or keep a duty for some time; return whether no other process has it."""
+        states = self._states.read(StateKind.LEASE, [duty])
+        state = states.get(duty, SharedState())
+        now = self._database.now()
+        if not Lease.from_facts(state.value).is_free_for(holder, now):
+            return False
+        lease = Lease(holder, now + seconds)
+        return self._states.swap(StateKind.LEASE, duty, state.generation, lease.facts())
+
+    def take_time(self, duty: str) -> tuple[float, float]:
+        """Take the time since a duty was last done; return its begin and its end.
+
+        No other process takes that time too, if the transaction around this call is
+        committed. At first, and while another process takes it, it has no length.
+        """
+        now = self._database.now()
+        state = self._states.read(StateKind.MARK, [duty]).get(duty, SharedState())
+        since = state.value.get("at", now)
+        mark = {"at": max(since, now)}  # a clock may go back
+        if not self._states.swap(StateKind.MARK, duty, state.generation, mark):
+            return now, now
+        return since, now
+
+    def release(self, holder: str) -> None:
+        """Let other processes take the duties that this one has."""
+        for duty, state in self._states.read(StateKind.LEASE).items():
+            lease = Lease.from_facts(state.value)
+            if lease.holder == holder:
+                facts = lease.released().facts()
+                self._states.swap(StateKind.LEASE, duty, state.generation, facts)

@@ -1,0 +1,53 @@
+"""The contract suite of a database, used like those of `contracts`."""
+
+from abc import ABC, abstractmethod
+
+import pytest
+
+from outkey.core.shared_state import StateKind
+from outkey.ports.storage import Database, StateRows
+
+MARK = StateKind.MARK
+
+
+class DatabaseContract(ABC):
+    """What every database of a host promises."""
+
+    @abstractmethod
+    def make(self) -> tuple[Database, StateRows]:
+        """Return a database, and an empty table of it."""
+
+    def test_its_clock_goes_forward(self) -> None:
+        database, _ = self.make()
+        first = database.now()
+        assert 0 <= database.now() - first < 60
+
+    def test_a_transaction_writes_all_of_it(self) -> None:
+        database, states = self.make()
+        with database.transaction():
+            states.put(MARK, {"a": {"n": 1}})
+            assert states.swap(MARK, "b", 0, {"n": 2})
+        assert states.read(MARK).keys() == {"a", "b"}
+
+    def test_a_transaction_that_fails_writes_nothing(self) -> None:
+        database, states = self.make()
+        states.put(MARK, {"a": {"n": 1}})
+        with pytest.raises(LookupError), database.transaction():  # noqa: PT012 - fails last
+            states.put(MARK, {"a": None})
+            assert states.swap(MARK, "b", 0, {"n": 2})
+            raise LookupError
+        assert states.read(MARK).keys() == {"a"}
+
+    def test_a_nested_transaction_fails_alone_and_with_the_outer_one(self) -> None:
+        database, states = self.make()
+        with database.transaction():
+            states.put(MARK, {"a": {"n": 1}})
+            with pytest.raises(LookupError), database.transaction():  # noqa: PT012
+                states.put(MARK, {"b": {"n": 2}})
+                raise LookupError
+        assert states.read(MARK).keys() == {"a"}
+        with pytest.raises(LookupError), database.transaction():  # noqa: PT012
+            with database.transaction():
+                states.put(MARK, {"c": {"n": 3}})
+            raise LookupError
+        assert states.read(MARK).keys() == {"a"}
