@@ -1,6 +1,6 @@
 """outkey: outbound authentication for business applications.
 
-gateway = outkey.open()                       # the Django project's, or the embedded home
+gateway = outkey.open()                       # a Django project, or the embedded home
 gateway = outkey.load("configurations.toml")  # a document, without a database
 response = gateway.send("acme", "GET", "/orders")
 """

@@ -1,7 +1,7 @@
 """The door for pages and commands: an Application administers one installation.
 
-A host puts adapters around its tables (`outkey.hosts.installation`) and hands this to its
-pages, its commands and its background work. Callers that only send use a `Gateway`.
+A host puts adapters around its tables (`outkey.hosts.installation`) and hands this to
+its pages, its commands and its background work. Callers that only send use a `Gateway`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -232,7 +232,7 @@ class Application:
 
         `records` are those that one user may see; `lines` may be unsaved ones.
         """
-        from outkey.engine.sync import SyncRunner  # noqa: PLC0415 - see above
+        from outkey.engine.sync import SyncRunner  # noqa: PLC0415
 
         ports = self._sync_ports(records)
         if lines is not None:
@@ -245,13 +245,13 @@ class Application:
         records: Records | None = None,
     ) -> "Planner":
         """Return what queues runs of sync lines and performs them."""
-        from outkey.engine.sync import Planner  # noqa: PLC0415 - see above
+        from outkey.engine.sync import Planner  # noqa: PLC0415
 
         return Planner(self._sync_ports(records), self.registry, self.queue(), stopping)
 
     def line_findings(self, document: Document) -> Iterator[tuple[str, Finding]]:
         """Yield what is wrong or risky about a document's lines, by configuration."""
-        from outkey.engine.sync.unsaved_lines import DocumentLines  # noqa: PLC0415 - see above
+        from outkey.engine.sync.unsaved_lines import DocumentLines  # noqa: PLC0415
 
         lines = DocumentLines(self.registry, document)
         return lines.findings(self.sync_runner(lines=lines))

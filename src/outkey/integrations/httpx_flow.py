@@ -1,4 +1,4 @@
-"""The flow that httpx and httpx2 share: credentials for one hop, never copied to the next.
+"""The flow of httpx and httpx2: credentials for one hop, never copied to the next.
 
 httpx follows redirects inside the auth flow and copies custom headers to the new origin
 (openai-python#3516). So the credentials are put where only the transport reads them: in
@@ -6,7 +6,7 @@ the raw form of a headers object that copies itself without them.
 """
 
 from collections.abc import AsyncGenerator, Generator
-from typing import Any
+from typing import Any, TypeAlias
 
 from outkey.core.errors import EgressDenied, RedirectBlocked
 from outkey.core.request.message import Header
@@ -16,6 +16,11 @@ from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.lend import Loan
 
+# Of httpx or of httpx2, which share no base class.
+ClientRequest: TypeAlias = Any
+ClientResponse: TypeAlias = Any
+ClientHeaders: TypeAlias = Any
+
 
 class OneHopFlow:
     """The auth flow of httpx's Auth classes."""
@@ -24,8 +29,10 @@ class OneHopFlow:
         self._gateway = gateway
         self._configuration = configuration
 
-    def auth_flow(self, request: Any) -> Generator[Any, Any, None]:  # noqa: ANN401 - httpx's or httpx2's
-        """Add the credentials, let the client send; renew a refused token and retry once."""
+    def auth_flow(
+        self, request: ClientRequest
+    ) -> Generator[ClientRequest, ClientResponse, None]:
+        """Add the credentials and let the client send; renew a refused token once."""
         loan = self._lend(request)
         is_refused = yield from self._send(request, loan)
         # A body that came from a stream cannot be sent again.
@@ -35,7 +42,9 @@ class OneHopFlow:
         if renewed.token != loan.token:
             yield from self._send(request, renewed, earlier=1)
 
-    async def async_auth_flow(self, request: Any) -> AsyncGenerator[Any, Any]:  # noqa: ANN401 - the same
+    async def async_auth_flow(
+        self, request: ClientRequest
+    ) -> AsyncGenerator[ClientRequest, ClientResponse]:
         """Do the same for an event loop; what may block runs in a thread."""
         from anyio.to_thread import run_sync  # noqa: PLC0415 - httpx brings it along
 
@@ -47,7 +56,7 @@ class OneHopFlow:
         finally:
             await run_sync(flow.close)
 
-    def _lend(self, request: Any, rejected: Loan | None = None) -> Loan:  # noqa: ANN401 - the same
+    def _lend(self, request: ClientRequest, rejected: Loan | None = None) -> Loan:
         return self._gateway.lend(
             self._configuration,
             request.method,
@@ -59,10 +68,10 @@ class OneHopFlow:
 
     def _send(
         self,
-        request: Any,  # noqa: ANN401 - the same
+        request: ClientRequest,
         loan: Loan,
         earlier: int = 0,
-    ) -> Generator[Any, Any, bool]:
+    ) -> Generator[ClientRequest, ClientResponse, bool]:
         """Send with lent credentials, and return whether their token was refused.
 
         The response's history has our `earlier` responses, and then the redirects.
@@ -91,13 +100,15 @@ class OneHopFlow:
         return is_refused
 
 
-def one_hop_headers(request: Any, credentials: tuple[Header, ...]) -> Any:  # noqa: ANN401 - httpx's or httpx2's
-    """Return a copy of a request's headers that has the credentials in its raw form only."""
+def one_hop_headers(
+    request: ClientRequest, credentials: tuple[Header, ...]
+) -> ClientHeaders:
+    """Return a copy of the headers with the credentials in its raw form only."""
     plain = type(request.headers)
     lent_for = parse_url(str(request.url)).origin
     replaced = {header.name.lower().encode() for header in credentials}
 
-    class OneHopHeaders(plain):  # type: ignore[misc, valid-type]  # the class comes from the client
+    class OneHopHeaders(plain):  # type: ignore[misc, valid-type]
         @property
         def raw(self) -> list[tuple[bytes, bytes]]:
             if parse_url(str(request.url)).origin != lent_for:
@@ -121,7 +132,10 @@ def one_hop_headers(request: Any, credentials: tuple[Header, ...]) -> Any:  # no
     return OneHopHeaders(request.headers)
 
 
-def next_request(flow: Generator[Any, Any, None], response: Any) -> Any:  # noqa: ANN401 - the same
+def next_request(
+    flow: Generator[ClientRequest, ClientResponse, None],
+    response: ClientResponse | None,
+) -> ClientRequest | None:
     """Return a flow's next request, or None: StopIteration crosses no thread."""
     try:
         return flow.send(response)
@@ -129,7 +143,7 @@ def next_request(flow: Generator[Any, Any, None], response: Any) -> Any:  # noqa
         return None
 
 
-def body_of(request: Any) -> bytes | None:  # noqa: ANN401 - httpx's or httpx2's
+def body_of(request: ClientRequest) -> bytes | None:
     """Return the body, or None where it comes from a stream."""
     try:
         body: bytes = request.content

@@ -1,4 +1,4 @@
-"""An auth object for requests: `requests.get(url, auth=OutkeyAuth(gateway, "acme"))`."""
+"""An auth object for requests: `get(url, auth=OutkeyAuth(gateway, "acme"))`."""
 
 from requests import PreparedRequest, Response
 from requests.auth import AuthBase
@@ -46,7 +46,7 @@ class OutkeyAuth(AuthBase):
         def settle(response: Response, *_args: object, **_kwargs: object) -> Response:
             return self._settle(loan, response)
 
-        request.register_hook("response", settle)  # type: ignore[no-untyped-call]  # theirs
+        request.register_hook("response", settle)  # type: ignore[no-untyped-call]
         return request
 
     def _settle(self, loan: Loan, response: Response) -> Response:
@@ -56,15 +56,17 @@ class OutkeyAuth(AuthBase):
         # requests cannot be told to retry; the next request gets another token.
         self._rejected = loan if is_refused else None
         # Called before requests follows. It would copy every header but Authorization
-        # to another origin, and put a .netrc entry in the place of ours at the same one.
+        # to another origin, and replace ours by a .netrc entry at the same one.
         if response.is_redirect:
             response.close()
             raise RedirectBlocked(
                 Text(
-                    "the server redirected, and requests would send the credentials there"
+                    "the server redirected, and requests would send the credentials"
+                    " there"
                 ),
                 hint=Text(
-                    "Use gateway.send, which follows safe redirects, or correct the URL."
+                    "Use gateway.send, which follows safe redirects, or correct the"
+                    " URL."
                 ),
             )
         return response

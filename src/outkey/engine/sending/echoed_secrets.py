@@ -105,7 +105,7 @@ class EchoDetector:
         return next(computed, None) or secret.patterns()
 
     def may_be_in_page(self, response: Response, document: object) -> bool:
-        """Whether a record of a page may repeat a secret, by one look at all of them."""
+        """Whether a record of a page may repeat a secret: one search for all."""
         body = response.body
         has_number = any(patterns.may_be_number for _, patterns in self._patterns)
         has_escape = b"\\" in body or b"\0" in body

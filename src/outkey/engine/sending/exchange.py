@@ -1,6 +1,6 @@
 """Sending: the order in which a request is checked, permitted, authenticated and sent.
 
-Written as flows, so that the blocking and the asynchronous gateway share every decision.
+Written as flows, so that blocking and asynchronous sending share every decision.
 
     exchange            an error without a recorded outcome is recorded as a refusal
     └─ redirects        same origin only, three hops at most
@@ -176,7 +176,7 @@ class Exchange:
         return TokenManager(self._context, self._configuration)
 
     def _requested_wait(self, response: Response, retry: int) -> float:
-        """Return the seconds until a retry; after a 429 the whole configuration waits."""
+        """Return the seconds until a retry; a 429 holds the whole configuration."""
         requested = retry_after(response, now=self._context.clock.now())
         if requested is None:
             return self._backoff(retry)

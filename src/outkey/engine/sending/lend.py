@@ -1,7 +1,7 @@
 """Lending credentials to another HTTP client: outkey decides, the other client sends.
 
 Origin, conflicts, refusals, the rate limit and the record are checked here; what needs
-the connection (addresses, TLS settings, redirects, caps) is the other client's business.
+the connection (addresses, TLS settings, redirects, caps) is up to the other client.
 """
 
 from collections.abc import Iterable

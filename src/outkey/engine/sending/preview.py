@@ -1,4 +1,4 @@
-"""The exact request that would be sent, with every secret masked. Opens no connection."""
+"""The exact request that would be sent, with secrets masked. Opens no connection."""
 
 import re
 import shlex
@@ -46,7 +46,7 @@ class Preview:
     username: str = ""
 
     def curl(self) -> str:
-        """Return the request as a curl command, with a shell variable for every secret."""
+        """Return the request as a curl command; secrets are shell variables."""
         return " \\\n  ".join(["curl --request " + self.method, *self._curl_options()])
 
     def _curl_options(self) -> Iterator[str]:
@@ -58,7 +58,7 @@ class Preview:
             if masked and prefix == "Basic ":
                 yield f'--user {shlex.quote(f"{self.username}:")}"$PASSWORD"'
             elif masked:
-                # Quoted apart: a header's name may hold what a shell reads in double quotes.
+                # Quoted apart: a shell would expand a header's name in double quotes.
                 variable = re.sub(r"[^A-Z0-9]", "_", name.upper())
                 yield f'--header {shlex.quote(f"{name}: {prefix}")}"${variable}"'
             else:

@@ -127,7 +127,7 @@ class Sender:
         return self.run(self.context.route_of(configuration))
 
     def connect(self, configuration: Configuration, context: SendContext) -> Peer:
-        """Connect to a configuration's Base URL, send nothing, and describe the peer."""
+        """Connect to a configuration's Base URL without a request; return the peer."""
         route = self.run(context.route_of(configuration))
         return self.runtime.transport.look(configuration.base.origin, route)
 

@@ -1,7 +1,7 @@
-"""Discovery: an authorization server's own metadata (RFC 8414, OpenID Connect Discovery).
+"""Discovery of an authorization server (RFC 8414, OpenID Connect Discovery).
 
-For a user who sets up a configuration, and never at the moment of use: the server behind
-the issuer would then decide where the client secret goes.
+For a user who sets up a configuration, and never at the moment of use: the server
+behind the issuer would then decide where the client secret goes.
 """
 
 from outkey.core.config.choices import Network

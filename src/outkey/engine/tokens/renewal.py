@@ -1,4 +1,4 @@
-"""Renewing tokens: one renewal per configuration at a time, and no token lost in a crash.
+"""Renewing tokens: one renewal per configuration, and no token lost in a crash.
 
     get                 a fresh token as it is; else one process renews, and the others
     │                   use the old token while it lives
@@ -70,6 +70,9 @@ class TokenRequest(NamedTuple):
     force: bool = False
 
 
+DEFAULT_REQUEST = TokenRequest()
+
+
 @dataclass(frozen=True, slots=True)
 class TokenManager:
     """Gets, renews and replaces the token of one configuration."""
@@ -77,7 +80,7 @@ class TokenManager:
     context: SendContext
     configuration: Configuration
 
-    def get(self, request: TokenRequest = TokenRequest()) -> Steps[AccessToken]:  # noqa: B008 - a constant
+    def get(self, request: TokenRequest = DEFAULT_REQUEST) -> Steps[AccessToken]:
         """Return a valid token that is not the rejected one.
 
         While one process renews, the others get the old token as long as it lives.
@@ -174,7 +177,7 @@ class TokenManager:
         raise failure("waiting")
 
     def proof(self, request: Request, token: AccessToken) -> Secret:
-        """Return the proof for one request that we have the token's key (RFC 9449 §4)."""
+        """Return the proof of possession of the token's key (RFC 9449 §4)."""
         content = self._cached_token().state.content
         key = content.proof_key if content else None
         if key is None:
@@ -445,7 +448,7 @@ class TokenManager:
         return failure(reason, their_time)
 
     def _put(self, before: TokenState, after: TokenState) -> None:
-        """Store what is not essential; if storage fails, the lease expires by itself."""
+        """Store what is not essential; if that fails, the lease just expires."""
         try:
             stored = self.context.tokens.swap(self.configuration, before, after)
         except errors.HostError:
@@ -471,7 +474,7 @@ class TokenManager:
     # ── requests ────────────────────────────────────────────────────────────────────
 
     def _new_proof_key(self) -> Secret | None:
-        """Return a new key to bind the next token to, if the configuration wants one."""
+        """Return a new key to bind the next token to, if DPoP is on."""
         return self.context.signer.new_key() if self.configuration.oauth2.dpop else None
 
     def _proof_key(self, state: TokenState) -> Secret | None:

@@ -61,7 +61,7 @@ class TokenCache:
         wall: float,
         now: float,
     ) -> CachedToken:
-        """Cache a state. A clock that was set back does not make a token live longer."""
+        """Cache a state; a clock that was set back does not extend a token's life."""
         before = self._tokens.get(name)
         is_same = before is not None and before.state.serial == state.serial
         if before is not None and is_same and before.state.lifetime:

@@ -22,7 +22,7 @@ def resume_hint(name: str) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class LockoutGuard:
-    """Counts refusals in the store of configurations; without a store, nothing is counted.
+    """Counts refusals in the store of configurations; without a store, it does nothing.
 
     Not `enforced` it counts but never refuses: a user's test is sent all the same.
     """
@@ -49,7 +49,7 @@ class LockoutGuard:
         name = configuration.name
         try:
             if status == 401:
-                # By revision: a refusal of the previous secret says nothing of this one.
+                # By revision: a refusal of the previous secret is not about this one.
                 refusals = self.store.note_refused(name, configuration.revision)
                 if refusals >= MOST_REFUSED:
                     self.store.pause(name, now)

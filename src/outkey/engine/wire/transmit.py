@@ -77,7 +77,7 @@ class SendContext:
         return value
 
     def repeats_secret(self, configuration: Configuration, response: Response) -> bool:
-        """Whether a response holds a secret that this configuration's requests carry."""
+        """Whether a response repeats a secret of this configuration's requests."""
         return self.echo(self, configuration, response)
 
     def without_echoed_marker(

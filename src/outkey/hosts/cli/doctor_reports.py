@@ -18,7 +18,8 @@ _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0"
     " 1rem}"
     "td,th{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0}"
-    ".error{color:#b42318}.warning{color:#a15c07}.notice{color:#175cd3}small{color:#667085}"
+    ".error{color:#b42318}.warning{color:#a15c07}.notice{color:#175cd3}"
+    "small{color:#667085}"
 )
 
 
@@ -128,7 +129,8 @@ def as_html(findings: Findings, summary_line: str) -> str:
                 " doctor</title>"
             ),
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            f"<style>{_STYLE}</style><h1>outkey doctor</h1><p>{escape(summary_line)}</p>",
+            f"<style>{_STYLE}</style>",
+            f"<h1>outkey doctor</h1><p>{escape(summary_line)}</p>",
             *(html_section(name, group) for name, group in group_by_name(findings)),
             "</html>",
         ]

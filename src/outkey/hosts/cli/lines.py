@@ -1,4 +1,4 @@
-"""The commands `outkey line` and `outkey run`: run sync lines, and look at their runs."""
+"""The commands `outkey line` and `outkey run`: sync lines and their runs."""
 
 import signal
 from collections.abc import Callable, Iterator

@@ -105,14 +105,14 @@ def flush_output(code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the exit
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
         sys.stderr.write("error[output]: the output could not be written\n")
         return 5
     return code
 
 
 def usage_error(error: Exception) -> ConfigError:
-    """Return what is wrong with the call, without what was typed: it may be a secret."""
+    """Return what is wrong with a call; what was typed may be a secret."""
     context = getattr(error, "ctx", None)
     see = Text(
         "See: {command} --help", command=getattr(context, "command_path", "outkey")

@@ -86,7 +86,7 @@ def keys_promote(key: KeyId, *, as_json: AsJson = False) -> None:
 
 @keys_app.command("rewrap")
 def keys_rewrap(*, as_json: AsJson = False) -> None:
-    """Bring all stored secrets under the primary key; may be interrupted and resumed."""
+    """Bring all stored secrets under the primary key; can be interrupted."""
     application = open_application()
     primary = application.keys.ring().primary.name
     administration_of(application).note(Tag.KEY_REWRAPPED, key=primary)
@@ -173,7 +173,7 @@ def audit_prune(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove old records; a signed tombstone in their place makes the chain verifiable."""
+    """Remove old records; a signed tombstone takes their place in the chain."""
     application = open_application()
     if days is None:
         days = application.policy().retention_days

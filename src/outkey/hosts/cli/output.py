@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _STEP = 1000
 _GAP = 2  # spaces between columns
-# What controls a terminal (C0 but tab and line feed, DEL, C1), reverses the order of text
-# or ends a line.
+# What controls a terminal (C0 but tab and line feed, DEL, C1), reverses the order of
+# text or ends a line.
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
@@ -145,7 +145,7 @@ def print_findings(findings: Iterable[tuple[str, Finding]]) -> None:
 
 
 def print_done(done: str, *, as_json: bool, also: str = "", **facts: object) -> None:
-    """Print what was done to what, as a line or as `{"done": …}` with the same facts."""
+    """Print what was done, as a line or as `{"done": …}` with the same facts."""
     if as_json:
         print_json({"done": done, **facts})
     else:

@@ -1,6 +1,6 @@
 """The host that commands are run for. A host may be heavy: it is opened when needed.
 
-The commands know no host but by `CommandHost`. Without another one they serve the Django
+The commands know a host by `CommandHost` only. Without one they serve the Django
 project of the process, or the embedded home.
 """
 

@@ -111,7 +111,7 @@ def fix_command(suspicion: Suspicion, name: str) -> str:
 
 
 def findings_with_commands(report: Report) -> Iterator[Finding]:
-    """Yield the findings; one about something missing names the command that sets it."""
+    """Yield the findings; a missing value's hint names the command that sets it."""
     name = shlex.quote(report.configuration)
     for finding in report.findings:
         command = _ENTERING.get(finding.id, "").format(name=name, field=finding.field)

@@ -41,7 +41,7 @@ def erase(user: User, *, yes: Yes = False, as_json: AsJson = False) -> None:
 
 @people_app.command("prune")
 def prune(*, as_json: AsJson = False) -> None:
-    """Delete sign-ins that are older than the retention, and sessions that have ended."""
+    """Delete sign-ins older than the retention, and ended sessions."""
     application, accounts = current_host().open_users()
     removed = accounts.prune(application.policy().retention_days)
     print_done("removed", as_json=as_json, count=removed)

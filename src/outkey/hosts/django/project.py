@@ -70,7 +70,7 @@ def project_home() -> Path:
 
 
 def open_project() -> Path:
-    """Return the home of the project once its tables are complete; nothing is migrated."""
+    """Return the project's home once its tables are complete; migrates nothing."""
     home = project_home()
     refuse_pending_migrations()
     claim(home)
@@ -97,7 +97,7 @@ def set_up_django() -> None:
     failure = ""
     try:
         django.setup()
-    except Exception as error:  # noqa: BLE001 - a project's own code; its text may hold a value
+    except Exception as error:  # noqa: BLE001 - its text may hold a secret
         failure = type(error).__name__
     if failure:
         raise ConfigError(
