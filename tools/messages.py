@@ -1,16 +1,21 @@
-"""Collect what the pages say, keep the German catalogue complete, and compile it.
+"""List every text for users, and complete and compile the German catalogue.
 
-Words come from the templates, from `gettext` calls of the Django hosts, and from the core, whose
-labels, helps, remedies and statuses are English constants that the pages translate when they show
-them. Without an argument the catalogue is written; with `--check` nothing is.
+Texts come from `Text("…")` calls in the source, from the tables whose rows become texts
+(fields, reasons, checks, error classes, choices), and from the templates and `gettext`
+calls of the Django hosts.
+
+    python tools/messages.py           write the catalogue
+    python tools/messages.py --check   write nothing; 1 if it is incomplete or outdated
+    python tools/messages.py --list    print every text
 """
 
-import ast
 import io
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from enum import Enum
 from pathlib import Path
+from string import Formatter
 
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract
@@ -21,177 +26,198 @@ from django.utils.translation.template import templatize
 
 from outkey.adapters.keyring import KeyState
 from outkey.core import errors
-from outkey.core.access import permissions as access
 from outkey.core.config.field_kinds import Tab
 from outkey.core.config.fields import FIELDS
-from outkey.core.diagnosis import REASONS, REMEDIES
+from outkey.core.config.line_fields import EVERY_LINE_FIELD
+from outkey.core.diagnosis import FIXES, REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
+from outkey.core.findings.catalogue import ALL_CHECKS
 from outkey.core.findings.checks import Level
 from outkey.core.findings.health import Status
 from outkey.core.findings.monitoring import NOTICE_KINDS
-from outkey.core.findings.posture import EVERY
 from outkey.core.oauth2.responses import FAILURES
+from outkey.core.request.addresses import AddressKind
 from outkey.core.request.message import Source
 from outkey.core.sync.run import FieldKind
+from outkey.core.text import Text
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"
+# The core's texts have their own context, or Django's German for "None" would be shown.
 CONTEXT = "outkey"
-CHECKED = (  # what refuses or finds something with constant words
-    *("core/findings/checks.py", "core/config/field_kinds.py", "core/oauth2/grants.py"),
-    *("core/findings/line_checks.py", "core/sync/table.py"),
-    *("core/sync/response.py", "core/sync/paging.py", "engine/sync/run_in_progress.py"),
-    *("engine/sync/pull.py", "engine/sync/push.py", "engine/sync/runner.py"),
-    *(
-        "adapters/calendar_cronsim.py",
-        "adapters/paths_jmespath.py",
-        "hosts/django/records/django_records.py",
-    ),
-)
-KEYWORDS = {"_": None, "gettext": None, "gettext_lazy": None}
+Keywords = dict[
+    str, tuple[int] | None
+]  # the argument that is the text; None: the first
+GETTEXT: Keywords = dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop"))
+PGETTEXT: Keywords = {"pgettext": (2,)}
+STEPS = ("configuration", "secrets", "token", "script", "connect", "request")
+HEADERS = rb"Language|Plural-Forms|MIME-Version|Content-Type|Content-Transfer-Encoding"
 
 
 def messages() -> list[tuple[str, str]]:
-    """Return every text that the pages may show, once, with its context.
+    """Return every text that a user may see, once, with its context."""
+    core = {
+        (template, CONTEXT)
+        for template in (
+            *source_templates(),
+            *table_templates(),
+            *template_texts(PGETTEXT),
+        )
+        if has_words(template)
+    }
+    hosts = {
+        (text, "") for text in (*template_texts(GETTEXT), *gettext_texts()) if text
+    }
+    return sorted(core | hosts)
 
-    The core's words have one of ours, or Django's own German for "None" would be shown.
-    """
-    ours = {(text, CONTEXT) for text in (*_of_core(), *_of_checks(), "History") if text}
-    return sorted(
-        ours | {(text, "") for text in (*_of_templates(), *_of_hosts()) if text}
+
+def has_words(template: str) -> bool:
+    """Tell whether a template has something to translate besides its placeholders."""
+    return any(
+        any(character.isalpha() for character in literal)
+        for literal, *_ in Formatter().parse(template)
     )
 
 
-def _of_templates() -> Iterator[str]:
-    settings.configure(USE_I18N=True)
+def extracted(file: io.IOBase, keywords: Keywords) -> Iterator[str]:
+    """Yield the first argument of each call of a keyword."""
+    for _, text, _, _ in extract("python", file, keywords):
+        yield text if isinstance(text, str) else text[0]
+
+
+def source_templates() -> Iterator[str]:
+    """Yield the templates of all `Text("…")` calls."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        content = file.read_bytes()
+        if b"from outkey.core.text import" in content:  # not another class of that name
+            yield from extracted(io.BytesIO(content), {"Text": None})
+
+
+def template_texts(keywords: Keywords) -> Iterator[str]:
+    """Yield the texts of the templates of the hosts, without or with a context."""
+    if not settings.configured:
+        settings.configure(USE_I18N=True)
     for file in sorted((SOURCE / "hosts").rglob("*.html")):
         python = templatize(file.read_text(encoding="utf-8"))
-        for _, text, _, _ in extract("python", io.BytesIO(python.encode()), KEYWORDS):
-            yield text if isinstance(text, str) else text[0]
+        # In parentheses, where Python accepts any indentation.
+        yield from extracted(io.BytesIO(f"({python})".encode()), keywords)
 
 
-def _of_hosts() -> Iterator[str]:
+def gettext_texts() -> Iterator[str]:
+    """Yield the texts of the `gettext` calls of the hosts."""
     for folder in ("demo_records", "django", "server"):
         for file in sorted((SOURCE / "hosts" / folder).rglob("*.py")):
-            for _, text, _, _ in extract("python", file.open("rb"), KEYWORDS):
-                yield text if isinstance(text, str) else text[0]
+            with file.open("rb") as source:
+                yield from extracted(source, GETTEXT)
 
 
-def _of_core() -> Iterator[str]:
+def table_templates() -> Iterator[str]:
+    """Yield the templates of the tables of the core."""
+    for text in table_texts():
+        yield from templates_of(text)
+
+
+def templates_of(text: object) -> Iterator[str]:
+    """Yield the template of a text and those of the texts in its values."""
+    yield text.template if isinstance(text, Text) else str(text or "")
+    for value in text.values.values() if isinstance(text, Text) else ():
+        if isinstance(value, Text):
+            yield from templates_of(value)
+
+
+def table_texts() -> Iterator[str]:
+    """Yield labels, helps, choices, reasons, findings, errors and enumerations."""
+    yield from (field.label for field in EVERY_LINE_FIELD)
     for field in FIELDS:
-        yield field.label
-        yield field.help
-        yield from (label for _, label in field.choices)
-    yield from (
-        str(word) for words in (Tab, Source, KeyState, FieldKind) for word in words
-    )
-    yield from (
-        str(word).replace("_", " ") for words in (Status, Cause) for word in words
-    )
-    yield from (str(remedy) for remedy in REMEDIES.values())
-    yield from (
-        "configuration",
-        "secrets",
-        "connect",
-        "request",
-        "complete",
-        "all there",
-    )
-    yield from ("token", "Bearer token there", "DPoP token there")
+        yield from (field.label, field.help, *(label for _, label in field.choices))
+    yield from labels(Tab, Source, AddressKind, KeyState, FieldKind, Level)
+    yield from labels(Status, Cause)
+    yield from STEPS
+    yield from REMEDIES.values()
+    yield from FIXES.values()
     yield from (text for pair in FAILURES.values() for text in pair)
-    yield from (text for check in EVERY for text in (check.message, check.hint))
-    yield from (
-        text for reason in REASONS.values() for text in (reason.title, reason.remedy)
+    yield from (text for check in ALL_CHECKS for text in (check.message, check.hint))
+    for reason in REASONS.values():
+        yield from (reason.title, reason.remedy)
+    for kind in NOTICE_KINDS.values():
+        yield from (kind.message, kind.hint)
+    for error in vars(errors).values():
+        if isinstance(error, type) and issubclass(error, OutkeyError):
+            yield error.default_hint
+            if error is not BadAnswer:
+                yield error.default_message()
+
+
+def labels(*enumerations: Iterable[Enum]) -> Iterator[str]:
+    """Yield the values of enumerations as they are shown."""
+    for enumeration in enumerations:
+        yield from (str(item.value).replace("_", " ") for item in enumeration)
+
+
+def placeholders(text: str, context: str) -> list[str]:
+    """Return the placeholders of a text, in order of their names."""
+    if context != CONTEXT:
+        return sorted(re.findall(r"%(?:\(\w+\))?[sd]", text))
+    return sorted(
+        f"{name}:{spec}" for _, name, spec, _ in Formatter().parse(text) if name
     )
-    yield from (
-        text for kind in NOTICE_KINDS.values() for text in (kind.message, kind.hint)
-    )
-    yield from access.MESSAGES
-    yield from map(str, Level)
-    for name in dir(errors):
-        kind = getattr(errors, name)
-        if (
-            isinstance(kind, type)
-            and issubclass(kind, OutkeyError)
-            and kind is not BadAnswer
-        ):
-            yield kind().message
-            yield kind().hint or ""
-
-
-def _of_checks() -> Iterator[str]:
-    """Return the constant messages and hints of findings and refusals."""
-    for name in CHECKED:
-        for node in ast.walk(ast.parse((SOURCE / name).read_text(encoding="utf-8"))):
-            for argument in _said(node):
-                if isinstance(argument, ast.Constant) and isinstance(
-                    argument.value, str
-                ):
-                    yield argument.value
-
-
-def _said(node: ast.AST) -> list[ast.expr]:
-    """Return what a finding says: in a call, or in a triple of field, message and hint."""
-    if isinstance(node, ast.Yield | ast.Return) and isinstance(node.value, ast.Tuple):
-        return node.value.elts[1:]
-    if not isinstance(node, ast.Call):
-        return []
-    match getattr(node.func, "id", ""):
-        case "Finding":
-            return node.args[2:4]
-        case "_error":
-            return [
-                named.value
-                for named in node.keywords
-                if named.arg in {"message", "hint"}
-            ]
-        case "ConfigError" | "EgressDenied" | "SyncFailed":
-            return [
-                *node.args,
-                *(named.value for named in node.keywords if named.arg == "hint"),
-            ]
-    return []
 
 
 def catalogue() -> Catalog:
-    """Return the German catalogue with exactly today's texts."""
+    """Return the German catalogue with exactly the present texts."""
     file = LOCALE / "django.po"
-    known = read_po(file.open("rb"), "de") if file.exists() else Catalog("de")
-    made = Catalog("de", header_comment="# What the pages say, in German.", fuzzy=False)
+    previous = read_po(file.open("rb"), "de") if file.exists() else Catalog("de")
+    current = Catalog(
+        "de", header_comment="# The texts for users, in German.", fuzzy=False
+    )
     for text, context in messages():
-        flags = ["python-format"] if re.search(r"%\(?\w", text) else []
-        former = known.get(text, context or None)
-        string = former.string if former else ""
-        made.add(text, string, flags=flags, context=context or None)
-    return made
+        flags = []
+        if placeholders(text, context):
+            flags = ["python-brace-format" if context else "python-format"]
+        message = previous.get(text, context or None)
+        string = message.string if message else ""
+        current.add(text, string, flags=flags, context=context or None)
+    return current
+
+
+def problems(catalog: Catalog) -> Iterator[str]:
+    """Yield what is missing or wrong in a catalogue."""
+    for message in catalog:
+        if not message.id:
+            continue
+        context = message.context or ""
+        if not message.string:
+            yield f"not translated: {message.id}"
+        elif placeholders(message.id, context) != placeholders(message.string, context):
+            yield f"other placeholders: {message.id}"
 
 
 def main() -> int:
-    """Write or check the catalogue; 1 where something is missing or not current."""
-    made = catalogue()
-    missing = [message.id for message in made if message.id and not message.string]
-    po, mo = io.BytesIO(), io.BytesIO()
-    write_po(
-        po, made, omit_header=False, width=0, include_lineno=False, ignore_obsolete=True
+    """Write, check or list the texts; 1 if something is missing, wrong or outdated."""
+    if "--list" in sys.argv:
+        for text, _ in messages():
+            print(text)
+        return 0
+    catalog = catalogue()
+    po = io.BytesIO()
+    mo = io.BytesIO()
+    write_po(po, catalog, width=0, include_lineno=False, ignore_obsolete=True)
+    write_mo(mo, catalog)
+    # Without dates and versions, so that only a change of a text changes the file.
+    written = re.sub(
+        rb'"(?!(?:%s):)[A-Z][A-Za-z-]+: [^\n]*\\n"\n' % HEADERS, b"", po.getvalue()
     )
-    write_mo(mo, made)
-    kept = rb"Language|Plural-Forms|MIME-Version|Content-Type|Content-Transfer-Encoding"
-    text = re.sub(
-        rb'"(?!(?:%s):)[A-Z][A-Za-z-]+: [^\n]*\\n"\n' % kept, b"", po.getvalue()
-    )
-    current = (LOCALE / "django.po").exists() and (
-        LOCALE / "django.po"
-    ).read_bytes() == text
+    file = LOCALE / "django.po"
+    found = list(problems(catalog))
     if "--check" not in sys.argv:
         LOCALE.mkdir(parents=True, exist_ok=True)
-        (LOCALE / "django.po").write_bytes(text)
-        (LOCALE / "django.mo").write_bytes(mo.getvalue())
-        current = True
-    for text_id in missing:
-        print(f"not translated: {text_id}")
-    if not current:
-        print("the catalogue is not current: run python tools/messages.py")
-    return 1 if missing or not current else 0
+        file.write_bytes(written)
+        file.with_suffix(".mo").write_bytes(mo.getvalue())
+    elif not file.exists() or file.read_bytes() != written:
+        found.append("the catalogue is outdated: run python tools/messages.py")
+    for problem in found:
+        print(problem)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -6,18 +6,20 @@
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 
+from reference_fields import field_rows
 from reference_lines import lines_page
 
 from outkey.core import errors
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.config.field_kinds import Field, Kind, Tab
-from outkey.core.config.fields import FIELDS, described
+from outkey.core.config.field_kinds import Tab
+from outkey.core.config.fields import FIELDS
 from outkey.core.diagnosis import FIXES, REASONS, REMEDIES, Reason
-from outkey.core.findings.posture import CHECKS, EVERY, Area
+from outkey.core.findings.catalogue import ALL_CHECKS
+from outkey.core.findings.posture import CHECKS, POSTURE_CHECKS, Area
 from outkey.spar.scenes import index
 
-_NOTHING = (None, "", (), {})
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 
 
@@ -26,6 +28,7 @@ def pages() -> dict[str, str]:
     return {
         "fields.md": "\n".join(_fields()),
         "lines.md": "\n".join(lines_page()),
+        "findings.md": "\n".join(_findings()),
         "errors.md": "\n".join(_errors()),
         "audit.md": "\n".join(_audit()),
         "posture.md": "\n".join(_posture()),
@@ -53,14 +56,14 @@ def _reason(reason: Reason) -> Iterator[str]:
     yield f"## What to do\n\n{reason.remedy}\n"
     if reason.id in FIXES:
         label = FIXES[reason.id]
-        yield f"## What outkey can change\n\n{label}, where the evidence allows it.\n"
+        yield f"## What outkey can change\n\n{label}, if the evidence allows it.\n"
 
 
 def _reason_index() -> Iterator[str]:
     yield "# Reasons\n"
-    yield "A test that fails names what it suspects, the most likely first:"
-    yield "the reason, how outkey knows, what to do, and what it can change itself."
-    yield "An answer outside of a test gets the same look, without what was entered.\n"
+    yield "A failed test lists its suspicions, the most likely first:"
+    yield "the reason, the evidence, what to do, and what outkey can change itself."
+    yield "Any other response is checked in the same way, without the entered secrets.\n"
     for cause in errors.Cause:
         rows = [one for one in REASONS.values() if one.cause is cause]
         if rows:
@@ -80,28 +83,29 @@ def _fields() -> Iterator[str]:
     )
     for tab in Tab:
         yield f"## {tab}\n"
-        yield "| Label | TOML key | Takes | Default | Applies when | What it is |"
-        yield "|---|---|---|---|---|---|"
-        yield from (_field_row(f) for f in FIELDS if f.tab is tab and f.path != "name")
+        yield from field_rows(f for f in FIELDS if f.tab is tab and f.path != "name")
         yield ""
 
 
-def _field_row(field: Field) -> str:
-    default = f"`{field.default}`" if field.default not in _NOTHING else ""
-    if field.kind is Kind.FLAG:
-        default = default.lower()
-    applies = described(field.when) or "always"
-    if field.required:
-        default = "required"
-    takes = ", ".join(f"`{key}` ({label})" for key, label in field.choices) or str(
-        field.kind
-    )
-    if field.maximum:
-        takes += f" from {field.minimum:g} to {field.maximum:,}"
-    return (
-        f"| {field.label} | `{field.path}` | {takes} | {default} | {applies} |"
-        f" {field.help} |"
-    )
+def _findings() -> Iterator[str]:
+    yield "# Findings\n"
+    yield "What a check of a configuration or a sync line reports, besides the"
+    yield "[errors](errors.md) that would stop a request (`E-` and the error's code)."
+    yield "The findings of `outkey doctor` are in [Posture](posture.md).\n"
+    yield "| Id | Level | Meaning | What to do |"
+    yield "|---|---|---|---|"
+    for check in ALL_CHECKS:
+        if check not in POSTURE_CHECKS:
+            message = readable(check.message)
+            hint = readable(check.hint)
+            yield f"| `{check.id}` | {check.level} | {message} | {hint} |"
+    yield ""
+
+
+def readable(template: str) -> str:
+    """Return a template with … for its values."""
+    parts = Formatter().parse(template)
+    return "".join(text + ("" if name is None else "…") for text, name, *_ in parts)
 
 
 def _errors() -> Iterator[str]:
@@ -163,7 +167,7 @@ def _posture() -> Iterator[str]:
         yield f"## {area}\n"
         yield "| Id | Level | Meaning | What to do | Can be blocked |"
         yield "|---|---|---|---|---|"
-        for check in EVERY:
+        for check in POSTURE_CHECKS:
             if check.area is area:
                 blocked = "yes" if check in CHECKS else "no"
                 said = f"{check.message} | {check.hint}"

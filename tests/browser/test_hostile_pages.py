@@ -125,7 +125,7 @@ assert all(b"4 MiB that a preview reads" in flood.content for flood in floods)
 assert wait < 1 and size - normal < 200, (wait, size - normal)
 
 # One more than may preview at a time is asked to wait.
-from outkey.hosts.django.pages.lines import _previews
+from outkey.hosts.django.pages.lines import running_samples as _previews
 for _ in range(4):
     assert _previews.acquire(blocking=False)
 assert b"any tests are running" in posted(sample="1").content

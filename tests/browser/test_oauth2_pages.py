@@ -184,7 +184,7 @@ def test_extra_parameters_and_a_key_of_many_lines_are_kept(
     page.get_by_text("More", exact=True).click()
     fill(page, extra="account_id = 7\n\nregion = eu = west\n")
     save(page)
-    expect(page.get_by_text("lines is saved.")).to_be_visible()
+    expect(page.get_by_text("lines was saved.")).to_be_visible()
     tab(page, "OAuth 2.0")
     # What is not as by default is not folded away.
     expect(page.locator('[name="oauth2.extra"]')).to_be_visible()
@@ -219,15 +219,15 @@ def test_a_person_connects_and_the_token_is_renewed_revoked_and_forgotten(
     expect(left).not_to_have_text(before)
     assert "with consent works." in run_test(page)
     press(page, "Renew")
-    expect(page.get_by_text("The token is renewed.")).to_be_visible()
+    expect(page.get_by_text("The token was renewed.")).to_be_visible()
     texts.append(page.content())
     stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
     press(page, "Revoke")
-    expect(page.get_by_text("given back to the provider")).to_be_visible()
+    expect(page.get_by_text("revoked at the provider and deleted here")).to_be_visible()
     assert chip(page) == "no token yet"
     connect(page)
     press(page, "Forget")
-    expect(page.get_by_text("The token is forgotten here")).to_be_visible()
+    expect(page.get_by_text("The token was deleted here")).to_be_visible()
     assert chip(page) == "no token yet"
     values = precious(spar)
     assert {"code", "code_verifier", "state", "token", "client_secret"} <= set(values)
@@ -267,7 +267,7 @@ def test_a_refused_consent_is_told_in_our_words(page: Page, spar: Spar) -> None:
     leave(page)
     page.get_by_role("button", name="Deny").click()
     page.wait_for_url(re.compile("#oauth2$"))
-    expect(page.get_by_text("The person did not agree.")).to_be_visible()
+    expect(page.get_by_text("The user did not authorize the access.")).to_be_visible()
     assert "Somebody denied it" not in page.content()
     assert "/oauth/token" not in {arrival.path for arrival in spar.journal}
 

@@ -112,7 +112,7 @@ def test_basic_fails_with_the_wrong_password_and_passes_with_the_right_one(
     page.fill("#f-username", "sparring")
     page.locator('[name="secret:password"]').fill("wrong")
     save(page)
-    expect(page.get_by_text("by basic is saved.")).to_be_visible()
+    expect(page.get_by_text("by basic was saved.")).to_be_visible()
     tab(page, "Authentication")
     told = run_test(page)
     assert "Cause: invalid credentials\n" in told
@@ -217,12 +217,12 @@ def test_a_changed_address_asks_for_the_secret_again_and_says_why(
     page.fill("#f-base_url", spar.elsewhere)
     spar.clear()
     told = run_test(page)
-    assert "another address" in told
+    assert "another Base URL" in told
     assert spar.journal == []
     save(page)
     tab(page, "Authentication")
     expect(page.locator('[data-field="token"] .ok-note').first).to_contain_text(
-        "another address"
+        "another Base URL"
     )
 
 
@@ -259,7 +259,7 @@ def test_two_editors_at_once_the_second_is_told(
         tab(editor, "General")
         editor.fill("#f-notes", text)
         save(editor)
-    expect(second.get_by_text("somebody else has changed")).to_be_visible()
+    expect(second.get_by_text("another user has changed")).to_be_visible()
     assert 'notes = "first"' in served.command("export", "shared")
     context.close()
 
@@ -449,7 +449,7 @@ def test_a_sync_line_is_made_changed_and_deleted(page: Page) -> None:
     page.get_by_role("link", name="parcels").click()
     page.get_by_role("link", name="Delete").click()
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("parcels is deleted.")).to_be_visible()
+    expect(page.get_by_text("parcels was deleted.")).to_be_visible()
 
 
 def test_the_list_renders_when_a_secret_cannot_be_opened(

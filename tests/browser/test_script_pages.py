@@ -89,7 +89,7 @@ def test_the_specifications_example_is_written_run_tested_and_saved(
         expect(row.locator("td")).to_have_text(["X-Signature", "***", "script"])
         texts.append(page.content())
         save(page)
-        expect(page.get_by_text("signs is saved.")).to_be_visible()
+        expect(page.get_by_text("signs was saved.")).to_be_visible()
         assert page.input_value(AREA) == SCRIPT
     page.reload()
     texts += [
@@ -177,7 +177,7 @@ def test_an_example_that_gives_something_else_is_not_kept(
     begin(page, spar, "golden", golden + SCRIPT)
     save(page)
     expect(page.locator(MESSAGE)).to_contain_text(
-        "example 1 of GOLDEN gives other headers"
+        "example 1 of GOLDEN returns other headers"
     )
     page.fill(AREA, 'GOLDEN = [{"expect": {}}]\n' + FUNCTION + "    return {}['x']\n")
     save(page)
@@ -270,7 +270,7 @@ def test_without_our_scripts_a_plain_field_saves(page: Page, spar: Spar) -> None
     page.select_option("#f-no_auth_reason", "internal")
     page.fill(AREA, "\n" + SCRIPT)
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("plain is saved.")).to_be_visible()
+    expect(page.get_by_text("plain was saved.")).to_be_visible()
     assert page.input_value(AREA) == "\n" + SCRIPT
     assert not page.get_by_text("press Escape, then Tab").is_visible()
 

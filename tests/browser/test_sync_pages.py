@@ -102,7 +102,7 @@ def test_what_is_wrong_stands_at_its_field_and_what_is_right_is_saved_as_shown(
     open_line(page, "contacts")
     assert page.locator("#l-sync").input_value() == right
     press(page, "Save")
-    expect(page.get_by_text("The sync line contacts is saved.")).to_be_visible()
+    expect(page.get_by_text("The sync line contacts was saved.")).to_be_visible()
     assert served.command("line", "show", "contacts") == before
 
 
@@ -179,7 +179,7 @@ def test_a_new_line_is_sampled_before_it_is_saved_and_deleted_with_its_runs(
     page.get_by_role("link", name="Delete").click()
     expect(page.get_by_text("parcels is deleted with its runs.")).to_be_visible()
     press(page, "Delete")
-    expect(page.get_by_text("The sync line parcels is deleted.")).to_be_visible()
+    expect(page.get_by_text("The sync line parcels was deleted.")).to_be_visible()
 
 
 def test_a_phone_shows_runs_and_lines_without_scrolling_sideways(page: Page) -> None:
@@ -235,7 +235,7 @@ def test_a_run_that_fails_names_its_cause_and_one_that_is_cancelled_stops(
     open_line(page, "contacts")
     page.fill("#l-sync", kept)
     press(page, "Save")
-    expect(page.get_by_text("contacts is saved.")).to_be_visible()
+    expect(page.get_by_text("contacts was saved.")).to_be_visible()
 
 
 def test_who_may_not_write_the_records_begins_nothing_and_reads_it_in_german(
@@ -429,14 +429,14 @@ for counts, told in (
     for path in (f"/outkey/run/{run.pk}/", "/outkey/run/", LINES, place("kept")):
         assert told in everything.get(path).content.decode(), (counts, path)
 for cause, told in {
-    "secret_missing": "Enter the secret, or set what its reference names.",
+    "secret_missing": "Enter the secret, or set the environment variable",
     "not_json": "Check the path of the line;",
     "invalid_client": "Check Client ID, Client Secret and Client Authentication.",
     "rate_limited": "Send less often:",
     "inactive": "Set Active (active = true)",
     "configuration": "Look at the line and its configuration",
     "unexpected": "Compare the request with the API",
-    "expression": "Preview the line to see what the API answers",
+    "expression": "Preview the line to see the response",
 }.items():
     run = planted(state="failed", cause=cause)
     page = everything.get(f"/outkey/run/{run.pk}/").content.decode()

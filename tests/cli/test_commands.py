@@ -104,7 +104,7 @@ def test_strict_saves_nothing_where_there_is_a_warning(
     shown = outkey("apply", document, "--strict")
     assert (shown.code, shown.out) == (2, "")
     assert "warning shop.password: " in shown.err
-    assert "error[configuration]: nothing was saved, because of" in shown.err
+    assert "error[configuration]: nothing was saved because of" in shown.err
     text = (
         '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason ='
         ' "public_api"'
@@ -422,7 +422,7 @@ def test_a_key_rotation_from_the_terminal(ready: Terminal) -> None:
     assert ready("keys", "retire", old).code == 2
     ready("keys", "promote", new)
     refused = ready("keys", "retire", old)
-    assert (refused.code, "2 secrets are still sealed" in refused.err) == (2, True)
+    assert (refused.code, "2 secrets are still encrypted" in refused.err) == (2, True)
     assert ready("request", "acme", "/bearer").code == 0
     assert ready("keys", "rewrap").out == "rewrapped: 2\n"
     assert ready("keys", "rewrap").out == "rewrapped: 0\n"

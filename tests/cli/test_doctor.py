@@ -11,7 +11,7 @@ import pytest
 
 from cli.conftest import Terminal
 from outkey.core.findings.checks import Finding, Level
-from outkey.core.findings.posture import EVERY
+from outkey.core.findings.posture import POSTURE_CHECKS
 from outkey.hosts.cli import doctor_reports as reports
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
@@ -152,10 +152,13 @@ def test_findings_are_grouped_and_nothing_of_a_shared_secret_is_shown(
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert (done.code, lines[0]) == (0, "<b>odd</b>")
     assert lines[1:5] == [
-        "warning P-plain-http base_url: requests travel unencrypted",
+        "warning P-plain-http base_url: requests are sent unencrypted",
         "Use https, also inside your own network.",
         f"warning P-shared-secret token: {SHARED}: also used by shop",
-        "Get one of its own for each, so that one can be revoked without the others.",
+        (
+            "Get a secret for each configuration, so that one can be revoked without"
+            " the others."
+        ),
     ]
     assert (
         lines[-1]
@@ -251,7 +254,7 @@ def test_sarif_names_every_rule_and_has_what_the_standard_requires() -> None:
     assert document["version"] == "2.1.0"
     (run,) = document["runs"]
     rules = run["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == [check.id for check in EVERY]
+    assert [rule["id"] for rule in rules] == [check.id for check in POSTURE_CHECKS]
     assert run["tool"]["driver"]["name"]
     assert all(
         rule["shortDescription"]["text"] and rule["help"]["text"] for rule in rules

@@ -202,4 +202,4 @@ def test_a_test_quotes_no_signature_that_the_api_repeats(
     assert done.code == 1
     leaks = shows_signature(server, done.out)
     assert leaks is False
-    assert done.json["steps"][-1]["detail"] == "answered 401"
+    assert done.json["steps"][-1]["detail"] == "status 401"

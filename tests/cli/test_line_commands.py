@@ -172,7 +172,8 @@ def test_applying_tells_what_is_wrong_with_a_line(shop: Shop, spar: Spar) -> Non
     )
     said = shop.run("apply", "-", stdin=text, code=0).err
     assert (
-        "error shop.line.contacts.schedule: the schedule is no cron expression" in said
+        "error shop.line.contacts.schedule: the schedule is not a cron expression"
+        in said
     )
     closed = document(spar).replace("demo.contact", "demo.unknown")
     applied = json.loads(shop.run("apply", "-", "--json", stdin=closed, code=0).out)

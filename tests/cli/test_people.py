@@ -71,10 +71,10 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
     )
     assert done.returncode == 0, done.stderr
     home, broken, status, protection, refused = json.loads(done.stdout.splitlines()[-1])
-    assert "Requests travel unencrypted" in home
+    assert "Requests are sent unencrypted" in home
     assert "and 2 more" in home
     assert "A secret is older than the policy allows" in home
-    assert "The policy has a key that is not known" in broken
+    assert "The policy has an unknown key" in broken
     assert (status, refused) == (200, 403)
     assert "400 days" in protection
 

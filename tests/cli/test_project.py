@@ -374,7 +374,7 @@ def test_the_worker_of_a_sealed_project_ends_with_the_usual_error(
     assert done.code == 4
     assert "\nerror[sealed]: " in done.err
     assert "Traceback" not in done.err
-    assert "\nhint: Put the right key back" in done.err
+    assert "\nhint: Restore the right key" in done.err
 
 
 def test_the_home_of_a_project_is_not_taken_for_an_embedded_one(

@@ -141,7 +141,7 @@ def test_a_restored_old_copy_is_found(busy: Terminal) -> None:
     shutil.rmtree(data)
     shutil.copytree(kept, data)
     verdict = busy("audit", "verify")
-    assert (verdict.code, "gone" in verdict.out) == (1, True)
+    assert (verdict.code, "missing" in verdict.out) == (1, True)
 
 
 def test_pruning_removes_under_a_tombstone_and_the_rest_verifies(

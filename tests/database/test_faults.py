@@ -19,6 +19,7 @@ from outkey.core.errors import AuditUnavailable, HostError, OutkeyError
 from outkey.core.oauth2 import token
 from outkey.core.secret import Secret
 from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.editing import Edit
 from outkey.engine.tokens import renewal as tokens
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
@@ -65,7 +66,7 @@ def work(here: "Application", number: int) -> None:
     here.apply(desk, parse_document(text), dry_run=False)
     desk.set_secret("acme", "token", Secret("spar-token"))
     here.gateway.send("acme", "GET", "/bearer")
-    desk.test(here.gateway, "acme")
+    here.test(desk, "acme")
 
 
 def test_whichever_call_fails_nothing_is_sent_unrecorded_and_everything_goes_on(
@@ -88,6 +89,44 @@ def test_whichever_call_fails_nothing_is_sent_unrecorded_and_everything_goes_on(
     intents = sum(b"engine:send:intended" in row.body for row in here.audit_rows.read())
     assert intents >= len(spar.journal)
     assert verdict(here).ok
+
+
+def test_whichever_call_fails_nothing_of_a_saved_form_is_there(
+    here: "Application", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_both(here, "before", "two")
+    before = here.registry.find(["acme"])["acme"]
+    form = {
+        "notes": "after",
+        "active": "on",
+        "script_enabled": "on",
+        "version": str(before.version),
+        "row-key-0": "X-API-Key",
+        "row-secret-0": "on",
+        "row-value-0": "after-of-the-row",
+        "secret:token": "after",
+        "secret:password": "new",
+    }
+    edit = Edit.read(form, before)
+    assert isinstance(edit, Edit)
+    desk = here.administration("tester")
+    for number in range(1, 200):
+        with failing_at(monkeypatch, number) as calls:
+            with suppress(HostError):
+                here.save_edit(desk, edit)
+            if calls[0] < number:
+                break
+        after = here.registry.find(["acme"])["acme"]
+        assert (after, after.revision, after.voucher) == (
+            before,
+            before.revision,
+            before.voucher,
+        ), number
+        assert here.secrets.open(after, "token") == Secret("before")
+    assert 20 < number < 199
+    after = here.registry.find(["acme"])["acme"]
+    assert (after.notes, after.version) == ("after", before.version + 1)
+    assert here.secrets.open(after, "token") == Secret("after")
 
 
 def test_whichever_call_fails_a_rotated_refresh_token_is_not_lost(
@@ -115,7 +154,7 @@ grant = "refresh_token"
         )
         for number in range(1, 100):
             with failing_at(monkeypatch, number) as calls, suppress(HostError):
-                desk.token(here.gateway, "shop", Tag.TOKEN_RENEWED).renew()
+                here.change_token(desk, "shop", Tag.TOKEN_RENEWED).renew()
                 here.gateway.send("shop", "GET", "/oauth/api")
             assert here.gateway.send("shop", "GET", "/oauth/api").status == 200
             if calls[0] < number:

@@ -154,7 +154,7 @@ def test_a_script_that_was_changed_by_sql_gets_no_secret(
         if settings == row.settings:
             assert here.gateway.send("acme", "GET", "/echo").status == 200
             continue
-        with pytest.raises(ScriptFailed, match="not as it was saved"):
+        with pytest.raises(ScriptFailed, match="was changed outside of outkey"):
             here.gateway.send("acme", "GET", "/echo")
         assert not here.try_script(here.registry.get("acme")).ok
         assert spar.journal == []
@@ -170,7 +170,7 @@ def test_a_script_that_was_put_there_by_sql_gets_no_secret(
     settings = row.settings | {"script": SCRIPT, "script_enabled": True}
     Configuration.objects.update(settings=settings, revision=F("revision") + 1)
     time.sleep(0.15)
-    with pytest.raises(ScriptFailed, match="not as it was saved"):
+    with pytest.raises(ScriptFailed, match="was changed outside of outkey"):
         here.gateway.send("acme", "GET", "/echo")
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
     text = (
@@ -178,7 +178,7 @@ def test_a_script_that_was_put_there_by_sql_gets_no_secret(
         ' person"'
     )
     here.apply(desk, parse_document(text), dry_run=False)
-    with pytest.raises(ScriptFailed, match="not as it was saved"):
+    with pytest.raises(ScriptFailed, match="was changed outside of outkey"):
         here.gateway.send("acme", "GET", "/echo")
     assert spar.journal == [], "another change vouches for nothing"
 

@@ -144,7 +144,7 @@ def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
 ) -> None:
     monkeypatch.setattr(background_work, "SECONDS_BETWEEN_TESTS", 0.0)
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    report = desk.test(here.gateway, "acme")
+    report = here.test(desk, "acme")
     assert not report.ok
     running = background(here, clock_of_now())
     running.round()

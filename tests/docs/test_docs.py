@@ -102,6 +102,21 @@ def test_the_reference_is_what_the_code_says() -> None:
         )
 
 
+def test_a_condition_reads_as_a_sentence() -> None:
+    from reference_fields import conditions
+
+    from outkey.core.config.fields import BY_PATH
+    from outkey.core.config.line_fields import PAGINATION_FIELDS
+
+    device_url = BY_PATH["oauth2.device_url"]
+    assert (
+        conditions(device_url)
+        == "Authentication Type is bearer, Token Source is oauth2, Grant is device_code"
+    )
+    assert conditions(PAGINATION_FIELDS[-1]) == "Kind of pages is cursor"
+    assert conditions(BY_PATH["base_url"]) == "always"
+
+
 def test_every_decision_has_its_number_and_four_headings() -> None:
     pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     for number, page in enumerate(pages, start=1):

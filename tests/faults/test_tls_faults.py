@@ -120,7 +120,7 @@ def test_a_tls_answer_cut_in_the_middle_is_a_broken_answer(
 
 
 def test_no_time_left_opens_no_connection() -> None:
-    with pytest.raises(TimedOut, match="total time-out"):
+    with pytest.raises(TimedOut, match="total timeout"):
         send(9, TlsSettings(), time_left=-1.0, scheme="http")
 
 
@@ -223,4 +223,4 @@ def test_a_tls_failure_has_words_of_our_own(
 def test_an_unknown_certificate_fault_is_still_a_tls_failure() -> None:
     error = ssl.SSLCertVerificationError(1, "canary")
     error.verify_code = 999
-    assert tls_failure(error).message == "the server's certificate is not valid"
+    assert tls_failure(error).message == "the server's certificate is invalid"

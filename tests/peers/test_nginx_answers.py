@@ -136,7 +136,7 @@ def test_a_row_travels_beside_the_authentication_type(
         ),
         (bearer("good-token"), "/nothing", 404, "not_found", "Check Base URL and path"),
         (bearer("good-token"), "/limited/hour", 429, "rate_limited", "Send less often"),
-        (bearer("good-token"), "/down", 503, "server_error", "Try again later"),
+        (bearer("good-token"), "/down", 503, "server_error", "Retry later"),
     ],
     ids=lambda value: (
         value if isinstance(value, str) and value.startswith("/") else None

@@ -86,7 +86,11 @@ def test_a_client_certificate_identifies_us(
         ("expired", "localhost", "the server's certificate has expired"),
         ("expired", "127.0.0.1", "the server's certificate has expired"),
         ("wronghost", "localhost", "the server's certificate is for another host"),
-        ("wronghost", "127.0.0.1", "the server's certificate is for another address"),
+        (
+            "wronghost",
+            "127.0.0.1",
+            "the server's certificate is for another IP address",
+        ),
         ("selfsigned", "localhost", "the server's certificate is self-signed"),
         (
             "stranger",
@@ -213,7 +217,7 @@ def test_tls_at_a_plain_port_is_refused(
     table = secure(nginx, pki, "main") | {"base_url": nginx.url("main", scheme="https")}
     error = refusal(gateway_for, table)
     assert type(error) is errors.TlsFailed
-    assert error.message == "the server does not speak TLS on this port"
+    assert error.message == "the server does not support TLS on this port"
     # nginx logs our ClientHello as a bad request; there is no method, no header, nothing of ours.
     assert [(a.status, a.method, a.host, a.credentials) for a in wire.arrivals()] == [
         (400, "", "", ("", "", ""))

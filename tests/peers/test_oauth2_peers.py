@@ -180,7 +180,7 @@ def test_a_scope_that_is_not_granted_is_named(
     assert report.error.reason == "invalid_scope"
     assert (
         report.remedy
-        == "Check Scope, and what the application may ask for at the provider."
+        == "Check Scope, and what the application may request at the provider."
     )
 
 

@@ -282,7 +282,7 @@ RETURN = 'return {"X-Name": "text"}'
 @pytest.mark.parametrize(
     ("expression", "hint"),
     [
-        ("None", f"every way through the function end with: {RETURN}"),
+        ("None", f"End every path through the function with: {RETURN}"),
         ("'text'", RETURN),
         ("[('A', 'b')]", RETURN),
         ("{'A', 'b'}", RETURN),
@@ -291,7 +291,7 @@ RETURN = 'return {"X-Name": "text"}'
         ("{1: 'a'}", "str(number)"),
         ("{'A': b'x'}", ".decode(), or base64.b64encode"),
         ("{b'A': 'a'}", ".decode(), or base64.b64encode"),
-        ("{'A': None}", "Leave the header out"),
+        ("{'A': None}", "Omit the header"),
         ("{'A': True}", RETURN),
         ("{'A': ['x']}", RETURN),
         ("{'A': 'x\\n'}", "not encodebytes"),

@@ -26,7 +26,7 @@ from scripts.conftest import (
 
 LIMIT = 0.25
 SLOW = f"the script took longer than {LIMIT * 1000:.0f} ms"
-MEMORY = "the script used more memory than it may"
+MEMORY = "the script used too much memory"
 ENDED = "the script ended its process"
 OS = "import uuid\nos = uuid.os\n"
 

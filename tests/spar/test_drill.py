@@ -16,7 +16,7 @@ from outkey.core.config.configuration import (
     build,
 )
 from outkey.core.errors import ConfigError, RedirectBlocked
-from outkey.core.request.assembly import redirected
+from outkey.core.request.assembly import redirected_request
 from outkey.core.request.message import Request, Response, Route
 from outkey.core.request.origin import parse_url
 from outkey.hosts.drill.drill import Played, Verdict, drill, speed_of
@@ -224,7 +224,7 @@ def test_a_credential_at_another_origin_is_a_leak(
         request: Request, response: Response, configuration: Configuration
     ) -> Request | None:
         try:
-            return redirected(request, response, configuration)
+            return redirected_request(request, response, configuration)
         except RedirectBlocked:
             there = parse_url(response.headers["Location"])
             return Request("GET", there.origin, there.target, request.headers)

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.core.access.permissions import (
-    MESSAGES,
     RULES,
     Permission,
     Requirement,
@@ -21,6 +20,7 @@ from outkey.core.access.permissions import (
     refuse_other_tls,
     requirements,
 )
+from outkey.core.access.roles import ROLES
 from outkey.core.config.configuration import (
     Configuration,
     HeaderRow,
@@ -33,6 +33,7 @@ from outkey.core.config.fields import FIELDS
 from outkey.core.errors import ConfigError, OutkeyError, SecretMissing
 from outkey.core.request.message import Request, Response
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.testing import configuration, fake_gateway
 
 ROW = HeaderRow("X-API-Key", "", secret=True)
@@ -251,13 +252,13 @@ def test_an_internal_configuration_does_not_move_to_another_internal_address() -
     assert needed not in needs(stored, edited(stored, {"network": "public"}, ()))
 
 
-def test_every_message_is_listed_for_translation() -> None:
+def test_every_message_can_be_translated() -> None:
     stored = stored_by_administrator()
     needed: list[Requirement] = requirements(
         stored, edited(stored, OTHER, ()), ["token"]
     )
     needed += requirements(None, stored)
-    assert {need.message for need in needed} <= set(MESSAGES)
+    assert all(isinstance(need.message, Text) for need in needed)
     assert {need.permission for need in needed} == {
         Permission.ADD,
         Permission.CHANGE,
@@ -434,3 +435,16 @@ def test_the_uses_of_every_kind_are_seen() -> None:
         assert any(SECRETS[name] in str(text) for text in seen), name
     assert any("Basic " in str(text) for text in seen)
     assert "https://auth.acme.example/token" in seen  # for whom an assertion is signed
+
+
+def test_the_roles_are_these() -> None:
+    assert ROLES["Administrator"] == frozenset(Permission)
+    assert ROLES["Operator"] == {
+        Permission.VIEW,
+        Permission.VIEW_LINE,
+        Permission.VIEW_AUDIT,
+        Permission.VIEW_RUN,
+        Permission.RUN_LINE,
+        Permission.TEST,
+    }
+    assert ROLES["Auditor"] == {Permission.VIEW_AUDIT}

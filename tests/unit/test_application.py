@@ -12,18 +12,19 @@ from outkey.core.config.document import parse_document
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError, TokenEndpointFailed, UnknownConfiguration
 from outkey.core.findings.posture import InstallationFacts
-from outkey.core.request.assembly import Call
 from outkey.core.request.message import Response
 from outkey.core.secret import Secret
 from outkey.core.sync.run import RunState
-from outkey.engine.managing.test_setup import DraftPorts
-from outkey.engine.sync.unsaved_lines import DocumentLines, UnsavedLine
+from outkey.engine.managing.editing import Edit
+from outkey.engine.managing.line_editing import WithLine
+from outkey.engine.sync.unsaved_lines import DocumentLines
 from outkey.hosts.cli.main import run
 from outkey.hosts.cli.session import CommandHost
-from outkey.testing import MemorySecrets, configuration
+from outkey.testing import configuration
 from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
 from unit.application_in_memory import FIELDS, MemoryHost, memory_host
 
+SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
 OPEN = configuration(no_auth_reason="public_api")
 LINES = """
 [configuration.new]
@@ -83,34 +84,23 @@ def test_an_empty_audit_is_clean_and_has_nothing_to_prune() -> None:
     assert application.audit_count() == 0
 
 
-def test_a_draft_is_previewed_and_tested_with_secrets_of_its_own() -> None:
-    host = memory_host(OPEN, answers=[Response(200), Response(401)])
-    application = host.application
-    draft = configuration("draft", authentication_type="bearer")
-    call = Call(draft, "GET", "/me")
-    shown = application.preview(call, MemorySecrets({"token": "typed"}))
-    assert ("Authorization", "Bearer ***") in [header[:2] for header in shown.headers]
-    assert application.preview(Call(OPEN, "GET", "/")).url == OPEN.base_url + "/"
-    ports = DraftPorts(MemorySecrets({"token": "typed"}), host.world.ports.tokens)
-    assert application.connection_test(draft, ports).run().ok
-    assert host.audit.events == []
-
-
-def test_scripts_are_tried_and_proved() -> None:
-    host = memory_host()
+def test_a_form_is_tried_before_it_is_saved() -> None:
+    host = memory_host(answers=[Response(200)])
     host.world.scripts.answer = lambda _: {"X-Signed": "abc"}
     application = host.application
-    signing = configuration(
-        no_auth_reason="public_api",
-        script="def compute_auth_header(sync_line):\n    return {}\n",
-    )
-    trial = application.try_script(signing, secrets=MemorySecrets())
+    administration = application.administration("ada")
+    edit = Edit(None, configuration(no_auth_reason="public_api", script=SCRIPT))
+    candidate = edit.candidate(application.secrets)
+    shown = application.preview_candidate(administration, candidate)
+    assert ("X-Signed", "***") in [header[:2] for header in shown.headers]
+    trial = application.run_script(administration, candidate, None)
     assert trial.headers == (("X-Signed", 3),)
-    application.prove_examples([signing])
-    with pytest.raises(ConfigError):
-        application.prove_examples(
-            [configuration(script="import os\n" + signing.script)]
-        )
+    tokens = host.world.ports.tokens
+    assert application.begin_test(administration, candidate, tokens).run().ok
+    application.save_edit(administration, edit)
+    stored = host.registry.get("acme")
+    assert stored.script == SCRIPT
+    assert application.try_script(replace(stored, record="")).ok
 
 
 def test_secrets_that_were_sent_and_the_route_are_known() -> None:
@@ -168,11 +158,11 @@ def test_an_unsaved_line_is_checked_with_the_stored_configuration() -> None:
     host = lines_host()
     records = MemoryRecords(FIELDS, MemoryRuns(host.world.clock))
     _, stray, _ = parse_document(LINES).lines
-    unsaved = UnsavedLine(replace(stray, configuration="acme"), host.registry)
+    unsaved = WithLine(host.registry, replace(stray, configuration="acme"))
     with pytest.raises(ConfigError, match="not open"):
         host.application.sync_runner(records, unsaved).check("closed")
     with pytest.raises(UnknownConfiguration):
-        host.application.sync_runner(records, UnsavedLine(stray, host.registry)).check(
+        host.application.sync_runner(records, WithLine(host.registry, stray)).check(
             "closed"
         )
 

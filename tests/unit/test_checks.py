@@ -12,7 +12,8 @@ from outkey.core.errors import (
     InactiveConfiguration,
     OutkeyError,
 )
-from outkey.core.findings.checks import Level, refuse_unsavable
+from outkey.core.findings.checks import Level
+from outkey.core.findings.configuration_checks import refuse_unsavable
 from outkey.testing import configuration, fake_gateway
 
 
@@ -292,6 +293,7 @@ def test_credentials_in_clear_are_a_warning() -> None:
     secrets = {"header:X-API-Key": "k", "token": "t"}
     assert ids(secrets=secrets, authentication_type="bearer", **inside) == ["W001"]
     assert ids(secrets=secrets, headers=(row,), **inside) == ["W001"]
+    assert ids(script=SCRIPT, **inside) == ["W001"]
     assert ids(**inside) == []
 
 

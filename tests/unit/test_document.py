@@ -13,7 +13,7 @@ from outkey.core.config.configuration import (
 )
 from outkey.core.config.document import parse_document
 from outkey.core.config.field_kinds import Kind
-from outkey.core.config.fields import BY_PATH, FIELDS, described
+from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.errors import ConfigError, OutkeyError, SecretRebindRequired
 from outkey.core.request.message import TlsSettings
 from outkey.hosts.file import from_text
@@ -152,7 +152,7 @@ def row(content: str) -> str:
         (
             configured('password = "env:BAD NAME hunter2"'),
             "password",
-            "no environment variable",
+            "not name an environment variable",
         ),
         (configured('password = "env:OUTKEY_KEY"'), "password", "outkey's own"),
         (configured('token = "file:relative/hunter2"'), "token", "absolute path"),
@@ -252,7 +252,7 @@ def row(content: str) -> str:
         (
             configured("[line.x]\nmethod = 'GET'"),
             "line.x.configuration",
-            "must name a configuration",
+            "must not be empty",
         ),
         (
             configured('[line.x]\nconfiguration = "b"'),
@@ -419,13 +419,6 @@ def test_another_path_or_spelling_is_the_same_origin(base_url: str) -> None:
 def test_a_merge_that_is_wrong_names_the_configuration() -> None:
     with pytest.raises(ConfigError, match="configuration acme: "):
         merged('[configuration.acme]\nbase_url = "nonsense"')
-
-
-def test_a_condition_reads_as_a_sentence() -> None:
-    assert (
-        described(BY_PATH["oauth2.device_url"].when)
-        == "Authentication Type is bearer, Token Source is oauth2, Grant is device_code"
-    )
 
 
 def test_values_of_unknown_fields_are_refused_by_the_builder_too() -> None:

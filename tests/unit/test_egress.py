@@ -101,7 +101,9 @@ def test_one_bad_address_among_good_ones_refuses_them_all() -> None:
 def test_a_refusal_says_what_the_address_is_and_what_to_do() -> None:
     with pytest.raises(EgressDenied) as caught:
         Egress().vet(Network.PUBLIC, ORIGIN, ("10.0.0.1",))
-    assert caught.value.message == "https://api.acme.example leads to a private address"
+    assert (
+        caught.value.message == "https://api.acme.example resolves to a private address"
+    )
     assert "Internal trusted network" in caught.value.hint
     with pytest.raises(EgressDenied) as caught:
         Egress().vet(Network.INTERNAL, ORIGIN, ("169.254.169.254",))

@@ -134,7 +134,7 @@ def test_unsafe_steps_are_refused() -> None:
         ring.retire(ring.primary.name, secrets=0)
     with pytest.raises(KeyStepRefused, match="3 secrets"):
         ring.retire(key.name, secrets=3)
-    with pytest.raises(KeyStepRefused, match="no key of that id"):
+    with pytest.raises(KeyStepRefused, match="no key with this id"):
         ring.promote("nonsense")
     with pytest.raises(KeyStepRefused, match="retired"):
         ring.retire(key.name, secrets=0).promote(key.name)
@@ -209,7 +209,7 @@ def test_a_key_file_that_others_may_read_leaves_us_sealed(
     )
     source.create()
     source.file.chmod(mode)
-    with pytest.raises(Sealed, match="by others"):
+    with pytest.raises(Sealed, match="other users may read"):
         source.load()
 
 

@@ -15,7 +15,7 @@ from outkey.core.config.configuration import (
 )
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.config.field_kinds import _STEERING
+from outkey.core.config.field_kinds import CONTROL_BUT_LINES
 from outkey.core.config.reference import parse_reference
 from unit.test_document import WHOLE
 
@@ -55,7 +55,7 @@ def test_a_stored_secret_is_a_comment_with_its_day() -> None:
     )
     text = render([stored], [])
     assert "# password: set 2027-01-15\n" in text
-    assert "# client_key: set some day\n" in text
+    assert "# client_key: set (date unknown)\n" in text
     assert "# value: set 2027-01-15\n" in text
     assert 'token = "env:TOKEN"\n' in text
     tables = tomllib.loads(text)["configuration"]["a"]
@@ -74,7 +74,7 @@ ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=50)
 @given(
     name=ONE_LINE.filter(bool),
     username=ONE_LINE.filter(lambda text: ":" not in text),
-    notes=ANY_TEXT.filter(lambda text: not _STEERING.search(text)),
+    notes=ANY_TEXT.filter(lambda text: not CONTROL_BUT_LINES.search(text)),
     seconds=st.floats(0.1, 300),
     day=st.none() | st.dates(),
     value=st.from_regex(r"[!-~]([ -~]*[!-~])?", fullmatch=True),

@@ -18,7 +18,7 @@ from outkey.engine.managing.fixes import (
     apply_fix,
     difference,
     permissions_for,
-    untangled,
+    tidy_secret,
 )
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
@@ -120,7 +120,7 @@ def test_a_value_behind_a_reference_is_not_changed() -> None:
     made = replace(
         configuration(authentication_type="bearer"), secrets={"token": state}
     )
-    with pytest.raises(ConfigError, match="not kept here"):
+    with pytest.raises(ConfigError, match="is a reference"):
         fixing(made, Fix("Tidy it", tidied="token"), token="abc")
 
 
@@ -145,7 +145,7 @@ def test_a_value_behind_a_reference_is_not_changed() -> None:
     ],
 )
 def test_what_came_along_when_it_was_pasted_is_removed(pasted: str, tidy: str) -> None:
-    assert untangled(pasted) == tidy
+    assert tidy_secret(pasted) == tidy
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tls_context import _encrypted
 from outkey.core.config.configuration import SyncLine
-from outkey.core.config.document import checked_line, parse_document
+from outkey.core.config.document import parse_document, read_request
 from outkey.core.config.toml import MOST_KEY_PARTS, parse_toml
 from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.findings.line_checks import check
@@ -146,9 +146,9 @@ def test_a_key_of_too_many_parts_is_refused_wherever_it_is(text: str) -> None:
 )
 def test_unfinished_strings_take_no_time(text: str) -> None:
     took = measure(
-        "from outkey.core.config.toml import parse_toml, _bare_parts\n"
+        "from outkey.core.config.toml import parse_toml, parts_without_strings\n"
         f"text = {text!r} * ({128 * 1024} // {len(text)})",
-        "_bare_parts(text)",
+        "parts_without_strings(text)",
     )
     assert_cheap(took, "")
 
@@ -170,9 +170,10 @@ def test_a_toml_text_has_a_greatest_length() -> None:
 
 
 def test_a_path_has_a_greatest_length() -> None:
-    assert checked_line("a", "b", "GET", "/" * 2000).path == "/" * 2000
+    longest = {"configuration": "b", "path": "/" * 2000}
+    assert read_request("a", longest, None).path == "/" * 2000
     with pytest.raises(ConfigError, match="longer than 2000") as refused:
-        checked_line("a", "b", "GET", "/" * 2001, place="line.a.")
+        read_request("a", longest | {"path": "/" * 2001}, None, "line.a.")
     assert refused.value.field == "line.a.path"
 
 
@@ -487,7 +488,7 @@ def test_a_host_name_that_is_too_long_is_refused_before_it_is_encoded(
     host: str,
 ) -> None:
     began = time.process_time()
-    with pytest.raises(ConfigError, match="host name is not valid"):
+    with pytest.raises(ConfigError, match="host name is invalid"):
         parse_redirect(Origin("https", "a.example", 443), "/", f"https://{host}/")
     assert time.process_time() - began < SECONDS
 
@@ -534,11 +535,11 @@ def rsa_key(first: int, second: int) -> str:
 def test_a_key_of_far_too_many_bits_is_refused_before_its_primes_are_checked() -> None:
     key = Secret(rsa_key(4423, 4253))
     began = time.process_time()
-    with pytest.raises(ConfigError, match="no private key") as refused:
+    with pytest.raises(ConfigError, match="not a private key") as refused:
         JoseSigner().assertion({"iss": "a"}, key, False)  # noqa: FBT003 - the port's signature
     assert "4096 bits" in refused.value.hint
     text = "-----BEGIN PRIVATE KEY-----\n" + "A" * 6000 + "\n-----END PRIVATE KEY-----"
-    with pytest.raises(ConfigError, match="no private key"):
+    with pytest.raises(ConfigError, match="not a private key"):
         JoseSigner().assertion({"iss": "a"}, Secret(text), False)  # noqa: FBT003 - the same
     with pytest.raises(ConfigError, match="more than 4096 bits"):
         _encrypted(text, Secret("p"))

@@ -1,4 +1,6 @@
+from collections.abc import Mapping
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -7,7 +9,9 @@ from hypothesis import strategies as st
 from outkey.adapters.permits_leased import MAX_HOLD, LeasedPermits
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.diagnosis import retry_after
+from outkey.core.errors import StorageUnavailable
 from outkey.core.request.message import Response, ResponseHeaders
+from outkey.core.shared_state import StateKind
 from outkey.engine.sending.exchange import backoff
 from outkey.testing import FakeClock
 
@@ -89,3 +93,34 @@ def test_a_hold_is_cut_and_never_shortened() -> None:
     assert permits.reserve("a", None, 1e9) == MAX_HOLD
     clock.advance(MAX_HOLD)
     assert permits.reserve("a", None, 0.0) == 0.0
+
+
+class Contended(MemoryStateRows):
+    """Another process takes a slot between our reading and our writing, some times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    def swap(
+        self, kind: StateKind, key: str, generation: int, value: Mapping[str, Any]
+    ) -> bool:
+        if self.times > 0:
+            self.times -= 1
+            super().swap(kind, key, generation, {"drained_at": 60.0 * self.times})
+            return False
+        return super().swap(kind, key, generation, value)
+
+
+def test_a_pace_that_another_process_changed_is_read_again() -> None:
+    permits = LeasedPermits(Contended(2), lambda: 0.0)
+    assert permits.reserve("a", 1, 120.0) == 0.0
+    permits = LeasedPermits(Contended(2), lambda: 0.0)
+    permits.hold("a", 10)
+    assert permits.reserve("a", 1, 120.0) == 10.0
+
+
+def test_a_pace_that_others_change_all_the_time_is_given_up() -> None:
+    permits = LeasedPermits(Contended(10**6), lambda: 0.0)
+    with pytest.raises(StorageUnavailable, match="too many processes"):
+        permits.reserve("a", 1, 1e9)

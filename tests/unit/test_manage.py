@@ -229,7 +229,7 @@ def test_a_missing_secret_is_a_warning_of_apply() -> None:
     assert {finding.level for _, finding in findings} == {Level.WARNING}
     error = warnings_error(findings)
     assert error is not None
-    assert error.message == "nothing was saved, because of 2 warnings"
+    assert error.message == "nothing was saved because of 2 warnings"
 
 
 def test_a_notice_and_a_configuration_that_is_off_are_no_warnings() -> None:
@@ -243,7 +243,7 @@ def test_a_notice_and_a_configuration_that_is_off_are_no_warnings() -> None:
     assert warnings_error([*findings, ("a", notice)]) is None
     one = warnings_error([("a", replace(notice, level=Level.WARNING))])
     assert one is not None
-    assert one.message == "nothing was saved, because of 1 warning"
+    assert one.message == "nothing was saved because of a warning"
 
 
 def test_a_dry_run_keeps_nothing() -> None:

@@ -26,14 +26,14 @@ from outkey.core.findings.health import Health
 from outkey.core.findings.policy import parse_policy, refuse_blocked
 from outkey.core.findings.posture import (
     CHECKS,
-    EVERY,
     INSTALLATION,
+    POSTURE_CHECKS,
     ConfigurationFacts,
     InstallationFacts,
     Policy,
-    posture_of,
-    premises_of,
-    subject_of,
+    configuration_posture,
+    installation_posture,
+    settings_of,
 )
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
@@ -75,7 +75,7 @@ def sound(*, headers: tuple[HeaderRow, ...] = (), **values: object) -> Configura
 
 def subject(made: Configuration | None = None, **known: object) -> ConfigurationFacts:
     facts = {"now": NOW, "standing": TESTED, "used_at": NOW - DAY} | known
-    return replace(subject_of(made or sound()), **facts)  # type: ignore[arg-type]
+    return replace(settings_of(made or sound()), **facts)  # type: ignore[arg-type]
 
 
 def saw(**facts: object) -> Health:
@@ -184,7 +184,7 @@ BROKEN: list[tuple[InstallationFacts, str]] = [
 def test_a_planted_weakness_is_found_and_nothing_else(
     planted: ConfigurationFacts, check: str, field: str | None
 ) -> None:
-    (found,) = posture_of(planted)
+    (found,) = configuration_posture(planted)
     assert (found.id, found.field) == (check, field)
     assert found.hint
 
@@ -193,7 +193,7 @@ def test_a_planted_weakness_is_found_and_nothing_else(
 def test_a_weakness_of_the_installation_is_found_and_nothing_else(
     planted: InstallationFacts, check: str
 ) -> None:
-    assert [found.id for found in premises_of(planted)] == [check]
+    assert [found.id for found in installation_posture(planted)] == [check]
 
 
 @pytest.mark.parametrize(
@@ -216,14 +216,16 @@ def test_a_weakness_of_the_installation_is_found_and_nothing_else(
 def test_what_fails_once_is_no_weakness_and_why_it_fails_is_told(
     known: dict[str, object], why: list[str]
 ) -> None:
-    found = posture_of(subject(**known))
-    assert [f.message for f in found] == [f"it keeps failing: {text}" for text in why]
+    found = configuration_posture(subject(**known))
+    assert [f.message for f in found] == [
+        f"the configuration keeps failing: {text}" for text in why
+    ]
 
 
 def test_every_check_has_a_weakness_that_it_finds() -> None:
     assert {check.id for check in CHECKS} == {check for _, check, _ in PLANTED}
     assert {check.id for check in INSTALLATION} == {check for _, check in BROKEN}
-    assert len({check.id for check in EVERY}) == len(EVERY)
+    assert len({check.id for check in POSTURE_CHECKS}) == len(POSTURE_CHECKS)
 
 
 @pytest.mark.parametrize(
@@ -245,16 +247,16 @@ def test_every_check_has_a_weakness_that_it_finds() -> None:
     ],
 )
 def test_a_sound_configuration_has_no_findings(made: Configuration) -> None:
-    assert posture_of(subject(made)) == []
+    assert configuration_posture(subject(made)) == []
 
 
 def test_where_nothing_is_known_nothing_is_said() -> None:
-    assert posture_of(subject_of(sound())) == []
+    assert configuration_posture(settings_of(sound())) == []
     columns = replace(
-        subject_of(sound()), configuration=None, standing=Health(0.0, 0.0)
+        settings_of(sound()), configuration=None, standing=Health(0.0, 0.0)
     )
-    assert posture_of(columns) == []
-    assert premises_of(replace(WELL, oldest=NOW - 400 * DAY)) == []
+    assert configuration_posture(columns) == []
+    assert installation_posture(replace(WELL, oldest=NOW - 400 * DAY)) == []
 
 
 def test_the_worst_comes_first() -> None:
@@ -262,16 +264,19 @@ def test_the_worst_comes_first() -> None:
         tls__minimum_version="1.2", base_url="http://a.example", network="internal"
     )
     levels = [
-        f.level for f in posture_of(subject(made, standing=saw(certificate_ends=NOW)))
+        f.level
+        for f in configuration_posture(
+            subject(made, standing=saw(certificate_ends=NOW))
+        )
     ]
     assert levels == [Level.ERROR, Level.WARNING, Level.NOTICE]
 
 
 def test_a_blocking_check_is_an_error_in_its_environment_only() -> None:
     policy = parse_policy('secret_days = 5\n[production]\nblocking = ["P-old-secret"]')
-    (found,) = posture_of(subject(policy=policy))
+    (found,) = configuration_posture(subject(policy=policy))
     assert (found.id, found.level) == ("P-old-secret", Level.ERROR)
-    (found,) = posture_of(subject(sound(environment="test"), policy=policy))
+    (found,) = configuration_posture(subject(sound(environment="test"), policy=policy))
     assert found.level is Level.WARNING
 
 
@@ -303,9 +308,9 @@ def test_all_that_the_policy_blocks_is_named_at_once() -> None:
         refuse_blocked(policy, [both, replace(sound(**plain), name="shop")])
     assert (
         caught.value.message
-        == "configuration acme: requests travel unencrypted; there is no rate limit; "
+        == "configuration acme: requests are sent unencrypted; no rate limit is set; "
         "the policy for production blocks P-plain-http, P-no-rate-limit. "
-        "configuration shop: requests travel unencrypted; "
+        "configuration shop: requests are sent unencrypted; "
         "the policy for production blocks P-plain-http"
     )
     assert caught.value.hint.count("Use https") == 1

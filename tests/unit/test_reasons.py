@@ -46,7 +46,7 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.oauth2.responses import failure, read_document
-from outkey.core.request.assembly import SecretOpener, redirected
+from outkey.core.request.assembly import SecretOpener, redirected_request
 from outkey.core.request.headers import check_token, check_value
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.request.origin import Origin
@@ -142,7 +142,7 @@ def redirect(place: str) -> OutkeyError:
     response = Response(301, ResponseHeaders((("Location", place),)))
     made = configuration(base_url="http://intra.example")
     with pytest.raises(RedirectBlocked) as caught:
-        redirected(request, response, made)
+        redirected_request(request, response, made)
     return caught.value
 
 

@@ -110,7 +110,7 @@ def test_where_scripts_cannot_run_the_run_fails_and_writes_nothing(
             replace(PULL, script="import os\n" + SCRIPT),
             "Script line 1: os cannot be imported",
         ),
-        (replace(PUSH, script=SCRIPT), "a script is for records that come in"),
+        (replace(PUSH, script=SCRIPT), "a transform script works in a pull only"),
     ],
 )
 def test_a_script_that_cannot_be_run_is_found_before_anything_is_asked_for(

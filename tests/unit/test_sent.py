@@ -13,7 +13,7 @@ from outkey.adapters.scrub import scrubbed, scrubbed_headers
 from outkey.core.audit.events import Intent
 from outkey.core.echo.sent_secrets import credentials_in, secrets_in
 from outkey.core.errors import RedirectBlocked, StorageUnavailable, TokenEndpointFailed
-from outkey.core.request.assembly import redirected
+from outkey.core.request.assembly import redirected_request
 from outkey.core.request.message import (
     Header,
     Request,
@@ -224,7 +224,9 @@ def test_an_origin_of_the_configuration_is_named() -> None:
     place = ResponseHeaders((("Location", "https://auth.acme.example/enter"),))
     made = configuration(**OAUTH)
     with pytest.raises(RedirectBlocked) as caught:
-        redirected(Request("GET", made.base.origin, "/"), Response(302, place), made)
+        redirected_request(
+            Request("GET", made.base.origin, "/"), Response(302, place), made
+        )
     message = "the server redirected to another origin, https://auth.acme.example"
     assert caught.value.message == message
 
@@ -287,7 +289,7 @@ def test_a_device_code_that_repeats_a_secret_is_not_shown(field: str) -> None:
 def test_the_words_of_an_api_that_repeats_a_signature_are_not_quoted() -> None:
     body = json.dumps({"message": f"signature {SIGNATURE} is wrong"}).encode()
     fake = signing_world(Response(401, body=body))
-    assert fake.gateway.test("acme").steps[-1].detail == "answered 401"
+    assert fake.gateway.test("acme").steps[-1].detail == "status 401"
 
 
 def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
@@ -301,7 +303,7 @@ def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
     fake = fake_gateway(made, answers=provider, secrets=secrets, names=NAMES)
     assert (
         fake.gateway.test("acme").steps[-1].detail
-        == "answered 403; it says: you may not"
+        == "status 403; the API says: you may not"
     )
     trial = prepare_test(fake.sender, made)
     provider.api_answers = [Response(403, body=body)]
@@ -314,7 +316,7 @@ def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
 
     # After the request only: the token for it is at hand already.
     monkeypatch.setattr(fake.ports.tokens, "read", fail)
-    assert next(steps).detail == "answered 403"
+    assert next(steps).detail == "status 403"
 
 
 def test_only_known_schemes_of_a_challenge_are_remembered() -> None:

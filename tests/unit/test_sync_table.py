@@ -1,13 +1,21 @@
 """Sync lines as TOML: what is written is read again, and what is wrong is named."""
 
 import json
-from dataclasses import fields
+from dataclasses import MISSING, fields
 
 import pytest
 
 from outkey.core.config.configuration import SyncLine
-from outkey.core.config.document import parse_document
-from outkey.core.config.export import render
+from outkey.core.config.document import parse_document, parse_sync
+from outkey.core.config.export import render, render_sync
+from outkey.core.config.field_kinds import Kind
+from outkey.core.config.line_fields import (
+    EVERY_LINE_FIELD,
+    INCREMENTAL_FIELDS,
+    MAPPING_FIELDS,
+    PAGINATION_FIELDS,
+    SYNC_FIELDS,
+)
 from outkey.core.errors import ConfigError
 from outkey.core.sync.line import (
     Direction,
@@ -19,7 +27,7 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.table import SYNC_KEYS, read_sync, sync_table
+from outkey.core.sync.table import ATTRIBUTES, read_sync, sync_table
 
 CONTACTS = """
 [line.contacts]
@@ -101,9 +109,85 @@ def test_what_is_as_by_default_is_not_written() -> None:
     }
 
 
-def test_every_attribute_has_a_key() -> None:
-    named = {"fields" if f.name == "mappings" else f.name for f in fields(Sync)}
-    assert named == set(SYNC_KEYS)
+def test_a_synchronization_comes_back_as_it_was_without_the_request() -> None:
+    for sync in (READ, PUSH):
+        assert parse_sync(render_sync(sync)) == sync
+
+
+@pytest.mark.parametrize("name", ["name", "configuration", "method", "path"])
+def test_the_request_of_a_line_is_not_part_of_its_synchronization(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} has a field of its own") as caught:
+        parse_sync(f'{name} = "hunter2"\n{render_sync(READ)}')
+    assert caught.value.field == "TOML"
+
+
+def test_what_earlier_versions_stored_can_be_read() -> None:
+    stored = {
+        "direction": "pull",
+        "target": "demo.contact",
+        "keys": ["external_id"],
+        "fields": [
+            {"api": "id", "host": "external_id", "transform": "text"},
+            {"api": "", "host": "name", "transform": "constant"},
+        ],
+        "query": {"active": "true"},
+        "pagination": {"kind": "page", "position_parameter": "page"},
+    }
+    sync = read_sync(stored)
+    assert (sync.query, sync.mappings[1].default) == ((("active", "true"),), None)
+    assert sync_table(sync) == stored
+
+
+TABLES = {
+    "": (Sync, SYNC_FIELDS),
+    "pagination": (Pagination, PAGINATION_FIELDS),
+    "incremental": (Incremental, INCREMENTAL_FIELDS),
+    "fields": (FieldMapping, MAPPING_FIELDS),
+}
+
+
+@pytest.mark.parametrize("part", TABLES)
+def test_the_table_and_the_values_have_the_same_names_and_defaults(part: str) -> None:
+    kind, table = TABLES[part]
+    attributes = {f.name: f for f in fields(kind)}
+    assert [ATTRIBUTES.get(field.key, field.key) for field in table] == [*attributes]
+    for field in table:
+        known = attributes[ATTRIBUTES.get(field.key, field.key)]
+        if known.default is not MISSING and field.key not in {"direction", "query"}:
+            assert field.default == known.default
+
+
+def test_every_field_of_a_line_is_described() -> None:
+    labels = [field.label for field in EVERY_LINE_FIELD]
+    assert len({*labels}) == len(labels)
+    paths = {field.path: field for field in EVERY_LINE_FIELD}
+    assert len(paths) == len(labels)
+    for field in EVERY_LINE_FIELD:
+        assert field.help.endswith(".")
+        assert bool(field.choices) == (field.kind is Kind.CHOICE)
+        assert bool(field.parts) == (field.kind in {Kind.TABLE, Kind.TABLES})
+        for path, value in field.when:
+            assert value in dict(paths[path].choices)
+
+
+@pytest.mark.parametrize("key", ["target", "keys", "fields", "direction"])
+def test_what_a_synchronization_needs_is_named_where_it_is_missing(key: str) -> None:
+    table = sync_table(READ)
+    del table[key]
+    with pytest.raises(ConfigError) as caught:
+        read_sync(table)
+    assert caught.value.field == key
+
+
+def test_a_push_needs_no_keys() -> None:
+    assert read_sync(sync_table(PUSH)).keys == ()
+
+
+def test_a_key_that_is_nearly_right_comes_with_a_suggestion() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_sync(sync_table(READ) | {"pagination": {"sise": 5}})
+    assert caught.value.field == "pagination.sise"
+    assert caught.value.hint == "Did you mean size?"
 
 
 def test_a_line_that_only_names_a_call_synchronizes_nothing() -> None:
@@ -125,14 +209,14 @@ def test_a_push_posts_where_nothing_else_is_said() -> None:
         ('target = "demo.contact"', "direction", "pull or push"),
         ('direction = "hunter2"', "direction", "one of: pull, push"),
         ("target = 5", "target", "must be text"),
-        ('target = "a\\u001bhunter2"', "target", "control characters"),
-        (f'records = "{"x" * 2001}"', "records", "at most 2000"),
-        ('target = ""', "target", "needs a target"),
-        ("keys = []", "keys", "needs keys"),
-        ('keys = ["name"]', "keys", "each the host"),
+        ('target = "a\\u001bhunter2"', "target", "control character"),
+        (f'records = "{"x" * 2001}"', "records", "longer than 2000"),
+        ('target = ""', "target", "must not be empty"),
+        ("keys = []", "keys", "must not be empty"),
+        ('keys = ["name"]', "keys", "the host's field"),
         ('keys = "external_id"', "keys", "must be a list"),
         ("keys = [5]", "keys[0]", "must be text"),
-        ("fields = []", "fields", "needs fields"),
+        ("fields = []", "fields", "must not be empty"),
         ("fields = [5]", "fields[0]", "must be a table"),
         ('fields = [{ api = "a" }]', "fields[0].host", "must not be empty"),
         ('fields = [{ host = "a" }, { host = "a" }]', "fields[1].host", "mapped twice"),
@@ -149,14 +233,14 @@ def test_a_push_posts_where_nothing_else_is_said() -> None:
         (
             'fields = [{ host = "a", options = 1 }]',
             "fields[0].options",
-            "names with texts",
+            "texts by name",
         ),
         (
             'fields = [{ host = "a", options = { k = 1 } }]',
             "fields[0].options.k",
             "must be text",
         ),
-        ("query = 5", "query", "names with texts"),
+        ("query = 5", "query", "texts by name"),
         ("pagination = 5", "pagination", "must be a table"),
         ("pagination = { size = 0 }", "pagination.size", "from 1 to"),
         ("pagination = { size = true }", "pagination.size", "whole number"),
@@ -164,7 +248,7 @@ def test_a_push_posts_where_nothing_else_is_said() -> None:
         ("pagination = { sise = 1 }", "pagination.sise", "unknown key"),
         ("incremental = { field = 1 }", "incremental.field", "must be text"),
         ('gone = "delete"', "gone", "one of: keep, archive"),
-        (f'body = "{"x" * 65537}"', "body", "at most 65536"),
+        (f'body = "{"x" * 65537}"', "body", "longer than 65536"),
     ],
 )
 def test_what_is_wrong_with_a_synchronization_is_named_and_never_repeated(

@@ -34,7 +34,7 @@ from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, basis_of
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
 from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.test_setup import DraftPorts, prepare_test
+from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.tokens.discovery import discover
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.wire.drive import drive
@@ -356,7 +356,7 @@ def test_a_clock_that_is_set_does_not_cause_a_storm(hours: int) -> None:
     provider = Provider()
     fake = world(provider)
     send(fake)
-    fake.clock._started += hours * 3600
+    fake.clock._started_at += hours * 3600
     for _ in range(20):
         fake.clock.advance(10)
         assert send(fake).status == 200
@@ -984,7 +984,7 @@ def test_waiting_for_a_person_has_an_end() -> None:
 def test_a_draft_is_tested_without_touching_what_is_kept() -> None:
     provider = Provider()
     fake = world(provider)
-    draft = DraftPorts(MemorySecrets(SECRETS), MemoryTokens(fake.clock.now))
+    draft = DraftCredentials(MemorySecrets(SECRETS), MemoryTokens(fake.clock.now))
     made = fake.ports.configurations.get("acme")
     assert prepare_test(fake.sender, made, draft).run().ok
     assert kept(fake).content is None
@@ -993,7 +993,7 @@ def test_a_draft_is_tested_without_touching_what_is_kept() -> None:
 def test_a_draft_with_a_refresh_token_does_not_use_it_up() -> None:
     provider = Provider()
     fake = world(provider, oauth2__grant="refresh_token")
-    draft = DraftPorts(MemorySecrets(SECRETS), MemoryTokens(fake.clock.now))
+    draft = DraftCredentials(MemorySecrets(SECRETS), MemoryTokens(fake.clock.now))
     report = prepare_test(
         fake.sender, fake.ports.configurations.get("acme"), draft
     ).run()

@@ -30,7 +30,7 @@ from outkey.core.request.message import (
 )
 from outkey.engine.managing import connection_test as verify
 from outkey.engine.managing.connection_test import Report, accepts
-from outkey.engine.managing.test_setup import DraftPorts, prepare_test
+from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.testing import MemorySecrets, configuration, fake_gateway
 
@@ -154,7 +154,7 @@ def test_accepted_statuses_are_numbers_and_ranges(
 def test_a_path_that_answers_everybody_proves_nothing_and_says_so() -> None:
     report = trial_of(Response(200), Response(200))
     assert report.ok
-    assert report.steps[-1].detail == "answered 200, and 200 without credentials"
+    assert report.steps[-1].detail == "status 200; status 200 without credentials"
     assert [finding.id for finding in report.findings] == ["W008"]
     assert report.proves_nothing
     assert not trial_of(Response(200), Response(401)).proves_nothing
@@ -232,7 +232,7 @@ def test_nothing_is_compared_where_it_is_not_safe_or_not_wanted(
 def test_a_comparison_that_fails_costs_nothing() -> None:
     report = trial_of(Response(200), ConnectionFailed())
     assert report.ok
-    assert report.steps[-1].detail == "answered 200, and nothing without credentials"
+    assert report.steps[-1].detail == "status 200; no response without credentials"
 
 
 def test_the_other_side_is_met_before_anything_is_sent() -> None:
@@ -321,7 +321,7 @@ def test_the_other_systems_words_are_shown() -> None:
     report = trial_of(Response(401, body=SAYS))
     assert (
         report.steps[-1].detail
-        == "answered 401; it says: Bad credentials for this account"
+        == "status 401; the API says: Bad credentials for this account"
     )
 
 
@@ -343,7 +343,7 @@ DESCRIBED = 'Bearer error="invalid_token", error_description="no s3cret/of-tests
 @pytest.mark.parametrize("entered", ["s3cret/of-tests", "Bearer s3cret/of-tests"])
 def test_words_beside_a_secret_are_not_shown(answer: Response, entered: str) -> None:
     report = trial_of(answer, secrets={"token": entered})
-    assert report.steps[-1].detail == "answered 401"
+    assert report.steps[-1].detail == "status 401"
 
 
 def test_words_beside_a_token_of_oauth_are_not_shown() -> None:
@@ -363,29 +363,30 @@ def test_words_beside_a_token_of_oauth_are_not_shown() -> None:
         return Response(403, body=b'{"message": "opaque-91c2 may not"}')
 
     world = fake_gateway(made, answers=answer, secrets={"client_secret": "s"})
-    assert world.gateway.test("acme").steps[-1].detail == "answered 403"
+    assert world.gateway.test("acme").steps[-1].detail == "status 403"
 
 
 def test_what_a_success_says_is_data_and_not_shown() -> None:
     report = trial_of(
         Response(200, body=SAYS), **{"verification.accepted_statuses": "599"}
     )
-    assert report.steps[-1].detail == "answered 200"
+    assert report.steps[-1].detail == "status 200"
 
 
 def test_a_draft_quotes_nothing() -> None:
     made = configuration(authentication_type="bearer")
     world = fake_gateway(made, answers=[Response(401, body=SAYS)], secrets=TOKEN)
-    draft = DraftPorts(MemorySecrets(TOKEN), MemoryTokens(world.clock.now))
-    assert (
-        prepare_test(world.sender, made, draft).run().steps[-1].detail == "answered 401"
-    )
+    draft = DraftCredentials(MemorySecrets(TOKEN), MemoryTokens(world.clock.now))
+    report = prepare_test(world.sender, made, draft).run()
+    assert report.steps[-1].detail == "status 401"
 
 
 def test_what_could_be_a_token_is_left_out_of_the_words() -> None:
     body = b'{"message": "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx was refused"}'
     report = trial_of(Response(401, body=body))
-    assert report.steps[-1].detail == "answered 401; it says: token \u2026 was refused"
+    assert (
+        report.steps[-1].detail == "status 401; the API says: token \u2026 was refused"
+    )
 
 
 def test_what_the_server_offers_is_remembered() -> None:
@@ -394,7 +395,7 @@ def test_what_the_server_offers_is_remembered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("date", "words"), [(600, "600 s ahead of"), (-600, "600 s behind")]
+    ("date", "words"), [(600, "600 s ahead"), (-600, "600 s behind")]
 )
 def test_another_clock_is_reported(date: int, words: str) -> None:
     made = configuration(authentication_type="bearer")
@@ -405,6 +406,15 @@ def test_another_clock_is_reported(date: int, words: str) -> None:
     (finding,) = (found for found in report.findings if found.id == "W007")
     assert words in finding.message
     assert report.seen["clock_offset"] == pytest.approx(date, abs=1)
+
+
+@pytest.mark.parametrize(("seconds", "reported"), [(59, False), (63, True)])
+def test_a_clock_is_off_by_more_than_a_minute(seconds: int, *, reported: bool) -> None:
+    world = fake_gateway(configuration(authentication_type="bearer"), secrets=TOKEN)
+    text = formatdate(world.clock.now() + seconds, usegmt=True)
+    world.transport.answers = [Response(401, ResponseHeaders((("Date", text),)))]
+    ids = {finding.id for finding in world.gateway.test("acme").findings}
+    assert ("W007" in ids) is reported
 
 
 def test_a_success_that_is_none_fails_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -506,7 +516,7 @@ def test_a_marker_that_matches_an_echoed_token_renews_nothing(
     secrets = {"client_secret": "a-client-secret"}
     world = fake_gateway(made, answers=fetching, secrets=secrets)
     draft = (
-        DraftPorts(MemorySecrets(secrets), MemoryTokens(world.clock.now))
+        DraftCredentials(MemorySecrets(secrets), MemoryTokens(world.clock.now))
         if drafted
         else None
     )

@@ -64,7 +64,7 @@ def test_a_reference_that_was_written_into_the_database_is_not_opened(
     secrets = {**office.registry.get("acme").secrets}
     secrets["token"] = SecretState(ORIGIN, reference, version=2)
     forged = written_by_sql(office, secrets=secrets)
-    with pytest.raises(SecretUnreadable, match="not as it was saved"):
+    with pytest.raises(SecretUnreadable, match="was changed outside of outkey"):
         office.sender.open(forged, "token")
     office.apply('[configuration.acme]\nnotes = "a save of something else"')
     office.desk.set_secret("acme", "header:X-API-Key", Secret("a secret of its own"))
@@ -87,9 +87,9 @@ def test_a_replaced_secret_does_not_come_back_when_labels_are_swapped() -> None:
 def test_another_trust_that_was_written_into_the_database_gets_no_secret() -> None:
     office = office_with_token()
     forged = written_by_sql(office, tls=TlsSettings(ca_file="/tmp/forged.pem"))
-    with pytest.raises(SecretUnreadable, match="is not as it was saved"):
+    with pytest.raises(SecretUnreadable, match="was changed outside of outkey"):
         office.sender.open(forged, "token")
-    with pytest.raises(SecretUnreadable, match="is not as it was saved"):
+    with pytest.raises(SecretUnreadable, match="was changed outside of outkey"):
         office.secrets.refuse_changed_settings(forged)
     office.apply('[configuration.acme.tls]\nca_file = "/etc/ssl/ours.pem"')
     with pytest.raises(
@@ -275,7 +275,7 @@ def test_a_setting_that_was_put_back_to_its_default_is_noticed_and_stays_so() ->
     body = replace(stored.oauth2, client_auth=ClientAuth.BODY)
     written_by_sql(office, oauth2=body)
     office.apply('[configuration.acme]\nnotes = "a save of something else"')
-    with pytest.raises(SecretUnreadable, match="is not as it was saved"):
+    with pytest.raises(SecretUnreadable, match="was changed outside of outkey"):
         office.sender.open(office.registry.get("acme"), "token")
 
 

@@ -58,7 +58,7 @@ from outkey.engine.managing.monitoring import (
     has_monitored,
     open_notices,
 )
-from outkey.engine.managing.test_setup import DraftPorts, prepare_test
+from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.wire.lockout_guard import MOST_REFUSED, LockoutGuard
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
 from outkey.testing.fakes import (
@@ -149,7 +149,7 @@ def test_a_draft_is_tested_without_counting_for_what_is_kept() -> None:
     kept = fake.ports.configurations.get("acme")
     for _ in range(MOST_REFUSED + 1):
         prepare_test(
-            fake.sender, kept, DraftPorts(fake.secrets, fake.ports.tokens)
+            fake.sender, kept, DraftCredentials(fake.secrets, fake.ports.tokens)
         ).run()
     assert fake.ports.configurations.get("acme").refused == 0
     LockoutGuard().refuse_paused_meanwhile(replace(kept, paused_at=NOW))

@@ -129,7 +129,9 @@ class ChainedAudit:
     def _write_queue(self, *records: QueuedRecord, force: bool) -> None:
         """Write what is queued, unless another thread has written these records."""
         if not self._writer.acquire(timeout=PATIENCE_SECONDS):
-            raise AuditUnavailable(Text("the audit did not accept a record in time"))
+            raise AuditUnavailable(
+                Text("the audit log did not accept a record in time")
+            )
         try:
             if force or not all(record.written for record in records):
                 self._append_queue()

@@ -1,4 +1,4 @@
-"""The chained audit of an installation, opened with the first record: it needs the key."""
+"""The chained audit of an installation, opened with the key at the first record."""
 
 import atexit
 import contextlib

@@ -142,13 +142,13 @@ class KeyRotation:
             if lacking := processes_without_key(processes, name, since):
                 raise KeyStepRefused(
                     Text(
-                        "{count} running processes do not hold the key yet: {names}",
+                        "{count} running processes do not have the key yet: {names}",
                         count=len(lacking),
                         names=", ".join(lacking),
                     ),
                     hint=Text(
-                        "They read the key file once a minute; where it is a copy,"
-                        " copy the new file there first."
+                        "They read the key file once a minute; if they use a copy, update it"
+                        " first."
                     ),
                 )
             note(name)

@@ -23,7 +23,7 @@ class StateKind(StrEnum):
 
 
 class SharedState(NamedTuple):
-    """A value and its generation, which every write raises; 0 means that there is none."""
+    """A value and its generation, which every write raises; 0: there is none."""
 
     generation: int = 0
     value: Mapping[str, Any] = MappingProxyType({})

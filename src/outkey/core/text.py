@@ -77,12 +77,12 @@ class Text(str):
         return build_text, (self.template, self.values)
 
 
-NO_TEXT = Text("")
-
-
 def build_text(template: str, values: Mapping[str, object]) -> Text:
     """Return a text whose template comes from a table or a store."""
     return Text(template, **values)
+
+
+NO_TEXT = build_text("", {})
 
 
 def join_texts(texts: Iterable[str], separator: str = " ") -> Text:

@@ -5,6 +5,7 @@ its pages, its commands and its background work. Callers that only send use a `G
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +16,10 @@ from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document
 from outkey.core.diagnosis import Fix
-from outkey.core.findings.checks import Finding, check
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.configuration_checks import check
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
-from outkey.core.request.assembly import Call
 from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway
@@ -29,9 +30,10 @@ from outkey.engine.managing.changes import (
     apply,
     verify_audit,
 )
-from outkey.engine.managing.connection_test import Report, Trial
+from outkey.engine.managing.connection_test import ConnectionTest, Report
 from outkey.engine.managing.doctor import Doctor
 from outkey.engine.managing.duties import Duties
+from outkey.engine.managing.editing import CandidateConfiguration, Edit
 from outkey.engine.managing.fixes import apply_fix
 from outkey.engine.managing.monitoring import (
     Monitor,
@@ -39,14 +41,12 @@ from outkey.engine.managing.monitoring import (
     has_monitored,
     open_notices,
 )
-from outkey.engine.managing.test_setup import DraftPorts, prepare_test
 from outkey.engine.sending.echoed_secrets import sent_secrets
-from outkey.engine.sending.preview import Preview, preview
-from outkey.engine.sending.scripts import ScriptTrial, prove_examples, try_script
+from outkey.engine.sending.preview import Preview
+from outkey.engine.sending.scripts import ScriptTrial, try_script
 from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.discovery import discover
-from outkey.engine.wire.transmit import SendContext
 from outkey.ports.installation import (
     BufferedAudit,
     Keys,
@@ -55,7 +55,7 @@ from outkey.ports.installation import (
     ServerAddresses,
 )
 from outkey.ports.monitoring import LineRuns, Notifier
-from outkey.ports.sending import Clock, Secrets
+from outkey.ports.sending import Clock, Tokens
 from outkey.ports.storage import (
     AuditRows,
     Checkpoints,
@@ -164,32 +164,15 @@ class Application:
 
     # ── requests, tests and scripts ─────────────────────────────────────────────────
 
-    def preview(self, call: Call, secrets: Secrets | None = None) -> Preview:
-        """Return a call's request with secrets masked; a draft has its own secrets."""
-        return preview(self._context(secrets), call)
-
     def test(self, administration: Administration, name: str) -> Report:
         """Test a stored configuration and store the result."""
         return administration.test(self.sender, name)
 
-    def connection_test(
-        self, configuration: Configuration, draft: DraftPorts | None = None
-    ) -> Trial:
-        """Return a test to go through step by step; its result is not stored."""
-        return prepare_test(self.sender, configuration, draft)
-
     def try_script(
-        self,
-        configuration: Configuration,
-        at: float | None = None,
-        secrets: Secrets | None = None,
+        self, configuration: Configuration, at: float | None = None
     ) -> ScriptTrial:
         """Run a script once for the test request, with its clock stopped at `at`."""
-        return try_script(self._context(secrets), configuration, at)
-
-    def prove_examples(self, configurations: Iterable[Configuration]) -> None:
-        """Refuse scripts whose own examples give something else."""
-        prove_examples(self.sender.context, configurations)
+        return try_script(self.sender.context, configuration, at)
 
     def sent_secrets(
         self, configuration: Configuration, response: Response
@@ -201,9 +184,40 @@ class Application:
         """Return the vetted route to a configuration's Base URL."""
         return self.sender.route_to(configuration)
 
-    def _context(self, secrets: Secrets | None) -> SendContext:
-        context = self.sender.context
-        return context if secrets is None else replace(context, secrets=secrets)
+    # ── forms: a configuration before it is saved ───────────────────────────────────
+
+    def save_edit(
+        self,
+        administration: Administration,
+        edit: Edit,
+        limit: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Save a form in one transaction; `limit` surrounds a script's examples."""
+        edit.save(administration, self.sender.context, limit)
+
+    def begin_test(
+        self,
+        administration: Administration,
+        candidate: CandidateConfiguration,
+        tokens: Tokens,
+    ) -> ConnectionTest:
+        """Record that a test of a form begins; a draft has `tokens` of its own."""
+        return candidate.begin_test(administration, self.sender, tokens)
+
+    def preview_candidate(
+        self, administration: Administration, candidate: CandidateConfiguration
+    ) -> Preview:
+        """Return the test request of a form, secrets masked."""
+        return candidate.preview(administration, self.sender.context)
+
+    def run_script(
+        self,
+        administration: Administration,
+        candidate: CandidateConfiguration,
+        at: float | None,
+    ) -> ScriptTrial:
+        """Record and run the script of a form once."""
+        return candidate.run_script(administration, self.sender.context, at)
 
     # ── tokens ──────────────────────────────────────────────────────────────────────
 

@@ -147,7 +147,7 @@ class Database(Protocol):
         """
 
     def now(self) -> float:
-        """Return Unix time by a clock that all processes sharing the database read alike."""
+        """Return Unix time by a clock that all processes sharing it read alike."""
 
 
 class TokenRows(Protocol):
@@ -159,7 +159,7 @@ class TokenRows(Protocol):
     def swap(
         self, configuration: Configuration, generation: int, row: TokenRow
     ) -> bool:
-        """Replace the row of this generation (0: there is none); return whether it was.
+        """Replace the row of this generation (0: there is none), and return whether.
 
         Sealed bytes of the same serial stay: a key rotation may have changed them.
         """
@@ -220,7 +220,7 @@ class StateRows(Protocol):
     def swap(
         self, kind: StateKind, key: str, generation: int, value: Mapping[str, Any]
     ) -> bool:
-        """Replace the state of this generation (0: there is none); return whether it was.
+        """Replace the state of this generation (0: there is none), and return whether.
 
         Of several processes that try at the same time one succeeds.
         """

@@ -1,4 +1,4 @@
-"""Contract suites of the audit's rows and checkpoints, used like those of `contracts`."""
+"""Contract suites of audit rows and checkpoints, used like those of `contracts`."""
 
 from abc import ABC, abstractmethod
 from itertools import groupby

@@ -32,7 +32,7 @@ class DatabaseContract(ABC):
     def test_a_transaction_that_fails_writes_nothing(self) -> None:
         database, states = self.make()
         states.put(MARK, {"a": {"n": 1}})
-        with pytest.raises(LookupError), database.transaction():  # noqa: PT012 - fails last
+        with pytest.raises(LookupError), database.transaction():  # noqa: PT012
             states.put(MARK, {"a": None})
             assert states.swap(MARK, "b", 0, {"n": 2})
             raise LookupError

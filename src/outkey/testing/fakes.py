@@ -1,4 +1,4 @@
-"""In-memory stand-ins for the ports. They keep the ports' promises and remember what they saw."""
+"""In-memory stand-ins for the ports, which remember what they were called with."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,8 @@ from outkey.core.errors import (
     SecretMissing,
     TimedOut,
 )
-from outkey.core.findings.checks import Finding, check
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.configuration_checks import check
 from outkey.core.request.message import Peer, Request, Response, Route
 from outkey.core.request.origin import Origin
 from outkey.core.request.script import ScriptCall
@@ -38,18 +39,18 @@ Answer = Response | OutkeyError
 
 
 class FakeClock:
-    """A clock that moves only when it is told to, or when somebody sleeps."""
+    """A clock that moves only by `advance` and by sleeping."""
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
-        self._started = now
-        self._passed = 0.0
+        self._started_at = now
+        self._seconds = 0.0
         self.sleeps: list[float] = []
 
     def now(self) -> float:
-        return self._started + self._passed
+        return self._started_at + self._seconds
 
     def monotonic(self) -> float:
-        return self._passed
+        return self._seconds
 
     def sleep(self, seconds: float) -> None:
         """Let the time pass at once."""
@@ -62,12 +63,12 @@ class FakeClock:
         await asyncio.sleep(0)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass without anybody sleeping."""
-        self._passed += seconds
+        """Let time pass without sleeping."""
+        self._seconds += seconds
 
 
 class FakeResolver:
-    """A resolver that knows what it was given."""
+    """A resolver of the names that it was given."""
 
     def __init__(self, names: Mapping[str, tuple[str, ...]] | None = None) -> None:
         self.names = dict(names or {})
@@ -84,7 +85,7 @@ class FakeResolver:
 
 
 class FakeListeners:
-    """Listeners that know what they were given: bound addresses by port, and local addresses."""
+    """Listeners with given bound addresses by port, and given local addresses."""
 
     def __init__(
         self,
@@ -101,13 +102,13 @@ class FakeListeners:
         return self._bound.get(port, frozenset())
 
     def is_local(self, address: str) -> bool:
-        """Tell whether the address was given as local."""
+        """Whether the address was given as local."""
         return address in self._local
 
 
 @dataclass
 class FakeTransport:
-    """Answers by a function or by a list, after a delay that counts against the route's bounds."""
+    """Responds by a function or from a list, after a delay that may be a timeout."""
 
     answers: Callable[[Request], Answer] | list[Answer] = field(default_factory=list)
     delay: float = 0.0
@@ -129,7 +130,7 @@ class FakeTransport:
         return answer
 
     def look(self, origin: Origin, route: Route) -> Peer:
-        """Tell what the test says of the other side."""
+        """Return the peer that the test gave."""
         if isinstance(self.peer, OutkeyError):
             raise self.peer
         return self.peer or Peer(
@@ -137,7 +138,7 @@ class FakeTransport:
         )
 
     def close(self) -> None:
-        """Keep nothing, close nothing."""
+        """Do nothing: there are no connections."""
 
     def _next(self, request: Request) -> Answer:
         if callable(self.answers):
@@ -156,9 +157,14 @@ class AsyncFake:
         return self.transport.send(request, route)
 
     async def close(self) -> None:
-        """Keep nothing, close nothing."""
+        """Do nothing: there are no connections."""
 
-    async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the port's signature
+    async def resolve(
+        self,
+        host: str,
+        port: int,
+        timeout: float,  # noqa: ASYNC109 - the port's signature
+    ) -> tuple[str, ...]:
         """Return the addresses of a known name."""
         return self.resolver.resolve(host, port, timeout)
 
@@ -180,7 +186,7 @@ class MemorySecrets:
 
 
 class FakeScripts:
-    """Runs a function of the test in the place of a script."""
+    """Runs a function of the test instead of a script."""
 
     def __init__(self) -> None:
         self.calls: list[ScriptCall] = []
@@ -190,7 +196,7 @@ class FakeScripts:
         )
 
     def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
-        """Return the headers that the test's function gives."""
+        """Return the headers that the test's function returns."""
         self.calls.append(call)
         return tuple((name, Secret(text)) for name, text in self.answer(call).items())
 
@@ -205,7 +211,7 @@ class FakeScripts:
 
 
 class MemoryAudit:
-    """Records in a list; can be told to fail."""
+    """Records in a list; can be made to fail."""
 
     def __init__(self) -> None:
         self.events: list[Intent | Change | Outcome | Refusal] = []
@@ -288,7 +294,7 @@ class MemoryAuditRows:
 
 
 class MemoryCheckpoints:
-    """Checkpoints in a list; can be told to fail."""
+    """Checkpoints in a list; can be made to fail."""
 
     def __init__(self) -> None:
         self.marks: list[Mark] = []
@@ -334,7 +340,7 @@ class MemoryDatabase:
 
 @dataclass
 class FixedRing:
-    """One ring, wherever it is asked for; assign another to rotate it."""
+    """Always the same ring; assign another one to rotate it."""
 
     kept: Keyring
 
@@ -349,7 +355,7 @@ class FixedRing:
 def configuration(
     name: str = "acme", headers: tuple[HeaderRow, ...] = (), **values: object
 ) -> Configuration:
-    """Return a configuration; `limits__retries` stands for the field path `limits.retries`."""
+    """Return a configuration; `limits__retries` is the field `limits.retries`."""
     paths = {key.replace("__", "."): value for key, value in values.items()}
     paths.setdefault("base_url", "https://api.acme.example")
     return build(name, paths, headers=headers)
@@ -393,7 +399,9 @@ def fake_gateway(
     resolver = FakeResolver(
         {"api.acme.example": ("93.184.215.14",)} if names is None else names
     )
-    audit, store, scripts = MemoryAudit(), MemorySecrets(secrets), FakeScripts()
+    audit = MemoryAudit()
+    store = MemorySecrets(secrets)
+    scripts = FakeScripts()
     both = AsyncFake(transport, resolver)
     ports = Ports(
         configurations=MemoryRegistry(configurations, lines),

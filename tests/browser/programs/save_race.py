@@ -1,4 +1,4 @@
-"""An editor saves another Base URL in the moment between two transactions of an administrator."""
+"""An editor saves another Base URL between two transactions of an administrator."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

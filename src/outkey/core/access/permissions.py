@@ -1,9 +1,10 @@
-"""Which permissions an edit of a configuration needs.
+"""Permissions of outkey, and which of them an edit of a configuration needs.
 
-A user without `set_secret` must not lead a stored secret to another origin, scheme, file, header
-or TLS trust, however many times they save. So the rules compare what is stored with what will be
-stored, whether or not a field is in use now: a value that is saved while it is not in use takes
-effect with the next save. A field without a rule needs `set_secret`.
+A user without `set_secret` must not lead a stored secret to another origin, scheme,
+file, header or TLS trust, however many times they save. So the rules compare what is
+stored with what will be stored, whether or not a field is in use now: a value that is
+saved while it is not in use takes effect with the next save. A field without a rule
+needs `set_secret`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +19,7 @@ from outkey.core.text import Text
 
 
 class Permission(StrEnum):
-    """What a user may do with configurations; hosts grant it under these names."""
+    """What a user may do; hosts grant it under these names."""
 
     VIEW = "view_configuration"
     ADD = "add_configuration"
@@ -28,6 +29,15 @@ class Permission(StrEnum):
     SET_SECRET = "set_secret"  # noqa: S105 - the name of a permission
     USE_INTERNAL_NETWORK = "use_internal_network"
     EDIT_SCRIPT = "edit_script"
+    VIEW_LINE = "view_syncline"
+    ADD_LINE = "add_syncline"
+    CHANGE_LINE = "change_syncline"
+    DELETE_LINE = "delete_syncline"
+    RUN_LINE = "run_syncline"
+    VIEW_RUN = "view_run"
+    VIEW_AUDIT = "view_auditrecord"
+    VIEW_KEYS = "view_knownkey"
+    ROTATE_KEYS = "rotate_keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +52,28 @@ class Requirement:
 HINT = Text(
     "Ask an administrator for this permission, or leave the field as it is saved."
 )
+MAY_NOT_USE_NETWORK = Text(
+    "you may not allow the internal network, or another address in it"
+)
+MAY_NOT_EDIT_SCRIPT = Text("you may not write scripts, or switch them on or off")
 _ADD = Text("you may not add configurations")
 _CHANGE = Text("you may not change configurations")
-_NETWORK = Text("you may not allow the internal network, or another address in it")
 _SECRET = Text("you may not enter or clear secrets")
 _DESTINATION = Text("you may not change where secrets are sent, or how")
-_SCRIPT = Text("you may not write scripts, or switch them on or off")
 _OTHER_TLS = Text("saved secrets are not used with unsaved TLS settings")
 _OTHER_TLS_HINT = Text(
     "Enter the secret again for this test, or save the TLS settings first."
 )
-
-# What a change of each field needs besides the permission to change configurations. None: nothing.
-# Secrets and header rows are compared by functions of their own, and have no rule here.
+# What a change of each field needs besides the permission to change configurations;
+# None for nothing. Secrets and header rows are compared by functions of their own, and
+# have no rule here.
 RULES: Mapping[str, Permission | None] = {
     "name": None,  # fixed once it is saved
-    # A secret is bound to the origin it was entered for and does not open for another one. What
-    # has no such binding is guarded in `_leads_tokens_elsewhere`.
+    # A secret is bound to the origin it was entered for and does not open for another
+    # one. What has no such binding is guarded in `leads_tokens_elsewhere`.
     "base_url": None,
     "environment": None,  # what the system is used for; requests stay the same
-    "network": None,  # `_widens_network` looks at it
+    "network": None,  # `widens_network` looks at it
     "active": None,  # requests are sent or not, but never elsewhere
     "notes": None,
     # Selects the secret that is sent, and the one that a script is given.
@@ -72,30 +84,30 @@ RULES: Mapping[str, Permission | None] = {
     "token_expires_on": None,  # for warnings only
     # Selects which of client secret, refresh token and code are sent, and to which URL.
     "oauth2.grant": Permission.SET_SECRET,
-    # Client secret, codes and tokens are sent to these URLs, or users are asked to sign in there.
+    # Client secret, codes and tokens are sent to these URLs, or users are asked to sign
+    # in there.
     "oauth2.token_url": Permission.SET_SECRET,
     "oauth2.authorization_url": Permission.SET_SECRET,
     "oauth2.device_url": Permission.SET_SECRET,
     "oauth2.revocation_url": Permission.SET_SECRET,
     "oauth2.introspection_url": Permission.SET_SECRET,
-    "oauth2.client_id": (
-        Permission.SET_SECRET
-    ),  # the secret would be sent for another application
-    # A secret that only signs must not be sent itself, nor move from a header into a body.
+    # The secret would be sent for another application.
+    "oauth2.client_id": Permission.SET_SECRET,
+    # A secret that only signs must not be sent itself, nor move from a header into a
+    # body.
     "oauth2.client_auth": Permission.SET_SECRET,
     "oauth2.body_format": Permission.SET_SECRET,
     "oauth2.issuer": Permission.SET_SECRET,  # for whom assertions are signed
-    # These decide what the tokens that the client secret is exchanged for may do, and where.
+    # These decide what the tokens that the client secret is exchanged for may do, and
+    # where.
     "oauth2.scope": Permission.SET_SECRET,
     "oauth2.audience": Permission.SET_SECRET,
     "oauth2.resource": Permission.SET_SECRET,
     "oauth2.extra": Permission.SET_SECRET,
-    "oauth2.token_header": (
-        Permission.SET_SECRET
-    ),  # servers log other headers than Authorization
-    "oauth2.dpop": (
-        Permission.SET_SECRET
-    ),  # without it a stolen token is of use to anyone
+    # Servers log other headers than Authorization.
+    "oauth2.token_header": Permission.SET_SECRET,
+    # Without it a stolen token is of use to anyone.
+    "oauth2.dpop": Permission.SET_SECRET,
     "oauth2.leeway_seconds": None,  # only when a token is renewed
     "oauth2.default_lifetime_seconds": None,
     "script_enabled": Permission.EDIT_SCRIPT,
@@ -112,40 +124,42 @@ RULES: Mapping[str, Permission | None] = {
     "limits.response_mebibytes": None,
     "limits.retries": None,
     "limits.runs_at_once": None,
-    # A path and a method at the same origin, as in every sync line; TRACE is no valid method.
+    # A path and a method at the same origin, as in every sync line; TRACE is not
+    # allowed.
     "verification.test_path": None,
     "verification.test_method": None,
     "verification.accepted_statuses": None,  # statuses hold nothing of a secret
     "verification.forbidden_means_expired": None,
-    # It is compared with responses, which may echo a secret: a user who can choose it again and
-    # again learns the secret character by character.
+    # It is compared with responses, which may echo a secret: a user who can choose it
+    # again and again learns the secret character by character.
     "verification.expired_marker": Permission.SET_SECRET,
     "verification.compare": None,  # one more request, without credentials
-    "verification.follow_clock": (
-        None
-    ),  # an origin shifts only what is signed for itself
+    # An origin shifts only what is signed for itself.
+    "verification.follow_clock": None,
 }
 
 
 def requirements(
     stored: Configuration | None, edited: Configuration, secrets: Iterable[str] = ()
 ) -> list[Requirement]:
-    """Return what saving `edited` in the place of `stored` (None for a new one) needs.
+    """Return what saving `edited` in the place of `stored` (None: a new one) needs.
 
     `secrets` names the secrets that are entered, referenced or cleared along with it.
     """
-    needed = [Requirement(Permission.CHANGE, "name", _CHANGE)]
+    needs = [Requirement(Permission.CHANGE, "name", _CHANGE)]
     if stored is None:
-        needed = [Requirement(Permission.ADD, "name", _ADD)]
-    if _widens_network(stored, edited):
-        needed.append(Requirement(Permission.USE_INTERNAL_NETWORK, "network", _NETWORK))
-    for field in sorted(_touched_secrets(stored, edited, secrets)):
-        needed.append(Requirement(Permission.SET_SECRET, field, _SECRET))
+        needs = [Requirement(Permission.ADD, "name", _ADD)]
+    if widens_network(stored, edited):
+        needs.append(
+            Requirement(Permission.USE_INTERNAL_NETWORK, "network", MAY_NOT_USE_NETWORK)
+        )
+    for field in sorted(touched_secrets(stored, edited, secrets)):
+        needs.append(Requirement(Permission.SET_SECRET, field, _SECRET))
     if stored is not None:
-        needed += _guarded_changes(stored, edited)
+        needs += guarded_changes(stored, edited)
     if changes_script(stored, edited):
-        needed.append(Requirement(Permission.EDIT_SCRIPT, "script", _SCRIPT))
-    return needed
+        needs.append(Requirement(Permission.EDIT_SCRIPT, "script", MAY_NOT_EDIT_SCRIPT))
+    return needs
 
 
 def changes_script(stored: Configuration | None, edited: Configuration) -> bool:
@@ -155,13 +169,13 @@ def changes_script(stored: Configuration | None, edited: Configuration) -> bool:
 
 
 def refuse_other_tls(stored: Configuration, draft: Configuration, secret: str) -> None:
-    """Raise SecretMissing where a draft would send a stored secret with other TLS settings."""
+    """Raise SecretMissing if a draft has other TLS settings than the stored secret."""
     if draft.tls != stored.tls:
         raise SecretMissing(_OTHER_TLS, hint=_OTHER_TLS_HINT, field=secret)
 
 
-def _widens_network(stored: Configuration | None, edited: Configuration) -> bool:
-    """Whether requests could reach an address of the internal network that they could not."""
+def widens_network(stored: Configuration | None, edited: Configuration) -> bool:
+    """Whether requests could reach another address of the internal network."""
     if edited.network is not Network.INTERNAL:
         return False
     if stored is None or stored.network is not Network.INTERNAL:
@@ -169,10 +183,13 @@ def _widens_network(stored: Configuration | None, edited: Configuration) -> bool
     return stored.origins() != edited.origins()
 
 
-def _touched_secrets(
+def touched_secrets(
     stored: Configuration | None, edited: Configuration, secrets: Iterable[str]
 ) -> set[str]:
-    """Return the secrets that are entered or removed, also in a plain row that looks like one."""
+    """Return the secrets that are entered or removed.
+
+    A plain header row counts if its name looks like one of a credential.
+    """
     before = stored.secrets if stored else {}
     names = {*before, *edited.secrets}
     touched = {
@@ -181,36 +198,38 @@ def _touched_secrets(
     }
     rows = stored.headers if stored else ()
     changed = set(rows) ^ set(edited.headers)
-    # A row without a value yet does no harm in a new configuration; in a stored one its name
-    # decides under which header a secret goes.
+    # A row without a value yet does no harm in a new configuration; in a stored one its
+    # name decides under which header a secret goes.
     if stored is not None:
         touched |= {row.secret_field for row in changed if row.secret}
     return touched | {
-        row.secret_field for row in edited.headers if _is_new_credential(row, rows)
+        row.secret_field for row in edited.headers if is_new_credential(row, rows)
     }
 
 
-def _is_new_credential(row: HeaderRow, before: Iterable[HeaderRow]) -> bool:
+def is_new_credential(row: HeaderRow, before: Iterable[HeaderRow]) -> bool:
+    """Whether a plain row that was not there before looks like a credential."""
     return not row.secret and looks_like_credential(row.key) and row not in before
 
 
-def _guarded_changes(
+def guarded_changes(
     stored: Configuration, edited: Configuration
 ) -> Iterator[Requirement]:
+    """Yield what the changed fields need by the table of rules."""
     before = stored.values()
     after = edited.values()
     for path in {**before, **after}:
         rule = RULES.get(path, Permission.SET_SECRET)
         if rule is Permission.SET_SECRET and before.get(path) != after.get(path):
             yield Requirement(Permission.SET_SECRET, path, _DESTINATION)
-    if _leads_tokens_elsewhere(stored, edited):
+    if leads_tokens_elsewhere(stored, edited):
         yield Requirement(Permission.SET_SECRET, "base_url", _DESTINATION)
 
 
-def _leads_tokens_elsewhere(stored: Configuration, edited: Configuration) -> bool:
+def leads_tokens_elsewhere(stored: Configuration, edited: Configuration) -> bool:
     """Whether tokens from OAuth 2.0 would go to another origin.
 
-    An application without a client secret has nothing that is bound to the Base URL: the next user
-    who agrees would have their token sent to the new one.
+    An application without a client secret has nothing that is bound to the Base URL:
+    the next user who agrees would have their token sent to the new one.
     """
     return bool(stored.oauth2.token_url) and stored.base.origin != edited.base.origin

@@ -1,4 +1,4 @@
-"""Who may change which user or group: nobody gives, takes or uses rights beyond their own."""
+"""Who may change which user or group: no user gives or takes rights beyond their own."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ STAFF = "staff"
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What a user may do, or what a group gives: two flags and the names of permissions."""
+    """The rights of a user or a group: two flags and the names of permissions."""
 
     superuser: bool = False
     staff: bool = False

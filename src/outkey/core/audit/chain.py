@@ -1,10 +1,10 @@
-"""The chain that makes the audit tamper-evident: canonical rows, codes, and the verdict.
+"""The chain that makes the audit tamper-evident: canonical rows, codes, the verdict.
 
-Every process writes a stream of its own. A row's code covers the code of the row before
-it, so an edited, inserted, removed or reordered row breaks the chain from there on. Rows
-cut off at the end show only against a checkpoint, a signed statement of how far a stream
-had got, which is stored in a second place. A tombstone states the same of the beginning,
-where old rows were pruned.
+Every process writes a stream of its own. A row's code covers the code of the row
+before it, so an edited, inserted, removed or reordered row breaks the chain from there
+on. Rows cut off at the end show only against a checkpoint, a signed statement of how
+far a stream had got, which is stored in a second place. A tombstone states the same of
+the beginning, where old rows were pruned.
 """
 
 import hashlib
@@ -90,7 +90,7 @@ def canonical(facts: Mapping[str, object]) -> bytes:
 
 
 def facts_of(body: bytes) -> dict[str, object]:
-    """Return the facts of a record; one that is not JSON has only the tag `unreadable`."""
+    """Return the facts of a record; the tag is `unreadable` if it is not JSON."""
     try:
         facts = json.loads(body)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The choices of a configuration: what is stored and written, and the label that people see."""
+"""The choices of a configuration: what is stored and written, and its label."""
 
 from enum import StrEnum
 from typing import Self
@@ -10,10 +10,11 @@ class Choice(StrEnum):
     label: str
 
     def __new__(cls, value: str, label: str = "") -> Self:
-        """Make a choice that is its value, and carries its label."""
-        made = str.__new__(cls, value)
-        made._value_, made.label = value, label
-        return made
+        """Return a choice that is its value and has a label."""
+        choice = str.__new__(cls, value)
+        choice._value_ = value
+        choice.label = label
+        return choice
 
 
 class AuthenticationType(Choice):
@@ -41,7 +42,7 @@ class Environment(Choice):
 
 
 class Network(Choice):
-    """Where the external system may live."""
+    """The network that the external system is in."""
 
     PUBLIC = "public", "Public internet"
     INTERNAL = "internal", "Internal trusted network"
@@ -55,7 +56,7 @@ class TokenSource(Choice):
 
 
 class Grant(Choice):
-    """How tokens are got."""
+    """How tokens are obtained."""
 
     CLIENT_CREDENTIALS = "client_credentials", "Client credentials"
     REFRESH_TOKEN = "refresh_token", "Refresh token"
@@ -64,7 +65,7 @@ class Grant(Choice):
 
 
 class ClientAuth(Choice):
-    """How the application proves itself at the Token URL."""
+    """How the application authenticates at the Token URL."""
 
     BODY = "body", "in the body"
     BASIC = "basic", "HTTP Basic"
@@ -75,7 +76,7 @@ class ClientAuth(Choice):
 
 
 class BodyFormat(Choice):
-    """How a token request is written."""
+    """The format of a token request."""
 
     FORM = "form", "form"
     JSON = "json", "JSON"

@@ -1,11 +1,12 @@
-"""The API Sync Configuration and its sync lines, as frozen values. Built from the field table.
+"""The API Sync Configuration and its sync lines, as frozen values.
 
-Attributes carry the names of `fields.py`, which also holds their defaults, so that nothing is
-said twice; a test compares the two.
+Attributes carry the names of the table in `fields.py`, which also has their defaults; a
+test compares the two.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from dataclasses import field as attribute
 from datetime import date
 from operator import attrgetter
 
@@ -24,12 +25,13 @@ from outkey.core.request.message import TlsSettings
 from outkey.core.request.origin import Location, Origin, parse_base_url, parse_endpoint
 from outkey.core.request.script import asks_for_secret
 from outkey.core.sync.line import Sync
+from outkey.core.text import Text
 from outkey.core.vault.envelope import SealedRow
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderRow:
-    """One row of the Headers tab. The value of a secret row is kept with the secrets."""
+    """One row of the Headers tab; the value of a secret row is stored as a secret."""
 
     key: str
     value: str
@@ -43,10 +45,10 @@ class HeaderRow:
 
 @dataclass(frozen=True, slots=True)
 class SecretState:
-    """What is known of a secret without opening it.
+    """What is known about a secret without opening it.
 
-    A secret belongs to the origin it was entered for. Without a reference its value is stored,
-    sealed, under its version.
+    A secret belongs to the origin it was entered for. Without a reference its value is
+    stored, sealed, under its version.
     """
 
     origin: str
@@ -65,9 +67,8 @@ def successor(
     set_by: str = "",
 ) -> SecretState:
     """Return the state of a secret's next version."""
-    return SecretState(
-        origin, reference, before.version + 1 if before else 1, set_at, set_by
-    )
+    version = before.version + 1 if before else 1
+    return SecretState(origin, reference, version, set_at, set_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class Configuration:
     token_source: choices.TokenSource
     token_expires_on: date | None
     script_enabled: bool
-    script: str = field(repr=False)
+    script: str = attribute(repr=False)
     oauth2: OAuth2Settings
     tls: TlsSettings
     limits: Limits
@@ -146,18 +147,15 @@ class Configuration:
     base: Location  # the Base URL, parsed
     record: str = ""  # the id it is stored under, which is never reused
     version: int = 0  # grows with every change, so that a second editor is noticed
-    revision: int = field(
-        default=0, compare=False
-    )  # grows with every change of a secret as well
-    refused: int = field(default=0, compare=False)  # answers 401 in a row
-    paused_at: float | None = field(
-        default=None, compare=False
-    )  # since then nothing is sent
-    voucher: SealedRow | None = field(
-        default=None, compare=False, repr=False
-    )  # sealed, as stored
-    # Whether a run compared the script with its seal when it began; the run keeps that script.
-    script_is_vouched: bool = field(default=False, compare=False)
+    # Grows with every change of a secret as well.
+    revision: int = attribute(default=0, compare=False)
+    refused: int = attribute(default=0, compare=False)  # responses 401 in a row
+    paused_at: float | None = attribute(default=None, compare=False)
+    # Sealed, as it is stored.
+    voucher: SealedRow | None = attribute(default=None, compare=False, repr=False)
+    # Whether a run compared the script with its seal when it began; the run keeps that
+    # script.
+    script_is_vouched: bool = attribute(default=False, compare=False)
 
     @property
     def paused(self) -> bool:
@@ -166,19 +164,23 @@ class Configuration:
 
     @property
     def expires_on(self) -> date | None:
-        """The last day that the token is valid, where there is one and it is known."""
-        entered = self.sends_token and not self.uses_oauth2
-        return self.token_expires_on if entered else None
+        """The last day on which the entered token is valid, if it is known."""
+        return self.token_expires_on if self.sends_entered_token else None
 
     @property
     def sends_token(self) -> bool:
-        """Whether requests carry a token, entered or got."""
+        """Whether requests carry a token, entered or from OAuth 2.0."""
         return self.authentication_type is choices.AuthenticationType.BEARER
 
     @property
     def uses_oauth2(self) -> bool:
-        """Whether tokens are got from a Token URL."""
+        """Whether tokens are obtained from a Token URL."""
         return self.sends_token and self.token_source is choices.TokenSource.OAUTH2
+
+    @property
+    def sends_entered_token(self) -> bool:
+        """Whether requests carry a token that a user entered."""
+        return self.sends_token and not self.uses_oauth2
 
     def as_begun_with(self, earlier: "Configuration") -> "Configuration":
         """Return this configuration with the script of an earlier one.
@@ -200,10 +202,9 @@ class Configuration:
 
     @property
     def sends_credentials(self) -> bool:
-        """Whether anything that proves who sends goes out with a request."""
-        typed = self.authentication_type is not choices.AuthenticationType.NONE
+        """Whether requests carry anything that proves who sends them."""
         return (
-            typed
+            self.authentication_type is not choices.AuthenticationType.NONE
             or self.is_scripted
             or self.shows_certificate
             or any(row.secret for row in self.headers)
@@ -211,7 +212,7 @@ class Configuration:
 
     @property
     def shows_certificate(self) -> bool:
-        """Whether a client certificate identifies us; without TLS there is none."""
+        """Whether a client certificate identifies us; that needs TLS."""
         return bool(self.tls.client_certificate) and self.base.origin.scheme == "https"
 
     @property
@@ -221,85 +222,88 @@ class Configuration:
 
     @property
     def script_secret(self) -> str | None:
-        """The name of the secret that a script is given; the first of these that there is."""
+        """The name of the secret that a script gets: the first of these that exists."""
         if "secret_key" in self.secrets:
             return "secret_key"
         if self.authentication_type is choices.AuthenticationType.BASIC:
             return "password"
-        return "token" if self.sends_token and not self.uses_oauth2 else None
+        return "token" if self.sends_entered_token else None
 
     def needed_secrets(self) -> list[str]:
         """Return the names of the secrets that sending with this configuration opens."""
-        known = self.values()
-        needed = [
-            f.secret_name
-            for f in FIELDS
-            if f.secret and f.required and f.applies(known)
+        values = self.values()
+        names = [
+            field.secret_name
+            for field in FIELDS
+            if field.secret and field.required and field.applies(values)
         ]
-        if self.uses_oauth2 and self._proves_itself_by_secret():
-            needed.append("client_secret")
+        if self.uses_oauth2 and self._has_client_secret():
+            names.append("client_secret")
         if self.tls.client_certificate:
-            needed.append("client_key")
-        if self._signs_by_secret_key():
-            needed.append("secret_key")
-        return needed + [row.secret_field for row in self.headers if row.secret]
+            names.append("client_key")
+        if self._needs_secret_key():
+            names.append("secret_key")
+        return names + [row.secret_field for row in self.headers if row.secret]
 
-    def _signs_by_secret_key(self) -> bool:
-        """Tell whether the script is given a Secret Key, or asks for one that is not there."""
+    def _needs_secret_key(self) -> bool:
+        """Tell whether the script gets a Secret Key, or asks for one that is missing."""
         if not self.is_scripted:
             return False
-        given = self.script_secret
-        return given == "secret_key" or (given is None and asks_for_secret(self.script))
+        name = self.script_secret
+        return name == "secret_key" or (name is None and asks_for_secret(self.script))
 
-    def _proves_itself_by_secret(self) -> bool:
-        """Tell whether there is a client secret; an application on its own may have none."""
+    def _has_client_secret(self) -> bool:
+        """Tell whether a client secret is sent; public clients (RFC 6749 §2.1) have none."""
         if self.oauth2.client_auth is choices.ClientAuth.MTLS:
             return False
-        consented = self.oauth2.grant is not choices.Grant.CLIENT_CREDENTIALS
-        public = self.oauth2.client_auth is choices.ClientAuth.BODY and consented
-        return not public or "client_secret" in self.secrets
+        is_for_user = self.oauth2.grant is not choices.Grant.CLIENT_CREDENTIALS
+        may_be_public = (
+            self.oauth2.client_auth is choices.ClientAuth.BODY and is_for_user
+        )
+        return not may_be_public or "client_secret" in self.secrets
 
     def binding_of(self, secret: str) -> str:
-        """Return where a secret may go, in the form that it is bound to.
+        """Return where a secret may be sent, in the form that it is bound to.
 
-        What is sent to the Token URL is bound to both origins: whoever could change the Base URL
-        alone would be sent the tokens that it is exchanged for.
+        What is sent to the Token URL is bound to both origins: a user who changes the
+        Base URL alone would otherwise receive the tokens that it is exchanged for.
         """
         base = self.base.origin.bound
         # The client certificate identifies us at the Token URL too.
-        sent = secret in SENT_TO_TOKEN_URL or (
-            secret == "client_key" and self.uses_oauth2  # noqa: S105 - a name
-        )
-        if not sent or not self.oauth2.token_url:
+        is_certificate_key = secret == "client_key" and self.uses_oauth2  # noqa: S105 - a name
+        is_sent_there = secret in SENT_TO_TOKEN_URL or is_certificate_key
+        if not is_sent_there or not self.oauth2.token_url:
             return base
         return f"{parse_endpoint(self.oauth2.token_url, secret).origin.bound} {base}"
 
     def origins(self) -> set[Origin]:
-        """Return every origin that requests of this configuration go to."""
+        """Return every origin that requests of this configuration are sent to."""
         urls = (self.oauth2.token_url, self.oauth2.authorization_url)
         return {self.base.origin} | {
             parse_endpoint(url, "").origin for url in urls if url
         }
 
     def refuse_unbound(self, secret: str) -> None:
-        """Raise where a secret was entered for another origin than requests go to now."""
+        """Raise where a secret was entered for another origin than the current one."""
         state = self.secrets.get(secret)
         if state is not None and state.origin != self.binding_of(secret):
             raise SecretRebindRequired(field=secret)
 
     def values(self) -> dict[str, object]:
-        """Return the values by field path, as `build` takes them; what has none is left out."""
-        found = {path: attrgetter(path)(self) for path in _VALUES}
-        return {
-            path: str(value) if isinstance(value, choices.Choice) else value
-            for path, value in found.items()
-            if value is not None
-        }
+        """Return the values by field path, as `build` takes them, without missing ones."""
+        values: dict[str, object] = {}
+        for path in VALUE_FIELDS:
+            value = attrgetter(path)(self)
+            if value is not None:
+                values[path] = (
+                    str(value) if isinstance(value, choices.Choice) else value
+                )
+        return values
 
 
 @dataclass(frozen=True, slots=True)
 class SyncLine:
-    """One named call of a configuration, or what is synchronized by many of them."""
+    """A named request of a configuration, or the records that many of them bring."""
 
     name: str
     configuration: str
@@ -308,25 +312,24 @@ class SyncLine:
     sync: Sync | None = None
 
 
-_NAMED = 10
-_SECTIONS = {
+MOST_NAMES = 10
+SECTIONS = {
     "oauth2": OAuth2Settings,
     "tls": TlsSettings,
     "limits": Limits,
     "verification": Verification,
 }
-_DEFAULT_HEADERS = frozenset(
-    {"accept", "accept-encoding", "content-type", "user-agent"}
-)
-_AT_TOKEN_ORIGIN = (
+# Headers that servers log or change; a token in one of them would not stay secret.
+DEFAULT_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent"})
+AT_TOKEN_ORIGIN = (
     "oauth2.device_url",
     "oauth2.revocation_url",
     "oauth2.introspection_url",
 )
-_VALUES = {
-    f.path: f
-    for f in FIELDS
-    if f.kind not in {Kind.SECRET, Kind.ROWS} and f.path != "name"
+VALUE_FIELDS = {
+    field.path: field
+    for field in FIELDS
+    if field.kind not in {Kind.SECRET, Kind.ROWS} and field.path != "name"
 }
 
 
@@ -338,98 +341,114 @@ def build(
     references: Mapping[str, Reference] | None = None,
     secrets: Mapping[str, SecretState] | None = None,
 ) -> Configuration:
-    """Make a configuration from values by field path; what is left out gets its default.
+    """Return a configuration of values by field path; missing ones get their default.
 
-    References are bound to the origin that the configuration has now; states stay as they are.
+    References are bound to the origin that the configuration has now; states of secrets
+    stay as they are.
     """
-    read: dict[str, object] = {"name": BY_PATH["name"].parse(name)}
-    for path, known in _VALUES.items():
-        said = path in values or known.default is not None
-        read[path] = (
-            known.parse(values.get(path, known.default), read) if said else None
-        )
+    parsed: dict[str, object] = {"name": BY_PATH["name"].parse(name)}
+    for path, field in VALUE_FIELDS.items():
+        value = values.get(path, field.default)
+        is_missing = path not in values and value is None
+        parsed[path] = None if is_missing else field.parse(value, parsed)
     for path in values:
         if path not in BY_PATH:
-            raise ConfigError("there is no such field", field=path)
-    header = str(read["oauth2.token_header"])
-    if check_name(header, field="oauth2.token_header").lower() in _DEFAULT_HEADERS:
-        raise BY_PATH["oauth2.token_header"].refuse(
-            "must not be one that servers log or change"
-        )
-    _refuse_two_hosts(read)
+            raise ConfigError(Text("there is no such field"), field=path)
+    refuse_unsafe_header(str(parsed["oauth2.token_header"]))
+    refuse_two_hosts(parsed)
     for row in headers:
         check_name(row.key, field="headers")
         check_value(row.value, field=row.secret_field)
-    made = Configuration(
-        **_sorted(read),  # type: ignore[arg-type]  # the table's kinds are the attributes' types, which a test compares
+    configuration = Configuration(
+        **constructor_arguments(parsed),  # type: ignore[arg-type]  # a test compares the table with the attributes
         headers=headers,
         secrets=dict(secrets or {}),
-        base=parse_base_url(str(read["base_url"])),
+        base=parse_base_url(str(parsed["base_url"])),
     )
-    return replace(made, secrets=_bound(made, references or {}))
+    return replace(
+        configuration, secrets=with_references(configuration, references or {})
+    )
 
 
-def _refuse_two_hosts(read: Mapping[str, object]) -> None:
-    """Refuse addresses that would give a secret to another host than the Token URL's."""
-    for path in _AT_TOKEN_ORIGIN:
-        if read[path] and read["oauth2.token_url"]:
-            token = parse_endpoint(
-                str(read["oauth2.token_url"]), "oauth2.token_url"
-            ).origin
-            if parse_endpoint(str(read[path]), path).origin != token:
-                reason = (
-                    "must be at the Token URL's origin, since the Client Secret goes"
+def refuse_unsafe_header(name: str) -> None:
+    """Refuse a Token header that servers log or change."""
+    path = "oauth2.token_header"
+    if check_name(name, field=path).lower() in DEFAULT_HEADERS:
+        raise BY_PATH[path].refuse(
+            Text("must not be a header that servers log or change")
+        )
+
+
+def refuse_two_hosts(values: Mapping[str, object]) -> None:
+    """Refuse URLs that would give a secret to another host than the Token URL's."""
+    token_url = str(values["oauth2.token_url"])
+    for path in AT_TOKEN_ORIGIN:
+        url = str(values[path])
+        if not url or not token_url:
+            continue
+        token_origin = parse_endpoint(token_url, "oauth2.token_url").origin
+        if parse_endpoint(url, path).origin != token_origin:
+            raise BY_PATH[path].refuse(
+                Text(
+                    "must be at the Token URL's origin, since the Client Secret is sent"
                     " there"
                 )
-                raise BY_PATH[path].refuse(reason)
+            )
 
 
-def _sorted(read: Mapping[str, object]) -> dict[str, object]:
-    """Return values by field path as the arguments of a configuration, with its sections made."""
-    parts: dict[str, dict[str, object]] = {section: {} for section in ("", *_SECTIONS)}
-    for path, value in read.items():
+def constructor_arguments(values: Mapping[str, object]) -> dict[str, object]:
+    """Return values by field path as the arguments of a configuration."""
+    parts: dict[str, dict[str, object]] = {section: {} for section in ("", *SECTIONS)}
+    for path, value in values.items():
         section, _, key = path.rpartition(".")
         parts[section][key] = value
-    return parts.pop("") | {
-        name: _SECTIONS[name](**part) for name, part in parts.items()
-    }
+    arguments = parts.pop("")
+    for section, part in parts.items():
+        arguments[section] = SECTIONS[section](**part)
+    return arguments
 
 
-def _bound(
-    made: Configuration, references: Mapping[str, Reference]
+def with_references(
+    configuration: Configuration, references: Mapping[str, Reference]
 ) -> dict[str, SecretState]:
-    """Return the secrets with these references bound; one that is as it was has no new version."""
-    states = dict(made.secrets)
+    """Return the secrets with these references bound; unchanged ones stay as they are."""
+    states = dict(configuration.secrets)
     for secret, reference in references.items():
-        before, binding = states.get(secret), made.binding_of(secret)
-        if before is None or (before.reference, before.origin) != (reference, binding):
-            states[secret] = successor(before, binding, reference)
+        state = states.get(secret)
+        binding = configuration.binding_of(secret)
+        is_same = state is not None and state.reference == reference
+        if state is None or not is_same or state.origin != binding:
+            states[secret] = successor(state, binding, reference)
     return states
 
 
-def known_names(names: Iterable[str], count: int) -> str:
+def known_names(names: Iterable[str], count: int) -> Text:
     """Return a hint with the first of the names that there are."""
-    first = list(names)[:_NAMED]
-    more = f" and {count - _NAMED} more" if count > _NAMED else ""
-    return f"Known: {', '.join(first) or 'none'}{more}."
+    listed = ", ".join(list(names)[:MOST_NAMES])
+    if not listed:
+        return Text("Known: none.")
+    if count > MOST_NAMES:
+        more = count - MOST_NAMES
+        return Text("Known: {names} and {count} more.", names=listed, count=more)
+    return Text("Known: {names}.", names=listed)
 
 
 def kept_secrets(
     secrets: Mapping[str, SecretState], headers: Iterable[HeaderRow]
 ) -> dict[str, SecretState]:
-    """Return the secrets without those of rows that are gone."""
+    """Return the secrets without those of header rows that were removed."""
     rows = {row.secret_field for row in headers if row.secret}
     return {
-        n: state
-        for n, state in secrets.items()
-        if n in rows or not n.startswith("header:")
+        name: state
+        for name, state in secrets.items()
+        if name in rows or not name.startswith("header:")
     }
 
 
 def header_row(
     key: str, value: str | None, *, secret: bool | None, place: str
 ) -> HeaderRow:
-    """Make a row; Secret is ticked by default where the name looks like a credential."""
+    """Return a row; it is secret by default if its name looks like a credential."""
     key = check_name(key.strip(), field=f"{place}.key")
     if secret is None:
         secret = looks_like_credential(key) or value is None or is_reference(value)
@@ -437,8 +456,7 @@ def header_row(
         return HeaderRow(key, "", secret=True)
     if value is None:
         raise ConfigError(
-            "a row that is not secret needs a value", field=f"{place}.value"
+            Text("a row that is not secret needs a value"), field=f"{place}.value"
         )
-    return HeaderRow(
-        key, check_value(tidy_value(value), field=f"{place}.value"), secret=False
-    )
+    value = check_value(tidy_value(value), field=f"{place}.value")
+    return HeaderRow(key, value, secret=False)

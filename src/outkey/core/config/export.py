@@ -1,132 +1,149 @@
-"""Writing configurations as the TOML document that `document.py` reads.
+"""Writing configurations and sync lines as the TOML that `document.py` reads.
 
-References are written as they are; a stored secret is a comment that says since when it is set,
-so that the output can be kept, compared and applied elsewhere.
+References are written as they are. A stored secret is a comment that says since when it
+is set, so that the output can be stored, compared and applied elsewhere.
 """
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, date, datetime
-from typing import Any
+from datetime import date
 
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS, SECTIONS
+from outkey.core.config.line_fields import SYNC_FIELDS
+from outkey.core.moments import day_of
+from outkey.core.sync.line import Sync
 from outkey.core.sync.table import sync_table
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def render(configurations: Iterable[Configuration], lines: Iterable[SyncLine]) -> str:
     """Return the document that describes these configurations and lines."""
-    parts = [_configuration(configuration) for configuration in configurations]
-    parts += [_line(line) for line in lines]
+    parts = [configuration_lines(configuration) for configuration in configurations]
+    parts += [sync_line_lines(line) for line in lines]
     return "\n".join("\n".join(part) + "\n" for part in parts)
 
 
 def render_table(name: str, values: Mapping[str, object]) -> str:
     """Return one table with its values."""
-    return "\n".join([f"[{name}]", *_entries(values)])
+    return "\n".join([f"[{name}]", *entries(values)])
 
 
-def _configuration(configuration: Configuration) -> Iterator[str]:
-    table = f"configuration.{_key(configuration.name)}"
+def render_sync(sync: Sync) -> str:
+    """Return the TOML of a synchronization alone, as `parse_sync` reads it."""
+    return "\n".join(sync_lines(sync, ""))
+
+
+def configuration_lines(configuration: Configuration) -> Iterator[str]:
+    """Yield the lines of a configuration's tables, without what is as by default."""
+    table = f"configuration.{toml_key(configuration.name)}"
     values = {
         path: value
         for path, value in configuration.values().items()
         if value != BY_PATH[path].default
     }
     yield f"[{table}]"
-    yield from (
-        f"{path} = {_value(v)}" for path, v in values.items() if "." not in path
-    )
-    yield from _secrets(configuration, "")
+    yield from entries({path: v for path, v in values.items() if "." not in path})
+    yield from secret_lines(configuration, "")
     for row in configuration.headers:
         yield f"[[{table}.headers]]"
-        yield f"key = {_value(row.key)}"
+        yield f"key = {toml_value(row.key)}"
         if row.secret:
-            yield from _secret("value", configuration.secrets.get(row.secret_field))
+            state = configuration.secrets.get(row.secret_field)
+            yield from secret_line("value", state)
         else:
-            yield f"value = {_value(row.value)}"
-        yield f"secret = {_value(row.secret)}"
+            yield f"value = {toml_value(row.value)}"
+        yield f"secret = {toml_value(row.secret)}"
     for section in SECTIONS:
         prefix = f"{section}."
-        inside = [
-            f"{p.removeprefix(prefix)} = {_value(v)}"
-            for p, v in values.items()
-            if p.startswith(prefix)
-        ]
-        inside += _secrets(configuration, prefix)
-        if inside:
+        inner_values = {
+            path.removeprefix(prefix): value
+            for path, value in values.items()
+            if path.startswith(prefix)
+        }
+        lines = [*entries(inner_values), *secret_lines(configuration, prefix)]
+        if lines:
             yield f"[{table}.{section}]"
-            yield from inside
+            yield from lines
 
 
-def _secrets(configuration: Configuration, prefix: str) -> Iterator[str]:
+def secret_lines(configuration: Configuration, prefix: str) -> Iterator[str]:
+    """Yield the secrets whose paths have this prefix and one key behind it."""
     for field in FIELDS:
-        if field.secret and field.path == prefix + field.secret_name:
-            yield from _secret(
-                field.secret_name, configuration.secrets.get(field.secret_name)
-            )
+        if field.secret and field.path == prefix + field.key:
+            state = configuration.secrets.get(field.secret_name)
+            yield from secret_line(field.key, state)
 
 
-def _secret(key: str, state: SecretState | None) -> Iterator[str]:
-    if state is not None and state.reference is not None:
-        yield f"{key} = {_value(str(state.reference))}"
-    elif state is not None:
-        day = (
-            datetime.fromtimestamp(state.set_at, UTC).date()
-            if state.set_at
-            else "some day"
-        )
+def secret_line(key: str, state: SecretState | None) -> Iterator[str]:
+    """Yield the reference of a secret, or a comment about a stored one."""
+    if state is None:
+        return
+    if state.reference is not None:
+        yield f"{key} = {toml_value(str(state.reference))}"
+    else:
+        day = day_of(state.set_at) if state.set_at else "(date unknown)"
         yield f"# {key}: set {day}"
 
 
-def _line(line: SyncLine) -> Iterator[str]:
-    table = f"line.{_key(line.name)}"
+def sync_line_lines(line: SyncLine) -> Iterator[str]:
+    """Yield the lines of a sync line's tables."""
+    table = f"line.{toml_key(line.name)}"
     yield f"[{table}]"
-    yield f"configuration = {_value(line.configuration)}"
-    yield f"method = {_value(line.method)}"
-    yield f"path = {_value(line.path)}"
+    yield f"configuration = {toml_value(line.configuration)}"
+    yield f"method = {toml_value(line.method)}"
+    yield f"path = {toml_value(line.path)}"
     if line.sync is not None:
-        yield from _sync(table, sync_table(line.sync))
+        yield from sync_lines(line.sync, f"{table}.")
 
 
-def _sync(table: str, said: dict[str, Any]) -> Iterator[str]:
-    parts = {key: said.pop(key) for key in ("pagination", "incremental") if key in said}
-    rows = said.pop("fields")
-    yield from _entries(said)
-    for key, values in parts.items():
-        yield f"[{table}.{key}]"
-        yield from _entries(values)
-    for row in rows:
-        yield f"[[{table}.fields]]"
-        yield from _entries(row)
+def sync_lines(sync: Sync, prefix: str) -> Iterator[str]:
+    """Yield the keys of a synchronization, and behind them its tables.
+
+    The prefix is put before the names of the tables.
+    """
+    values = sync_table(sync)
+    tables: dict[str, object] = {}
+    for field in SYNC_FIELDS:
+        if field.kind in {Kind.TABLE, Kind.TABLES} and field.key in values:
+            tables[field.key] = values.pop(field.key)
+    yield from entries(values)
+    for key, content in tables.items():
+        if isinstance(content, dict):
+            yield f"\n[{prefix}{key}]"
+            yield from entries(content)
+        elif isinstance(content, list):
+            for row in content:
+                yield f"\n[[{prefix}{key}]]"
+                yield from entries(row)
 
 
-def _entries(values: Mapping[str, object]) -> Iterator[str]:
-    return (f"{key} = {_value(value)}" for key, value in values.items())
+def entries(values: Mapping[str, object]) -> Iterator[str]:
+    """Yield keys with their values, a line each."""
+    return (f"{key} = {toml_value(value)}" for key, value in values.items())
 
 
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _value(name)
+def toml_key(name: str) -> str:
+    """Return a key, quoted where it must be."""
+    return name if BARE_KEY.fullmatch(name) else toml_value(name)
 
 
-def _value(value: object) -> str:
+def toml_value(value: object) -> str:
+    """Return a value as TOML."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return (
-            "{ "
-            + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items())
-            + " }"
-        )
-    if isinstance(value, str) and "\n" in value and _plain(value):
+        pairs = (f"{toml_key(key)} = {toml_value(v)}" for key, v in value.items())
+        return "{ " + ", ".join(pairs) + " }"
+    if isinstance(value, str) and "\n" in value and is_plain(value):
         return f"'''\n{value}'''"
     # JSON's strings, numbers and booleans are TOML's as well, but for DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _plain(text: str) -> bool:
-    """Tell whether a text of several lines can stand as it is, as a script does."""
+def is_plain(text: str) -> bool:
+    """Tell whether a text of several lines needs no escapes, as most scripts do."""
     return "'''" not in text and text.replace("\n", "").replace("\t", "").isprintable()

@@ -1,28 +1,32 @@
-"""What a field of a configuration is: its kind, its tab, its conditions, and what it takes.
+"""What a field is: its kind, its place in the form, its conditions, and what it takes.
 
-The fields themselves are the table in `fields.py`.
+The fields of a configuration are the table in `fields.py`, those of a sync line the
+table in `line_fields.py`. No message repeats a value.
 """
 
+import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, datetime
 from enum import StrEnum
+from typing import Any
 
 from outkey.core.config.choices import Choice
 from outkey.core.errors import ConfigError
 from outkey.core.request.origin import parse_base_url, parse_endpoint
 from outkey.core.request.script import check_script
+from outkey.core.text import Text, build_text
 
-# Also what steers a terminal (C1) or turns the direction of a text.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_STEERING = re.compile(
+# Also what controls a terminal (C1) or changes the direction of a text.
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+CONTROL_BUT_LINES = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 )
-_METHOD = re.compile(r"[A-Z]{1,20}")
-_STATUSES = re.compile(r"[1-5]\d\d(-[1-5]\d\d)?( *, *[1-5]\d\d(-[1-5]\d\d)?)*")
+METHOD = re.compile(r"[A-Z]{1,20}")
+STATUSES = re.compile(r"[1-5]\d\d(-[1-5]\d\d)?( *, *[1-5]\d\d(-[1-5]\d\d)?)*")
 # Parameters of a token request that have fields of their own; most of them are secret.
-_RESERVED = frozenset(
+RESERVED_PARAMETERS = frozenset(
     (
         "audience",
         "client_assertion",
@@ -39,7 +43,8 @@ _RESERVED = frozenset(
         "scope",
     )
 )
-_MAX_TEXT = 2000
+LONGEST_TEXT = 2000
+LONGEST_LIST = 1000
 
 
 class Kind(StrEnum):
@@ -48,7 +53,7 @@ class Kind(StrEnum):
     TEXT = "text"
     LONG_TEXT = "long text"
     URL = "URL"
-    ENDPOINT = "address"
+    ENDPOINT = "URL of an endpoint"
     CHOICE = "choice"
     FLAG = "flag"
     SECONDS = "seconds"
@@ -60,10 +65,14 @@ class Kind(StrEnum):
     SCRIPT = "Python script"
     ROWS = "rows"
     PAIRS = "pairs"
+    TEXTS = "texts by name"
+    LIST = "list of texts"
+    TABLE = "table"
+    TABLES = "list of tables"
 
 
 class Tab(StrEnum):
-    """Where a field stands in the form."""
+    """Where a field of a configuration is in the form."""
 
     GENERAL = "General"
     AUTHENTICATION = "Authentication"
@@ -75,35 +84,49 @@ class Tab(StrEnum):
     VERIFICATION = "Verification"
 
 
-# What other fields must say: their paths and values.
+class LineTab(StrEnum):
+    """What a field of a sync line is about."""
+
+    REQUEST = "Request"
+    RECORDS = "Records"
+    PAGES = "Pages"
+    FIELDS = "Fields"
+    RUN = "Run"
+
+
+# What other fields must be: their paths and values.
 Conditions = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of the configuration."""
+    """One field of a configuration or a sync line."""
 
-    tab: Tab
+    tab: Tab | LineTab
     path: str
     label: str
     kind: Kind
     options: type[Choice] | None = None
     _: KW_ONLY
     help: str
-    default: object = None  # the kind's own where nothing is said
+    default: object = None  # that of the kind, unless one is given
     when: Conditions = ()
     required: bool = False  # when it applies
     minimum: float = 0
     maximum: float = 0  # of a text, its length
     no_colon: bool = False
-    rare: bool = False  # most people leave it as it is
+    rare: bool = False  # most users leave it as it is
     lines: bool = False  # a secret that may have several lines
     to_token_url: bool = False  # a secret that is sent there
+    parts: "tuple[Field, ...]" = ()  # the keys of a table
+    make: Callable[[Any], object] | None = None  # of the values of a table, or of texts
+    is_nullable: bool = False  # a text that may be missing, which is not empty
+    is_always_written: bool = False  # also where it is as by default
 
     def __post_init__(self) -> None:
         """Give a field without a default that of its kind."""
-        if self.default is None:
-            object.__setattr__(self, "default", _EMPTY.get(self.kind))
+        if self.default is None and not self.is_nullable:
+            object.__setattr__(self, "default", EMPTY_VALUES.get(self.kind))
 
     @property
     def choices(self) -> list[tuple[str, str]]:
@@ -116,148 +139,284 @@ class Field:
         return self.kind is Kind.SECRET
 
     @property
-    def secret_name(self) -> str:
-        """What the secret of this field is called where secrets are kept and set."""
+    def key(self) -> str:
+        """The key of this field in its table of a TOML document."""
         return self.path.rpartition(".")[2]
+
+    @property
+    def secret_name(self) -> str:
+        """The name under which the secret of this field is stored and set."""
+        return self.key
 
     def applies(self, values: Mapping[str, object]) -> bool:
         """Tell whether the other fields have the values that this one needs."""
         return all(values.get(path) == value for path, value in self.when)
 
     def parse(
-        self, value: object, beside: Mapping[str, object] | None = None
+        self,
+        value: object,
+        beside: Mapping[str, object] | None = None,
+        place: str = "",
     ) -> object:
-        """Return the value as this field keeps it, or say what it takes; never repeat it.
+        """Return the value as this field stores it, or refuse it.
 
-        A field that applies only beside other values may be empty where they are not given.
+        A field that applies only beside other values may be empty where they are not
+        given. The place is that of the value in a document; it is the path by default.
         """
-        parsed = _PARSERS[self.kind](self, value)
+        parsed = PARSERS[self.kind](self, value, place)
         if self.required and not parsed and self.applies(beside or {}):
-            raise self.refuse("must not be empty")
+            raise self.refuse(Text("must not be empty"), place=place)
         return parsed
 
-    def refuse(self, reason: str, hint: str | None = None) -> ConfigError:
-        """Make the error for a value that this field does not take."""
-        return ConfigError(f"{self.label} {reason}", field=self.path, hint=hint)
+    def refuse(
+        self, problem: Text, *, place: str = "", hint: Text | None = None
+    ) -> ConfigError:
+        """Return the error for a value that this field does not take."""
+        message = Text(
+            "{label} {problem}", label=build_text(self.label, {}), problem=problem
+        )
+        return ConfigError(message, field=place or self.path, hint=hint)
 
 
-def _text(field: Field, value: object) -> str:
+def read_table(
+    fields: Sequence[Field], table: object, place: str = ""
+) -> dict[str, object]:
+    """Return the values of a table by key: those that it names, parsed.
+
+    The place is put before the keys in the fields of errors.
+    """
+    if not isinstance(table, Mapping):
+        raise ConfigError(Text("must be a table"), field=place.removesuffix("."))
+    refuse_unknown_keys(table, [field.key for field in fields], place)
+    values: dict[str, object] = {}
+    beside: dict[str, object] = {}
+    for field in fields:
+        key = field.key
+        if key in table:
+            values[key] = field.parse(table[key], beside, place + key)
+            beside[field.path] = values[key]
+        elif field.required and field.applies(beside):
+            raise field.refuse(Text("must not be empty"), place=place + key)
+    return values
+
+
+def refuse_unknown_keys(
+    table: Mapping[str, object], keys: Sequence[str], place: str = ""
+) -> None:
+    """Refuse a table that has another key than these, with what was probably meant."""
+    for key in table:
+        if key not in keys:
+            similar = difflib.get_close_matches(key, keys, n=1)
+            hint = Text("Known here: {names}.", names=", ".join(keys))
+            if similar:
+                hint = Text("Did you mean {name}?", name=similar[0])
+            raise ConfigError(Text("unknown key"), field=f"{place}{key}", hint=hint)
+
+
+def parse_text(field: Field, value: object, place: str) -> str:
+    """Return a text without control characters and of limited length."""
     if not isinstance(value, str):
-        raise field.refuse("must be text")
-    if (_STEERING if field.kind is Kind.LONG_TEXT else _CONTROL).search(value):
-        raise field.refuse("holds a control character")
-    longest = field.maximum or _MAX_TEXT
+        raise field.refuse(Text("must be text"), place=place)
+    forbidden = CONTROL_BUT_LINES if field.kind in MULTI_LINE else CONTROL
+    if forbidden.search(value):
+        raise field.refuse(Text("contains a control character"), place=place)
+    longest = int(field.maximum) or LONGEST_TEXT
     if len(value) > longest:
-        raise field.refuse(f"is longer than {longest} characters")
+        raise field.refuse(
+            Text("is longer than {limit} characters", limit=longest), place=place
+        )
     if field.no_colon and ":" in value:
         # RFC 7617 §2: the first colon ends the user name.
-        raise field.refuse("holds a colon, which Basic authentication cannot send")
-    return value
-
-
-def _address(field: Field, value: object) -> str:
-    text = _text(field, value)
-    if text:
-        (parse_base_url if field.kind is Kind.URL else parse_endpoint)(text, field.path)
-    return text
-
-
-def _script(field: Field, value: object) -> object:
-    if not isinstance(value, str):
-        raise field.refuse("must be text")
-    source = value.replace("\r\n", "\n")
-    if source.strip():
-        check_script(source)
-    return source if source.strip() else ""
-
-
-def _pairs(field: Field, value: object) -> object:
-    if not isinstance(value, Mapping) or not all(
-        isinstance(text, str) for pair in value.items() for text in pair
-    ):
-        raise field.refuse('must be names with texts, such as { account_id = "7" }')
-    for name, text in value.items():
-        if name.lower() in _RESERVED:
-            raise field.refuse(f"must not hold {name}, which has a field of its own")
-        if not name or len(name + text) > _MAX_TEXT or _CONTROL.search(name + text):
-            raise field.refuse(
-                "holds an empty name, a control character or too long a text"
-            )
-    return dict(value)
-
-
-def _choice(field: Field, value: object) -> object:
-    for choice in field.options or ():
-        if value == choice:
-            return choice
-    raise field.refuse(f"must be one of: {', '.join(key for key, _ in field.choices)}")
-
-
-def _flag(field: Field, value: object) -> object:
-    if not isinstance(value, bool):
-        raise field.refuse("must be true or false")
-    return value
-
-
-def _number(field: Field, value: object) -> object:
-    wanted = (int, float) if field.kind is Kind.SECONDS else int
-    # Written this way round because every comparison with NaN is false.
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, wanted)
-        or not field.minimum <= value <= field.maximum
-    ):
-        noun = "a number" if field.kind is Kind.SECONDS else "a whole number"
         raise field.refuse(
-            f"must be {noun} from {field.minimum:g} to {field.maximum:g}"
+            Text("contains a colon, which Basic authentication cannot send"),
+            place=place,
         )
     return value
 
 
-def _date(field: Field, value: object) -> object:
+def parse_address(field: Field, value: object, place: str) -> str:
+    """Return a URL, or an empty text."""
+    text = parse_text(field, value, place)
+    if text:
+        parse = parse_base_url if field.kind is Kind.URL else parse_endpoint
+        parse(text, field.path)
+    return text
+
+
+def parse_script(field: Field, value: object, place: str) -> str:
+    """Return a script that signs requests, or an empty text."""
+    if not isinstance(value, str):
+        raise field.refuse(Text("must be text"), place=place)
+    source = value.replace("\r\n", "\n")
+    if not source.strip():
+        return ""
+    check_script(source)
+    return source
+
+
+def parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
+    """Return more parameters of a token request."""
+    if not isinstance(value, Mapping) or not all(
+        isinstance(text, str) for pair in value.items() for text in pair
+    ):
+        raise field.refuse(
+            Text('must be texts by name, such as {{ account_id = "7" }}'), place=place
+        )
+    for name, text in value.items():
+        if name.lower() in RESERVED_PARAMETERS:
+            raise field.refuse(
+                Text(
+                    "must not contain {name}, which has a field of its own", name=name
+                ),
+                place=place,
+            )
+        if not name or CONTROL.search(name + text) or len(name + text) > LONGEST_TEXT:
+            raise field.refuse(
+                Text("contains an empty name, a control character or too long a text"),
+                place=place,
+            )
+    return dict(value)
+
+
+def parse_texts(field: Field, value: object, place: str) -> object:
+    """Return texts by name, or what the field makes of them."""
+    if not isinstance(value, Mapping):
+        raise field.refuse(
+            Text('must be texts by name, such as {{ active = "true" }}'), place=place
+        )
+    texts = {
+        parse_text(field, name, place): parse_text(field, text, f"{place}.{name}")
+        for name, text in value.items()
+    }
+    return texts if field.make is None else field.make(texts)
+
+
+def parse_list(field: Field, value: object, place: str) -> tuple[str, ...]:
+    """Return a list of texts."""
+    return tuple(
+        parse_text(field, text, f"{place}[{number}]")
+        for number, text in enumerate(limited_list(field, value, place))
+    )
+
+
+def parse_nested_table(field: Field, value: object, place: str) -> object:
+    """Return what the field makes of a table's values."""
+    values = read_table(field.parts, value, f"{place}.")
+    return values if field.make is None else field.make(values)
+
+
+def parse_tables(field: Field, value: object, place: str) -> tuple[object, ...]:
+    """Return what the field makes of each table of a list."""
+    return tuple(
+        parse_nested_table(field, table, f"{place}[{number}]")
+        for number, table in enumerate(limited_list(field, value, place))
+    )
+
+
+def limited_list(field: Field, value: object, place: str) -> list[object]:
+    """Return a list of limited length."""
+    if not isinstance(value, list) or len(value) > LONGEST_LIST:
+        raise field.refuse(
+            Text("must be a list of at most {limit}", limit=LONGEST_LIST), place=place
+        )
+    return value
+
+
+def parse_choice(field: Field, value: object, place: str) -> Choice:
+    """Return one of the field's choices."""
+    for choice in field.options or ():
+        if value == choice:
+            return choice
+    names = ", ".join(name for name, _ in field.choices)
+    raise field.refuse(Text("must be one of: {names}", names=names), place=place)
+
+
+def parse_flag(field: Field, value: object, place: str) -> bool:
+    """Return true or false."""
+    if not isinstance(value, bool):
+        raise field.refuse(Text("must be true or false"), place=place)
+    return value
+
+
+def parse_number(field: Field, value: object, place: str) -> float:
+    """Return a number within the field's limits; a whole one unless it is of seconds."""
+    takes_fraction = field.kind is Kind.SECONDS
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        is_fitting = takes_fraction or isinstance(value, int)
+        # NaN is refused too, because every comparison with it is false.
+        if is_fitting and field.minimum <= value <= field.maximum:
+            return value
+    low = f"{field.minimum:.10g}"
+    high = f"{field.maximum:.10g}"
+    problem = Text("must be a whole number from {low} to {high}", low=low, high=high)
+    if takes_fraction:
+        problem = Text("must be a number from {low} to {high}", low=low, high=high)
+    raise field.refuse(problem, place=place)
+
+
+def parse_date(field: Field, value: object, place: str) -> date:
+    """Return a date; one with a time counts as its day."""
     if isinstance(value, datetime):
         return value.date()
     if not isinstance(value, date):
-        raise field.refuse("must be a date such as 2027-01-31, without quotes")
+        raise field.refuse(
+            Text("must be a date such as 2027-01-31, without quotes"), place=place
+        )
     return value
+
+
+def parse_method(field: Field, value: object, place: str) -> str:
+    """Return an HTTP method in upper case."""
+    return check_method(value, field=place or field.path)
 
 
 def check_method(value: object, *, field: str) -> str:
-    """Return an HTTP method in upper case, or say that it is none."""
-    if not isinstance(value, str) or not _METHOD.fullmatch(value.upper()):
-        raise ConfigError("must be an HTTP method such as GET", field=field)
+    """Return an HTTP method in upper case, or refuse the value."""
+    if not isinstance(value, str) or not METHOD.fullmatch(value.upper()):
+        raise ConfigError(Text("must be an HTTP method such as GET"), field=field)
     # CONNECT opens a tunnel, and TRACE sends credentials back in a body.
     if value.upper() in {"CONNECT", "TRACE"}:
-        raise ConfigError("must not be CONNECT or TRACE", field=field)
+        raise ConfigError(Text("must not be CONNECT or TRACE"), field=field)
     return value.upper()
 
 
-def _statuses(field: Field, value: object) -> object:
-    if not isinstance(value, str) or not _STATUSES.fullmatch(value):
-        raise field.refuse("must be statuses such as 200-299 or 200, 404")
+def parse_statuses(field: Field, value: object, place: str) -> str:
+    """Return HTTP statuses and ranges of them."""
+    if not isinstance(value, str) or not STATUSES.fullmatch(value):
+        raise field.refuse(
+            Text("must be statuses such as 200-299 or 200, 404"), place=place
+        )
     return value
 
 
-_PARSERS: dict[Kind, Callable[[Field, object], object]] = {
-    Kind.TEXT: _text,
-    Kind.LONG_TEXT: _text,
-    Kind.URL: _address,
-    Kind.ENDPOINT: _address,
-    Kind.CHOICE: _choice,
-    Kind.FLAG: _flag,
-    Kind.SECONDS: _number,
-    Kind.INTEGER: _number,
-    Kind.DATE: _date,
-    Kind.STATUSES: _statuses,
-    Kind.PAIRS: _pairs,
-    Kind.SCRIPT: _script,
-    Kind.METHOD: lambda field, value: check_method(value, field=field.path),
+MULTI_LINE = frozenset({Kind.LONG_TEXT, Kind.TEXTS, Kind.LIST})
+PARSERS: dict[Kind, Callable[[Field, object, str], object]] = {
+    Kind.TEXT: parse_text,
+    Kind.LONG_TEXT: parse_text,
+    Kind.URL: parse_address,
+    Kind.ENDPOINT: parse_address,
+    Kind.CHOICE: parse_choice,
+    Kind.FLAG: parse_flag,
+    Kind.SECONDS: parse_number,
+    Kind.INTEGER: parse_number,
+    Kind.DATE: parse_date,
+    Kind.METHOD: parse_method,
+    Kind.STATUSES: parse_statuses,
+    Kind.SCRIPT: parse_script,
+    Kind.PAIRS: parse_pairs,
+    Kind.TEXTS: parse_texts,
+    Kind.LIST: parse_list,
+    Kind.TABLE: parse_nested_table,
+    Kind.TABLES: parse_tables,
 }
-_EMPTY: dict[Kind, object] = {
+EMPTY_VALUES: dict[Kind, object] = {
     **dict.fromkeys(
         (Kind.TEXT, Kind.LONG_TEXT, Kind.URL, Kind.ENDPOINT, Kind.SCRIPT), ""
     ),
     Kind.FLAG: False,
     Kind.PAIRS: {},
+    Kind.TEXTS: {},
+    Kind.LIST: (),
+    Kind.TABLES: (),
     Kind.ROWS: (),
 }

@@ -1,50 +1,49 @@
 """The declarative table of a configuration's fields.
 
-Forms, command line, TOML, documentation and every later host derive from it or are tested
-against it. A field says what it is called, where it stands, what it takes and when it applies.
+Forms, command line, TOML, documentation and every later host derive from it or are
+tested against it: what a field is called, where it is, what it takes and when it applies.
 """
 
 from functools import partial
 
 from outkey.core.config import choices
-from outkey.core.config.field_kinds import Conditions, Field, Kind, Tab
+from outkey.core.config.field_kinds import Field, Kind, Tab
 
-_NONE = (("authentication_type", "none"),)
-_BASIC = (("authentication_type", "basic"),)
-_BEARER = (("authentication_type", "bearer"),)
-_ENTERED = (*_BEARER, ("token_source", "entered"))
-_OAUTH2 = (*_BEARER, ("token_source", "oauth2"))
-_BY_REFRESH = (*_OAUTH2, ("oauth2.grant", "refresh_token"))
-_BY_CODE = (*_OAUTH2, ("oauth2.grant", "authorization_code"))
-_BY_DEVICE = (*_OAUTH2, ("oauth2.grant", "device_code"))
+BY_NONE = (("authentication_type", "none"),)
+BY_BASIC = (("authentication_type", "basic"),)
+BY_BEARER = (("authentication_type", "bearer"),)
+BY_ENTERED_TOKEN = (*BY_BEARER, ("token_source", "entered"))
+BY_OAUTH2 = (*BY_BEARER, ("token_source", "oauth2"))
+BY_REFRESH_TOKEN = (*BY_OAUTH2, ("oauth2.grant", "refresh_token"))
+BY_AUTHORIZATION_CODE = (*BY_OAUTH2, ("oauth2.grant", "authorization_code"))
+BY_DEVICE_CODE = (*BY_OAUTH2, ("oauth2.grant", "device_code"))
 
-_general = partial(Field, Tab.GENERAL)
-_auth = partial(Field, Tab.AUTHENTICATION)
-_oauth2 = partial(Field, Tab.OAUTH2, when=_OAUTH2)  # unless a row says more
-_rare = partial(Field, Tab.OAUTH2, when=_OAUTH2, rare=True)
-_script = partial(Field, Tab.SCRIPT)
-_tls = partial(Field, Tab.TLS)
-_limits = partial(Field, Tab.LIMITS)
-_verification = partial(Field, Tab.VERIFICATION)
+general = partial(Field, Tab.GENERAL)
+authentication = partial(Field, Tab.AUTHENTICATION)
+oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2)  # unless a row says more
+rare_oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2, rare=True)
+script = partial(Field, Tab.SCRIPT)
+tls = partial(Field, Tab.TLS)
+limits = partial(Field, Tab.LIMITS)
+verification = partial(Field, Tab.VERIFICATION)
 
-# Not formatted, because it is a table: one row a field, with its help below.
 FIELDS: tuple[Field, ...] = (
-    _general(
+    general(
         "name",
         "Name",
         Kind.TEXT,
         required=True,
         maximum=200,
-        help="What you call this API; unique.",
+        help="The name of this API; must be unique.",
     ),
-    _general(
+    general(
         "base_url",
         "Base URL",
         Kind.URL,
         required=True,
-        help="Where the API lives, for example https://api.acme.example/v2.",
+        help="The URL of the API, for example https://api.acme.example/v2.",
     ),
-    _general(
+    general(
         "environment",
         "Environment",
         Kind.CHOICE,
@@ -52,7 +51,7 @@ FIELDS: tuple[Field, ...] = (
         default="production",
         help="What the external system is used for.",
     ),
-    _general(
+    general(
         "network",
         "Network",
         Kind.CHOICE,
@@ -63,101 +62,101 @@ FIELDS: tuple[Field, ...] = (
             "Internal trusted network permits private addresses and plain http."
         ),
     ),
-    _general(
+    general(
         "active",
         "Active",
         Kind.FLAG,
         default=True,
         help="Whether requests may be sent.",
     ),
-    _general(
+    general(
         "notes",
         "Notes",
         Kind.LONG_TEXT,
-        help="For people: who to call, where the credentials came from. No secrets.",
+        help="For other users: whom to call, where the credentials came from. No secrets.",
     ),
-    _auth(
+    authentication(
         "authentication_type",
         "Authentication Type",
         Kind.CHOICE,
         choices.AuthenticationType,
         default="none",
-        help="How each request proves who sends it.",
+        help="How requests authenticate.",
     ),
-    _auth(
+    authentication(
         "no_auth_reason",
         "Reason",
         Kind.CHOICE,
         choices.NoAuthReason,
-        when=_NONE,
+        when=BY_NONE,
         help="Why no credentials are needed.",
     ),
-    _auth(
+    authentication(
         "username",
         "Username",
         Kind.TEXT,
-        when=_BASIC,
+        when=BY_BASIC,
         no_colon=True,
         help="The dedicated API user in the external system.",
     ),
-    _auth(
+    authentication(
         "password",
         "Password",
         Kind.SECRET,
-        when=_BASIC,
+        when=BY_BASIC,
         required=True,
-        help="That user's password; sent as it is, blanks included.",
+        help="The password of that user; sent exactly as entered, with spaces.",
     ),
-    _auth(
+    authentication(
         "token_source",
         "Token Source",
         Kind.CHOICE,
         choices.TokenSource,
-        when=_BEARER,
+        when=BY_BEARER,
         default="entered",
         help="Where the token comes from.",
     ),
-    _auth(
+    authentication(
         "token",
         "Token",
         Kind.SECRET,
-        when=_ENTERED,
+        when=BY_ENTERED_TOKEN,
         required=True,
         help="The token without the word Bearer.",
     ),
-    _auth(
+    authentication(
         "token_expires_on",
         "Token Expires On",
         Kind.DATE,
-        when=_ENTERED,
+        when=BY_ENTERED_TOKEN,
         help="The last day the token is valid, if you know it.",
     ),
-    _oauth2(
+    oauth2(
         "oauth2.grant",
         "Grant",
         Kind.CHOICE,
         choices.Grant,
         default="client_credentials",
         help=(
-            "How tokens are got: as this application alone, or for a person who agreed"
-            " to it."
+            "How tokens are obtained: for this application itself, or for a user who"
+            " has given consent."
         ),
     ),
-    _oauth2(
+    oauth2(
         "oauth2.token_url",
         "Token URL",
         Kind.ENDPOINT,
         required=True,
-        help="Where tokens are asked for, for example https://auth.acme.example/token.",
+        help="The URL that issues tokens, for example https://auth.acme.example/token.",
     ),
-    _oauth2(
+    oauth2(
         "oauth2.client_id",
         "Client ID",
         Kind.TEXT,
         required=True,
-        help="What the provider calls this application.",
+        help="The ID that the provider has given this application.",
     ),
-    _oauth2(
+    oauth2(
         "oauth2.client_secret",
         "Client Secret",
         Kind.SECRET,
@@ -168,132 +167,133 @@ FIELDS: tuple[Field, ...] = (
             " JWK."
         ),
     ),
-    _oauth2(
+    oauth2(
         "oauth2.client_auth",
         "Client Authentication",
         Kind.CHOICE,
         choices.ClientAuth,
         default="body",
-        help="How the application proves itself at the Token URL.",
+        help="How the application authenticates at the Token URL.",
     ),
-    _oauth2(
+    oauth2(
         "oauth2.scope",
         "Scope",
         Kind.TEXT,
-        help="The permissions to ask for, with blanks between them.",
+        help="The permissions to request, separated by spaces.",
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.audience",
         "Audience",
         Kind.TEXT,
-        help="The API that the token is for, where the provider wants it named so.",
+        help="The API that the token is for, if the provider expects this parameter.",
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.resource",
         "Resource",
         Kind.TEXT,
-        help="The API that the token is for, as an address (RFC 8707).",
+        help="The API that the token is for, as a URL (RFC 8707).",
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.extra",
         "Extra parameters",
         Kind.PAIRS,
         help=(
-            "More parameters of the token request, one name = value a line. No secrets."
+            "More parameters of the token request, one name = value per line."
+            " No secrets."
         ),
     ),
-    _oauth2(
+    oauth2(
         "oauth2.refresh_token",
         "Refresh token",
         Kind.SECRET,
-        when=_BY_REFRESH,
+        when=BY_REFRESH_TOKEN,
         required=True,
         to_token_url=True,
-        help="An existing one to start from; its successors are kept by outkey.",
+        help="An existing refresh token to start with; outkey stores its successors.",
     ),
-    _oauth2(
+    oauth2(
         "oauth2.authorization_url",
         "Authorization URL",
         Kind.ENDPOINT,
-        when=_BY_CODE,
+        when=BY_AUTHORIZATION_CODE,
         required=True,
-        help="Where a person agrees in the browser.",
+        help="The page where a user gives consent in the browser.",
     ),
-    _oauth2(
+    oauth2(
         "oauth2.device_url",
         "Device URL",
         Kind.ENDPOINT,
-        when=_BY_DEVICE,
+        when=BY_DEVICE_CODE,
         required=True,
-        help="Where a device code is asked for; at the Token URL's origin.",
+        help="The URL that issues device codes; at the Token URL's origin.",
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.revocation_url",
         "Revocation URL",
         Kind.ENDPOINT,
-        help="Where tokens are given back; at the Token URL's origin.",
+        help="The URL that revokes tokens; at the Token URL's origin.",
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.introspection_url",
         "Introspection URL",
         Kind.ENDPOINT,
         help=(
-            "Where the provider says what it thinks of a token; at the Token URL's"
-            " origin."
+            "The URL where the provider reports whether a token is active; at the"
+            " Token URL's origin."
         ),
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.issuer",
         "Issuer",
         Kind.ENDPOINT,
-        help="The authorization server's own name: whom signed assertions are for.",
+        help="The authorization server's identifier; signed assertions are issued for it.",
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.body_format",
         "Body format",
         Kind.CHOICE,
         choices.BodyFormat,
         default="form",
-        help="How the token request is written; the standard is a form.",
+        help="The format of the token request; the standard is a form.",
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.token_header",
         "Token header",
         Kind.TEXT,
         default="Authorization",
         help=(
-            "Which header carries the token; any but Authorization gets it without"
-            " Bearer."
+            "The header that carries the token; any other than Authorization gets it"
+            " without the word Bearer."
         ),
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.dpop",
         "DPoP",
         Kind.FLAG,
         help=(
-            "Bind tokens to a key of our own, and prove it with each request (RFC"
-            " 9449)."
+            "Bind tokens to a key of this configuration, and prove possession of the"
+            " key with each request (RFC 9449)."
         ),
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.leeway_seconds",
         "Refresh leeway",
         Kind.SECONDS,
         default=60,
         maximum=3600,
         help=(
-            "Seconds before its end that a token is renewed; at most a tenth of its"
-            " life."
+            "Seconds before its expiry that a token is renewed; at most a tenth of its"
+            " lifetime."
         ),
     ),
-    _rare(
+    rare_oauth2(
         "oauth2.default_lifetime_seconds",
         "Default lifetime",
         Kind.SECONDS,
         default=3300,
         minimum=1,
         maximum=31_536_000,
-        help="Seconds that a token is taken to live where the provider does not say.",
+        help="Seconds that a token is assumed to be valid if the provider does not say.",
     ),
     Field(
         Tab.HEADERS,
@@ -302,14 +302,14 @@ FIELDS: tuple[Field, ...] = (
         Kind.ROWS,
         help="Rows of Key, Value and Secret, sent with every request.",
     ),
-    _script(
+    script(
         "script_enabled",
         "Dynamic Authentication",
         Kind.FLAG,
         default=True,
         help="Whether the script below signs each request.",
     ),
-    _script(
+    script(
         "script",
         "Script",
         Kind.SCRIPT,
@@ -318,17 +318,17 @@ FIELDS: tuple[Field, ...] = (
             " headers."
         ),
     ),
-    _script(
+    script(
         "secret_key",
         "Secret Key",
         Kind.SECRET,
         lines=True,
         help=(
-            "What get_secret_key() returns; if it is not set, the Password or the"
-            " Token."
+            "The secret that get_secret_key() returns; if it is not set, the Password"
+            " or the Token."
         ),
     ),
-    _tls(
+    tls(
         "tls.minimum_version",
         "Minimum version",
         Kind.CHOICE,
@@ -336,70 +336,70 @@ FIELDS: tuple[Field, ...] = (
         default="1.2",
         help="The oldest TLS version that is accepted.",
     ),
-    _tls(
+    tls(
         "tls.ca_file",
         "CA certificates",
         Kind.TEXT,
         help="A PEM file with certificate authorities to trust besides the system's.",
     ),
-    _tls(
+    tls(
         "tls.client_certificate",
         "Client certificate",
         Kind.TEXT,
         help="A PEM file with the certificate that identifies this client.",
     ),
-    _tls(
+    tls(
         "tls.client_key",
         "Client key",
         Kind.SECRET,
         lines=True,
         help="The private key of the client certificate, in PEM form.",
     ),
-    _limits(
+    limits(
         "limits.connect_timeout",
         "Connect time-out",
         Kind.SECONDS,
         default=5,
         minimum=0.1,
         maximum=300,
-        help="Seconds until a connection must stand.",
+        help="Seconds until a connection must be established.",
     ),
-    _limits(
+    limits(
         "limits.read_timeout",
         "Read time-out",
         Kind.SECONDS,
         default=15,
         minimum=0.1,
         maximum=3600,
-        help="Seconds of silence that are tolerated.",
+        help="Seconds without any data that are tolerated.",
     ),
-    _limits(
+    limits(
         "limits.total_timeout",
         "Total time-out",
         Kind.SECONDS,
         default=60,
         minimum=0.1,
         maximum=3600,
-        help="Seconds for the whole request with its waits, retries and redirects.",
+        help="Seconds for the whole request, with its waits, retries and redirects.",
     ),
-    _limits(
+    limits(
         "limits.requests_per_minute",
         "Rate limit",
         Kind.INTEGER,
         minimum=1,
         maximum=1_000_000,
-        help="Requests per minute at the most; empty means no limit.",
+        help="The maximum of requests per minute; empty means no limit.",
     ),
-    _limits(
+    limits(
         "limits.response_mebibytes",
         "Response size",
         Kind.INTEGER,
         default=32,
         minimum=1,
         maximum=1024,
-        help="Mebibytes that an answer may have, also after decompression.",
+        help="The maximum size of a response in mebibytes, also after decompression.",
     ),
-    _limits(
+    limits(
         "limits.retries",
         "Retries",
         Kind.INTEGER,
@@ -410,65 +410,65 @@ FIELDS: tuple[Field, ...] = (
             "or a failed connection."
         ),
     ),
-    _limits(
+    limits(
         "limits.runs_at_once",
         "Runs at once",
         Kind.INTEGER,
         default=2,
         minimum=1,
         maximum=50,
-        help="How many sync lines of this configuration workers run at the same time.",
+        help="How many sync lines of this configuration run at the same time.",
     ),
-    _verification(
+    verification(
         "verification.test_path",
         "Test Path",
         Kind.TEXT,
         default="/",
-        help="A path that answers only to valid credentials and changes nothing.",
+        help="A path that succeeds only with valid credentials and changes nothing.",
     ),
-    _verification(
+    verification(
         "verification.test_method",
         "Test Method",
         Kind.METHOD,
         default="GET",
         help="The method of the test request.",
     ),
-    _verification(
+    verification(
         "verification.accepted_statuses",
         "Accepted statuses",
         Kind.STATUSES,
         default="200-299",
         help="The statuses that count as success in a test.",
     ),
-    _verification(
+    verification(
         "verification.forbidden_means_expired",
         "403 means expired",
         Kind.FLAG,
-        help="For APIs that answer 403 to an expired token.",
+        help="For APIs that respond with 403 to an expired token.",
     ),
-    _verification(
+    verification(
         "verification.expired_marker",
         "Expired marker",
         Kind.TEXT,
-        help="A text in an error answer's body that means the token has expired.",
+        help="A text in the body of an error response that means the token has expired.",
     ),
-    _verification(
+    verification(
         "verification.compare",
         "Compare without credentials",
         Kind.FLAG,
         default=True,
         help=(
-            "After a GET or HEAD that works, ask once more without credentials: "
-            "a path that answers to everybody proves nothing."
+            "After a successful GET or HEAD, repeat the request without credentials: "
+            "a path that succeeds for everybody proves nothing."
         ),
     ),
-    _verification(
+    verification(
         "verification.follow_clock",
         "Use the API's clock",
         Kind.FLAG,
         help=(
-            "Let the timestamps of scripts and signed assertions follow the clock "
-            "that the API shows in its Date header."
+            "Let the timestamps of scripts and signed assertions follow the API's "
+            "clock, as its Date header shows it."
         ),
     ),
 )
@@ -478,8 +478,3 @@ SECTIONS = tuple(
     dict.fromkeys(path.partition(".")[0] for path in BY_PATH if "." in path)
 )
 SENT_TO_TOKEN_URL = tuple(field.secret_name for field in FIELDS if field.to_token_url)
-
-
-def described(conditions: Conditions) -> str:
-    """Return conditions as a person reads them."""
-    return ", ".join(f"{BY_PATH[path].label} is {value}" for path, value in conditions)

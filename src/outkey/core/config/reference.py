@@ -1,18 +1,19 @@
-"""References to secrets kept elsewhere, `env:NAME` and `file:PATH`. Adapters resolve them."""
+"""References to secrets stored elsewhere: `env:NAME` and `file:PATH`."""
 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# outkey's own key is in one of these: no configuration may send it anywhere.
-_OWN_PREFIX = "OUTKEY_"
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# outkey's own key is in a variable with this prefix; it must never be sent.
+OWN_PREFIX = "OUTKEY_"
 
 
 class Store(StrEnum):
-    """Where a referenced secret is kept."""
+    """Where a referenced secret is stored."""
 
     ENV = "env"
     FILE = "file"
@@ -36,25 +37,35 @@ def is_reference(text: str) -> bool:
 
 
 def parse_reference(text: str, *, field: str) -> Reference:
-    """Read a reference; a literal secret is refused and never repeated."""
+    """Return a reference; a literal secret is refused and never repeated."""
     if not is_reference(text):
-        message = "a secret in a file must be a reference, not the secret itself"
-        hint = "Write env:NAME or file:PATH, and keep the secret there."
-        raise ConfigError(message, field=field, hint=hint)
+        raise ConfigError(
+            Text("a secret in a document must be a reference, not the secret itself"),
+            hint=Text("Write env:NAME or file:PATH, and store the secret there."),
+            field=field,
+        )
     store, _, place = text.partition(":")
     if store == Store.ENV:
-        _check_variable(place, field)
+        refuse_wrong_variable(place, field)
     elif not place.startswith("/") or "\0" in place:
-        raise ConfigError("a file reference needs an absolute path", field=field)
+        raise ConfigError(
+            Text("a reference to a file needs an absolute path"), field=field
+        )
     return Reference(Store(store), place)
 
 
-def _check_variable(name: str, field: str) -> None:
-    if not _ENV_NAME.fullmatch(name):
-        raise ConfigError("the reference names no environment variable", field=field)
-    if name.upper().startswith(_OWN_PREFIX):  # Windows does not tell the cases apart
+def refuse_wrong_variable(name: str, field: str) -> None:
+    """Refuse what cannot be an environment variable, and those of outkey itself."""
+    if not VARIABLE_NAME.fullmatch(name):
         raise ConfigError(
-            f"variables that start with {_OWN_PREFIX} are outkey's own and cannot be"
-            " sent",
+            Text("the reference does not name an environment variable"), field=field
+        )
+    if name.upper().startswith(OWN_PREFIX):  # Windows ignores the case of letters
+        raise ConfigError(
+            Text(
+                "variables that begin with {prefix} are outkey's own and are never"
+                " sent",
+                prefix=OWN_PREFIX,
+            ),
             field=field,
         )

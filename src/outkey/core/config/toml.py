@@ -1,19 +1,21 @@
-"""TOML from outside, read within bounds of length, depth and time.
+"""TOML from outside, read within limits of length, depth and time.
 
-The time and memory that tomllib takes grow with the square of the number of parts of a dotted
-key: one key of 12 kB needs 140 MB. So the parts are counted before tomllib reads anything.
+The time and memory that tomllib takes grow with the square of the number of parts of a
+dotted key: one key of 12 kB needs 140 MB. So the parts are counted before tomllib reads
+anything.
 """
 
 import re
 import tomllib
 
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 
 MOST_KEY_PARTS = 16
-# Strings and comments, in which a dot separates no parts of a key. Up to two quotes may stand
-# before the three that end a string of several lines. Possessive, and a string that never ends
-# counts too: each character is then looked at once, and no text makes it slow.
-_OPAQUE = re.compile(
+# Strings and comments, in which a dot separates no parts of a key. Up to two quotes may
+# precede the three that end a string of several lines. Possessive, and a string without
+# an end counts too, so that each character is looked at once and no text makes it slow.
+STRING_OR_COMMENT = re.compile(
     r'"""(?:[^"\\]++|\\.|"{1,2}(?!"))*+(?:"{3,5})?+'
     r"|'''(?:[^']++|'{1,2}(?!'))*+(?:'{3,5})?+"
     r'|"(?:[^"\\\n]++|\\[^\n])*+"?+'
@@ -21,7 +23,7 @@ _OPAQUE = re.compile(
     r"|#[^\n]*+",
     re.DOTALL,
 )
-_BETWEEN_KEYS = re.compile(r"[\n=,{}\[\]]+")
+BETWEEN_KEYS = re.compile(r"[\n=,{}\[\]]+")
 
 
 def parse_toml(
@@ -29,18 +31,18 @@ def parse_toml(
 ) -> dict[str, object]:
     """Return the table of a TOML document of at most `longest` characters.
 
-    Raises a ConfigError at the field, which repeats no value.
+    A mistake is a ConfigError with this field, which repeats no value.
     """
     if len(text) > longest:
         raise ConfigError(
-            f"the TOML is longer than {longest} characters",
-            hint="Shorten it; a long document can be divided into several.",
+            Text("the TOML is longer than {limit} characters", limit=longest),
+            hint=Text("Shorten it; a long document can be divided into several."),
             field=field,
         )
-    if any(part.count(".") >= MOST_KEY_PARTS for part in _bare_parts(text)):
+    if any(part.count(".") >= MOST_KEY_PARTS for part in parts_without_strings(text)):
         raise ConfigError(
-            f"a key of the TOML has more than {MOST_KEY_PARTS} parts",
-            hint=(
+            Text("a key of the TOML has more than {limit} parts", limit=MOST_KEY_PARTS),
+            hint=Text(
                 "Remove the dots that do not belong there; no key needs more than four"
                 " parts."
             ),
@@ -49,15 +51,16 @@ def parse_toml(
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        # Its message holds the position and the kind of mistake, no value.
-        raise ConfigError(f"this is not TOML: {error}", field=field) from None
+        # Its message has the position and the kind of mistake, but no value.
+        message = Text("this is not TOML: {mistake}", mistake=error)
+        raise ConfigError(message, field=field) from None
     except (RecursionError, ValueError):
         raise ConfigError(
-            "the TOML is nested too deeply or contains a number that is too long",
+            Text("the TOML is nested too deeply or contains a number that is too long"),
             field=field,
         ) from None
 
 
-def _bare_parts(text: str) -> list[str]:
-    """Return what stands between keys and values; a dotted key is always within one part."""
-    return _BETWEEN_KEYS.split(_OPAQUE.sub("", text))
+def parts_without_strings(text: str) -> list[str]:
+    """Return what is between keys and values; a dotted key is always in one part."""
+    return BETWEEN_KEYS.split(STRING_OR_COMMENT.sub("", text))

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 from outkey.core.config.choices import AuthenticationType, Environment
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import FIELDS
-from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of, format_moment
+from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
 from outkey.core.errors import OutkeyError
+from outkey.core.moments import moment_text
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.secret import Secret
 from outkey.core.text import Text, build_text
@@ -153,13 +154,13 @@ def by_claims(evidence: Evidence) -> Iterator[Clue]:
         reason = "expired-as-403" if evidence.status == 403 else "token-expired"
         text = Text(
             "The exp claim of the token ended at {moment}.",
-            moment=format_moment(claims.expires),
+            moment=moment_text(claims.expires),
         )
         yield Clue(94, reason, text)
     if claims.not_before is not None and claims.not_before > now:
         text = Text(
             "The nbf claim of the token begins at {moment}.",
-            moment=format_moment(claims.not_before),
+            moment=moment_text(claims.not_before),
         )
         yield Clue(94, "token-not-yet-valid", text)
     host = evidence.configuration.base.origin.host

@@ -5,7 +5,6 @@ and times.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 
 from outkey.core.config.choices import AuthenticationType
@@ -19,7 +18,6 @@ from outkey.core.request.message import Response, http_date
 from outkey.core.text import NO_TEXT, Text, build_text
 
 BODY_READ = 16 * 1024
-SKEW_SECONDS = 60
 _SEARCHED = 2 * 1024  # for phrases; the send path searches each response from 400 on
 _LOWER = bytes(range(256)).lower()
 _BETWEEN = b" \t\r\n_-"
@@ -111,11 +109,6 @@ def compact(text: str | bytes) -> bytes:
     """Return text as phrases are searched: `Token has_expired` as `tokenHasExpired`."""
     raw = text.encode() if isinstance(text, str) else text
     return raw.translate(_LOWER, _BETWEEN)
-
-
-def format_moment(moment: float) -> str:
-    """Return a Unix time as users read it."""
-    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 class Evidence:

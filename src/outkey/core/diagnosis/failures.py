@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from outkey.core import errors
 from outkey.core.config.choices import ClientAuth, Network
 from outkey.core.config.configuration import Configuration
-from outkey.core.diagnosis.evidence import SKEW_SECONDS, Clue, Fix, fix_of, https_fix
+from outkey.core.diagnosis.evidence import Clue, Fix, fix_of, https_fix
 from outkey.core.diagnosis.reasons import REASONS
+from outkey.core.moments import CLOCK_SKEW_SECONDS
 from outkey.core.text import Text, build_text
 
 _BY_KIND: tuple[tuple[type[errors.OutkeyError], str], ...] = (
@@ -135,7 +136,7 @@ def clues_at_token_url(
             "The clocks of the provider and this machine differ by {seconds} seconds.",
             seconds=skew,
         )
-        yield Clue(95 if skew > SKEW_SECONDS else 20, "clock-off", text)
+        yield Clue(95 if skew > CLOCK_SKEW_SECONDS else 20, "clock-off", text)
     if error.reason == "invalid_client" and style is ClientAuth.MTLS:
         missing = not configuration.tls.client_certificate
         text = Text(

@@ -5,10 +5,11 @@ from collections.abc import Callable, Container, Iterator
 from datetime import UTC, datetime
 
 from outkey.core.config.choices import AuthenticationType, Environment
-from outkey.core.diagnosis.evidence import SKEW_SECONDS, Clue, Evidence, fix_of
+from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
 from outkey.core.diagnosis.phrases import by_phrases
 from outkey.core.diagnosis.reasons import REASONS
 from outkey.core.errors import HeaderFormatError
+from outkey.core.moments import CLOCK_SKEW_SECONDS
 from outkey.core.text import NO_TEXT, Text, build_text, join_texts
 
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
@@ -296,7 +297,7 @@ def by_clock(evidence: Evidence) -> Iterator[Clue]:
     if not (timed or signed):
         return
     skew = round(evidence.skew)
-    if abs(skew) > SKEW_SECONDS:
+    if abs(skew) > CLOCK_SKEW_SECONDS:
         text = skew_text(skew)
         if timed:
             text = join_texts([text, Text("The response mentions the time.")])

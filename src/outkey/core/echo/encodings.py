@@ -1,4 +1,4 @@
-"""The encodings that a secret turns up in when it leaks or is echoed."""
+"""The encodings in which a secret appears when it leaks or is echoed."""
 
 import html
 import json
@@ -10,25 +10,26 @@ _SHORTEST_REVERSED = 8  # a shorter one reads backwards as an ordinary word too 
 
 
 def forms(text: str, username: str = "") -> dict[str, bytes]:
-    """Return the encodings of a secret by name, without those that hold it as it is."""
+    """Return the encodings of a secret by name, without those that contain it as is."""
     text = text.encode(errors="replace").decode()  # a lone surrogate has no encoding
     raw = text.encode()
-    others = _encodings(text, raw, username)
+    others = encodings_of(text, raw, username)
     return {"raw": raw} | {
         name: form for name, form in others if form and raw not in form
     }
 
 
-def _encodings(text: str, raw: bytes, username: str) -> Iterator[tuple[str, bytes]]:
+def encodings_of(text: str, raw: bytes, username: str) -> Iterator[tuple[str, bytes]]:
+    """Yield each encoding of a secret with its name."""
     for offset in range(3):
-        # Where a secret stands inside a longer Base64 text decides how it looks: three ways.
+        # A secret inside a longer Base64 text looks different at each of three offsets.
         yield (
             f"Base64, offset {offset}",
-            _inner(b64encode(b"\0" * offset + raw), offset, len(raw)),
+            inner_part(b64encode(b"\0" * offset + raw), offset, len(raw)),
         )
         yield (
             f"Base64url, offset {offset}",
-            _inner(urlsafe_b64encode(b"\0" * offset + raw), offset, len(raw)),
+            inner_part(urlsafe_b64encode(b"\0" * offset + raw), offset, len(raw)),
         )
     yield "Basic pair", b64encode(f"{username}:{text}".encode())
     yield "hexadecimal", raw.hex().encode()
@@ -44,8 +45,8 @@ def _encodings(text: str, raw: bytes, username: str) -> Iterator[tuple[str, byte
         yield "reversed", text[::-1].encode()
 
 
-def _inner(encoded: bytes, offset: int, length: int) -> bytes:
-    """Cut off the characters at both ends that neighbours of the secret would change."""
+def inner_part(encoded: bytes, offset: int, length: int) -> bytes:
+    """Return an encoding without the ends, which depend on the neighbouring text."""
     start = -(-offset * 8 // 6)
     end = (offset + length) * 8 // 6
     return encoded[start:end]

@@ -1,10 +1,10 @@
-"""Finding a secret in somebody else's text: as it is, encoded, reversed, or in two pieces.
+"""Finding a secret in remote text: as it is, encoded, reversed, or in two pieces.
 
-A text is searched as it is, and once more with percent-encoding, HTML entities and backslash
-escapes replaced by the characters they stand for.
+A text is searched as it is, and once more with percent-encoding, HTML entities and
+backslash escapes decoded.
 
-How much is looked for depends on the length of the secret, since a short one stands in ordinary
-text by chance:
+The search depends on the length of the secret, since a short one occurs in ordinary text
+by chance:
 
     4 to 7 characters    only where a JSON value is the secret and nothing else
     8 to 11              anywhere, as it is or encoded
@@ -33,14 +33,15 @@ _ALPHANUMERIC = frozenset(
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 _OTHERS = bytes(byte for byte in range(256) if byte not in _ALPHANUMERIC)
-# Runs of one kind, so that a page that is made of them costs no call for each character; of
-# limited length and possessive, so that they take no memory to backtrack. Each starts with a plain
-# character, which `re` searches for quickly.
+# Runs of one kind, so that a page full of them needs no call for each character; of
+# limited length and possessive, so that they take no memory to backtrack. Each starts
+# with a plain character, which `re` finds quickly.
 _JSON_ESCAPE = (
     rb"\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4}){,4096}+|\\[^u](?:\\[^u]){,4096}+|\\u"
 )
 _ENTITY = (
-    rb"&#[0-9]++;?(?:&#[0-9]++;?){,4096}+|&#[xX][0-9a-fA-F]++;?(?:&#[xX][0-9a-fA-F]++;?){,4096}+"
+    rb"&#[0-9]++;?(?:&#[0-9]++;?){,4096}+"
+    rb"|&#[xX][0-9a-fA-F]++;?(?:&#[xX][0-9a-fA-F]++;?){,4096}+"
     rb"|&[A-Za-z][A-Za-z0-9]{1,31};"
 )
 _JSON_ESCAPES = re.compile(_JSON_ESCAPE, re.DOTALL)
@@ -49,9 +50,8 @@ _DECIMAL_NUMBER = re.compile(rb"[0-9]+")
 _HEXADECIMAL_NUMBER = re.compile(rb"[xX]([0-9a-fA-F]+)")
 _CONTROL = bytes.maketrans(b"bfnrt", b"\b\f\n\r\t")
 _MOST_DIGITS = 8  # of a character's number, without leading zeros
-_LARGEST_EXPONENT = (
-    400  # of a number that is written out; a double has 309 digits at most
-)
+# Of a number that is written out; a double has 309 digits at most.
+_LARGEST_EXPONENT = 400
 _NUMBER = re.compile(r"[-+]?[0-9.]+")
 _GROUP = 4096
 _PART = 1024 * 1024
@@ -59,28 +59,28 @@ _SHORT_RUN = 8
 
 
 class SearchText:
-    """A text to look for secrets in, prepared once for all of them."""
+    """A text to search for secrets, prepared once for all of them."""
 
     def __init__(self, text: bytes) -> None:
         self._blocks: Callable[[], Iterator[bytes]] = partial(iter, (text,))
 
     @classmethod
     def of_json(cls, text: bytes) -> "SearchText":
-        """Return the text of a JSON document with its escapes read as the characters they mean."""
-        return cls(_decoded(text, _JSON_ESCAPES))
+        """Return the text of a JSON document with its escapes decoded."""
+        return cls(decode_runs(text, _JSON_ESCAPES))
 
     @classmethod
     def of_value(cls, value: object) -> "SearchText":
         """Return the text of a parsed JSON value: its strings, keys and numbers.
 
-        Raises RecursionError where the value is nested too deeply.
+        Raises RecursionError if the value is nested too deeply.
         """
         texts: list[str] = []
         numbers: list[str] = []
-        _collect(value, texts, numbers)
-        searched = cls(b"")
-        searched._blocks = partial(_encode_in_groups, texts + numbers)
-        return searched
+        collect_texts(value, texts, numbers)
+        search_text = cls(b"")
+        search_text._blocks = partial(encode_in_groups, texts + numbers)
+        return search_text
 
     @cached_property
     def text(self) -> bytes:
@@ -91,18 +91,18 @@ class SearchText:
     @cached_property
     def letters(self) -> bytes:
         """The ASCII letters and digits of the text, in lower case."""
-        return b"".join(map(_letters, self._views()))
+        return b"".join(map(letters_of, self._views()))
 
     def _views(self) -> Iterator[bytes]:
-        """Return the text as it is, and then again those blocks of it that have encodings."""
+        """Yield the text as it is, and then its blocks with encodings in decoded form."""
         yield from self._blocks()
         for block in self._blocks():
             if any(mark in block for mark in (b"%", b"&", b"\\")):
-                yield _without_percent(_decoded(block, _ENCODED))
+                yield decode_percent(decode_runs(block, _ENCODED))
 
 
 class SearchPatterns:
-    """What to look for to find one secret. As safe to print and to pass on as the secret itself."""
+    """The patterns of one secret. As safe to print and to pass on as the secret."""
 
     __slots__ = ("__halves", "__inside", "__whole", "may_be_number")
 
@@ -114,17 +114,19 @@ class SearchPatterns:
             pass
         elif len(secret) < SHORTEST_INSIDE:
             inside = [
-                b'"' + form.translate(_LOWER) + b'"' for form in _whole_values(secret)
+                b'"' + form.translate(_LOWER) + b'"' for form in whole_values(secret)
             ]
         elif is_distinctive(secret):
-            whole = _without_longer({_letters(form) for form in forms(secret).values()})
+            whole = shortest_forms(
+                {letters_of(form) for form in forms(secret).values()}
+            )
         else:
-            inside = _without_longer(
+            inside = shortest_forms(
                 {form.translate(_LOWER) for form in forms(secret).values()}
             )
         self.__inside = tuple(inside)
         self.__whole = tuple(whole)
-        # Of two pieces one has at least half of the characters, and holds one of these.
+        # Of two pieces one has at least half of the characters, and contains one of these.
         self.__halves = tuple(
             half
             for form in whole
@@ -132,21 +134,21 @@ class SearchPatterns:
         )
 
     def may_be_in(self, searched: SearchText) -> bool:
-        """Tell whether a closer look is worth it: never False where `is_in` would be True.
+        """Tell quickly whether `is_in` may be True; it is never True if this is False.
 
-        A text of several records may be looked at; each of them then has its own.
+        The text may be that of several records, which are then searched one by one.
         """
-        # Each view of the text is only made where a pattern needs it.
+        # Each view of the text is only made if a pattern needs it.
         return any(half in searched.letters for half in self.__halves) or any(
             form in searched.text for form in self.__inside
         )
 
     def is_in(self, searched: SearchText) -> bool:
-        """Tell whether the secret stands in a text."""
+        """Tell whether a text contains the secret."""
         if not self.may_be_in(searched):
             return False
         return any(form in searched.text for form in self.__inside) or any(
-            _has_both_pieces(searched.letters, form) for form in self.__whole
+            has_both_pieces(searched.letters, form) for form in self.__whole
         )
 
     def __repr__(self) -> str:
@@ -165,13 +167,13 @@ class SearchPatterns:
         raise TypeError("patterns of a secret have no state to hand out")
 
 
-def _letters(text: bytes) -> bytes:
-    """Return the ASCII letters and digits of a text, so that nothing put in between hides them."""
+def letters_of(text: bytes) -> bytes:
+    """Return the ASCII letters and digits of a text, without anything between them."""
     return text.translate(_LOWER, _OTHERS)
 
 
-def _whole_values(secret: str) -> set[bytes]:
-    """Return what a value is that holds a short secret and nothing else."""
+def whole_values(secret: str) -> set[bytes]:
+    """Return the values that contain a short secret and nothing else."""
     raw = secret.encode(errors="replace")
     encoded = {b64encode(raw), urlsafe_b64encode(raw)}
     unpadded = {form.rstrip(b"=") for form in encoded}
@@ -179,25 +181,27 @@ def _whole_values(secret: str) -> set[bytes]:
 
 
 def is_distinctive(secret: str) -> bool:
-    """Tell whether a secret is itself without its punctuation; a date is its own digits."""
-    letters = _letters(secret.encode(errors="replace"))
+    """Tell whether a secret is distinctive without its punctuation, unlike a date."""
+    letters = letters_of(secret.encode(errors="replace"))
     return len(letters) >= SHORTEST_SPLIT and not letters.isdigit()
 
 
-def _without_longer(found: set[bytes]) -> list[bytes]:
-    """Leave out each form that holds another one, which is found wherever it is."""
+def shortest_forms(forms: set[bytes]) -> list[bytes]:
+    """Return the forms that contain no other one, which is found along with them."""
     return [
-        form for form in sorted(found) if not any(one in form for one in found - {form})
+        form
+        for form in sorted(forms)
+        if not any(other in form for other in forms - {form})
     ]
 
 
-def _has_both_pieces(letters: bytes, form: bytes) -> bool:
-    """Tell whether a form stands in a text, whole or as a first and a last piece."""
+def has_both_pieces(letters: bytes, form: bytes) -> bool:
+    """Tell whether a text contains a form, whole or as a first and a last piece."""
     present = SHORTEST_PIECE
     if form[:present] not in letters:
         return False
     missing = len(form) + 1
-    # Each start of a piece that is present is present too, which allows to bisect its length.
+    # Each prefix of a piece that is present is present too: its length can be bisected.
     while missing - present > 1:
         length = (present + missing) // 2
         if form[:length] in letters:
@@ -207,32 +211,31 @@ def _has_both_pieces(letters: bytes, form: bytes) -> bool:
     return form[min(present, len(form) - SHORTEST_PIECE) :] in letters
 
 
-def _collect(value: object, texts: list[str], numbers: list[str]) -> None:
-    """Collect the strings, keys and numbers of a value, and other spellings of its numbers."""
+def collect_texts(value: object, texts: list[str], numbers: list[str]) -> None:
+    """Collect the strings, keys and numbers of a value, and spellings of the numbers."""
     if isinstance(value, str):
         texts.append(value)
     elif isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - dict is quicker
         for key, part in value.items():
-            _collect(key, texts, numbers)
-            _collect(part, texts, numbers)
+            collect_texts(key, texts, numbers)
+            collect_texts(part, texts, numbers)
     elif isinstance(value, list | tuple):
         for part in value:
-            _collect(part, texts, numbers)
+            collect_texts(part, texts, numbers)
     elif value is not None and not isinstance(value, bool):
         texts.append(str(value))
         if isinstance(value, int | float | Decimal):
-            numbers += _spellings(texts[-1])
+            numbers += spellings_of(texts[-1])
 
 
-def _spellings(number: str) -> Iterator[str]:
-    """Return a number without its sign, its point, its exponent and zeros behind the point."""
+def spellings_of(number: str) -> Iterator[str]:
+    """Yield a number without sign, point, exponent, and zeros after the point."""
     if number.isdigit() or len(number) < SHORTEST:
         return
     yield number.lstrip("-")
     decimal = Decimal(number).copy_abs()
-    if (
-        "." in number and len(number) > SHORTEST_INSIDE
-    ):  # the digits of a price are no secret
+    # The digits of a price are not a secret.
+    if "." in number and len(number) > SHORTEST_INSIDE:
         yield number.replace(".", "")
     if decimal.is_finite() and abs(decimal.adjusted()) <= _LARGEST_EXPONENT:
         plain = f"{decimal:f}"
@@ -241,14 +244,15 @@ def _spellings(number: str) -> Iterator[str]:
             yield plain.rstrip("0").rstrip(".")
 
 
-def _encode_in_groups(texts: list[str]) -> Iterator[bytes]:
+def encode_in_groups(texts: list[str]) -> Iterator[bytes]:
+    """Yield texts as blocks of a few thousand, to save memory."""
     for start in range(0, len(texts), _GROUP):
         group = texts[start : start + _GROUP]
         yield b'"'.join([text.encode(errors="replace") for text in group])
 
 
-def _without_percent(text: bytes) -> bytes:
-    """Return a text with percent-encoded bytes decoded, a part at a time to save memory."""
+def decode_percent(text: bytes) -> bytes:
+    """Decode the percent-encoded bytes of a text, a part at a time to save memory."""
     decoded = bytearray()
     start = 0
     while start < len(text):
@@ -259,8 +263,8 @@ def _without_percent(text: bytes) -> bytes:
     return bytes(decoded)
 
 
-def _decoded(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
-    """Return a text with its encoded characters replaced by the characters themselves."""
+def decode_runs(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
+    """Replace the encoded characters of a text by the characters themselves."""
     decoded = bytearray()
     meanings: dict[bytes, bytes] = {}
     end = 0
@@ -271,7 +275,7 @@ def _decoded(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
         run = match[0]
         meaning = meanings.get(run)
         if meaning is None:
-            meaning = _meaning(run)
+            meaning = meaning_of(run)
             if len(run) < _SHORT_RUN:  # of longer ones there are few
                 meanings[run] = meaning
         decoded += meaning
@@ -282,21 +286,22 @@ def _decoded(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
     return bytes(decoded)
 
 
-def _meaning(run: bytes) -> bytes:
-    """Return the characters that a run of encoded ones of the same kind stands for."""
+def meaning_of(run: bytes) -> bytes:
+    """Return the characters of a run of encoded ones of the same kind."""
     if run.startswith(b"\\u") and len(run) > len(b"\\u"):
         units = bytes.fromhex(run.replace(b"\\u", b"").decode())
         return units.decode("utf-16-be", "surrogatepass").encode(errors="replace")
     if run.startswith(b"\\"):
         return run[1::2].translate(_CONTROL)
     if run[:3].lower() == b"&#x":
-        return _characters(_HEXADECIMAL_NUMBER.findall(run), 16)
+        return characters_of(_HEXADECIMAL_NUMBER.findall(run), 16)
     if run.startswith(b"&#"):
-        return _characters(_DECIMAL_NUMBER.findall(run), 10)
+        return characters_of(_DECIMAL_NUMBER.findall(run), 10)
     return html5.get(run[1:].decode(), run.decode()).encode()
 
 
-def _characters(numbers: list[bytes], base: int) -> bytes:
+def characters_of(numbers: list[bytes], base: int) -> bytes:
+    """Return the characters with these numbers."""
     values = (
         int(number.lstrip(b"0")[:_MOST_DIGITS] or b"0", base) for number in numbers
     )

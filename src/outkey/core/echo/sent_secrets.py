@@ -1,4 +1,4 @@
-"""Which secrets a request carries, in the form in which the other side may repeat them."""
+"""The secrets that a request carries, in the form in which a server may repeat them."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -23,9 +23,8 @@ _CALENDAR_DAY = re.compile(
     r"(\d{1,4})([./ -])(\d{1,2}|[A-Za-z]{3,9})\.?\2(\d{1,4})"
     rf"(?:(?:T|,? ){_TIME})?"
 )
-_COMPACT_TIME = re.compile(
-    r"(\d{8})(?:[01]\d|2[0-3])(?:[0-5]\d){1,2}"
-)  # `20261116080000`
+# `20261116080000`
+_COMPACT_TIME = re.compile(r"(\d{8})(?:[01]\d|2[0-3])(?:[0-5]\d){1,2}")
 _MONTHS = (
     "jan",
     "feb",
@@ -52,41 +51,42 @@ _NAMES_SECRET = re.compile(
 def secrets_in(
     request: Request, configuration: Configuration, now: float
 ) -> tuple[Secret, ...]:
-    """Return the secrets that a request carries, without what a script sent that anybody knows."""
+    """Return the secrets of a request, without public values of a script."""
     secrets = list(request.body_secrets)
     for header in request.headers:
         value = header.value
         if not isinstance(value, Secret):
             continue
         if header.source is Source.SCRIPT:
-            value = value.derive(partial(_unless_public, request, configuration, now))
+            value = value.derive(partial(unless_public, request, configuration, now))
         if value:
             secrets.append(value)
     return tuple(secrets)
 
 
 def credentials_in(secrets: Iterable[Secret]) -> list[Secret]:
-    """Return what is secret in these header values and parameters, and its parts.
+    """Return the secret parts of these header values and parameters.
 
-    Of `Bearer …` that is the token; of `AWS4-HMAC-SHA256 Credential=…, Signature=…` all behind
-    the scheme, and the signature by itself.
+    Of `Bearer …` that is the token; of `AWS4-HMAC-SHA256 Credential=…, Signature=…`
+    everything after the scheme, and the signature by itself.
     """
-    found: list[Secret] = []
+    credentials: list[Secret] = []
     for secret in secrets:
-        found += secret.derive_all(_credentials)
-    return without_repetition(found)
+        credentials += secret.derive_all(credential_parts)
+    return without_repetition(credentials)
 
 
 def without_repetition(secrets: Iterable[Secret]) -> list[Secret]:
     """Return each secret once, in order, without empty ones."""
-    found: list[Secret] = []
+    unique: list[Secret] = []
     for secret in secrets:
-        if secret and secret not in found:
-            found.append(secret)
-    return found
+        if secret and secret not in unique:
+            unique.append(secret)
+    return unique
 
 
-def _credentials(value: str) -> Iterator[str]:
+def credential_parts(value: str) -> Iterator[str]:
+    """Yield the credentials in a header value, and their secret parameters."""
     scheme, _, credentials = value.partition(" ")
     if len(credentials) < _SHORTEST_CREDENTIALS or not _SCHEME.fullmatch(scheme):
         credentials = value
@@ -100,56 +100,57 @@ def _credentials(value: str) -> Iterator[str]:
         yield last
 
 
-def _unless_public(
+def unless_public(
     request: Request, configuration: Configuration, now: float, text: str
 ) -> str:
-    """Return a script's value, or nothing where it is no secret.
+    """Return a script's value, or nothing if it is not a secret.
 
-    What stands in the script, in the configuration or in the request itself is known to anybody
-    who may see those, and a timestamp to everybody. As secrets they would be found in many
+    What is part of the script, the configuration or the request itself is visible to
+    other users, and a timestamp is public. As secrets they would be found in many
     records: an account number, a version, the time.
     """
-    known = (
+    visible = (
         configuration.script,
         configuration.username,
         request.url,
         configuration.name,
     )
-    if any(text in place for place in known) or _is_moment(text, now):
+    if any(text in place for place in visible) or is_moment(text, now):
         return ""
     return text
 
 
-def _is_moment(text: str, now: float) -> bool:
-    """Tell whether a text is a timestamp of these days, as a number or as a date."""
+def is_moment(text: str, now: float) -> bool:
+    """Tell whether a text is a timestamp near now, as a number or as a date."""
     if len(text) > _LONGEST_MOMENT:
         return False
     if _TIME_OF_DAY.fullmatch(text):
         return True
     # A day in any time zone: yesterday and tomorrow by UTC count too.
-    return any(abs(moment - now) < _DAY for moment in _moments(text)) or any(
-        abs(noon - now) <= 1.5 * _DAY for noon in _noons(text)
+    return any(abs(moment - now) < _DAY for moment in moments_in(text)) or any(
+        abs(noon - now) <= 1.5 * _DAY for noon in noons_in(text)
     )
 
 
-def _moments(text: str) -> Iterator[float]:
+def moments_in(text: str) -> Iterator[float]:
+    """Yield each Unix time that a text may mean."""
     with suppress(ValueError):
         number = float(text)
         yield from (number / unit for unit in _UNITS)
-    date = _date(text)
+    date = date_in(text)
     if date is not None:
         yield date
 
 
-def _noons(text: str) -> Iterator[float]:
-    """Yield noon (UTC) of each day that a calendar date may mean: 02/03 is in February or March."""
-    for year, month, day in _days(text):
+def noons_in(text: str) -> Iterator[float]:
+    """Yield noon (UTC) of each day that a date may mean: 02/03 in February or March."""
+    for year, month, day in days_in(text):
         with suppress(ValueError):
             yield datetime(year, month, day, 12, tzinfo=UTC).timestamp()
 
 
-def _days(text: str) -> Iterator[tuple[int, int, int]]:
-    """Yield year, month and day as a text may mean them; not every one is in the calendar."""
+def days_in(text: str) -> Iterator[tuple[int, int, int]]:
+    """Yield year, month and day as a text may mean them; some do not exist."""
     if compact := _COMPACT_TIME.fullmatch(text):
         digits = compact[1]
         yield int(digits[:4]), int(digits[4:6]), int(digits[6:])
@@ -157,7 +158,7 @@ def _days(text: str) -> Iterator[tuple[int, int, int]]:
     if date is None:
         return
     first, _, middle, last = date.groups()
-    month = _month(middle)
+    month = month_number(middle)
     if len(first) == 4:
         yield int(first), month, int(last)
         return
@@ -167,7 +168,7 @@ def _days(text: str) -> Iterator[tuple[int, int, int]]:
         yield year, int(first), month
 
 
-def _month(text: str) -> int:
+def month_number(text: str) -> int:
     """Return the number of a month, 0 for a word that is not one."""
     if text.isdigit():
         return int(text)
@@ -175,7 +176,8 @@ def _month(text: str) -> int:
     return _MONTHS.index(name) + 1 if name in _MONTHS else 0
 
 
-def _date(text: str) -> float | None:
+def date_in(text: str) -> float | None:
+    """Return the Unix time of an ISO date or an HTTP date."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,14 +1,15 @@
-"""How a configuration stands: what its secrets, its expiry date and its last test say together."""
+"""The health of a configuration: its secrets, its expiry date and its last test."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import Cause
-from outkey.core.findings.checks import WARN_DAYS
+from outkey.core.findings.expiry import WARN_DAYS
 
 
 class Status(StrEnum):
@@ -27,7 +28,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is kept of a configuration for lists, so that they read neither rows nor secrets.
+    """What lists know of a configuration, without reading its rows and secrets.
 
     `current` says that nothing was changed since the last test.
     """
@@ -56,24 +57,72 @@ class Health:
     def status(self, *, now: float, sealed: bool) -> Status:
         """Return the status to show."""
         today = datetime.fromtimestamp(now, UTC).date()
-        ends = self.expires_on or date.max
-        soon = today + timedelta(days=WARN_DAYS)
-        found = {
-            Status.NEEDS_SECRET: self.needs_secret,
-            Status.REAUTHORIZATION_NEEDED: (
-                self.needs_person
-                or (self.current and self.cause == Cause.REAUTHORIZATION_NEEDED)
-            ),
-            Status.SEALED: sealed and self.stores_secret,
-            Status.PAUSED: self.paused_at is not None,
-            Status.EXPIRED: ends < today,
-            Status.FAILING: self.current and bool(self.cause),
-            Status.EXPIRING_SOON: ends <= soon,
-            Status.NEVER_TESTED: not self.current,
-        }
-        return next(
-            (status for status, holds in found.items() if holds), Status.WORKING
-        )
+        for status, alternatives in status_rules(today).items():
+            if status is Status.SEALED and not sealed:
+                continue
+            for criteria in alternatives:
+                if all(criterion.holds_for(self) for criterion in criteria):
+                    return status
+        return Status.WORKING
+
+
+class Comparison(StrEnum):
+    """How a criterion compares a fact of `Health` with its value."""
+
+    IS = "is"
+    IS_NOT = "is not"
+    BEFORE = "before"
+    UNTIL = "until"  # that day, or before
+
+
+class Criterion(NamedTuple):
+    """One comparison of a fact of `Health`, which a host can also write as a query."""
+
+    fact: str
+    comparison: Comparison
+    value: object
+
+    def holds_for(self, standing: Health) -> bool:
+        """Whether it holds; a day that is not known is neither before nor until one."""
+        fact = getattr(standing, self.fact)
+        if self.comparison is Comparison.IS:
+            return bool(fact == self.value)
+        if self.comparison is Comparison.IS_NOT:
+            return bool(fact != self.value)
+        if fact is None:
+            return False
+        if self.comparison is Comparison.BEFORE:
+            return bool(fact < self.value)
+        return bool(fact <= self.value)
+
+
+Alternatives = tuple[tuple[Criterion, ...], ...]
+
+
+@lru_cache(maxsize=2)  # lists ask for every configuration
+def status_rules(today: date) -> Mapping[Status, Alternatives]:
+    """Return when each status holds, in the order of what needs attention first.
+
+    The first status that holds is the one to show: all criteria of one of its
+    alternatives. Sealed holds only where the installation is sealed. What none holds
+    for is working.
+    """
+    soon = today + timedelta(days=WARN_DAYS)
+    is_current = Criterion("current", Comparison.IS, value=True)
+    needs_user = Criterion("cause", Comparison.IS, Cause.REAUTHORIZATION_NEEDED)
+    return {
+        Status.NEEDS_SECRET: ((Criterion("needs_secret", Comparison.IS, value=True),),),
+        Status.REAUTHORIZATION_NEEDED: (
+            (Criterion("needs_person", Comparison.IS, value=True),),
+            (is_current, needs_user),
+        ),
+        Status.SEALED: ((Criterion("stores_secret", Comparison.IS, value=True),),),
+        Status.PAUSED: ((Criterion("paused_at", Comparison.IS_NOT, value=None),),),
+        Status.EXPIRED: ((Criterion("expires_on", Comparison.BEFORE, today),),),
+        Status.FAILING: ((is_current, Criterion("cause", Comparison.IS_NOT, "")),),
+        Status.EXPIRING_SOON: ((Criterion("expires_on", Comparison.UNTIL, soon),),),
+        Status.NEVER_TESTED: ((Criterion("current", Comparison.IS, value=False),),),
+    }
 
 
 class Summary(NamedTuple):

@@ -1,14 +1,14 @@
-"""What is wrong with a synchronization before it runs: its fields against the host's own."""
+"""What is wrong or risky about a sync line before it runs, given the host's fields."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import SyncFailed
-from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.sync.line import Direction, FieldMapping, Gone, Paging, Sync, Transform
 from outkey.core.sync.mapping import (
     BY_KIND,
@@ -21,300 +21,391 @@ from outkey.core.sync.mapping import (
 from outkey.core.sync.response import read_json
 from outkey.core.sync.run import FieldKind, HostField
 
-_DOTTED = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
-_ANY = frozenset({Transform.AS_IS, Transform.CONSTANT})
-_FITTING = {
+NO_HOST_FIELD = Check(
+    "L001",
+    Level.ERROR,
+    "the host has no such field",
+    "Choose one of the target's fields.",
+)
+OPTION_MISSING = Check(
+    "L001", Level.ERROR, "the transform {transform} needs this option", "Enter it."
+)
+CHOICES_MISSING = Check(
+    "L001",
+    Level.ERROR,
+    "a choice needs a table of values",
+    "Write the API's value and the host's value for each.",
+)
+UNKNOWN_ZONE = Check(
+    "L001", Level.ERROR, "unknown time zone", "Write it like Europe/Berlin."
+)
+UNREADABLE_FORMAT = Check(
+    "L001",
+    Level.ERROR,
+    "the format cannot be read",
+    "Write it like %d.%m.%Y, or unix or unix_ms.",
+)
+WRONG_TRANSFORM = Check(
+    "L001",
+    Level.ERROR,
+    "the transform {transform} does not make what the host's field takes: {kind}",
+    "Choose {transforms}.",
+)
+NO_API_FIELD = Check(
+    "L001", Level.ERROR, "the field of the API is missing", "Enter it, such as id."
+)
+WRONG_DEFAULT = Check(
+    "L001",
+    Level.ERROR,
+    "the default cannot be converted to {transform}",
+    "Enter a default that can, or remove it.",
+)
+WRONG_CONSTANT = Check(
+    "L001",
+    Level.ERROR,
+    "the constant cannot be converted to {transform}",
+    "Enter a constant that can.",
+)
+UNKNOWN_CHOICE = Check(
+    "L001",
+    Level.ERROR,
+    "the host's field has no such choice",
+    "Enter one of the choices of the host's field.",
+)
+WRONG_API_NAME = Check(
+    "L001",
+    Level.ERROR,
+    "the name of a field that is sent has letters, digits, hyphens and underscores"
+    " only, and dots between its parts",
+    "Correct the name, such as address.city.",
+)
+LOOKUP_IN_PUSH = Check(
+    "L001",
+    Level.ERROR,
+    "a lookup works in a pull only",
+    "Choose text or number.",
+)
+NO_POSITION_PARAMETER = Check(
+    "L002",
+    Level.ERROR,
+    "without a parameter for its number every page is the first page",
+    "Name the parameter, such as page or offset.",
+)
+NO_CURSOR = Check(
+    "L003",
+    Level.ERROR,
+    "the path of the next cursor is missing",
+    "Enter where the response has it, such as meta.next.",
+)
+HALF_INCREMENTAL = Check(
+    "L004",
+    Level.ERROR,
+    "an incremental pull needs both a parameter and a field",
+    "Enter the field whose greatest value becomes the parameter of the next run.",
+)
+ARCHIVES_NOTHING = Check(
+    "L005",
+    Level.WARNING,
+    "only the first run is complete, so later runs archive nothing",
+    "Remove incremental, or keep the records that are missing upstream.",
+)
+PUSH_METHOD = Check(
+    "L006", Level.ERROR, "a push needs a method that sends records", "Choose {methods}."
+)
+BODY_NOT_JSON = Check(
+    "L007",
+    Level.ERROR,
+    "the body is not JSON",
+    'Write a JSON document, with placeholders in texts: {{"id": "{{external_id}}"}}.',
+)
+UNKNOWN_PLACEHOLDER = Check(
+    "L008", Level.ERROR, "unknown placeholder {{{name}}}", "Known here: {names}."
+)
+UNMAPPED = Check(
+    "L009",
+    Level.ERROR,
+    "the host's field {name} must have a value",
+    "Map it, for example to a constant.",
+)
+SAME_API_NAME = Check(
+    "L010",
+    Level.ERROR,
+    "two fields are sent under the same name",
+    "Give each field a name of its own.",
+)
+SCRIPT_IN_PUSH = Check(
+    "L011", Level.ERROR, "a transform script works in a pull only", "Remove the script."
+)
+INVALID_SCRIPT = Check(
+    "L011", Level.ERROR, "the transform script is invalid", "Correct the script."
+)
+INVALID_EXPRESSION = Check(
+    "L012", Level.ERROR, "the JMESPath expression is invalid", "Correct the expression."
+)
+PARALLEL_WITHOUT_NUMBERS = Check(
+    "L013",
+    Level.WARNING,
+    "parallel has no effect: only pages with numbers or offsets can be requested at"
+    " the same time",
+    "Remove parallel, or page by number or offset if the API can.",
+)
+UNKNOWN_TARGET = Check(
+    "L014",
+    Level.ERROR,
+    "the host does not open the target",
+    "Choose a target that the host opens.",
+)
+INVALID_SCHEDULE = Check(
+    "L015", Level.ERROR, "the schedule is invalid", "Correct the cron expression."
+)
+PULL_METHOD = Check(
+    "L016",
+    Level.ERROR,
+    "a pull reads, and other methods may change records",
+    "Choose {methods}.",
+)
+KEY_NOT_UNIQUE = Check(
+    "L017",
+    Level.WARNING,
+    "{name} is not unique in the host, and records with the same value are not updated",
+    "Make the field unique in the host's model, or choose one that is.",
+)
+INVALID_LOOKUP = Check(
+    "L018",
+    Level.ERROR,
+    "the host does not open the target or the field of the lookup",
+    "Choose a target and a field that the host opens.",
+)
+
+DOTTED_NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
+ANY_KIND = frozenset({Transform.AS_IS, Transform.CONSTANT})
+WITHOUT_API_FIELD = frozenset({Transform.CONSTANT, Transform.TEMPLATE})
+WITH_MOMENTS = frozenset({Transform.DATE, Transform.DATETIME, Transform.AS_IS})
+FITTING_TRANSFORMS = {
     FieldKind.TEXT: {Transform.CHOICE, Transform.TEMPLATE},
     FieldKind.DECIMAL: {Transform.NUMBER},
     FieldKind.CHOICE: {Transform.CHOICE, Transform.TEMPLATE},
     FieldKind.LINK: {Transform.LOOKUP},
     FieldKind.JSON: set(Transform) - {Transform.LOOKUP},
 }
-_NEEDED = {  # the options without which a transform can do nothing
+NEEDED_OPTIONS = {
     Transform.LOOKUP: ("target", "field"),
     Transform.CONSTANT: ("value",),
     Transform.TEMPLATE: ("template",),
 }
-_POSITIONS = ("position", "size", "since")
-_METHODS = {  # the finding, what may be chosen, and why
-    Direction.PULL: (
-        "L016",
-        ("GET", "POST"),
-        "a pull reads, and other methods may change records",
-    ),
-    Direction.PUSH: (
-        "L006",
-        ("POST", "PUT", "PATCH"),
-        "a push needs a method that carries records",
-    ),
+PULL_PLACEHOLDERS = ("position", "size", "since")
+METHODS = {
+    Direction.PULL: (PULL_METHOD, ("GET", "POST")),
+    Direction.PUSH: (PUSH_METHOD, ("POST", "PUT", "PATCH")),
 }
-
-_MOST_FINDINGS = 20  # about one text
-_MOST_PARTS = 16  # of a name that is sent
-Fields = Mapping[str, HostField]
-_error = partial(Finding, level=Level.ERROR)
+MOST_FINDINGS = 20  # about one text
+MOST_PARTS = 16  # of a name that is sent
+HostFields = Mapping[str, HostField]
 
 
 def check(
     line: SyncLine, sync: Sync, fields: Sequence[HostField], zones: Zones
 ) -> list[Finding]:
-    """Return what would fail in every run, and what is risky."""
-    known = {one.name: one for one in fields}
-    pull = sync.direction is Direction.PULL
-    found = list(_in_method(line, sync.direction))
-    found += _in_pages(sync) if pull else _in_push(line, sync, known)
-    found += _in_body(
-        sync, _POSITIONS if pull else tuple(m.host for m in sync.mappings)
-    )
+    """Return what would fail in every run of a line, and what is risky about it."""
+    host_fields = {field.name: field for field in fields}
+    is_pull = sync.direction is Direction.PULL
+    findings = list(method_findings(line, sync.direction))
+    if is_pull:
+        findings += page_findings(sync)
+        findings += body_findings(sync, PULL_PLACEHOLDERS)
+    else:
+        findings += push_findings(line, sync, host_fields)
+        findings += body_findings(sync, tuple(row.host for row in sync.mappings))
     for number, mapping in enumerate(sync.mappings):
-        rule = _in_mapping(mapping, known.get(mapping.host), zones, pull=pull)
-        found += [
-            _error("L001", message=message, hint=hint, field=f"fields[{number}].{part}")
-            for part, message, hint in rule
-        ]
-    return [*found, *_unmapped(sync, fields), *_in_keys(sync, known)] if pull else found
+        row = MappingCheck(
+            place=f"fields[{number}]",
+            mapping=mapping,
+            host=host_fields.get(mapping.host),
+            zones=zones,
+            is_pull=is_pull,
+        )
+        findings += row.findings()
+    if is_pull:
+        findings += unmapped_findings(sync, fields)
+        findings += key_findings(sync, host_fields)
+    return findings
 
 
-def _in_method(line: SyncLine, direction: Direction) -> Iterator[Finding]:
-    number, methods, message = _METHODS[direction]
+def method_findings(line: SyncLine, direction: Direction) -> Iterator[Finding]:
+    """Yield an error where the method does not fit the direction."""
+    row, methods = METHODS[direction]
     if line.method not in methods:
-        yield _error(
-            number,
-            message=message,
-            hint=f"Choose {' or '.join(methods)}.",
-            field="method",
-        )
+        yield row.finding("method", methods=" or ".join(methods))
 
 
-def _in_pages(sync: Sync) -> Iterator[Finding]:
-    paging, incremental = sync.pagination, sync.incremental
-    if paging.kind in {Paging.PAGE, Paging.OFFSET} and not (
-        paging.position_parameter or sync.body
-    ):
-        yield _error(
-            "L002",
-            message="pages without a parameter for their number are all the same page",
-            hint="Name the parameter, such as page or offset.",
-            field="pagination.position_parameter",
-        )
+def page_findings(sync: Sync) -> Iterator[Finding]:
+    """Yield what is wrong with the pages of a pull, and with asking for changes only."""
+    paging = sync.pagination
+    incremental = sync.incremental
+    is_numbered = paging.kind in {Paging.PAGE, Paging.OFFSET}
+    if is_numbered and not (paging.position_parameter or sync.body):
+        yield NO_POSITION_PARAMETER.finding("pagination.position_parameter")
     if paging.kind is Paging.CURSOR and not paging.cursor:
-        yield _error(
-            "L003",
-            message="it is not said where the next cursor is",
-            hint="Write where it stands in the answer, such as meta.next.",
-            field="pagination.cursor",
-        )
+        yield NO_CURSOR.finding("pagination.cursor")
     if bool(incremental.parameter) != bool(incremental.field):
-        yield _error(
-            "L004",
-            message="an incremental run needs both a parameter and a field",
-            hint=(
-                "Name the field whose greatest value the parameter of the next run is."
-            ),
-            field=(
-                "incremental.field"
-                if incremental.parameter
-                else "incremental.parameter"
-            ),
-        )
-    if sync.parallel > 1 and paging.kind not in {Paging.PAGE, Paging.OFFSET}:
-        yield Finding(
-            "L013",
-            Level.WARNING,
-            "several pages at a time need numbers or offsets, so parallel has no"
-            " effect",
-            "Leave it out, or page by number or offset if the API can.",
-            "parallel",
-        )
+        missing = "field" if incremental.parameter else "parameter"
+        yield HALF_INCREMENTAL.finding(f"incremental.{missing}")
+    if sync.parallel > 1 and not is_numbered:
+        yield PARALLEL_WITHOUT_NUMBERS.finding("parallel")
     if incremental.parameter and sync.gone is Gone.ARCHIVE:
-        yield Finding(
-            "L005",
-            Level.WARNING,
-            "only the first run is complete, so later ones archive nothing",
-            "Leave out incremental, or keep what is gone.",
-            "gone",
-        )
+        yield ARCHIVES_NOTHING.finding("gone")
 
 
-def _in_push(line: SyncLine, sync: Sync, known: Fields) -> Iterator[Finding]:
-    yield from _unknown_names(placeholders(line.path), tuple(known), "path")
+def push_findings(
+    line: SyncLine, sync: Sync, host_fields: HostFields
+) -> Iterator[Finding]:
+    """Yield what is wrong with the path of a push and the names that it sends."""
+    yield from placeholder_findings(line.path, tuple(host_fields), "path")
     names = [mapping.api for mapping in sync.mappings]
-    taken = Counter(place for name in names for place in _places(name))
+    counts = Counter(place for name in names for place in places_of(name))
     for number, name in enumerate(names):
-        if taken[name] > 1:
-            yield _error(
-                "L010",
-                message="two fields would be sent in one place",
-                hint="Give each a name of its own.",
-                field=f"fields[{number}].api",
-            )
+        if counts[name] > 1:
+            yield SAME_API_NAME.finding(f"fields[{number}].api")
 
 
-def _places(name: str) -> Iterator[str]:
+def places_of(name: str) -> Iterator[str]:
     """Yield the objects that a dotted name is in, and the name itself."""
-    parts = name.split(".", _MOST_PARTS)
+    parts = name.split(".", MOST_PARTS)
     for count in range(1, len(parts) + 1):
         yield ".".join(parts[:count])
 
 
-def _in_body(sync: Sync, names: tuple[str, ...]) -> Iterator[Finding]:
+def body_findings(sync: Sync, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield what is wrong with a body, whose placeholders have these names."""
     if not sync.body:
         return
     try:
         read_json(sync.body)
     except SyncFailed:
-        hint = 'Write a document, with names as texts: {"id": "{external_id}"}.'
-        yield _error("L007", message="the body is not JSON", hint=hint, field="body")
-    yield from _unknown_names(placeholders(sync.body), names, "body")
+        yield BODY_NOT_JSON.finding("body")
+    yield from placeholder_findings(sync.body, names, "body")
 
 
-def _unknown_names(
-    asked: list[str], known: tuple[str, ...], field: str
+def placeholder_findings(
+    template: str, names: tuple[str, ...], field: str
 ) -> Iterator[Finding]:
-    hint = f"Known here: {', '.join(known)}."
-    known_names = frozenset(known)
+    """Yield an error for each placeholder of a template that has none of these names."""
+    known_names = frozenset(names)
     unknown = [
         name
-        for name in dict.fromkeys(asked)
+        for name in dict.fromkeys(placeholders(template))
         if name.partition(".")[0] not in known_names
     ]
-    for name in unknown[:_MOST_FINDINGS]:
-        message = f"there is no {{{name}}} to fill in"
-        yield _error("L008", message=message, hint=hint, field=field)
+    for name in unknown[:MOST_FINDINGS]:
+        yield UNKNOWN_PLACEHOLDER.finding(field, name=name, names=", ".join(names))
 
 
-def _unmapped(sync: Sync, fields: Sequence[HostField]) -> Iterator[Finding]:
-    mapped = {mapping.host for mapping in sync.mappings}
-    for one in fields:
-        if one.required and one.name not in mapped:
-            yield _error(
-                "L009",
-                message=f"the host's field {one.name} must have a value",
-                hint="Map it, if need be to a constant.",
-                field="fields",
-            )
+def unmapped_findings(sync: Sync, fields: Sequence[HostField]) -> Iterator[Finding]:
+    """Yield an error for each field that the host requires and the line does not map."""
+    hosts = {mapping.host for mapping in sync.mappings}
+    for field in fields:
+        if field.required and field.name not in hosts:
+            yield UNMAPPED.finding("fields", name=field.name)
 
 
-def _in_keys(sync: Sync, known: Fields) -> Iterator[Finding]:
-    """Look at a key that stands alone; whether several are unique together is not known here."""
-    for name in sync.keys if len(sync.keys) == 1 else ():
-        if name in known and known[name].unique is False:
-            yield Finding(
-                "L017",
-                Level.WARNING,
-                f"two records of the host may have the same {name}, and then none is"
-                " updated",
-                "Make the field unique in the host's model, or choose one that is.",
-                "keys",
-            )
+def key_findings(sync: Sync, host_fields: HostFields) -> Iterator[Finding]:
+    """Yield a warning where a single key is not unique in the host.
 
-
-Wrong = Iterator[tuple[str, str, str]]  # part of the mapping, message, hint
-
-
-def _in_mapping(
-    mapping: FieldMapping, host: HostField | None, zones: Zones, *, pull: bool
-) -> Wrong:
-    constant = mapping.transform is Transform.CONSTANT
-    if host is None and (pull or not constant):
-        yield "host", "the host has no such field", "Choose one of the target's fields."
+    Whether several keys are unique together is not known here.
+    """
+    if len(sync.keys) != 1:
         return
-    for option in _NEEDED.get(mapping.transform, ()):
-        if not mapping.options.get(option):
-            yield (
-                f"options.{option}",
-                f"{mapping.transform} needs this option",
-                "Fill it in.",
+    (name,) = sync.keys
+    if name in host_fields and host_fields[name].unique is False:
+        yield KEY_NOT_UNIQUE.finding("keys", name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class MappingCheck:
+    """Looks at one field mapping of a line and at the host's field, if there is one."""
+
+    place: str
+    mapping: FieldMapping
+    host: HostField | None
+    zones: Zones
+    is_pull: bool
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is wrong with the mapping."""
+        transform = self.mapping.transform
+        needs_host = self.is_pull or transform is not Transform.CONSTANT
+        if self.host is None and needs_host:
+            yield self._about("host", NO_HOST_FIELD)
+            return
+        for option in NEEDED_OPTIONS.get(transform, ()):
+            if not self.mapping.options.get(option):
+                place = f"options.{option}"
+                yield self._about(place, OPTION_MISSING, transform=transform)
+        if transform is Transform.CHOICE and not self.mapping.options:
+            yield self._about("options", CHOICES_MISSING)
+        problem = self._moment_problem()
+        if problem is not None:
+            yield problem
+        elif self.is_pull and self.host is not None:
+            yield from self._pull_findings(self.host)
+        else:
+            yield from self._push_findings()
+
+    def _about(self, part: str, row: Check, **values: object) -> Finding:
+        return row.finding(f"{self.place}.{part}", **values)
+
+    def _pull_findings(self, host: HostField) -> Iterator[Finding]:
+        transform = self.mapping.transform
+        usual = BY_KIND.get(host.kind)
+        fitting = FITTING_TRANSFORMS.get(host.kind, set())
+        if transform not in ANY_KIND | fitting | {usual}:
+            yield self._about(
+                "transform",
+                WRONG_TRANSFORM,
+                transform=transform,
+                kind=host.kind,
+                transforms=usual or " or ".join(sorted(fitting)),
             )
-    if mapping.transform is Transform.CHOICE and not mapping.options:
-        yield (
-            "options",
-            "a choice needs a table",
-            "Write the API's value and the host's for each.",
-        )
-    if (problem := _in_moments(mapping, zones)) is not None:
-        yield problem
-    elif pull and host is not None:
-        yield from _in_pull(mapping, host, zones)
-    else:
-        yield from _in_pushed(mapping)
+            return
+        if not self.mapping.api and transform not in WITHOUT_API_FIELD:
+            yield self._about("api", NO_API_FIELD)
+        yield from self._default_findings(host)
+        if transform is Transform.CHOICE and host.choices:
+            for theirs, ours in self.mapping.options.items():
+                if ours not in host.choices:
+                    yield self._about(f"options.{theirs}", UNKNOWN_CHOICE)
 
+    def _default_findings(self, host: HostField) -> Iterator[Finding]:
+        if self.mapping.transform is Transform.LOOKUP:
+            return  # which records there are is not known here
+        mapping = settled(self.mapping, host)
+        if mapping.default is None or not refusal(mapping, None, Means(self.zones)):
+            return
+        transform = mapping.transform
+        if self.mapping.transform is Transform.CONSTANT:
+            yield self._about("options.value", WRONG_CONSTANT, transform=transform)
+        else:
+            yield self._about("default", WRONG_DEFAULT, transform=transform)
 
-def _in_pull(mapping: FieldMapping, host: HostField, zones: Zones) -> Wrong:
-    own = BY_KIND.get(host.kind)
-    if mapping.transform not in _ANY | _FITTING.get(host.kind, set()) | {own}:
-        yield (
-            "transform",
-            (
-                f"{mapping.transform} does not make what the host's field takes:"
-                f" {host.kind}"
-            ),
-            f"Choose {own or ' or '.join(_FITTING[host.kind])}.",
-        )
-        return
-    if not mapping.api and mapping.transform not in {
-        Transform.CONSTANT,
-        Transform.TEMPLATE,
-    }:
-        yield (
-            "api",
-            "it is not said which field of the API this is",
-            "Name it, such as id.",
-        )
-    ready = settled(mapping, host)
-    looked_up = mapping.transform is Transform.LOOKUP
-    if (
-        ready.default is not None
-        and not looked_up
-        and refusal(ready, None, Means(zones))
-    ):
-        part = "options.value" if mapping.transform is Transform.CONSTANT else "default"
-        yield part, f"it is none that {ready.transform} takes", "Correct it."
-    if mapping.transform is Transform.CHOICE and host.choices:
-        for theirs, ours in mapping.options.items():
-            if ours not in host.choices:
-                yield (
-                    f"options.{theirs}",
-                    "the host's field has no such choice",
-                    "Correct it.",
-                )
+    def _push_findings(self) -> Iterator[Finding]:
+        name = self.mapping.api
+        if not DOTTED_NAME.fullmatch(name) or name.count(".") >= MOST_PARTS:
+            yield self._about("api", WRONG_API_NAME)
+        if self.mapping.transform is Transform.LOOKUP:
+            yield self._about("transform", LOOKUP_IN_PUSH)
 
-
-def _in_pushed(mapping: FieldMapping) -> Wrong:
-    if not _DOTTED.fullmatch(mapping.api) or mapping.api.count(".") >= _MOST_PARTS:
-        yield (
-            "api",
-            "a field that is sent has a plain name, if need be with dots",
-            "Correct it.",
-        )
-    if mapping.transform is Transform.LOOKUP:
-        yield (
-            "transform",
-            "a lookup is for records that come in",
-            "Choose text or number.",
-        )
-
-
-def _in_moments(mapping: FieldMapping, zones: Zones) -> tuple[str, str, str] | None:
-    """Look whether there is such a zone, and whether the format writes what it reads."""
-    zone, pattern = mapping.options.get("zone", ""), mapping.options.get("format", "")
-    if mapping.transform not in {Transform.DATE, Transform.DATETIME, Transform.AS_IS}:
+    def _moment_problem(self) -> Finding | None:
+        """Return the error of an unknown zone, or of a format that reads no moment."""
+        if self.mapping.transform not in WITH_MOMENTS:
+            return None
+        try:
+            self.zones(self.mapping.options.get("zone") or "UTC")
+        except (LookupError, ValueError, OSError):
+            return self._about("options.zone", UNKNOWN_ZONE)
+        pattern = self.mapping.options.get("format", "")
+        try:
+            sample = datetime(2000, 12, 31, 23, 59, 58)  # noqa: DTZ001 - tries the format
+            datetime.strptime(sample.strftime(pattern), pattern)  # noqa: DTZ007 - the same
+        except (ValueError, re.error):  # the latter where one part stands twice
+            return self._about("options.format", UNREADABLE_FORMAT)
         return None
-    try:
-        zones(zone or "UTC")
-    except (LookupError, ValueError, OSError):
-        return (
-            "options.zone",
-            "there is no such time zone",
-            "Write it as in Europe/Berlin.",
-        )
-    try:
-        sample = datetime(2000, 12, 31, 23, 59, 58)  # noqa: DTZ001 - the format alone is tried
-        datetime.strptime(sample.strftime(pattern), pattern)  # noqa: DTZ007 - the same
-    except (ValueError, re.error):  # the latter where one part stands twice
-        return (
-            "options.format",
-            "it cannot be read",
-            "Write it like %d.%m.%Y, or unix or unix_ms.",
-        )
-    return None

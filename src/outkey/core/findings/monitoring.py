@@ -87,7 +87,8 @@ NOTICE_KINDS: Mapping[str, NoticeKind] = {
         Level.NOTICE,
         Text("the credentials were accepted after a series of refusals"),
         Text(
-            "If no user has corrected them, they may have been guessed: check the audit."
+            "If no user has corrected them, they may have been guessed: check the"
+            " audit."
         ),
         duration=DAY,
     ),
@@ -289,7 +290,7 @@ class LineRun(NamedTuple):
 def update_baseline(
     name: str, baseline: Baseline, attempts: Sequence[Attempt]
 ) -> tuple[Baseline, list[Condition]]:
-    """Return the baseline with these attempts of one configuration, and what was new."""
+    """Return the baseline after these attempts of a configuration, and what was new."""
     conditions = []
     origins = dict.fromkeys(attempt.origin for attempt in attempts if attempt.origin)
     new_origins = [origin for origin in origins if origin not in baseline.origins]
@@ -366,7 +367,7 @@ def has_overdue_run(runs: Sequence[LineRun], now: float) -> bool:
 
 
 def health_conditions(summary: Summary, now: float) -> Iterator[Condition]:
-    """Return what a configuration's health alone shows: failing, paused, about to end."""
+    """Return what a configuration's health shows: failing, paused, about to end."""
     name = summary.name
     health = summary.standing
     if not health.active:

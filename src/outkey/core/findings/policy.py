@@ -12,92 +12,114 @@ from outkey.core.findings.posture import (
     CHECKS,
     LONGEST_DAYS,
     Policy,
-    posture_of,
-    subject_of,
+    configuration_posture,
+    settings_of,
 )
+from outkey.core.text import Text, join_texts
 
-_LONGEST = 64 * 1024
+LONGEST_POLICY = 64 * 1024
+CORRECT_FILE = Text("Correct config/policy.toml.")
 
 
 def refuse_blocked(policy: Policy, configurations: Iterable[Configuration]) -> None:
-    """Refuse configurations with a weakness that the policy of their environment does not allow.
+    """Refuse configurations with a weakness that blocks in their environment.
 
-    Only what they say themselves counts: neither secrets nor history are looked at.
+    Only their settings count: neither secrets nor history are looked at.
     """
     blocked: list[Finding] = []
-    messages = []
+    messages: list[Text] = []
     for configuration in configurations:
-        blocking = policy.blocking.get(configuration.environment, ())
-        posture = posture_of(subject_of(configuration)) if blocking else ()
-        if found := [finding for finding in posture if finding.id in blocking]:
-            said, ids = (
-                "; ".join(f.message for f in found),
-                ", ".join(f.id for f in found),
-            )
-            policed = f"the policy for {configuration.environment} blocks {ids}"
-            messages.append(f"configuration {configuration.name}: {said}; {policed}")
-            blocked += found
+        findings = blocked_findings(policy, configuration)
+        if findings:
+            messages.append(blocked_message(configuration, findings))
+            blocked += findings
     if blocked:
         hints = dict.fromkeys(finding.hint for finding in blocked)
         raise BlockedByPolicy(
-            ". ".join(messages), hint=" ".join(hints), field=blocked[0].field
+            join_texts(messages, ". "), hint=join_texts(hints), field=blocked[0].field
         )
 
 
+def blocked_findings(policy: Policy, configuration: Configuration) -> list[Finding]:
+    """Return the weaknesses of a configuration that the policy blocks."""
+    blocking = policy.blocking.get(configuration.environment, ())
+    if not blocking:
+        return []
+    findings = configuration_posture(settings_of(configuration))
+    return [finding for finding in findings if finding.id in blocking]
+
+
+def blocked_message(configuration: Configuration, findings: list[Finding]) -> Text:
+    """Return the sentence that refuses a configuration."""
+    return Text(
+        "configuration {name}: {problems}; the policy for {environment} blocks {ids}",
+        name=configuration.name,
+        problems=join_texts((finding.message for finding in findings), "; "),
+        environment=configuration.environment,
+        ids=", ".join(finding.id for finding in findings),
+    )
+
+
 def parse_policy(text: str) -> Policy:
-    """Read a policy; whatever is not understood is refused, since it may be a demand."""
+    """Read a policy; a key that is unknown is refused, since it may be a demand."""
     try:
-        document = parse_toml(text, longest=_LONGEST)
+        document = parse_toml(text, longest=LONGEST_POLICY)
     except ConfigError:
-        raise _unreadable("the policy is not TOML", "policy.toml") from None
-    days = {known.name for known in fields(Policy)} - {"blocking"}
-    values: dict[str, int] = {}
+        raise ConfigError(
+            Text("the policy is not TOML"), field="policy.toml", hint=CORRECT_FILE
+        ) from None
+    day_keys = sorted({field.name for field in fields(Policy)} - {"blocking"})
+    days: dict[str, int] = {}
     blocking: dict[str, frozenset[str]] = {}
     for key, value in document.items():
-        if key in days:
-            values[key] = parse_days(value, key)
+        if key in day_keys:
+            days[key] = parse_days(value, key)
         elif key in set(Environment):
-            blocking[key] = _blocking(value, key)
+            blocking[key] = parse_blocking(value, key)
         else:
-            known = ", ".join([*sorted(days), *Environment])
-            raise _unreadable(
-                "the policy has a key that is not known", key, f"Known: {known}."
+            names = ", ".join([*day_keys, *Environment])
+            raise ConfigError(
+                Text("the policy has an unknown key"),
+                field=key,
+                hint=Text("Known: {names}.", names=names),
             )
-    return Policy(**values, blocking=blocking)
+    return Policy(**days, blocking=blocking)
 
 
 def parse_days(value: object, place: str) -> int:
     """Return a number of days, or refuse it."""
     if type(value) is not int or not 1 <= value <= LONGEST_DAYS:
-        raise _unreadable(
-            f"{place} is a number of days from 1 to {LONGEST_DAYS}", place
+        raise ConfigError(
+            Text(
+                "{key} must be a number of days from 1 to {limit}",
+                key=place,
+                limit=LONGEST_DAYS,
+            ),
+            field=place,
+            hint=CORRECT_FILE,
         )
     return value
 
 
-def _blocking(section: object, environment: str) -> frozenset[str]:
+def parse_blocking(section: object, environment: str) -> frozenset[str]:
+    """Return the ids of the checks that block in an environment, or refuse them."""
     place = f"{environment}.blocking"
-    listed = (
-        section.get("blocking")
-        if isinstance(section, dict) and len(section) == 1
-        else None
-    )
-    if not isinstance(listed, list):
-        raise _unreadable(
-            "an environment of the policy has one key: blocking, a list", place
+    ids = None
+    if isinstance(section, dict) and len(section) == 1:
+        ids = section.get("blocking")
+    if not isinstance(ids, list):
+        raise ConfigError(
+            Text("an environment of the policy has one key: blocking, a list"),
+            field=place,
+            hint=CORRECT_FILE,
         )
-    known = [check.id for check in CHECKS]
-    if any(name not in known for name in listed):
-        raise _unreadable(
-            "the policy blocks a check that there is not, or that is not about"
-            " configurations",
-            place,
-            f"Known: {', '.join(known)}.",
+    names = [check.id for check in CHECKS]
+    if any(name not in names for name in ids):
+        raise ConfigError(
+            Text(
+                "the policy blocks a check that is unknown or not about configurations"
+            ),
+            field=place,
+            hint=Text("Known: {names}.", names=", ".join(names)),
         )
-    return frozenset(listed)
-
-
-def _unreadable(
-    message: str, place: str, hint: str = "Correct config/policy.toml."
-) -> ConfigError:
-    return ConfigError(message, field=place, hint=hint)
+    return frozenset(ids)

@@ -1,30 +1,38 @@
-"""Posture: what the specification recommends (5.8), as two tables of checks over known facts.
+"""Posture: what the specification recommends (5.8), as two tables of checks over facts.
 
-Whoever gathers the facts is elsewhere. Where something is not known, a check says nothing.
+The facts are gathered elsewhere. Where a fact is unknown, a check reports nothing.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from outkey.core.config.choices import AuthenticationType, Network, NoAuthReason
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.reference import Reference, Store
-from outkey.core.findings.checks import WARN_DAYS, Finding, Level
+from outkey.core.findings.checks import (
+    Check,
+    Finding,
+    Level,
+    by_severity,
+)
+from outkey.core.findings.expiry import NEW_TOKEN_HINT, WARN_DAYS, days_left
 from outkey.core.findings.health import Health
+from outkey.core.moments import day_of
 from outkey.core.request.headers import looks_like_credential
+from outkey.core.text import Text, build_text
 
-_DAY, _HOUR = 86_400, 3_600
-_REFUSALS = 3
+DAY_SECONDS = 86_400
+HOUR_SECONDS = 3_600
 LONGEST_DAYS = 36_500
-Known = TypeVar("Known")
-Place = tuple[str | None, str]  # a field, and what is to be said about it besides
-# What well-known keys begin with, or a text that no person gives to a variable.
-_KEY_ITSELF = re.compile(
+REFUSALS_IN_A_ROW = 3
+Facts = TypeVar("Facts")
+# How well-known keys begin, or a text that no user chooses as the name of a variable.
+KEY_ITSELF = re.compile(
     r"(sk|pk|rk)_(live|test)_|gh[opsu]_|github_pat_|glpat|xox[abp]|AKIA[0-9A-Z]{16}|eyJ"
     r"|(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9]{20,}\Z"
 )
@@ -42,7 +50,7 @@ class Area(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator demands: ages in days, and what may not be kept in an environment."""
+    """The operator's policy: ages in days, and the checks that block in an environment."""
 
     secret_days: int = 365
     unused_days: int = 90
@@ -65,12 +73,11 @@ class ConfigurationFacts:
     standing: Health | None = None
     configuration: Configuration | None = None
     used_at: float | None = None
-    failed: bool = False  # the newest sends, one after the other
-    shared: Mapping[str, str] = field(
-        default_factory=dict
-    )  # who has the same value, by field
-    endless: bool = False  # an entered token of which nobody says when it ends
-    token_ends: date | None = None  # as the token itself says
+    failed: bool = False  # the newest requests, one after the other
+    # The names of other configurations with the same value, by field.
+    shared: Mapping[str, str] = field(default_factory=dict)
+    endless: bool = False  # an entered token whose expiry date is unknown
+    token_ends: date | None = None  # as the token itself claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ class InstallationFacts:
 
     now: float
     policy: Policy
-    readable: tuple[str, ...] = ()  # by others
+    readable: tuple[str, ...] = ()  # files that other users can read
     key_readable: bool = False
     storage: bool = True
     sealed: bool = False
@@ -90,27 +97,35 @@ class InstallationFacts:
     oldest: float | None = None
 
 
+class Place(NamedTuple):
+    """Where a check found something, and what it adds to its message."""
+
+    field: str | None = None
+    detail: str | None = None  # a `Text` unless it is a name or number
+
+
 @dataclass(frozen=True, slots=True)
-class Check(Generic[Known]):
-    """One recommendation: how it is recognised that it is not followed, and what to do then."""
+class PostureCheck(Check, Generic[Facts]):
+    """A recommendation: how to recognise that it is not followed, and what to do."""
 
-    id: str
     area: Area
-    level: Level
-    message: str
-    hint: str
-    find: Callable[[Known], Iterable[Place]]
+    find: Callable[[Facts], Iterable[Place]]
 
-    def findings(self, known: Known, blocking: Iterable[str] = ()) -> Iterator[Finding]:
-        """Yield what is found; what the policy does not allow is an error."""
-        for place, detail in self.find(known):
-            level = Level.ERROR if self.id in blocking else self.level
-            message = f"{self.message}: {detail}" if detail else self.message
-            yield Finding(self.id, level, message, self.hint, place)
+    def findings(self, facts: Facts, blocking: Iterable[str] = ()) -> Iterator[Finding]:
+        """Yield what is found; what the policy blocks is an error."""
+        level = Level.ERROR if self.id in blocking else self.level
+        hint = build_text(self.hint, {})
+        for place in self.find(facts):
+            message = build_text(self.message, {})
+            if place.detail is not None:
+                message = Text(
+                    "{message}: {detail}", message=message, detail=place.detail
+                )
+            yield Finding(self.id, level, message, hint, place.field)
 
 
-def subject_of(configuration: Configuration) -> ConfigurationFacts:
-    """Return what a configuration says of itself, with neither secrets nor history."""
+def settings_of(configuration: Configuration) -> ConfigurationFacts:
+    """Return what a configuration says itself, with neither secrets nor history."""
     secrets = configuration.secrets.items()
     return ConfigurationFacts(
         base_url=configuration.base_url,
@@ -125,436 +140,481 @@ def subject_of(configuration: Configuration) -> ConfigurationFacts:
     )
 
 
-def posture_of(subject: ConfigurationFacts) -> list[Finding]:
-    """Return what is to be said about a configuration, the worst first."""
-    blocking = subject.policy.blocking.get(subject.environment, ())
-    return ranked(
-        found for check in CHECKS for found in check.findings(subject, blocking)
+def configuration_posture(facts: ConfigurationFacts) -> list[Finding]:
+    """Return the findings about a configuration, errors first."""
+    blocking = facts.policy.blocking.get(facts.environment, ())
+    return by_severity(
+        finding for check in CHECKS for finding in check.findings(facts, blocking)
     )
 
 
-def premises_of(premises: InstallationFacts) -> list[Finding]:
-    """Return what is to be said about the installation, the worst first."""
-    return ranked(found for check in INSTALLATION for found in check.findings(premises))
+def installation_posture(facts: InstallationFacts) -> list[Finding]:
+    """Return the findings about the installation, errors first."""
+    return by_severity(
+        finding for check in INSTALLATION for finding in check.findings(facts)
+    )
 
 
-def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings with the worst first."""
-    return sorted(findings, key=lambda finding: list(Level).index(finding.level))
+def finding_if(
+    condition: object, field: str | None = None, detail: str | None = None
+) -> list[Place]:
+    """Return this place where the condition holds."""
+    return [Place(field, detail)] if condition else []
 
 
-def _if(found: object, place: str | None = None, detail: str = "") -> list[Place]:
-    return [(place, detail)] if found else []
+def last_test(facts: ConfigurationFacts, fact: str) -> object:
+    """Return a fact that the last test saw; None where it is unknown."""
+    return None if facts.standing is None else facts.standing.seen.get(fact)
 
 
-def _day(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")
+def plain_http(facts: ConfigurationFacts) -> Iterator[Place]:
+    """Find a Base URL or Token URL without TLS."""
+    yield from finding_if(facts.base_url.lower().startswith("http:"), "base_url")
+    configuration = facts.configuration
+    if configuration is not None and configuration.uses_oauth2:
+        url = configuration.oauth2.token_url.lower()
+        yield from finding_if(url.startswith("http:"), "oauth2.token_url")
 
 
-def _seen(subject: ConfigurationFacts, fact: str) -> object:
-    """Return a fact of the last test; None where there was none, or it saw nothing of it."""
-    return None if subject.standing is None else subject.standing.seen.get(fact)
+def tls_floor(facts: ConfigurationFacts) -> list[Place]:
+    """Find a Minimum version below what the server supports."""
+    configuration = facts.configuration
+    is_below = configuration is not None and configuration.tls.minimum_version == "1.2"
+    has_newer = last_test(facts, "tls") == "TLSv1.3"
+    return finding_if(is_below and has_newer, "tls.minimum_version")
 
 
-def _plain_http(subject: ConfigurationFacts) -> Iterator[Place]:
-    yield from _if(subject.base_url.lower().startswith("http:"), "base_url")
-    made = subject.configuration
-    if made is not None and made.uses_oauth2:
-        url = made.oauth2.token_url.lower()
-        yield from _if(url.startswith("http:"), "oauth2.token_url")
+def tls_1_2(facts: ConfigurationFacts) -> list[Place]:
+    """Find a server that supports TLS 1.2 at most."""
+    return finding_if(last_test(facts, "tls") == "TLSv1.2", "base_url")
 
 
-def _tls_floor(subject: ConfigurationFacts) -> list[Place]:
-    made = subject.configuration
-    below = made is not None and made.tls.minimum_version == "1.2"
-    return _if(below and _seen(subject, "tls") == "TLSv1.3", "tls.minimum_version")
+def old_tls(facts: ConfigurationFacts) -> list[Place]:
+    """Find a server that supports only versions before TLS 1.2."""
+    version = last_test(facts, "tls")
+    is_old = version and version not in {"TLSv1.2", "TLSv1.3"}
+    return finding_if(is_old, "base_url", str(version))
 
 
-def _tls_version(subject: ConfigurationFacts, *, floor: bool) -> list[Place]:
-    version = _seen(subject, "tls")
-    if not version or version == "TLSv1.3":
-        return []
-    return _if((version == "TLSv1.2") is floor, "base_url", str(version))
+def certificate_ends(
+    first: int, last: int
+) -> Callable[[ConfigurationFacts], list[Place]]:
+    """Return what finds a certificate with at most `first` days, but more than `last`."""
 
-
-def _certificate(first: int, last: int) -> Callable[[ConfigurationFacts], list[Place]]:
-    """Return what finds a certificate that ends within so many days, and in no fewer than that."""
-
-    def find(subject: ConfigurationFacts) -> list[Place]:
-        ends = _seen(subject, "certificate_ends")
+    def find(facts: ConfigurationFacts) -> list[Place]:
+        ends = last_test(facts, "certificate_ends")
         if not isinstance(ends, int | float):
             return []
-        near = last * _DAY < ends - subject.now <= first * _DAY
-        return [("base_url", f"on {_day(ends)}")] if near else []
+        is_near = last * DAY_SECONDS < ends - facts.now <= first * DAY_SECONDS
+        if not is_near:
+            return []
+        return [Place("base_url", Text("on {day}", day=day_of(ends)))]
 
     return find
 
 
-def _old_secrets(subject: ConfigurationFacts) -> Iterator[Place]:
-    limit = subject.now - subject.policy.secret_days * _DAY
-    for name, moment in subject.set_at.items():
-        if moment < limit:
-            yield name, f"set on {_day(moment)}"
+def old_secrets(facts: ConfigurationFacts) -> Iterator[Place]:
+    """Find stored secrets that are older than the policy allows."""
+    limit = facts.now - facts.policy.secret_days * DAY_SECONDS
+    for name, set_at in facts.set_at.items():
+        if set_at < limit:
+            yield Place(name, Text("set on {day}", day=day_of(set_at)))
 
 
-def _token_ends(subject: ConfigurationFacts) -> list[Place]:
-    ends = subject.token_ends or (
-        subject.standing.expires_on if subject.standing else None
-    )
+def shared_secrets(facts: ConfigurationFacts) -> Iterator[Place]:
+    """Find secrets that other configurations have too."""
+    for name, others in facts.shared.items():
+        yield Place(name, Text("also used by {others}", others=others))
+
+
+def token_ends(facts: ConfigurationFacts) -> list[Place]:
+    """Find an entered token that ends soon, or has ended."""
+    ends = facts.token_ends
+    if ends is None and facts.standing is not None:
+        ends = facts.standing.expires_on
     if ends is None:
         return []
-    left = (ends - datetime.fromtimestamp(subject.now, UTC).date()).days
-    return _if(left <= WARN_DAYS, "token_expires_on", f"on {ends}")
+    is_near = days_left(ends, facts.now) <= WARN_DAYS
+    return finding_if(is_near, "token_expires_on", Text("on {day}", day=ends))
 
 
-def _whole(
+def whole(
     find: Callable[[Configuration], Iterable[Place]],
 ) -> Callable[[ConfigurationFacts], Iterable[Place]]:
-    """Return a check of whole configurations; it is silent where only columns are known."""
-    return lambda subject: find(subject.configuration) if subject.configuration else ()
+    """Return a check of whole configurations; silent where only columns are known."""
+    return lambda facts: find(facts.configuration) if facts.configuration else ()
 
 
-def _unprotected(made: Configuration) -> list[Place]:
-    """Find an API on the internet that is asked without any proof of who asks."""
-    if made.authentication_type is not AuthenticationType.NONE:
-        return []
-    proven = made.is_scripted or any(row.secret for row in made.headers)
-    outside = (
-        made.network is Network.PUBLIC
-        and made.no_auth_reason is not NoAuthReason.PUBLIC_API
+def unprotected(configuration: Configuration) -> list[Place]:
+    """Find a public API that is used without any credentials."""
+    is_public = (
+        configuration.network is Network.PUBLIC
+        and configuration.no_auth_reason is not NoAuthReason.PUBLIC_API
     )
-    return _if(
-        outside and not proven and not made.tls.client_certificate,
-        "authentication_type",
+    return finding_if(
+        is_public and not configuration.sends_credentials, "authentication_type"
     )
 
 
-def _basic_where_bearer(subject: ConfigurationFacts) -> list[Place]:
-    offered = _seen(subject, "offered")
-    bearer = isinstance(offered, list) and "bearer" in [
-        str(name).lower() for name in offered
+def basic_where_bearer(facts: ConfigurationFacts) -> list[Place]:
+    """Find a password that is sent where the server offers Bearer too."""
+    schemes = last_test(facts, "offered")
+    offers_bearer = isinstance(schemes, list) and "bearer" in [
+        str(name).lower() for name in schemes
     ]
-    return _if(bearer and subject.authentication_type == "basic", "authentication_type")
+    is_basic = facts.authentication_type == AuthenticationType.BASIC
+    return finding_if(offers_bearer and is_basic, "authentication_type")
 
 
-def _in_clear(made: Configuration) -> Iterator[Place]:
-    for row in made.headers:
-        yield from _if(
-            not row.secret and looks_like_credential(row.key), row.secret_field
-        )
-    yield from _if(any(map(looks_like_credential, made.oauth2.extra)), "oauth2.extra")
+def secrets_in_clear(configuration: Configuration) -> Iterator[Place]:
+    """Find values that look like credentials and are not stored as secrets."""
+    for row in configuration.headers:
+        is_clear = not row.secret and looks_like_credential(row.key)
+        yield from finding_if(is_clear, row.secret_field)
+    has_credential = any(map(looks_like_credential, configuration.oauth2.extra))
+    yield from finding_if(has_credential, "oauth2.extra")
 
 
-def _key_in_query(made: Configuration) -> list[Place]:
-    query = made.verification.test_path.partition("?")[2]
+def key_in_query(configuration: Configuration) -> list[Place]:
+    """Find what looks like a key in the query of the Test Path."""
+    query = configuration.verification.test_path.partition("?")[2]
     names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
-    return _if(any(map(looks_like_credential, names)), "verification.test_path")
+    has_credential = any(map(looks_like_credential, names))
+    return finding_if(has_credential, "verification.test_path")
 
 
-def _key_as_reference(made: Configuration) -> Iterator[Place]:
-    for name, state in made.secrets.items():
-        yield from _if(_is_key_itself(state.reference), name)
+def key_as_reference(configuration: Configuration) -> Iterator[Place]:
+    """Find references that look like the secret itself."""
+    for name, state in configuration.secrets.items():
+        yield from finding_if(is_key_itself(state.reference), name)
 
 
-def _is_key_itself(reference: Reference | None) -> bool:
+def is_key_itself(reference: Reference | None) -> bool:
+    """Tell whether a reference to the environment looks like a key, not like a name."""
     if reference is None or reference.store is not Store.ENV:
         return False
-    return _KEY_ITSELF.match(reference.place) is not None
+    return KEY_ITSELF.match(reference.place) is not None
 
 
-def _never_verified(subject: ConfigurationFacts) -> list[Place]:
-    standing = subject.standing
-    untested = standing and subject.active and standing.verified_at is None
-    return _if(untested, "verification.test_path")
+def no_rate_limit(configuration: Configuration) -> list[Place]:
+    """Find a configuration without a Rate limit."""
+    is_unlimited = configuration.limits.requests_per_minute is None
+    return finding_if(is_unlimited, "limits.requests_per_minute")
 
 
-def _unused(subject: ConfigurationFacts) -> list[Place]:
-    last = subject.used_at
-    if last is None or last >= subject.now - subject.policy.unused_days * _DAY:
+def never_verified(facts: ConfigurationFacts) -> list[Place]:
+    """Find an active configuration that has never passed a test."""
+    health = facts.standing
+    is_untested = health and facts.active and health.verified_at is None
+    return finding_if(is_untested, "verification.test_path")
+
+
+def unused(facts: ConfigurationFacts) -> list[Place]:
+    """Find a configuration that was not used for longer than the policy allows."""
+    used_at = facts.used_at
+    limit = facts.now - facts.policy.unused_days * DAY_SECONDS
+    if used_at is None or used_at >= limit:
         return []
-    return [(None, f"since {_day(last)}")]
+    return [Place(None, Text("since {day}", day=day_of(used_at)))]
 
 
-def _failing(subject: ConfigurationFacts) -> Iterator[Place]:
-    """Find what fails again and again, or has failed for an hour: once is an accident."""
-    standing = subject.standing
-    if not subject.active:
+def failing(facts: ConfigurationFacts) -> Iterator[Place]:
+    """Find what fails repeatedly, or has failed for an hour: once is an accident."""
+    health = facts.standing
+    if not facts.active:
         return
-    if subject.failed:
-        yield None, "the last requests failed, one after the other"
-    elif standing and standing.refused >= _REFUSALS:
-        yield None, f"the API refused the credentials {standing.refused} times in a row"
-    elif standing and standing.current and standing.cause:
-        failed_at = standing.tested_at or 0
-        late = failed_at < subject.now - _HOUR
-        yield from _if(
-            late, None, f"the last test failed ({standing.cause}, {_day(failed_at)})"
+    if facts.failed:
+        yield Place(None, Text("the last requests failed, one after the other"))
+    elif health and health.refused >= REFUSALS_IN_A_ROW:
+        yield Place(
+            None,
+            Text(
+                "the API refused the credentials {count} times in a row",
+                count=health.refused,
+            ),
         )
+    elif health and health.current and health.cause:
+        failed_at = health.tested_at or 0
+        detail = Text(
+            "the last test failed ({cause}, {day})",
+            cause=health.cause,
+            day=day_of(failed_at),
+        )
+        yield from finding_if(failed_at < facts.now - HOUR_SECONDS, None, detail)
 
 
-def _kept_too_long(premises: InstallationFacts) -> list[Place]:
-    days, oldest = premises.policy.retention_days, premises.oldest
-    # A day more: pruning is done once a day.
-    late = oldest is not None and oldest < premises.now - (days + 1) * _DAY
-    return _if(
-        late,
-        None,
-        f"the oldest record is from {_day(oldest or 0)}, the limit {days} days",
+def audit_kept_too_long(facts: InstallationFacts) -> list[Place]:
+    """Find audit records that are older than the policy allows."""
+    days = facts.policy.retention_days
+    # A day more: records are pruned once a day.
+    limit = facts.now - (days + 1) * DAY_SECONDS
+    if facts.oldest is None or facts.oldest >= limit:
+        return []
+    detail = Text(
+        "the oldest record is from {day}, the limit is {days} days",
+        day=day_of(facts.oldest),
+        days=days,
     )
+    return [Place(None, detail)]
 
 
-_T, _C, _A = Area.TRANSPORT, Area.CREDENTIALS, Area.ACCESS
-_ERROR, _WARNING, _NOTICE = Level
-CHECKS: tuple[Check[ConfigurationFacts], ...] = (
-    Check(
+def readable_files(facts: InstallationFacts) -> Iterator[Place]:
+    """Find files that other users can read."""
+    for name in facts.readable:
+        yield Place(None, name)
+
+
+CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
+    PostureCheck(
         "P-plain-http",
-        _T,
-        _WARNING,
-        "requests travel unencrypted",
+        Level.WARNING,
+        "requests are sent unencrypted",
         "Use https, also inside your own network.",
-        _plain_http,
+        Area.TRANSPORT,
+        plain_http,
     ),
-    Check(
+    PostureCheck(
         "P-old-tls",
-        _T,
-        _ERROR,
-        "the server speaks an old version of TLS",
+        Level.ERROR,
+        "the server uses an outdated version of TLS",
         "Ask the API's provider for TLS 1.2 or, better, 1.3.",
-        lambda s: _tls_version(s, floor=False),
+        Area.TRANSPORT,
+        old_tls,
     ),
-    Check(
+    PostureCheck(
         "P-tls-1-2",
-        _T,
-        _NOTICE,
-        "the server does not speak TLS 1.3",
+        Level.NOTICE,
+        "the server does not support TLS 1.3",
         "Ask the API's provider for TLS 1.3.",
-        lambda s: _tls_version(s, floor=True),
+        Area.TRANSPORT,
+        tls_1_2,
     ),
-    Check(
+    PostureCheck(
         "P-tls-floor",
-        _T,
-        _NOTICE,
-        "an older TLS is accepted than the server speaks",
-        "Set Minimum version to 1.3, so that nobody in between can ask for less.",
-        _tls_floor,
+        Level.NOTICE,
+        "an older version of TLS is accepted than the server supports",
+        "Set Minimum version to 1.3, so that an attacker cannot downgrade the"
+        " connection.",
+        Area.TRANSPORT,
+        tls_floor,
     ),
-    Check(
+    PostureCheck(
         "P-certificate-1",
-        _T,
-        _ERROR,
-        "the server's certificate ends within a day, or has ended",
+        Level.ERROR,
+        "the server's certificate expires within a day, or has expired",
         "Ask the API's provider to renew it now.",
-        _certificate(1, -LONGEST_DAYS),
+        Area.TRANSPORT,
+        certificate_ends(1, -LONGEST_DAYS),
     ),
-    Check(
+    PostureCheck(
         "P-certificate-7",
-        _T,
-        _WARNING,
-        "the server's certificate ends within a week",
+        Level.WARNING,
+        "the server's certificate expires within a week",
         "Ask the API's provider whether it is being renewed.",
-        _certificate(7, 1),
+        Area.TRANSPORT,
+        certificate_ends(7, 1),
     ),
-    Check(
+    PostureCheck(
         "P-certificate-30",
-        _T,
-        _NOTICE,
-        "the server's certificate ends within a month",
-        "Look again in a week: most are renewed by themselves.",
-        _certificate(30, 7),
+        Level.NOTICE,
+        "the server's certificate expires within a month",
+        "Check again in a week: most certificates are renewed automatically.",
+        Area.TRANSPORT,
+        certificate_ends(30, 7),
     ),
-    Check(
+    PostureCheck(
         "P-old-secret",
-        _C,
-        _WARNING,
+        Level.WARNING,
         "a secret is older than the policy allows",
-        "Get a new one from the API's provider, enter it, and revoke the old one.",
-        _old_secrets,
+        "Get a new secret from the API's provider, enter it, and revoke the old one.",
+        Area.CREDENTIALS,
+        old_secrets,
     ),
-    Check(
+    PostureCheck(
         "P-shared-secret",
-        _C,
-        _WARNING,
+        Level.WARNING,
         "another configuration has the same secret",
-        "Get one of its own for each, so that one can be revoked without the others.",
-        lambda s: (
-            (name, f"also used by {others}") for name, others in s.shared.items()
-        ),
+        "Get a secret for each configuration, so that one can be revoked without the"
+        " others.",
+        Area.CREDENTIALS,
+        shared_secrets,
     ),
-    Check(
+    PostureCheck(
         "P-token-ends",
-        _C,
-        _WARNING,
-        "the token ends soon, or has ended",
-        "Get a new one from the API's provider, and enter it with its expiry date.",
-        _token_ends,
+        Level.WARNING,
+        "the token expires soon, or has expired",
+        NEW_TOKEN_HINT,
+        Area.CREDENTIALS,
+        token_ends,
     ),
-    Check(
+    PostureCheck(
         "P-no-expiry",
-        _C,
-        _NOTICE,
-        "nobody knows when the entered token ends",
+        Level.NOTICE,
+        "the expiry date of the entered token is unknown",
         "Enter Token Expires On, or let OAuth 2.0 renew tokens.",
-        lambda s: _if(s.endless, "token_expires_on"),
+        Area.CREDENTIALS,
+        lambda facts: finding_if(facts.endless, "token_expires_on"),
     ),
-    Check(
+    PostureCheck(
         "P-unprotected",
-        _C,
-        _WARNING,
+        Level.WARNING,
         "an API on the internet is used without credentials",
-        "Choose an Authentication Type, or give the Reason public API if it is one.",
-        _whole(_unprotected),
+        "Choose an Authentication Type, or the Reason public API if it needs none.",
+        Area.CREDENTIALS,
+        whole(unprotected),
     ),
-    Check(
+    PostureCheck(
         "P-basic-where-bearer",
-        _C,
-        _NOTICE,
-        "a password is sent where the API also takes tokens",
-        "Use Bearer Token: a token can be limited and revoked by itself.",
-        _basic_where_bearer,
+        Level.NOTICE,
+        "a password is sent although the API accepts tokens too",
+        "Use Bearer Token: a token can be restricted, and revoked on its own.",
+        Area.CREDENTIALS,
+        basic_where_bearer,
     ),
-    Check(
+    PostureCheck(
         "P-secret-in-clear",
-        _C,
-        _WARNING,
-        "what looks like a credential is kept in the clear",
+        Level.WARNING,
+        "a value that looks like a credential is not stored as a secret",
         "Tick Secret in the row of the header, or enter the value as a secret.",
-        _whole(_in_clear),
+        Area.CREDENTIALS,
+        whole(secrets_in_clear),
     ),
-    Check(
+    PostureCheck(
         "P-key-in-query",
-        _C,
-        _WARNING,
-        "what looks like a key stands in an address",
-        "Send it as a header: addresses are logged on their way.",
-        _whole(_key_in_query),
+        Level.WARNING,
+        "a URL contains what looks like a key",
+        "Send the key as a header: URLs are written to logs on their way.",
+        Area.CREDENTIALS,
+        whole(key_in_query),
     ),
-    Check(
+    PostureCheck(
         "P-key-as-reference",
-        _C,
-        _ERROR,
+        Level.ERROR,
         "a reference looks like the secret itself",
-        "Put the secret into a variable, name that, and consider the secret known.",
-        _whole(_key_as_reference),
+        "Put the secret into an environment variable, refer to that, and replace the"
+        " secret, since it may be known.",
+        Area.CREDENTIALS,
+        whole(key_as_reference),
     ),
-    Check(
+    PostureCheck(
         "P-no-rate-limit",
-        _A,
-        _NOTICE,
-        "there is no rate limit",
-        "Set Rate limit to what the API allows, so that no error can flood it.",
-        _whole(
-            lambda made: _if(
-                made.limits.requests_per_minute is None, "limits.requests_per_minute"
-            )
+        Level.NOTICE,
+        "no rate limit is set",
+        "Set Rate limit to what the API allows, so that a mistake cannot flood it.",
+        Area.ACCESS,
+        whole(no_rate_limit),
+    ),
+    PostureCheck(
+        "P-inactive-secret",
+        Level.WARNING,
+        "the configuration is not active and still stores secrets",
+        "Clear its secrets and revoke them at the API, or delete the configuration.",
+        Area.ACCESS,
+        lambda facts: finding_if(not facts.active and facts.stores_secret, "active"),
+    ),
+    PostureCheck(
+        "P-never-verified",
+        Level.NOTICE,
+        "the configuration has never passed a test",
+        "Test it: outkey test NAME.",
+        Area.ACCESS,
+        never_verified,
+    ),
+    PostureCheck(
+        "P-unused",
+        Level.NOTICE,
+        "the configuration has not been used for a long time",
+        "Delete it or switch it off, and revoke its credentials at the API.",
+        Area.ACCESS,
+        unused,
+    ),
+    PostureCheck(
+        "P-failing",
+        Level.WARNING,
+        "the configuration keeps failing",
+        "Test it to see the cause and the remedy: outkey test NAME.",
+        Area.ACCESS,
+        failing,
+    ),
+)
+INSTALLATION: tuple[PostureCheck[InstallationFacts], ...] = (
+    PostureCheck(
+        "P-database",
+        Level.ERROR,
+        "the database does not respond",
+        "Check OUTKEY_DATABASE_URL and OUTKEY_HOME, and whether the database is"
+        " running.",
+        Area.INSTALLATION,
+        lambda facts: finding_if(not facts.storage),
+    ),
+    PostureCheck(
+        "P-key-readable",
+        Level.ERROR,
+        "other users can read the key file",
+        "Set its permissions to 600, and replace the key, since it may be known:"
+        " outkey keys add.",
+        Area.INSTALLATION,
+        lambda facts: finding_if(facts.key_readable),
+    ),
+    PostureCheck(
+        "P-sealed",
+        Level.ERROR,
+        "the installation is sealed: its key is missing or wrong",
+        "Restore the key file, or set OUTKEY_KEY_FILE to its path.",
+        Area.INSTALLATION,
+        lambda facts: finding_if(facts.sealed),
+    ),
+    PostureCheck(
+        "P-files-readable",
+        Level.WARNING,
+        "other users can read files of the installation",
+        "Set the permissions of the folders to 700 and of the files to 600.",
+        Area.INSTALLATION,
+        readable_files,
+    ),
+    PostureCheck(
+        "P-scripts",
+        Level.ERROR,
+        "scripts do not run, because this machine cannot lock them in",
+        "Use Linux 5.13 or newer with Landlock and seccomp, on x86_64 or aarch64.",
+        Area.INSTALLATION,
+        lambda facts: finding_if(not facts.scripts_locked),
+    ),
+    PostureCheck(
+        "P-tls-library",
+        Level.WARNING,
+        "the TLS library of this Python is too old",
+        "Use a Python with OpenSSL 3 or newer, which supports TLS 1.3.",
+        Area.INSTALLATION,
+        lambda facts: finding_if(facts.tls_library, None, facts.tls_library),
+    ),
+    PostureCheck(
+        "P-audit-broken",
+        Level.ERROR,
+        "the audit was tampered with, or is damaged",
+        "Compare it with an earlier backup, and find out who had access to the"
+        " database.",
+        Area.AUDIT,
+        lambda facts: finding_if(
+            facts.first_bad, None, Text("at {place}", place=facts.first_bad)
         ),
     ),
-    Check(
-        "P-inactive-secret",
-        _A,
-        _WARNING,
-        "it is not active and still keeps secrets",
-        "Clear its secrets and revoke them at the API, or delete it.",
-        lambda s: _if(not s.active and s.stores_secret, "active"),
-    ),
-    Check(
-        "P-never-verified",
-        _A,
-        _NOTICE,
-        "it has never passed a test",
-        "Test it: outkey test NAME.",
-        _never_verified,
-    ),
-    Check(
-        "P-unused",
-        _A,
-        _NOTICE,
-        "it has not been used for long",
-        "Delete it, or switch it off, and revoke its credentials at the API.",
-        _unused,
-    ),
-    Check(
-        "P-failing",
-        _A,
-        _WARNING,
-        "it keeps failing",
-        "Test it for cause and remedy: outkey test NAME.",
-        _failing,
-    ),
-)
-_I = Area.INSTALLATION
-INSTALLATION: tuple[Check[InstallationFacts], ...] = (
-    Check(
-        "P-database",
-        _I,
-        _ERROR,
-        "the database does not answer",
-        "Check OUTKEY_DATABASE_URL and OUTKEY_HOME, and whether the database runs.",
-        lambda p: _if(not p.storage),
-    ),
-    Check(
-        "P-key-readable",
-        _I,
-        _ERROR,
-        "others may read the key file",
-        "chmod 600 it, and consider the key known: outkey keys add.",
-        lambda p: _if(p.key_readable),
-    ),
-    Check(
-        "P-sealed",
-        _I,
-        _ERROR,
-        "the installation is sealed: its key is missing or wrong",
-        "Bring the key file back, or set OUTKEY_KEY_FILE to where it is.",
-        lambda p: _if(p.sealed),
-    ),
-    Check(
-        "P-files-readable",
-        _I,
-        _WARNING,
-        "others may read files of the installation",
-        "chmod 700 the folders and 600 the files in them.",
-        lambda p: ((None, name) for name in p.readable),
-    ),
-    Check(
-        "P-scripts",
-        _I,
-        _ERROR,
-        "scripts cannot be locked away on this machine, and do not run",
-        "Use Linux 5.13 or newer with Landlock and seccomp, on x86_64 or aarch64.",
-        lambda p: _if(not p.scripts_locked),
-    ),
-    Check(
-        "P-tls-library",
-        _I,
-        _WARNING,
-        "the TLS library of this Python is too old",
-        "Use a Python with OpenSSL 3 or newer, which speaks TLS 1.3.",
-        lambda p: _if(p.tls_library, None, p.tls_library),
-    ),
-    Check(
-        "P-audit-broken",
-        Area.AUDIT,
-        _ERROR,
-        "the audit was tampered with, or is damaged",
-        "Compare with a backup from before, and find out who had access to the"
-        " database.",
-        lambda p: _if(p.first_bad, None, f"at {p.first_bad}"),
-    ),
-    Check(
+    PostureCheck(
         "P-audit-tail",
+        Level.NOTICE,
+        "the last records of the audit are not signed",
+        "A process was killed before it could sign them; check whether that was an"
+        " accident.",
         Area.AUDIT,
-        _NOTICE,
-        "records at the end of the audit are not signed for",
-        "A process was killed before it could sign; look whether that was an accident.",
-        lambda p: _if(p.tail, None, str(p.tail)),
+        lambda facts: finding_if(facts.tail, None, str(facts.tail)),
     ),
-    Check(
+    PostureCheck(
         "P-audit-kept",
-        Area.AUDIT,
-        _WARNING,
-        "the audit is kept for longer than it may be",
+        Level.WARNING,
+        "the audit is kept for longer than the policy allows",
         "Remove old records: outkey audit prune.",
-        _kept_too_long,
+        Area.AUDIT,
+        audit_kept_too_long,
     ),
 )
-EVERY: tuple[Check[Any], ...] = (*CHECKS, *INSTALLATION)
+POSTURE_CHECKS: tuple[PostureCheck[Any], ...] = (*CHECKS, *INSTALLATION)

@@ -1,7 +1,8 @@
 """The life of a configuration's token, as a value that is replaced and never changed.
 
-Whoever keeps it offers two things: to read it, and to put another in its place if nobody else has
-done so meanwhile (`generation`). Leases, waits and the terminal state are decided here.
+Its store offers two operations: to read it, and to replace it if no other process has
+done so in the meantime (`generation`). Leases, waits and the terminal state are decided
+here.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from outkey.core.oauth2.responses import TokenResponse
 from outkey.core.secret import Secret
 
 LEASE_SECONDS = 15.0
-# A renewal that a crash left without an answer is tried once more; after that a person is asked.
+# A renewal that a crash left without a result is retried once; then a user must act.
 MOST_TRIES = 2
 _WAITS = (1.0, 2.0, 4.0, 8.0)
 CIRCUIT_SECONDS = 60.0
@@ -26,7 +27,7 @@ KINDS = frozenset({"Bearer", "DPoP"})
 
 
 class State(StrEnum):
-    """How a token stands."""
+    """The state of a token."""
 
     NONE = "none"
     FRESH = "fresh"
@@ -37,7 +38,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """What a request carries: the token and the scheme it is sent with."""
+    """The token of a request, and the scheme that it is sent with."""
 
     value: Secret
     kind: str = "Bearer"
@@ -81,26 +82,25 @@ class TokenContent:
 
 @dataclass(frozen=True, slots=True)
 class TokenState:
-    """What is kept of a configuration's token. Moments are Unix times."""
+    """What is stored of a configuration's token. Moments are Unix times."""
 
     generation: int = 0  # grows with every write
     serial: int = 0  # grows with every token
     content: TokenContent | None = None
-    basis: str = ""  # what the token was got with
+    basis: str = ""  # the settings that the token was requested with
     kind: str = "Bearer"
     scope: str = ""
     obtained_at: float = 0.0
     lifetime: float = 0.0
-    holder: str = ""  # who is getting the next one, until then or until the lease ends
+    holder: str = ""  # the process that requests the next one, until its lease ends
     leased_until: float = 0.0
     tries: int = 0
     failures: int = 0
     retry_at: float = 0.0
     error: str = ""
     after_rejection: bool = False
-    spent: bool = (
-        False  # the entered refresh token was replaced, and its successor forgotten
-    )
+    # The entered refresh token was replaced, and its successor deleted.
+    spent: bool = False
     dead: bool = False
 
     @property
@@ -114,11 +114,11 @@ class TokenState:
         return AccessToken(self.content.access, self.kind) if self.content else None
 
     def leeway(self, most: float) -> float:
-        """Return how long before its end a token is renewed."""
+        """Return how long before its expiry a token is renewed."""
         return min(most, self.lifetime / 10)
 
     def standing(self, configuration: Configuration, now: float) -> State:
-        """Say how the token stands."""
+        """Return the state of the token."""
         if self.dead:
             return State.REAUTHORIZATION_NEEDED
         if self.content is None or not self.lifetime:
@@ -130,13 +130,13 @@ class TokenState:
         return State.STALE if left <= leeway else State.FRESH
 
     def for_basis(self, basis: str) -> "TokenState":
-        """Return the state for what the configuration says now.
+        """Return the state for the present settings of the configuration.
 
-        Another client, address or grant begins anew, and so does another wish, where a person
-        agreed to the one before. A refresh token that was entered, or another client secret,
-        keeps the newest refresh token, but not the token. Whoever is asking goes on asking: its
-        lease stays. An entered refresh token that was used already is not used again, since a
-        provider takes that for theft.
+        Another client, URL or grant starts over, and so do other wishes if a user
+        authorized the former ones. With an entered refresh token, or another client
+        secret, the newest refresh token stays, but not the token. A running request goes
+        on: its lease stays. An entered refresh token that was used already is not used
+        again, since a provider takes that for theft.
         """
         if self.basis == basis:
             return self
@@ -163,45 +163,47 @@ class TokenState:
         )
 
     def claimed(self, holder: str, now: float) -> "TokenState":
-        """Let somebody get the next token; nobody else does until the lease ends."""
+        """Lease the renewal to a process; no other one renews until the lease ends."""
         leased = now + LEASE_SECONDS
         return replace(self, holder=holder, leased_until=leased, tries=self.tries + 1)
 
     def is_leased(self, now: float) -> bool:
-        """Tell whether somebody is getting the next token.
+        """Tell whether a process is requesting the next token.
 
         A lease from the future was written by a clock that was set back since.
         """
         return bool(self.holder) and now < self.leased_until <= now + 2 * LEASE_SECONDS
 
     def released(self) -> "TokenState":
-        """End a lease under which nothing was sent; what a crash left before stays counted."""
+        """End a lease under which nothing was sent; the tries of a crash stay counted."""
         return replace(self, holder="", leased_until=0.0, tries=max(0, self.tries - 1))
 
     def granted(
         self,
-        answer: TokenResponse,
+        response: TokenResponse,
         *,
         at: float,
         default_lifetime: float,
         proof_key: Secret | None,
     ) -> "TokenState":
-        """Take the new token; a refresh token that was not replaced stays."""
+        """Return the state with the new token; a refresh token stays unless replaced."""
         before = self.content
-        refresh = answer.refresh or (before.refresh if before else None)
+        refresh = response.refresh or (before.refresh if before else None)
         return TokenState(
             generation=self.generation,
             serial=self.serial + 1,
-            content=TokenContent(answer.access, refresh, proof_key),
+            content=TokenContent(response.access, refresh, proof_key),
             basis=self.basis,
-            kind=answer.kind,
-            scope=answer.scope,
+            kind=response.kind,
+            scope=response.scope,
             obtained_at=at,
-            lifetime=default_lifetime if answer.lifetime is None else answer.lifetime,
+            lifetime=default_lifetime
+            if response.lifetime is None
+            else response.lifetime,
         )
 
     def failed(self, reason: str, *, now: float, asked: float = 0.0) -> "TokenState":
-        """Note a failure: waits grow, and from the fifth on the circuit is open for a minute."""
+        """Count a failure: waits grow, and from the fifth on the circuit is open."""
         wait = _WAITS[self.failures] if self.failures < len(_WAITS) else CIRCUIT_SECONDS
         later, count = now + max(wait, asked), self.failures + 1
         return replace(
@@ -209,20 +211,20 @@ class TokenState:
         )
 
     def is_waiting(self, now: float) -> bool:
-        """Tell whether the Token URL is left alone after failures."""
+        """Tell whether the Token URL is not called for a while after failures."""
         most = CIRCUIT_SECONDS * 5
         return now < self.retry_at <= now + most
 
     def ended(self, reason: str) -> "TokenState":
-        """Note that only a person can help; the token itself may still be valid."""
+        """End the renewals until a user acts; the token itself may still be valid."""
         return replace(self.released(), dead=True, error=reason)
 
     def was_for_nothing(self, now: float) -> bool:
-        """Tell whether a renewal after a refusal gave a token that is refused as well."""
+        """Tell whether a renewal after a rejection gave a token that is rejected too."""
         return self.after_rejection and 0 <= now - self.obtained_at < _QUARREL_SECONDS
 
     def facts(self) -> dict[str, object]:
-        """Return what may be kept as it is."""
+        """Return the values that may be stored unencrypted."""
         bare = asdict(replace(self, content=None))
         return {name: value for name, value in bare.items() if name not in _ELSEWHERE}
 
@@ -234,7 +236,7 @@ class TokenState:
         serial: int,
         content: TokenContent | None,
     ) -> Self:
-        """Undo `facts`; raises ValueError for what `facts` would not have written."""
+        """Undo `facts`; raises ValueError for anything that it would not have written."""
         usual = cls().facts()
         for name, value in facts.items():
             kinds = (
@@ -255,8 +257,8 @@ _ELSEWHERE = frozenset({"generation", "serial", "content"})
 def basis_of(configuration: Configuration) -> str:
     """Return a fingerprint of the settings that a token depends on, without any secret.
 
-    Four parts: whose consent it is, what is wished for, with which client secret it is asked for,
-    and from which entered refresh token it began (nothing for other grants).
+    Four parts: the client of the consent, the requested permissions, the client secret,
+    and the entered refresh token (nothing for other grants).
     """
     settings, secrets = configuration.oauth2, configuration.secrets
 
@@ -274,10 +276,11 @@ def basis_of(configuration: Configuration) -> str:
         settings.dpop,
     ]
     credential = [settings.client_auth, version("client_secret")]
-    parts = [_hashed(part) for part in (consent, wish, credential)]
+    parts = [hash_of(part) for part in (consent, wish, credential)]
     entered = settings.grant is Grant.REFRESH_TOKEN
-    return ":".join([*parts, _hashed(version("refresh_token")) if entered else ""])
+    return ":".join([*parts, hash_of(version("refresh_token")) if entered else ""])
 
 
-def _hashed(part: object) -> str:
+def hash_of(part: object) -> str:
+    """Return a hash of JSON data."""
     return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:32]

@@ -125,7 +125,7 @@ def with_rows(
     return request.with_headers((*request.headers, *rows))
 
 
-def authenticated(
+def authenticated_request(
     request: Request,
     configuration: Configuration,
     secret: SecretOpener,
@@ -160,7 +160,7 @@ def authenticated(
     return step.request.with_headers(compose(step.request.headers))
 
 
-def redirected(
+def redirected_request(
     request: Request, response: Response, configuration: Configuration
 ) -> Request | None:
     """Return the request that follows a redirect, None without one, or refuse it.

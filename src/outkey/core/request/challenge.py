@@ -26,18 +26,19 @@ class Challenge:
 
 
 def parse_challenges(values: Iterable[str]) -> list[Challenge]:
-    """Read all challenges of all header lines; what cannot be read ends that line."""
+    """Read all challenges of all header lines, each up to its first invalid part."""
     challenges: list[Challenge] = []
     left = _MAX_LENGTH  # for all lines together, or a hundred long ones take seconds
     for value in values:
-        challenges += _challenges(value[:left])
+        challenges += challenges_in(value[:left])
         left -= min(left, len(value))
     return challenges
 
 
-def _challenges(value: str) -> Iterator[Challenge]:
+def challenges_in(value: str) -> Iterator[Challenge]:
+    """Yield the challenges of one header line."""
     current: Challenge | None = None
-    for part in _parts(value):
+    for part in parts_of(value):
         if part["scheme"]:
             if current:
                 yield current
@@ -49,7 +50,8 @@ def _challenges(value: str) -> Iterator[Challenge]:
         yield current
 
 
-def _parts(value: str) -> Iterator[re.Match[str]]:
+def parts_of(value: str) -> Iterator[re.Match[str]]:
+    """Yield schemes and parameters up to the first invalid part."""
     position = 0
     while part := _PART.match(value, position):
         yield part

@@ -1,7 +1,7 @@
-"""Flows: authentication as generators that yield what they need and are sent the answer.
+"""Flows: authentication as generators that yield what they need and are sent the result.
 
-A flow does no I/O. It yields steps, whoever drives it performs them, and `yield from` a helper
-gives the answer its type.
+A flow does no I/O. It yields steps, its driver performs them, and `yield from` a helper
+gives the result its type.
 """
 
 from collections.abc import Generator
@@ -19,9 +19,9 @@ class Send(NamedTuple):
 
 
 class NeedToken(NamedTuple):
-    """Give me a token; another one than this, if it was refused.
+    """Give me a token; another one than this, if it was rejected.
 
-    `sure` says that the token itself was refused, and not perhaps what it may do.
+    `sure` means that the token itself was rejected, and not perhaps its permissions.
     """
 
     rejected: AccessToken | None = None
@@ -36,7 +36,7 @@ class NeedProof(NamedTuple):
 
 
 class RunScript(NamedTuple):
-    """Give me the headers that the configuration's script makes for this request."""
+    """Give me the headers of the configuration's script for this request."""
 
     request: Request
 

@@ -107,7 +107,7 @@ def parse_url(text: str) -> Location:
 
 def build_target(base: Location, path: str, params: Params | None = None) -> str:
     """Join the Base URL's path, a request's path and its parameters, percent-encoded."""
-    target = _joined(base, path)
+    target = join_path(base, path)
     if not params:
         return target
     query = urlencode(query_pairs(params, "params"))
@@ -115,7 +115,8 @@ def build_target(base: Location, path: str, params: Params | None = None) -> str
 
 
 @lru_cache(maxsize=1024)
-def _joined(base: Location, path: str) -> str:
+def join_path(base: Location, path: str) -> str:
+    """Return the path of the Base URL and a path as one, percent-encoded."""
     if _ABSOLUTE.match(path):
         path = _path_of_same_origin(base.origin, path)
         prefix = ""

@@ -36,7 +36,12 @@ from outkey.core.errors import (
     SecretRebindRequired,
     UnknownConfiguration,
 )
-from outkey.core.findings.checks import Finding, Level, check, refuse_unsavable
+from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.configuration_checks import (
+    REFERENCE_REPLACES_VALUE,
+    check,
+    refuse_unsavable,
+)
 from outkey.core.findings.policy import refuse_blocked
 from outkey.core.findings.posture import Policy
 from outkey.core.request.assembly import SecretOpener
@@ -488,9 +493,7 @@ def _replaced(
                 and before.reference is None
                 and state.reference is not None
             ):
-                message = "the reference takes the place of the value that was entered"
-                hint = "Leave the key out of the document to keep what is entered."
-                yield made.name, Finding("W006", Level.WARNING, message, hint, field)
+                yield made.name, REFERENCE_REPLACES_VALUE.finding(field)
 
 
 def destinations_of(secret: str) -> set[str]:

@@ -1,10 +1,9 @@
-"""Testing a configuration: step by step, with the cause and the remedy of the first that fails."""
+"""Testing a configuration: step by step, with cause and remedy of the first failure."""
 
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from outkey.core.config.choices import AuthenticationType, NoAuthReason
@@ -19,9 +18,17 @@ from outkey.core.diagnosis import (
     shorten,
 )
 from outkey.core.errors import Cause, OutkeyError
-from outkey.core.findings.checks import Finding, Level, check, refuse_unsendable
+from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.configuration_checks import (
+    CLOCK_AHEAD,
+    CLOCK_BEHIND,
+    TEST_PROVES_NOTHING,
+    check,
+    refuse_unsendable,
+)
+from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.core.oauth2.token import AccessToken
-from outkey.core.request.assembly import Call, authenticated
+from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import Peer, Response
 from outkey.core.text import Text, join_texts
@@ -30,28 +37,18 @@ from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
 
-SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: asking once more changes nothing
-_CLOCK_SECONDS = 30
-_LONG = re.compile(r"\S{24,}")
-_READ = 16 * 1024  # what the words are taken from
+SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: repeating them changes nothing
+LONG_WORD = re.compile(r"\S{24,}")
+BODY_READ = 16 * 1024  # what the API's own words are taken from
 # Of what a server offers only these are stored: anything else is its own text.
-_SCHEMES = frozenset(
+KNOWN_SCHEMES = frozenset(
     {"basic", "bearer", "digest", "dpop", "hoba", "mutual", "negotiate", "ntlm"}
 )
-_PROVES_NOTHING = Finding(
-    "W008",
-    Level.WARNING,
-    Text(
-        "the test request succeeds without credentials too, so it proves nothing about"
-        " them"
-    ),
-    Text("Set Test Path to one that needs credentials, such as the account itself."),
-    "verification.test_path",
-)
+PROVES_NOTHING = TEST_PROVES_NOTHING.finding("verification.test_path")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReportStep:
     """One step of a test."""
 
     step: str
@@ -62,20 +59,20 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a test found. `status` is None where no answer came.
+    """What a test found. `status` is None where no response came.
 
-    `suspicions` are ranked; the first one is what cause and remedy say. `seen` is what is worth
-    remembering of the other side.
+    `suspicions` are ranked; the first one has the cause and the remedy. `seen` is what
+    is worth storing about the other side.
     """
 
     configuration: str
     ok: bool
-    steps: tuple[Step, ...]
+    steps: tuple[ReportStep, ...]
     status: int | None
     cause: Cause | None
     remedy: Text | None
     findings: tuple[Finding, ...]
-    error: OutkeyError | None = None  # what was raised, where nothing came back
+    error: OutkeyError | None = None  # what was raised, where no response came
     suspicions: tuple[Suspicion, ...] = ()
     seen: dict[str, object] = field(default_factory=dict)
     sent: Preview | None = None  # the request that failed, masked
@@ -88,12 +85,12 @@ class Report:
 
     @property
     def proves_nothing(self) -> bool:
-        """Whether the answer is the same for everybody."""
-        return self.ok and _PROVES_NOTHING in self.findings
+        """Whether the request succeeds without credentials too."""
+        return self.ok and PROVES_NOTHING in self.findings
 
 
-class Means(NamedTuple):
-    """What a test reaches the world by."""
+class ConnectionTestPorts(NamedTuple):
+    """How a test reaches the outside world."""
 
     send: Callable[[Call], Response]
     ready: Callable[[], AccessToken]
@@ -101,23 +98,29 @@ class Means(NamedTuple):
     quotes: bool
 
 
-class Trial:
+class ConnectionTest:
     """One test of one configuration. It never retries.
 
-    At most one request has credentials; another one, without them, may follow a success or a 404.
+    At most one request has credentials; another one, without them, may follow a success
+    or a 404.
     """
 
     def __init__(
-        self, sender: SendContext, configuration: Configuration, means: Means
+        self,
+        sender: SendContext,
+        configuration: Configuration,
+        ports: ConnectionTestPorts,
     ) -> None:
-        self._sender, self._configuration, self._means = sender, configuration, means
-        self._steps: list[Step] = []
+        self._sender = sender
+        self._configuration = configuration
+        self._ports = ports
+        self._steps: list[ReportStep] = []
         self._findings: list[Finding] = []
         self._seen: dict[str, object] = {}
         self._status: int | None = None
         self._error: OutkeyError | None = None
-        self._found: Diagnosis | None = None
-        self._sent_as: Preview | None = None
+        self._diagnosis: Diagnosis | None = None
+        self._preview: Preview | None = None
         self._started = sender.clock.monotonic()
 
     def run(self) -> Report:
@@ -126,73 +129,81 @@ class Trial:
             pass
         return self.report()
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[ReportStep]:
         """Go through the steps until one fails, and yield each when it is done."""
         step = "configuration"
         try:
-            call = self._checked()
-            yield self._done(step, Text("complete"))
+            call = self._test_request()
+            yield self._pass(step, Text("complete"))
             step = "secrets"
             self._open_secrets(call)
-            yield self._done(step, Text("all present"))
+            yield self._pass(step, Text("all present"))
             if self._configuration.uses_oauth2:
                 step = "token"
-                kind = self._means.ready().kind
-                yield self._done(step, Text("{kind} token present", kind=kind))
+                kind = self._ports.ready().kind
+                yield self._pass(step, Text("{kind} token present", kind=kind))
             if self._configuration.is_scripted:
                 step = "script"
-                count = len(sign(self._sender, self._configuration, "", call.request()))
-                yield self._done(step, Text("{count} headers", count=count))
+                headers = sign(self._sender, self._configuration, "", call.request())
+                yield self._pass(step, Text("{count} headers", count=len(headers)))
             step = "connect"
-            yield self._done(step, self._met(self._means.look()))
+            yield self._pass(step, self._peer_text(self._ports.look()))
             step = "request"
-            response = self._means.send(call)
+            response = self._ports.send(call)
         except OutkeyError as error:
+            is_connected = step == "request"
             self._error = error
-            now, met = self._sender.clock.now(), step == "request"
-            self._found = diagnose_error(error, self._configuration, now=now, met=met)
-            if met:
-                self._show(call)
-            yield self._failed(step, error.message)
+            self._diagnosis = diagnose_error(
+                error,
+                self._configuration,
+                now=self._sender.clock.now(),
+                met=is_connected,
+            )
+            if is_connected:
+                self._record_request(call)
+            yield self._fail(step, error.message)
         else:
-            yield self._judged(call, response)
+            yield self._judge(call, response)
 
     def report(self) -> Report:
         """Return what the steps found."""
-        configuration, found = self._configuration, self._found
-        secret = self._sender.opener(configuration)
-        findings = check(configuration, secret, now=self._sender.clock.now())
-        shown = [
-            finding for finding in findings if finding.level is not Level.ERROR or found
+        diagnosis = self._diagnosis
+        opener = self._sender.opener(self._configuration)
+        findings = [
+            finding
+            for finding in check(
+                self._configuration, opener, now=self._sender.clock.now()
+            )
+            if finding.level is not Level.ERROR or diagnosis
         ]
         return Report(
-            configuration=configuration.name,
-            ok=found is None,
+            configuration=self._configuration.name,
+            ok=diagnosis is None,
             steps=tuple(self._steps),
             status=self._status,
-            cause=found.cause if found else None,
-            remedy=found.remedy if found else None,
-            findings=(*shown, *self._findings),
+            cause=diagnosis.cause if diagnosis else None,
+            remedy=diagnosis.remedy if diagnosis else None,
+            findings=(*findings, *self._findings),
             error=self._error,
             suspicions=(
-                tuple(map(self._within_reach, found.suspicions)) if found else ()
+                tuple(map(self._without_fix_elsewhere, diagnosis.suspicions))
+                if diagnosis
+                else ()
             ),
             seen=self._seen,
-            sent=self._sent_as,
+            sent=self._preview,
         )
 
-    def _within_reach(self, suspicion: Suspicion) -> Suspicion:
-        """Leave out a fix of a value that is kept elsewhere."""
-        state = (
-            self._configuration.secrets.get(suspicion.fix.tidied)
-            if suspicion.fix
-            else None
-        )
+    def _without_fix_elsewhere(self, suspicion: Suspicion) -> Suspicion:
+        """Remove the fix of a value that is stored outside of outkey."""
+        if suspicion.fix is None:
+            return suspicion
+        state = self._configuration.secrets.get(suspicion.fix.tidied)
         if state is not None and state.reference is not None:
             return replace(suspicion, fix=None)
         return suspicion
 
-    def _checked(self) -> Call:
+    def _test_request(self) -> Call:
         refuse_unsendable(self._configuration)
         verification = self._configuration.verification
         call = Call(
@@ -202,70 +213,85 @@ class Trial:
         return call
 
     def _open_secrets(self, call: Call) -> None:
-        secret = self._sender.opener(self._configuration)
+        opener = self._sender.opener(self._configuration)
         for name in self._configuration.needed_secrets():
-            secret(name)
-        authenticated(call.request(), self._configuration, secret)
+            opener(name)
+        authenticated_request(call.request(), self._configuration, opener)
 
-    def _met(self, peer: Peer) -> Text:
+    def _peer_text(self, peer: Peer) -> Text:
         """Describe the server, and record the facts that the doctor checks."""
         if not peer.tls:
             return Text("{address}, without TLS", address=peer.address)
         self._seen |= {"tls": peer.tls, "certificate_ends": peer.ends}
         texts = [Text("{address}, {tls}", address=peer.address, tls=peer.tls)]
         # A server that was sent a secret before can get a certificate in its name.
-        unnamed = self._gives_away([certificate.subject for certificate in peer.chain])
+        hides_names = self._gives_away([part.subject for part in peer.chain])
         for place, certificate in enumerate(peer.chain):
             if place and certificate.subject == certificate.issuer:
                 continue  # the root is this machine's own
-            day = datetime.fromtimestamp(certificate.ends, UTC).date()
-            name = "" if unnamed else certificate.subject
+            name = "" if hides_names else certificate.subject
+            day = day_of(certificate.ends)
             texts.append(
                 Text("{name} until {day}", name=name or Text("certificate"), day=day)
             )
         return join_texts(texts, ", ")
 
-    def _judged(self, call: Call, response: Response) -> Step:
+    def _judge(self, call: Call, response: Response) -> ReportStep:
         self._status = response.status
         self._learn(response)
-        now, secret = self._sender.clock.now(), self._sender.opener(self._configuration)
-        if accepts(self._configuration.verification.accepted_statuses, response.status):
-            self._found = diagnose_success(response, self._configuration, now=now)
-            if self._found is None:
-                return self._done("request", self._accepted(call, response))
+        if self._accepts(response.status):
+            self._diagnosis = diagnose_success(
+                response, self._configuration, now=self._sender.clock.now()
+            )
+            if self._diagnosis is None:
+                return self._pass("request", self._success_text(call, response))
         else:
-            other = self._anonymously(call) if response.status == 404 else None
-            judged_by = self._sender.without_echoed_marker(
-                self._configuration, response
-            )
-            self._found = diagnose(
-                response, judged_by, now=now, secret=secret, anonymous=other
-            )
-        self._show(call)
-        if self._found is None:  # an answer that succeeded, where another was expected
-            self._found = Diagnosis(
+            self._diagnosis = self._diagnose_failure(call, response)
+        self._record_request(call)
+        if self._diagnosis is None:  # a success, where another status was expected
+            self._diagnosis = Diagnosis(
                 Cause.UNEXPECTED, Text("Check Accepted statuses and Test Path.")
             )
-            return self._failed("request", status_text(response.status))
-        return self._failed("request", self._quoted(response))
+            return self._fail("request", status_text(response.status))
+        return self._fail("request", self._failure_text(response))
 
-    def _show(self, call: Call) -> None:
-        """Keep the request as it may be shown; a script may have failed meanwhile."""
+    def _diagnose_failure(self, call: Call, response: Response) -> Diagnosis | None:
+        anonymous = self._anonymous_status(call) if response.status == 404 else None
+        return diagnose(
+            response,
+            self._sender.without_echoed_marker(self._configuration, response),
+            now=self._sender.clock.now(),
+            secret=self._sender.opener(self._configuration),
+            anonymous=anonymous,
+        )
+
+    def _accepts(self, status: int) -> bool:
+        return accepts(self._configuration.verification.accepted_statuses, status)
+
+    def _record_request(self, call: Call) -> None:
+        """Store the request as it may be shown, unless its script fails now."""
         with suppress(OutkeyError):
-            self._sent_as = preview(self._sender, call)
+            self._preview = preview(self._sender, call)
 
     def _learn(self, response: Response) -> None:
+        """Store which schemes the server offers, and how far its clock is off."""
         challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
-        offered = {challenge.scheme for challenge in challenges} & _SCHEMES
-        if offered:
-            self._seen["offered"] = sorted(offered)
-        name, origin = self._configuration.name, self._configuration.base.origin
-        offset = self._sender.offsets.of(name, origin, self._sender.clock)
+        schemes = {challenge.scheme for challenge in challenges} & KNOWN_SCHEMES
+        if schemes:
+            self._seen["offered"] = sorted(schemes)
+        offset = self._sender.offsets.of(
+            self._configuration.name,
+            self._configuration.base.origin,
+            self._sender.clock,
+        )
         self._seen["clock_offset"] = offset
-        if abs(offset) > _CLOCK_SECONDS:
-            self._findings.append(_clock_finding(offset))
+        if abs(offset) > CLOCK_SKEW_SECONDS:
+            row = CLOCK_AHEAD if offset > 0 else CLOCK_BEHIND
+            self._findings.append(
+                row.finding("verification.follow_clock", seconds=abs(offset))
+            )
 
-    def _quoted(self, response: Response) -> Text:
+    def _failure_text(self, response: Response) -> Text:
         """Return the status and the message of the API, unless that repeats a secret.
 
         Long words are always removed: an API may derive an unrecognizable value from a
@@ -273,46 +299,45 @@ class Trial:
         have the API repeat it.
         """
         message = remote_message(response)
-        if (
-            not self._means.quotes
-            or not message
-            or self._repeats_secret(response, message)
-        ):
+        if not self._ports.quotes or not message:
+            return status_text(response.status)
+        if self._repeats_secret(response, message):
             return status_text(response.status)
         return Text(
             "status {status}; the API says: {message}",
             status=response.status,
-            message=shorten(_LONG.sub("…", message)),
+            message=shorten(LONG_WORD.sub("…", message)),
         )
 
-    def _repeats_secret(self, response: Response, words: str) -> bool:
+    def _repeats_secret(self, response: Response, message: str) -> bool:
         headers = [value for _, value in response.headers]
-        body = response.text[:_READ].replace("\\/", "/")
-        return self._gives_away([words, body, headers], response)
+        body = response.text[:BODY_READ].replace("\\/", "/")
+        return self._gives_away([message, body, headers], response)
 
     def _gives_away(self, value: object, response: Response | None = None) -> bool:
-        """Tell whether a value repeats a secret; assumed where the secrets cannot be read."""
+        """Tell whether a value repeats a secret; assumed where they cannot be read."""
         try:
             secrets = sent_secrets(self._sender, self._configuration, response)
         except OutkeyError:
             return True
         return gives_away(secrets, value)
 
-    def _accepted(self, call: Call, response: Response) -> Text:
+    def _success_text(self, call: Call, response: Response) -> Text:
+        """Describe a success, and compare it with the same request without credentials."""
         if not self._compares(call):
             return status_text(response.status)
-        other = self._anonymously(call)
-        if other is None:
+        anonymous = self._anonymous_status(call)
+        if anonymous is None:
             return Text(
                 "status {status}; no response without credentials",
                 status=response.status,
             )
-        if accepts(self._configuration.verification.accepted_statuses, other):
-            self._findings.append(_PROVES_NOTHING)
+        if self._accepts(anonymous):
+            self._findings.append(PROVES_NOTHING)
         return Text(
             "status {status}; status {other} without credentials",
             status=response.status,
-            other=other,
+            other=anonymous,
         )
 
     def _compares(self, call: Call) -> bool:
@@ -323,40 +348,28 @@ class Trial:
             and not self._configuration.tls.client_certificate
         )
 
-    def _anonymously(self, call: Call) -> int | None:
-        """Return the status that the request gets without credentials, if any may be asked for."""
+    def _anonymous_status(self, call: Call) -> int | None:
+        """Return the status of the request without credentials, where one is allowed."""
         if not self._compares(call):
             return None
+        configuration = without_credentials(self._configuration)
         try:
-            asked = call._replace(configuration=_anonymous(self._configuration))
-            return self._means.send(asked).status
+            return self._ports.send(call._replace(configuration=configuration)).status
         except OutkeyError:
             return None
 
-    def _done(self, step: str, detail: Text) -> Step:
-        return self._note(step, detail, ok=True)
+    def _pass(self, step: str, detail: Text) -> ReportStep:
+        return self._add_step(step, detail, ok=True)
 
-    def _failed(self, step: str, detail: Text) -> Step:
-        return self._note(step, detail, ok=False)
+    def _fail(self, step: str, detail: Text) -> ReportStep:
+        return self._add_step(step, detail, ok=False)
 
-    def _note(self, step: str, detail: Text, *, ok: bool) -> Step:
+    def _add_step(self, step: str, detail: Text, *, ok: bool) -> ReportStep:
         now = self._sender.clock.monotonic()
-        noted = Step(step, ok, detail, round((now - self._started) * 1000))
-        self._steps.append(noted)
+        report_step = ReportStep(step, ok, detail, round((now - self._started) * 1000))
+        self._steps.append(report_step)
         self._started = now
-        return noted
-
-
-def _anonymous(configuration: Configuration) -> Configuration:
-    """Return the configuration without anything that proves who sends."""
-    return replace(
-        configuration,
-        record="",  # so changed, it is not what is stored
-        authentication_type=AuthenticationType.NONE,
-        no_auth_reason=NoAuthReason.PUBLIC_API,
-        headers=tuple(row for row in configuration.headers if not row.secret),
-        script_enabled=False,
-    )
+        return report_step
 
 
 def status_text(status: int) -> Text:
@@ -364,18 +377,15 @@ def status_text(status: int) -> Text:
     return Text("status {status}", status=status)
 
 
-def _clock_finding(offset: int) -> Finding:
-    message = Text("the clock of the API is {seconds} s ahead", seconds=offset)
-    if offset < 0:
-        message = Text("the clock of the API is {seconds} s behind", seconds=-offset)
-    return Finding(
-        "W007",
-        Level.WARNING,
-        message,
-        Text(
-            "Correct the clock of this machine (NTP), or switch on Use the API's clock."
-        ),
-        "verification.follow_clock",
+def without_credentials(configuration: Configuration) -> Configuration:
+    """Return the configuration without anything that proves who sends."""
+    return replace(
+        configuration,
+        record="",  # changed like this, it is not what is stored
+        authentication_type=AuthenticationType.NONE,
+        no_auth_reason=NoAuthReason.PUBLIC_API,
+        headers=tuple(row for row in configuration.headers if not row.secret),
+        script_enabled=False,
     )
 
 

@@ -1,7 +1,7 @@
-"""The doctor: gathers what is known of an installation and puts it to the posture's checks.
+"""The doctor: gathers the facts of an installation and applies the checks of the posture.
 
-It writes nothing and sends nothing. Secrets are opened to be compared, by fingerprints under a
-key of this one look, which is kept nowhere.
+It writes nothing and sends nothing. Secrets are opened to be compared, by fingerprints
+under a key that exists during one examination only.
 """
 
 import heapq
@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from secrets import token_bytes
 
 from outkey.core.audit.chain import AuditKeys, ChainRow
@@ -20,80 +20,98 @@ from outkey.core.findings.checks import Finding
 from outkey.core.findings.posture import (
     ConfigurationFacts,
     InstallationFacts,
-    posture_of,
-    premises_of,
-    subject_of,
+    configuration_posture,
+    installation_posture,
+    settings_of,
 )
+from outkey.core.moments import day_of
 from outkey.core.oauth2.jwt import expiry_of
 from outkey.core.request.headers import tidy_token
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.engine.managing.changes import verify_audit
 from outkey.ports.sending import Scripts, Secrets
 from outkey.ports.storage import AuditRows, Checkpoints, Registry
 
 INSTALLATION = ""  # the name that findings about the installation have
-_SETTLED_MS = 600_000  # a process at work signs for its records every minute
-_TEST_MS = 60_000
-_ROW = 3
-_NAMED = 3
-_NOTHING = "def compute_auth_header(sync_line):\n    return {}\n"
-_PROBE = ScriptCall("doctor", _NOTHING, None, "", "", "", "", "GET", "", "/", "")
-_TESTED = f'"{Tag.CONFIGURATION_TESTED}"'.encode()
-Passing = Callable[[Iterable[ChainRow]], Iterable[ChainRow]]
+SETTLED_MS = 600_000  # a running process signs its records every minute
+TEST_MS = 60_000
+FAILURES_IN_A_ROW = 3
+MOST_NAMES = 3
+EMPTY_SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
+PROBE = ScriptCall("doctor", EMPTY_SCRIPT, None, "", "", "", "", "GET", "", "/", "")
+TESTED_TAG = f'"{Tag.CONFIGURATION_TESTED}"'.encode()
+RowsWrapper = Callable[[Iterable[ChainRow]], Iterable[ChainRow]]
 
 
 class History:
-    """What the audit says of every configuration, from one look at all records."""
+    """What the audit says about every configuration, from one pass over all records."""
 
     def __init__(self, signed: dict[str, int], now: float) -> None:
         self.oldest: float | None = None
         self.tail = 0
-        self._signed, self._settled = signed, now * 1000 - _SETTLED_MS
-        self._first: dict[str, int] = {}
-        self._used: dict[str, int] = {}
-        self._worked: dict[str, int] = {}
-        self._failures: defaultdict[str, list[int]] = defaultdict(list)
-        self._stream, self._tested = "", dict[str, int]()
+        self._signed = signed
+        self._settled_ms = now * 1000 - SETTLED_MS
+        self._first_ms: dict[str, int] = {}
+        self._used_ms: dict[str, int] = {}
+        self._worked_ms: dict[str, int] = {}
+        self._failures_ms: defaultdict[str, list[int]] = defaultdict(list)
+        self._stream = ""
+        self._tested_ms: dict[str, int] = {}  # in this stream
 
     def passing(self, rows: Iterable[ChainRow]) -> Iterator[ChainRow]:
-        """Look at the rows on their way."""
+        """Yield the rows again, and take each into account."""
         for row in rows:
             if row.stream != self._stream:
-                self._stream, self._tested = row.stream, {}
-            self._see(row, row.label.at, row.label.configuration, row.label.outcome)
+                self._stream = row.stream
+                self._tested_ms = {}
+            self._add(row)
             yield row
 
     def used_at(self, name: str) -> float | None:
-        """Return the last use; without one, since when it is known that there was none."""
-        at = self._used.get(name, self._first.get(name))
-        return self.oldest if at is None else at / 1000
+        """Return the last use; without one, the time from which the audit shows none."""
+        used_ms = self._used_ms.get(name, self._first_ms.get(name))
+        return self.oldest if used_ms is None else used_ms / 1000
 
-    def failed(self, name: str) -> bool:
+    def has_failed(self, name: str) -> bool:
         """Tell whether the newest attempts failed, one after the other."""
-        newest = self._failures.get(name, [])
-        return len(newest) == _ROW and newest[0] > self._worked.get(name, 0)
+        failures = self._failures_ms.get(name, [])
+        is_full = len(failures) == FAILURES_IN_A_ROW
+        return is_full and failures[0] > self._worked_ms.get(name, 0)
 
-    def _see(self, row: ChainRow, at: int, name: str, outcome: str) -> None:
+    def _add(self, row: ChainRow) -> None:
+        at = row.label.at
+        name = row.label.configuration
         self.oldest = min(self.oldest or at / 1000, at / 1000)
-        self.tail += row.number > self._signed.get(row.stream, 0) and at < self._settled
-        self._first[name] = min(self._first.get(name, at), at)
-        if not outcome:
-            if _TESTED in row.body:
-                self._tested[name] = at
+        is_unsigned = row.number > self._signed.get(row.stream, 0)
+        if is_unsigned and at < self._settled_ms:
+            self.tail += 1
+        self._first_ms[name] = min(self._first_ms.get(name, at), at)
+        if not row.label.outcome:
+            if TESTED_TAG in row.body:
+                self._tested_ms[name] = at
             return
-        if at - self._tested.get(name, -_TEST_MS) >= _TEST_MS:  # a test is no use
-            self._used[name] = max(self._used.get(name, 0), at)
-        if outcome == "ok":
-            self._worked[name] = max(self._worked.get(name, 0), at)
+        is_test = at - self._tested_ms.get(name, -TEST_MS) < TEST_MS
+        if not is_test:
+            self._used_ms[name] = max(self._used_ms.get(name, 0), at)
+        if row.label.outcome == "ok":
+            self._worked_ms[name] = max(self._worked_ms.get(name, 0), at)
         else:
-            newest = self._failures[name]
-            (heapq.heappush if len(newest) < _ROW else heapq.heappushpop)(newest, at)
+            self._add_failure(self._failures_ms[name], at)
+
+    @staticmethod
+    def _add_failure(failures: list[int], at: int) -> None:
+        """Remember the newest failures, the oldest of them first."""
+        if len(failures) < FAILURES_IN_A_ROW:
+            heapq.heappush(failures, at)
+        else:
+            heapq.heappushpop(failures, at)
 
 
 @dataclass(frozen=True, slots=True)
 class Doctor:
-    """What the doctor looks at."""
+    """Examines an installation and its configurations."""
 
     registry: Registry
     secrets: Secrets
@@ -106,55 +124,57 @@ class Doctor:
         self,
         configurations: Sequence[Configuration],
         premises: InstallationFacts,
-        passing: Passing = iter,
+        passing: RowsWrapper = iter,
         advance: Callable[[int], None] = lambda _: None,
     ) -> list[tuple[str, Finding]]:
-        """Return all findings with the names of their configurations, the installation first.
+        """Return all findings with the names of their configurations.
 
-        `passing` sees the audit on its way, `advance` hears of every configuration.
+        Those of the installation come first. `passing` wraps the rows of the audit, and
+        `advance` is called for each configuration.
         """
-        history, premises = self._history(premises, passing)
-        if any(made.is_scripted for made in configurations):
-            premises = replace(premises, scripts_locked=self._scripts_locked())
-        found = [(INSTALLATION, finding) for finding in premises_of(premises)]
-        opened = _Opened()
-        if not premises.sealed:
+        history, facts = self._read_audit(premises, passing)
+        if any(configuration.is_scripted for configuration in configurations):
+            facts = replace(facts, scripts_locked=self._can_lock_scripts())
+        findings = [(INSTALLATION, finding) for finding in installation_posture(facts)]
+        secrets = SecretComparison()
+        if not facts.sealed:
             for configuration in configurations:
-                opened.look(configuration, self.secrets)
+                secrets.add(configuration, self.secrets)
                 advance(1)
-        standings = {
-            listed.name: listed.standing for listed in self.registry.summaries()
+        health = {
+            summary.name: summary.standing for summary in self.registry.summaries()
         }
         for configuration in configurations:
             name = configuration.name
-            subject = replace(
-                opened.subject(configuration),
-                now=premises.now,
-                policy=premises.policy,
-                standing=standings.get(name),
+            configuration_facts = replace(
+                secrets.facts_about(configuration),
+                now=facts.now,
+                policy=facts.policy,
+                standing=health.get(name),
                 used_at=history.used_at(name),
-                failed=history.failed(name),
+                failed=history.has_failed(name),
             )
-            found += [(name, finding) for finding in posture_of(subject)]
-        return found
+            posture = configuration_posture(configuration_facts)
+            findings += [(name, finding) for finding in posture]
+        return findings
 
-    def _scripts_locked(self) -> bool:
+    def _can_lock_scripts(self) -> bool:
         try:
-            self.scripts.run(_PROBE)
+            self.scripts.run(PROBE)
         except OutkeyError:
             return False
         return True
 
-    def _history(
-        self, premises: InstallationFacts, passing: Passing
+    def _read_audit(
+        self, facts: InstallationFacts, passing: RowsWrapper
     ) -> tuple[History, InstallationFacts]:
-        """Go through the audit once; without a key it is read and not verified."""
+        """Read the audit once; without a key it is not verified."""
         signed: dict[str, int] = {}
         for mark in self.checkpoints.read():
             signed[mark.stream] = max(signed.get(mark.stream, 0), mark.number)
-        history = History(signed, premises.now)
+        history = History(signed, facts.now)
         first_bad = None
-        if premises.sealed:
+        if facts.sealed:
             deque(history.passing(passing(self.rows.read())), maxlen=0)
         else:
             verdict = verify_audit(
@@ -164,58 +184,62 @@ class Doctor:
                 lambda rows: history.passing(passing(rows)),
             )
             first_bad = verdict.first_bad
-        facts = {"first_bad": first_bad, "tail": history.tail, "oldest": history.oldest}
-        return history, replace(premises, **facts)  # type: ignore[arg-type]
+        return history, replace(
+            facts, first_bad=first_bad, tail=history.tail, oldest=history.oldest
+        )
 
 
-class _Opened:
-    """What the secrets say without being shown: which are the same, and which tokens end."""
+class SecretComparison:
+    """What secrets reveal without being shown: which are equal, and when tokens end."""
 
     def __init__(self) -> None:
         self._key = token_bytes(32)
         self._owners: defaultdict[bytes, list[str]] = defaultdict(list)
-        self._prints: dict[tuple[str, str], bytes] = {}
-        self._ends: dict[
-            str, date | None
-        ] = {}  # of entered tokens that say so themselves
+        self._fingerprints: dict[tuple[str, str], bytes] = {}
+        # Of entered tokens without an expiry date, as they claim themselves.
+        self._token_ends: dict[str, date | None] = {}
 
-    def look(self, configuration: Configuration, secrets: Secrets) -> None:
-        """Open the secrets of a configuration; what does not open is another check's business."""
+    def add(self, configuration: Configuration, secrets: Secrets) -> None:
+        """Open the secrets of a configuration; another check reports what fails."""
         for field in configuration.secrets:
             with suppress(OutkeyError):
-                self._note(configuration, field, secrets.open(configuration, field))
+                self._add(configuration, field, secrets.open(configuration, field))
 
-    def subject(self, configuration: Configuration) -> ConfigurationFacts:
-        """Return a configuration with what was found in its secrets."""
-        name, shared = configuration.name, {}
+    def facts_about(self, configuration: Configuration) -> ConfigurationFacts:
+        """Return the facts of a configuration and of its secrets."""
+        name = configuration.name
+        shared = {}
         for field in configuration.secrets:
-            owners = dict.fromkeys(
-                self._owners.get(self._prints.get((name, field), b""), ())
-            )
+            fingerprint = self._fingerprints.get((name, field), b"")
+            owners = dict.fromkeys(self._owners.get(fingerprint, ()))
             others = [owner for owner in owners if owner != name]
             if others:
-                more = (
-                    f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-                )
-                shared[field] = ", ".join(others[:_NAMED]) + more
-        ends = self._ends.get(name)
-        endless = name in self._ends and ends is None
+                shared[field] = first_names(others)
+        token_ends = self._token_ends.get(name)
         return replace(
-            subject_of(configuration), shared=shared, endless=endless, token_ends=ends
+            settings_of(configuration),
+            shared=shared,
+            endless=name in self._token_ends and token_ends is None,
+            token_ends=token_ends,
         )
 
-    def _note(self, configuration: Configuration, field: str, secret: Secret) -> None:
+    def _add(self, configuration: Configuration, field: str, secret: Secret) -> None:
         if not secret:
-            return  # an empty password is nobody's
-        found = secret.derive(tidy_token).fingerprint(self._key)
-        self._owners[found].append(configuration.name)
-        self._prints[configuration.name, field] = found
-        entered = (
-            field == "token"
-            and configuration.sends_token
-            and not configuration.uses_oauth2
-        )
-        if entered and configuration.token_expires_on is None:
-            end = expiry_of(secret)
-            day = None if end is None else datetime.fromtimestamp(end, UTC).date()
-            self._ends[configuration.name] = day
+            return  # empty passwords are not shared
+        fingerprint = secret.derive(tidy_token).fingerprint(self._key)
+        self._owners[fingerprint].append(configuration.name)
+        self._fingerprints[configuration.name, field] = fingerprint
+        is_token = field == "token" and configuration.sends_entered_token
+        if is_token and configuration.token_expires_on is None:
+            expiry = expiry_of(secret)
+            ends = None if expiry is None else day_of(expiry)
+            self._token_ends[configuration.name] = ends
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return the first of these names, and how many more there are."""
+    listed = ", ".join(names[:MOST_NAMES])
+    more = len(names) - MOST_NAMES
+    if more <= 0:
+        return listed
+    return Text("{names} and {count} more", names=listed, count=more)

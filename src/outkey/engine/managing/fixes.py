@@ -1,11 +1,11 @@
-"""Doing what a diagnosis proposes: the difference is shown first, and then the change is made."""
+"""Applying the fix that a diagnosis proposes, after its difference was shown."""
 
 import re
 from dataclasses import replace
 
 from outkey.core.access.permissions import Permission, requirements
 from outkey.core.config.configuration import Configuration, HeaderRow
-from outkey.core.config.document import Draft
+from outkey.core.config.document import ConfigurationDraft
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.diagnosis import Fix
@@ -25,18 +25,20 @@ _AROUND = " \t\r\n\u00a0\"'`\u2018\u2019\u201c\u201d"
 
 
 def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, str]]:
-    """Return what a fix would change: label, before, after. Secrets are described, not shown."""
+    """Return what a fix would change: label, before, after.
+
+    Secrets are described, not shown.
+    """
     rows = []
     for path, after in fix.changes:
-        if found := _ROW_KEY.fullmatch(path):
-            before = configuration.headers[int(found[1])].key
-            rows.append(
-                (f"{BY_PATH['headers'].label} {int(found[1]) + 1}", before, after)
-            )
+        number = row_number(path)
+        if number is None:
+            label = BY_PATH[path].label
+            before = str(configuration.values().get(path, ""))
         else:
-            rows.append(
-                (BY_PATH[path].label, str(configuration.values().get(path, "")), after)
-            )
+            label = f"{BY_PATH['headers'].label} {number + 1}"
+            before = configuration.headers[number].key
+        rows.append((label, before, after))
     if fix.tidied:
         labels = {field.secret_name: field.label for field in FIELDS if field.secret}
         label = labels.get(fix.tidied, fix.tidied.removeprefix("header:"))
@@ -50,58 +52,70 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
     return rows
 
 
-def apply_fix(desk: Administration, context: SendContext, name: str, fix: Fix) -> None:
-    """Change what a fix names; a value that a reference points to is not ours to change."""
-    stored = desk.registry.get(name)
+def apply_fix(
+    administration: Administration, context: SendContext, name: str, fix: Fix
+) -> None:
+    """Save what a fix changes; a value that a reference points to cannot be changed."""
+    stored = administration.registry.get(name)
     secrets = {}
     if fix.tidied:
-        _refuse_reference(stored, fix.tidied)
+        refuse_reference(stored, fix.tidied)
         value = context.open(stored, fix.tidied)
-        secrets[fix.tidied] = value.derive(untangled)
-    changed = changed_by(fix, stored)
-    for old, new in zip(stored.headers, changed.headers, strict=True):
+        secrets[fix.tidied] = value.derive(tidy_secret)
+    successor = configuration_after(fix, stored)
+    for old, new in zip(stored.headers, successor.headers, strict=True):
         if old.secret and old.key != new.key:
-            _refuse_reference(stored, old.secret_field)
+            refuse_reference(stored, old.secret_field)
             secrets[new.secret_field] = context.open(stored, old.secret_field)
-    desk.save(ConfigurationChange(stored, changed, secrets))
+    administration.save(ConfigurationChange(stored, successor, secrets))
 
 
 def permissions_for(fix: Fix, stored: Configuration) -> set[Permission]:
-    """Return what a user needs to apply a fix: the same as for making its change by hand."""
-    tidied = [fix.tidied] if fix.tidied else []
-    changed = changed_by(fix, stored)
-    needed = {need.permission for need in requirements(stored, changed, tidied)}
-    if changed.base.origin != stored.base.origin:
+    """Return what a user needs to apply a fix: the same as for its change by hand."""
+    secrets = [fix.tidied] if fix.tidied else []
+    successor = configuration_after(fix, stored)
+    needs = {need.permission for need in requirements(stored, successor, secrets)}
+    if successor.base.origin != stored.base.origin:
         # Every secret must be entered again after that, which is the next thing to do.
-        needed.add(Permission.SET_SECRET)
-    return needed
+        needs.add(Permission.SET_SECRET)
+    return needs
 
 
-def changed_by(fix: Fix, stored: Configuration) -> Configuration:
+def configuration_after(fix: Fix, stored: Configuration) -> Configuration:
     """Return the configuration as it will be stored after a fix."""
     values = {
         path: after == "true" if BY_PATH[path].kind is Kind.FLAG else after
         for path, after in fix.changes
-        if not _ROW_KEY.fullmatch(path)
+        if row_number(path) is None
     }
-    return Draft(stored.name, values, _renamed(stored, fix), {}).merged(stored)
+    draft = ConfigurationDraft(stored.name, values, headers_after(fix, stored), {})
+    return draft.merged(stored)
 
 
-def untangled(text: str) -> str:
-    """Remove what came along when a secret was copied: quotes, invisible characters, a scheme."""
+def headers_after(fix: Fix, stored: Configuration) -> tuple[HeaderRow, ...]:
+    """Return the header rows with the names that a fix gives them."""
+    rows = list(stored.headers)
+    for path, key in fix.changes:
+        number = row_number(path)
+        if number is not None:
+            rows[number] = replace(rows[number], key=key)
+    return tuple(rows)
+
+
+def row_number(path: str) -> int | None:
+    """Return the number of the header row whose name a path means; None for a field."""
+    match = _ROW_KEY.fullmatch(path)
+    return int(match[1]) if match else None
+
+
+def tidy_secret(text: str) -> str:
+    """Remove what was copied along: quotes, invisible characters, a scheme's name."""
     text = _INVISIBLE.sub("", text).strip(_AROUND)
     return _SCHEME.sub("", text, count=1).strip(_AROUND)
 
 
-def _renamed(stored: Configuration, fix: Fix) -> tuple[HeaderRow, ...]:
-    rows = list(stored.headers)
-    for path, key in fix.changes:
-        if found := _ROW_KEY.fullmatch(path):
-            rows[int(found[1])] = replace(rows[int(found[1])], key=key)
-    return tuple(rows)
-
-
-def _refuse_reference(stored: Configuration, field: str) -> None:
+def refuse_reference(stored: Configuration, field: str) -> None:
+    """Raise ConfigError for a secret whose value is stored elsewhere."""
     state = stored.secrets.get(field)
     if state is not None and state.reference is not None:
         message = Text("the value is a reference, so outkey cannot change it")

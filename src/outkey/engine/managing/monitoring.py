@@ -59,7 +59,7 @@ class Monitor:
         self._origins: dict[str, str] = {}  # of pending attempts, by their id
 
     def look(self) -> list[Notice]:
-        """Read on, open and close notices, and report them; return what was reported."""
+        """Read on, open and close notices, and report them; return those reported."""
         now = self._clock.now()
         before = {
             notice.condition: notice for notice in open_notices(self._rows.states)

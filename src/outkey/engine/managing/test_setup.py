@@ -8,7 +8,10 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.text import Text
-from outkey.engine.managing.connection_test import Means, Trial
+from outkey.engine.managing.connection_test import (
+    ConnectionTest,
+    ConnectionTestPorts,
+)
 from outkey.engine.sending.exchange import exchange
 from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.token_cache import TokenCache
@@ -16,7 +19,7 @@ from outkey.engine.wire.lockout_guard import LockoutGuard
 from outkey.ports.sending import Secrets, Tokens
 
 
-class DraftPorts(NamedTuple):
+class DraftCredentials(NamedTuple):
     """The secrets and tokens that an unsaved configuration is tested with."""
 
     secrets: Secrets
@@ -24,8 +27,8 @@ class DraftPorts(NamedTuple):
 
 
 def prepare_test(
-    sender: Sender, configuration: Configuration, draft: DraftPorts | None = None
-) -> Trial:
+    sender: Sender, configuration: Configuration, draft: DraftCredentials | None = None
+) -> ConnectionTest:
     """Return a test of a configuration; with `draft`, of one that is not stored."""
     context = sender.context
     if draft is None:
@@ -45,13 +48,13 @@ def prepare_test(
     needs_consent = configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
     if draft is not None and needs_consent:
         ready = refuse_unsaved_consent
-    means = Means(
+    ports = ConnectionTestPorts(
         send=lambda call: sender.run(exchange(context, call)),
         ready=ready,
         look=lambda: sender.connect(configuration, context),
         quotes=draft is None,
     )
-    return Trial(context, configuration, means)
+    return ConnectionTest(context, configuration, ports)
 
 
 def refuse_unsaved_consent() -> AccessToken:

@@ -15,9 +15,9 @@ from typing import assert_never
 from outkey.core.audit.events import Refusal
 from outkey.core.diagnosis import retry_after
 from outkey.core.errors import OutkeyError, RedirectBlocked, RemoteError
-from outkey.core.findings.checks import refuse_unsendable
+from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
-from outkey.core.request.assembly import Call, redirected, with_rows
+from outkey.core.request.assembly import Call, redirected_request, with_rows
 from outkey.core.request.flow import NeedProof, NeedToken, RunScript, Send
 from outkey.core.request.message import IDEMPOTENT, Header, Request, Response
 from outkey.core.request.schemes import scheme_of
@@ -88,7 +88,7 @@ class Exchange:
         self.budget.requested_target = request.target
         for _ in range(MAX_HOPS + 1):
             response = yield from self._retry(request)
-            next_request = redirected(request, response, self._configuration)
+            next_request = redirected_request(request, response, self._configuration)
             if next_request is None:
                 return response
             request = next_request

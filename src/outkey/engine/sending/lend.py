@@ -11,10 +11,10 @@ from functools import partial
 from outkey.core.audit.events import Outcome, Refusal, Tag, intent_of
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import EgressDenied, OutkeyError, ScriptFailed
-from outkey.core.findings.checks import refuse_unsendable
+from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.addresses import is_address
-from outkey.core.request.assembly import PLACEHOLDER, authenticated
+from outkey.core.request.assembly import PLACEHOLDER, authenticated_request
 from outkey.core.request.message import (
     Header,
     Request,
@@ -84,7 +84,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
             token = yield from token_manager.get(
                 TokenRequest(rejected, token_was_refused=was_refused)
             )
-        request = authenticated(
+        request = authenticated_request(
             request,
             configuration,
             context.opener(configuration),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from outkey.core.findings.checks import Finding, check
-from outkey.core.request.assembly import Call, authenticated
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.configuration_checks import check
+from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Header, Source
 from outkey.core.secret import MASK, Secret
 from outkey.engine.sending.scripts import sign
@@ -69,7 +70,7 @@ def preview(context: SendContext, call: Call) -> Preview:
     """Build a call's request up to the moment of sending, and mask it."""
     configuration = call.configuration
     secret = context.opener(configuration)
-    request = authenticated(
+    request = authenticated_request(
         call.request(),
         configuration,
         secret,

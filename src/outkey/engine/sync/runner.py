@@ -4,7 +4,6 @@ import traceback
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import PurePath
 
 from outkey.core.errors import (
@@ -16,7 +15,14 @@ from outkey.core.errors import (
     SyncFailed,
 )
 from outkey.core.findings.checks import Finding, Level
-from outkey.core.findings.line_checks import check
+from outkey.core.findings.line_checks import (
+    INVALID_EXPRESSION,
+    INVALID_LOOKUP,
+    INVALID_SCHEDULE,
+    INVALID_SCRIPT,
+    SCRIPT_IN_PUSH,
+    check,
+)
 from outkey.core.request.script import check_transform
 from outkey.core.sync.line import Direction, Sync, Transform
 from outkey.core.sync.run import Run
@@ -156,31 +162,25 @@ class SyncRunner:
             try:
                 ports.calendar.next_after(sync.schedule, ports.clock.now())
             except ConfigError as error:
-                found.append(
-                    Finding("L015", Level.ERROR, error.message, error.hint, error.field)
-                )
+                found.append(INVALID_SCHEDULE.finding_from(error))
         paths = expressions(sync) if sync.direction is Direction.PULL else {}
         for place, expression in paths.items():
             try:
                 ports.finder.compile(expression, field=place)
             except ConfigError as error:
-                found.append(
-                    Finding("L012", Level.ERROR, error.message, error.hint, error.field)
-                )
+                found.append(INVALID_EXPRESSION.finding_from(error))
         return found
 
 
 def _in_script(sync: Sync) -> list[Finding]:
-    wrong = partial(Finding, "L011", Level.ERROR, field="script")
-    if sync.script and sync.direction is Direction.PUSH:
-        return [
-            wrong(message="a script is for records that come in", hint="Leave it out.")
-        ]
+    if not sync.script:
+        return []
+    if sync.direction is Direction.PUSH:
+        return [SCRIPT_IN_PUSH.finding("script")]
     try:
-        if sync.script:
-            check_transform(sync.script)
+        check_transform(sync.script)
     except ConfigError as error:
-        return [wrong(message=error.message, hint=error.hint)]
+        return [INVALID_SCRIPT.finding_from(error, "script")]
     return []
 
 
@@ -194,7 +194,7 @@ def _in_lookups(sync: Sync, records: Records) -> Iterator[Finding]:
             except ConfigError as error:
                 part = "target" if error.field == "target" else "field"
                 place = f"fields[{number}].options.{part}"
-                yield Finding("L018", Level.ERROR, error.message, error.hint, place)
+                yield INVALID_LOOKUP.finding_from(error, place)
 
 
 def _fault(error: Exception) -> SyncFailed:

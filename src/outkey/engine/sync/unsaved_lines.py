@@ -1,4 +1,4 @@
-"""Sync lines that are not saved: one of a page, or all of a document."""
+"""The sync lines of a document that is not saved, and what is wrong with them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,26 +6,10 @@ from dataclasses import replace
 from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.config.document import Document
 from outkey.core.errors import ConfigError, UnknownConfiguration
-from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.line_checks import UNKNOWN_TARGET
 from outkey.engine.sync.runner import SyncRunner
 from outkey.ports.storage import Registry
-from outkey.ports.sync import LineSource
-
-
-class UnsavedLine:
-    """One line as it is on a page, with the stored configurations."""
-
-    def __init__(self, line: SyncLine, configurations: LineSource) -> None:
-        self._line = line
-        self._configurations = configurations
-
-    def get(self, name: str) -> Configuration:
-        """Return a stored configuration."""
-        return self._configurations.get(name)
-
-    def line(self, _name: str) -> SyncLine:
-        """Return the line on the page, which is the only one that is asked for."""
-        return self._line
 
 
 class DocumentLines:
@@ -57,9 +41,7 @@ class DocumentLines:
             try:
                 findings = runner.check(line.name)
             except ConfigError as error:  # the host does not open its target
-                findings = [
-                    Finding("L014", Level.ERROR, error.message, error.hint, error.field)
-                ]
+                findings = [UNKNOWN_TARGET.finding_from(error)]
             for finding in findings:
                 field = f"line.{line.name}.{finding.field}"
                 yield line.configuration, replace(finding, field=field)

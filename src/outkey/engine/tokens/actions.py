@@ -1,4 +1,4 @@
-"""What a person does with a configuration's token: look, renew, revoke, forget, and agree to it."""
+"""What users do with a configuration's token: look, renew, revoke, forget, agree."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from outkey.core.errors import (
     RemoteError,
     TokenEndpointFailed,
 )
-from outkey.core.findings.checks import refuse_unsendable
+from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.grants import Consent, DeviceCode
 from outkey.core.oauth2.responses import (
@@ -32,7 +32,7 @@ from outkey.engine.tokens.renewal import TokenManager, TokenRequest
 from outkey.engine.wire.drive import Steps, Wait
 from outkey.engine.wire.transmit import SendContext
 
-# What does not end the waiting for a person.
+# Reasons that do not end the waiting for a user.
 _PASSING = frozenset(
     (
         "authorization_pending",
@@ -49,7 +49,7 @@ _SLOWER = 5.0  # RFC 8628 §3.5: what slow_down asks for
 
 @dataclass(frozen=True, slots=True)
 class TokenStatus:
-    """How a token stands, as every interface shows it. Moments are Unix times."""
+    """The status of a token, as every interface shows it. Moments are Unix times."""
 
     state: State
     expires_at: float | None = None
@@ -61,60 +61,63 @@ class TokenStatus:
 
 @dataclass(frozen=True, slots=True)
 class TokenActions:
-    """The token of one configuration, for people; `run` performs the steps."""
+    """The token of one configuration, for users; `run` performs the steps."""
 
     sender: SendContext
     configuration: Configuration
     run: Callable[[Steps[Any]], Any]
 
     def status(self) -> TokenStatus:
-        """Say how the token stands; asks nobody."""
-        state, standing = self._token_manager.state()
+        """Return the status of the stored token; sends nothing."""
+        state, freshness = self._manager.state()
+        error = state.error or None
         if state.content is None:
-            return TokenStatus(standing, error=state.error or None)
-        ends, error = state.expires_at, state.error or None
-        left = max(0, int(ends - self.sender.clock.now()))
-        return TokenStatus(standing, ends, left, state.scope, state.obtained_at, error)
+            return TokenStatus(freshness, error=error)
+        return TokenStatus(
+            freshness,
+            expires_at=state.expires_at,
+            expires_in=max(0, int(state.expires_at - self.sender.clock.now())),
+            scope=state.scope,
+            last_renewed_at=state.obtained_at,
+            error=error,
+        )
 
     def would_lose_consent(self) -> bool:
-        """Tell whether forgetting the token means that a person must agree again."""
-        state, _ = self._token_manager.state()
+        """Whether a user must agree again after the token is deleted."""
+        state, _ = self._manager.state()
         return state.content is not None and state.content.refresh is not None
 
     def ready(self) -> AccessToken:
-        """Make sure that there is a valid token, whatever the provider did a moment ago."""
-        token: AccessToken = self.run(
-            self._token_manager.get(TokenRequest(interactive=True))
-        )
+        """Return a valid token, even if the provider has just failed."""
+        token: AccessToken = self.run(self._manager.get(TokenRequest(interactive=True)))
         return token
 
     def renew(self) -> TokenStatus:
-        """Get a new token now, in the place of the one that is kept."""
+        """Get a new token now, and store it."""
         refuse_unsendable(self.configuration)
-        state, _ = self._token_manager.state()
+        state, _ = self._manager.state()
         self.run(
-            self._token_manager.get(
-                TokenRequest(state.access, interactive=True, force=True)
-            )
+            self._manager.get(TokenRequest(state.access, interactive=True, force=True))
         )
         return self.status()
 
     def forget(self) -> None:
-        """Drop the token here; the provider is not told."""
-        self.run(self._token_manager.forget())
+        """Delete the token here; it is not revoked at the provider."""
+        self.run(self._manager.forget())
 
     def revoke(self) -> None:
-        """Give the tokens back to the provider (RFC 7009), then forget them."""
+        """Revoke the tokens at the provider (RFC 7009), then delete them."""
         url = self._url("revocation_url")
         content = self._content(Text("there is no token to revoke"))
-        named = {"refresh_token": content.refresh, "access_token": content.access}
-        for hint, token in named.items():
+        tokens = {"refresh_token": content.refresh, "access_token": content.access}
+        for hint, token in tokens.items():
             if token is not None:
                 try:
-                    with _naming("revocation_url"):
-                        self._asked(url, token, hint, content.proof_key)
+                    with errors_about("revocation_url"):
+                        self._ask(url, token, hint, content.proof_key)
                 except TokenEndpointFailed as error:
-                    # A refresh token takes its access tokens along; some revoke nothing else.
+                    # Revoking a refresh token revokes its access tokens; some providers
+                    # revoke nothing else.
                     if error.reason != "unsupported_token_type" or not content.refresh:
                         raise
         self.forget()
@@ -123,14 +126,14 @@ class TokenActions:
         """Ask the provider whether the token is active (RFC 7662)."""
         url = self._url("introspection_url")
         content = self._content(Text("there is no token to introspect"))
-        with _naming("introspection_url"):
-            answer = self._asked(url, content.access, "access_token", content.proof_key)
-        return answer.get("active") is True
+        with errors_about("introspection_url"):
+            facts = self._ask(url, content.access, "access_token", content.proof_key)
+        return facts.get("active") is True
 
-    # ── a person agrees ──────────────────────────────────────────────────────────────────────
+    # ── a user agrees ───────────────────────────────────────────────────────────────
 
     def consent_url(self, consent: Consent) -> str:
-        """Return where to send the browser."""
+        """Return the URL where the user agrees."""
         self._refuse_grant(
             Grant.AUTHORIZATION_CODE, Text("the Grant is not Authorization code")
         )
@@ -138,40 +141,42 @@ class TokenActions:
         return grants.consent_url(self.configuration, consent)
 
     def redeem(self, code: Secret, consent: Consent) -> None:
-        """Exchange the code that the browser came back with for tokens, and keep them."""
+        """Exchange the code that the browser brings for tokens, and store them."""
         self._refuse_grant(
             Grant.AUTHORIZATION_CODE, Text("the Grant is not Authorization code")
         )
-        asked = grants.authorization_code(self.configuration, code, consent)
-        self.run(self._token_manager.redeem(asked))
+        parameters = grants.authorization_code(self.configuration, code, consent)
+        self.run(self._manager.redeem(parameters))
 
     def device_code(self) -> DeviceCode:
-        """Ask for a code that a person enters on another device (RFC 8628)."""
+        """Request a code that a user enters on another device (RFC 8628)."""
         self._refuse_grant(Grant.DEVICE_CODE, Text("the Grant is not Device code"))
         refuse_unsendable(self.configuration)
         url = self.configuration.oauth2.device_url
-        asked = self._token_manager.ask(
-            url, grants.device_start(self.configuration), None
-        )
-        response: Response = self.run(asked)
-        with _naming("device_url"):
+        parameters = grants.device_start(self.configuration)
+        response: Response = self.run(self._manager.ask(url, parameters, None))
+        with errors_about("device_url"):
             document = read_document(response)
-            shown = [value for name, value in document.items() if name != "device_code"]
+            texts = [value for name, value in document.items() if name != "device_code"]
             secrets = sent_secrets(self.sender, self.configuration, response)
-            if gives_away(secrets, shown):
+            if gives_away(secrets, texts):
                 raise failure("not_a_token_endpoint")
             return grants.read_device_code(document)
 
     def wait_for(self, device: DeviceCode, passing: Callable[[float], None]) -> None:
-        """Ask until the person has agreed, refused or waited too long; `passing` sees time go."""
-        clock, interval = self.sender.clock, device.interval
+        """Poll until the user has agreed or refused, or the code has expired.
+
+        `passing` is called with the seconds of each wait.
+        """
+        clock = self.sender.clock
+        interval = device.interval
         ends = clock.monotonic() + device.lifetime
         while clock.monotonic() < ends:
-            self.run(_wait(interval))
+            self.run(wait_steps(interval))
             passing(interval)
             try:
-                asked = grants.device_code(self.configuration, device.code)
-                self.run(self._token_manager.redeem(asked))
+                parameters = grants.device_code(self.configuration, device.code)
+                self.run(self._manager.redeem(parameters))
             except RemoteError as error:
                 reason = reason_of(error)
                 if reason not in _PASSING:
@@ -181,26 +186,26 @@ class TokenActions:
                 return
         raise failure("expired_token")
 
-    # ── helpers ──────────────────────────────────────────────────────────────────────────────
+    # ── helpers ─────────────────────────────────────────────────────────────────────
 
     @property
-    def _token_manager(self) -> TokenManager:
+    def _manager(self) -> TokenManager:
         if not self.configuration.uses_oauth2:
             message = Text("this configuration does not use OAuth 2.0")
             raise ConfigError(message, field="token_source")
         return TokenManager(self.sender, self.configuration)
 
-    def _asked(
+    def _ask(
         self, url: str, token: Secret, hint: str, key: Secret | None
     ) -> dict[str, object]:
-        """Ask about a token; an empty 200 is how a revocation ends (RFC 7009 §2.2)."""
+        """Ask about a token; a revocation ends with an empty 200 (RFC 7009 §2.2)."""
         response = self.run(
-            self._token_manager.ask(url, grants.about_token(token, hint), key)
+            self._manager.ask(url, grants.about_token(token, hint), key)
         )
         return dict(read_document(response, may_be_empty=True))
 
     def _content(self, otherwise: Text) -> TokenContent:
-        state, _ = self._token_manager.state()
+        state, _ = self._manager.state()
         if state.content is None:
             raise ReauthorizationNeeded(
                 otherwise, hint=Text("Get one first: outkey token renew NAME.")
@@ -208,7 +213,7 @@ class TokenActions:
         return state.content
 
     def _url(self, name: str) -> str:
-        _ = self._token_manager
+        _ = self._manager
         url = str(getattr(self.configuration.oauth2, name))
         if not url:
             label = BY_PATH[f"oauth2.{name}"].label
@@ -232,7 +237,7 @@ class TokenActions:
 
 
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
+def errors_about(name: str) -> Iterator[None]:
     """Name another URL in the errors of a request that are worded for the Token URL."""
     failed: TokenEndpointFailed
     try:
@@ -249,5 +254,6 @@ def _naming(name: str) -> Iterator[None]:
     raise renamed
 
 
-def _wait(seconds: float) -> Steps[None]:
+def wait_steps(seconds: float) -> Steps[None]:
+    """Wait, as the one step of a flow."""
     yield Wait(seconds)

@@ -91,7 +91,11 @@ def write_report(file: Path, text: str) -> None:
 
 def examine(home: Path) -> "tuple[Findings, int]":
     """Return all findings, and how many configurations were examined."""
-    from outkey.core.findings.posture import InstallationFacts, Policy, premises_of
+    from outkey.core.findings.posture import (
+        InstallationFacts,
+        Policy,
+        installation_posture,
+    )
 
     is_old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
     facts = InstallationFacts(
@@ -113,7 +117,8 @@ def examine(home: Path) -> "tuple[Findings, int]":
         return in_order(findings, configurations), len(configurations)
     except StorageUnavailable:
         findings = [
-            ("", finding) for finding in premises_of(replace(facts, storage=False))
+            ("", finding)
+            for finding in installation_posture(replace(facts, storage=False))
         ]
         return findings, 0
 

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from itertools import groupby
 
 from outkey.core.findings.checks import Finding, Level
-from outkey.core.findings.posture import EVERY
+from outkey.core.findings.posture import POSTURE_CHECKS
 from outkey.hosts.cli.output import finding_facts, json_text, visible
 
 Findings = list[tuple[str, Finding]]
@@ -93,7 +93,7 @@ def as_sarif(findings: Findings) -> str:
             "defaultConfiguration": {"level": _SARIF_LEVELS[check.level]},
             "properties": {"area": str(check.area)},
         }
-        for check in EVERY
+        for check in POSTURE_CHECKS
     ]
     driver = {"name": "outkey doctor", "version": version("outkey"), "rules": rules}
     results = [sarif_result(name, finding) for name, finding in findings]

@@ -17,13 +17,13 @@ from outkey.core.errors import (
     SyncFailed,
     UnknownConfiguration,
 )
+from outkey.core.moments import moment_text
 from outkey.core.sync.remedies import remedy_of
 from outkey.core.sync.run import Outcome, Run, RunState
 from outkey.core.sync.table import sync_table
 from outkey.core.text import Text
 from outkey.hosts.cli.output import (
     finding_facts,
-    moment_text,
     print_error,
     print_findings,
     print_json,

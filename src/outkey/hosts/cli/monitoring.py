@@ -2,8 +2,8 @@
 
 from outkey.core.audit.events import Tag
 from outkey.core.findings.monitoring import Notice
+from outkey.core.moments import iso_moment, moment_text
 from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
-from outkey.hosts.cli.presenters import iso_moment
 from outkey.hosts.cli.session import (
     AsJson,
     Name,
@@ -52,7 +52,7 @@ def notice_row(notice: Notice) -> tuple[object, ...]:
     facts = notice.facts()
     what = ": ".join(filter(None, (str(facts["message"]), notice.condition.about)))
     return (
-        iso_moment(notice.opened_at)[:16].replace("T", " "),  # to the minute
+        moment_text(notice.opened_at),
         facts["level"],
         facts["id"],
         facts["configuration"],

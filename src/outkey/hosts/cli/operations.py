@@ -11,11 +11,11 @@ import typer
 
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ChainBroken, OutkeyError
+from outkey.core.moments import moment_text
 from outkey.hosts.cli.output import (
     confirm,
     count_items,
     exit_code_of,
-    moment_text,
     print_done,
     print_error,
     print_json,

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
@@ -201,11 +200,6 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
 def cell_width(cell: "RichText") -> int:
     """Return the columns that the longest line of a cell takes."""
     return max(line.cell_len for line in cell.split("\n", allow_blank=True))
-
-
-def moment_text(at: float) -> str:
-    """Return a Unix time for users, in UTC and to the second."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def finding_facts(finding: Finding, configuration: str) -> Mapping[str, object]:

@@ -4,11 +4,11 @@ import os
 import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.findings.health import Status, Summary
+from outkey.core.moments import iso_moment, moment_text
 from outkey.core.request.message import Response
 from outkey.core.request.script import SEAL, fingerprint
 from outkey.core.vault.voucher import SETTINGS
@@ -37,11 +37,6 @@ def summary_facts(summary: Summary, status: Status) -> dict[str, object]:
         "status": str(status),
         "last_verified_at": None if verified is None else iso_moment(verified),
     }
-
-
-def iso_moment(at: float) -> str:
-    """Return a Unix time as ISO 8601, in UTC and to the second."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def status_mark(row: dict[str, object]) -> "Text":
@@ -113,7 +108,7 @@ def configuration_rows(configuration: Configuration) -> Iterator[tuple[str, str]
 
 def pause_text(configuration: Configuration) -> str:
     """Return since when sending is paused, and how to resume it."""
-    since = iso_moment(configuration.paused_at or 0)
+    since = moment_text(configuration.paused_at or 0)
     return (
         f"since {since}, after {MOST_REFUSED} refusals in a row."
         f" {resume_hint(configuration.name)}"

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from outkey.core.moments import moment_text
 from outkey.hosts.cli.lines import run_text
-from outkey.hosts.cli.output import moment_text, print_line
+from outkey.hosts.cli.output import print_line
 from outkey.hosts.cli.session import current_host
 
 

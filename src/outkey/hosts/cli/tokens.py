@@ -9,6 +9,7 @@ import typer
 from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Grant, Network
 from outkey.core.errors import ConfigError, EgressDenied
+from outkey.core.moments import iso_moment, moment_text
 from outkey.core.text import Text
 from outkey.hosts.cli.output import (
     print_json,
@@ -17,7 +18,6 @@ from outkey.hosts.cli.output import (
     progress_bar,
     warn,
 )
-from outkey.hosts.cli.presenters import iso_moment
 from outkey.hosts.cli.session import (
     AsJson,
     Name,
@@ -143,9 +143,10 @@ def print_status(
 ) -> None:
     """Print the state of a token, and whether the provider says it is active."""
     facts: dict[str, object] = asdict(status)
+    write_moment = iso_moment if as_json else moment_text
     for name in ("expires_at", "last_renewed_at"):
         at = facts[name]
-        facts[name] = iso_moment(at) if isinstance(at, float) else None
+        facts[name] = write_moment(at) if isinstance(at, float) else None
     if active is not None:
         facts["active"] = active
     if as_json:

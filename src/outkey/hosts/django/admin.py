@@ -1,4 +1,4 @@
-"""API Sync in Django's admin: where each page stands and who sees it in the menu."""
+"""API Sync in Django's admin: the URLs of its pages, and who sees it in the menu."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -13,74 +13,79 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from outkey.hosts.django import models
-from outkey.hosts.django.pages import configurations as pages
 from outkey.hosts.django.pages import (
+    configurations,
+    data_protection,
     fixes,
     lines,
     overview,
-    posture,
     runs,
     scripts,
     tokens,
+    trials,
 )
+from outkey.hosts.django.pages.shell import errors_as_page
 
 View = Callable[..., HttpResponseBase]
 
 
-def _returned(place: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
+def callback_view(section: admin.ModelAdmin) -> View:  # type: ignore[type-arg]
     """Return the view that a provider sends the browser back to.
 
-    The admin's own way to the login would carry the address with the code into its page.
+    The admin's own redirect to the sign-in page would carry the URL with the code.
     """
-    view = pages.told(tokens.callback)
+    view = errors_as_page(tokens.callback)
 
-    def shown(request: HttpRequest, record: UUID) -> HttpResponseBase:
-        if not place.admin_site.has_permission(request):
+    def show(request: HttpRequest, record: UUID) -> HttpResponseBase:
+        if not section.admin_site.has_permission(request):
             begin = reverse("admin:outkey_configuration_changelist")
             return redirect_to_login(begin, reverse("admin:login"))
         response = view(request, record)
         response["Referrer-Policy"] = "no-referrer"
         return response
 
-    return require_GET(never_cache(shown))
+    return require_GET(never_cache(show))
 
 
-class _Place(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """A place in the admin whose pages are our own: for people who are logged in."""
+class Section(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """A section of the admin with pages of our own, for users who are signed in."""
 
-    places: ClassVar[tuple[tuple[str, View, str], ...]]  # address, view, name
+    pages: ClassVar[tuple[tuple[str, View, str], ...]]  # path, view, name
     addable = True  # by a button in the menu
 
     def get_urls(self) -> list[URLPattern]:
-        """Put our views in the places that the admin links to; their errors are pages."""
-        shown = self.admin_site.admin_view
+        """Return our views under the names that the admin links to."""
         return [
-            path(at, shown(pages.told(v)), name=f"outkey_{n}")
-            for at, v, n in self.places
+            path(
+                route,
+                self.admin_site.admin_view(errors_as_page(view)),
+                name=f"outkey_{name}",
+            )
+            for route, view, name in self.pages
         ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody adds by hand what is made by other means."""
+        """Whether the menu has a button to add one."""
         return self.addable and super().has_add_permission(request)
 
 
 @admin.register(models.Configuration)
-class ConfigurationAdmin(_Place):
+class ConfigurationAdmin(Section):
     """API Sync Configurations."""
 
-    places = (
-        ("", pages.list_page, "configuration_changelist"),
+    pages = (
+        ("", configurations.list_page, "configuration_changelist"),
         ("home/", overview.home_page, "home"),
-        ("add/", pages.edit_page, "configuration_add"),
-        ("test/", pages.try_panel, "configuration_try_new"),
-        ("preview/", pages.preview_panel, "configuration_preview_new"),
+        ("add/", configurations.add_page, "configuration_add"),
+        ("test/", trials.test_panel, "configuration_try_new"),
+        ("preview/", trials.preview_panel, "configuration_preview_new"),
         ("script/", scripts.run_panel, "script_run_new"),
         ("discover/", tokens.discover, "oauth2_discover"),
-        ("<uuid:record>/", pages.edit_page, "configuration_change"),
-        ("<uuid:record>/change/", pages.edit_page, "configuration_edit"),
-        ("<uuid:record>/delete/", pages.delete_page, "configuration_delete"),
-        ("<uuid:record>/test/", pages.try_panel, "configuration_try"),
-        ("<uuid:record>/preview/", pages.preview_panel, "configuration_preview"),
+        ("<uuid:record>/", configurations.change_page, "configuration_change"),
+        ("<uuid:record>/change/", configurations.change_page, "configuration_edit"),
+        ("<uuid:record>/delete/", configurations.delete_page, "configuration_delete"),
+        ("<uuid:record>/test/", trials.test_panel, "configuration_try"),
+        ("<uuid:record>/preview/", trials.preview_panel, "configuration_preview"),
         ("<uuid:record>/fix/", fixes.fix_panel, "configuration_fix"),
         ("<uuid:record>/resume/", fixes.resume_panel, "configuration_resume"),
         ("<uuid:record>/script/", scripts.run_panel, "script_run"),
@@ -92,42 +97,41 @@ class ConfigurationAdmin(_Place):
     )
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page that providers send people back to."""
-        back = path(
-            "<uuid:record>/callback/", _returned(self), name="outkey_oauth2_callback"
-        )
-        return [back, *super().get_urls()]
+        """Add the page that providers send the browser back to."""
+        route = "<uuid:record>/callback/"
+        callback = path(route, callback_view(self), name="outkey_oauth2_callback")
+        return [callback, *super().get_urls()]
 
 
 @admin.register(models.AuditRecord)
-class AuditAdmin(_Place):
+class AuditAdmin(Section):
     """The audit: read, verified and exported, never changed."""
 
     addable = False
-    places = (
+    pages = (
         ("", overview.audit_page, "auditrecord_changelist"),
         ("verify/", overview.audit_verify, "audit_verify"),
         ("export/", overview.audit_export, "audit_export"),
-        ("people/", posture.data_protection_page, "data_protection"),
+        ("people/", data_protection.data_protection_page, "data_protection"),
     )
 
 
 @admin.register(models.KnownKey)
-class KeyAdmin(_Place):
+class KeyAdmin(Section):
     """The keys that seal secrets: looked at and rotated."""
 
     addable = False  # but by a step of a rotation
-    places = (
+    pages = (
         ("", overview.keys_page, "knownkey_changelist"),
         ("<str:step>/", overview.keys_step, "key_step"),
     )
 
 
 @admin.register(models.SyncLine)
-class SyncLineAdmin(_Place):
+class SyncLineAdmin(Section):
     """Sync lines: one named call of a configuration each."""
 
-    places = (
+    pages = (
         ("", lines.list_page, "syncline_changelist"),
         ("add/", lines.edit_page, "syncline_add"),
         ("<int:record>/", lines.edit_page, "syncline_change"),
@@ -138,11 +142,11 @@ class SyncLineAdmin(_Place):
 
 
 @admin.register(models.Run)
-class RunAdmin(_Place):
+class RunAdmin(Section):
     """Runs of sync lines: begun on the page of their line, looked at and cancelled."""
 
     addable = False
-    places = (
+    pages = (
         ("", runs.list_page, "run_changelist"),
         ("<int:record>/", runs.run_page, "run_change"),
         ("<int:record>/cancel/", runs.cancel, "run_cancel"),

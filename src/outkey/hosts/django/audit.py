@@ -21,7 +21,7 @@ from outkey.core.audit.chain import (
 from outkey.core.errors import AuditUnavailable
 from outkey.core.text import Text
 from outkey.hosts.django.models import AuditRecord, Stream
-from outkey.hosts.django.raw_sql import all_translated, execute, recover
+from outkey.hosts.django.raw_sql import execute, recover, wrap_errors_of_methods
 
 BATCH = 2000
 PER_STATEMENT = 500
@@ -33,7 +33,7 @@ VALUES = "(%s, %s, %s, %s, %s, %s, %s)"
 ROW_COLUMNS = ("number", "body", "mac", *Label._fields)
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoAuditRows:
     """Appends rows all or none, and reads them back without holding them all."""
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from django.db import DatabaseError, connection, transaction
 
 from outkey.core.errors import StorageUnavailable
-from outkey.hosts.django.raw_sql import execute, recover, translated
+from outkey.hosts.django.raw_sql import execute, recover, wrap_database_errors
 
 
 class DjangoDatabase:
@@ -23,7 +23,7 @@ class DjangoDatabase:
             recover()
             raise StorageUnavailable from None
 
-    @translated
+    @wrap_database_errors
     def now(self) -> float:
         """Return Unix time by the clock of PostgreSQL, which several machines share."""
         if connection.vendor != "postgresql":

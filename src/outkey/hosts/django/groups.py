@@ -1,43 +1,18 @@
-"""The groups that come with the app: Administrator, Operator and Auditor."""
+"""The groups that come with the app, one for each role of the core."""
 
 from django.apps.registry import Apps
 from django.contrib.auth.models import Group, Permission
 
-_CONFIGURATIONS = ("view_configuration", "view_syncline")
-_AUDIT = ("view_auditrecord",)
-_RUNS = (
-    "run_syncline",
-    "view_run",
-)  # the host's own permissions decide about its records
-GROUPS = {
-    "Administrator": (
-        *_CONFIGURATIONS,
-        *_AUDIT,
-        *_RUNS,
-        "add_configuration",
-        "change_configuration",
-        "delete_configuration",
-        "add_syncline",
-        "change_syncline",
-        "delete_syncline",
-        "test_configuration",
-        "set_secret",
-        "use_internal_network",
-        "edit_script",
-        "view_knownkey",
-        "rotate_keys",
-    ),
-    "Operator": (*_CONFIGURATIONS, *_AUDIT, *_RUNS, "test_configuration"),
-    "Auditor": _AUDIT,
-}
+from outkey.core.access.roles import ROLES
 
 
 def make_groups(*, apps: Apps, **_: object) -> None:
-    """Make the groups that are missing; what an administrator changed stays as it is."""
+    """Create the groups that are missing; those that exist stay as they are."""
     if "group" not in apps.all_models["auth"]:
-        return  # `migrate outkey` comes before the tables of users; a later migrate makes them
-    for name, codenames in GROUPS.items():
-        group, made = Group.objects.get_or_create(name=name)
-        if made:
-            ours = Permission.objects.filter(content_type__app_label="outkey")
-            group.permissions.set(ours.filter(codename__in=codenames))
+        # `migrate outkey` runs before the tables of users exist; a later one is called.
+        return
+    permissions = Permission.objects.filter(content_type__app_label="outkey")
+    for name, role in ROLES.items():
+        group, is_new = Group.objects.get_or_create(name=name)
+        if is_new:
+            group.permissions.set(permissions.filter(codename__in=role))

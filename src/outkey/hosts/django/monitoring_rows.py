@@ -5,10 +5,10 @@ from django.db.models import Max
 from outkey.core.findings.monitoring import LineRun
 from outkey.core.sync.run import RunState
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import all_translated
+from outkey.hosts.django.raw_sql import wrap_errors_of_methods
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoLineRuns:
     """The newest row of each line and kind."""
 

@@ -30,6 +30,7 @@ class MailedNotices:
             subject = f"outkey: {len(notices)} notices"
         try:
             send_mail(subject, "\n".join(lines), None, list(self.addresses))
-        except Exception as error:  # noqa: BLE001 - a mail server's failure stops nothing
-            # Its text may repeat what the mail server sent, so only its name is logged.
-            logger.error("notices could not be mailed (%s)", type(error).__name__)  # noqa: TRY400
+        except Exception as error:  # noqa: BLE001 - the next notice is sent again
+            # Its text may repeat what the mail server sent: only its name is logged.
+            name = type(error).__name__
+            logger.error("notices could not be mailed (%s)", name)  # noqa: TRY400

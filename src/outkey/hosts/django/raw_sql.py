@@ -1,7 +1,7 @@
-"""Fixed SQL for what every send asks of the database, past the layers that cost more than it does.
+"""Fixed SQL for what every send needs of the database, and outkey's errors for it.
 
-Django's cursor does three times the work of the statement itself. What is kept of it: the
-connection, which is Django's own, and its translation of errors.
+Django's cursor does three times the work of the statement itself. What is used of it:
+the connection, which is Django's own, and its wrapping of the driver's errors.
 """
 
 import os
@@ -16,46 +16,50 @@ from outkey.core.errors import StorageUnavailable
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-Kind = TypeVar("Kind")
-_abandoned: list[object] = []
+Class = TypeVar("Class")
+Cursor = Any  # the driver's own, of sqlite3 or psycopg
+abandoned_connections: list[object] = []
 
 
-def _abandon_connection() -> None:
+def abandon_connection() -> None:
     """Let a forked child make a connection of its own.
 
-    Two processes on one connection lose each other's writes; and closing it here would end the
-    parent's, so it is kept and not used.
+    Two processes on one connection lose each other's writes. Closing it here would end
+    the parent's, so it is stored and not used.
     """
     for ours in connections.all(initialized_only=True):
         if ours.alias == DEFAULT_DB_ALIAS and ours.connection is not None:
-            _abandoned.append(ours.connection)
+            abandoned_connections.append(ours.connection)
             ours.connection = None
 
 
-os.register_at_fork(after_in_child=_abandon_connection)
+os.register_at_fork(after_in_child=abandon_connection)
 
 
-def execute(statement: str, values: Sequence[object]) -> Any:  # noqa: ANN401 - the driver's own cursor
+def execute(statement: str, values: Sequence[object]) -> Cursor:
     """Run a statement with `%s` for its values, and return the driver's cursor."""
-    ours = connections[DEFAULT_DB_ALIAS]  # once: each look through the proxy costs 2 µs
+    ours = connections[DEFAULT_DB_ALIAS]  # once: each look-up costs 2 µs
     if ours.connection is None:
         ours.ensure_connection()
     if ours.vendor == "sqlite":
-        statement = _with_question_marks(statement)
+        statement = with_question_marks(statement)
     with ours.wrap_database_errors:
         return ours.connection.execute(statement, values)
 
 
 @lru_cache(maxsize=64)
-def _with_question_marks(statement: str) -> str:
+def with_question_marks(statement: str) -> str:
+    """Return the statement with the placeholders of SQLite."""
     return statement.replace("%s", "?")
 
 
-def translated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Turn what the database raises into our own error, without its text and its parameters."""
+def wrap_database_errors(
+    function: Callable[Parameters, Result],
+) -> Callable[Parameters, Result]:
+    """Raise StorageUnavailable for database errors, without their text and values."""
 
     @wraps(function)
-    def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+    def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
             return function(*args, **kwargs)
         except DatabaseError:
@@ -63,16 +67,16 @@ def translated(function: Callable[Parameters, Result]) -> Callable[Parameters, R
         recover()
         raise StorageUnavailable
 
-    return guarded
+    return wrapper
 
 
-def translated_rows(
+def wrap_iterator_errors(
     function: Callable[Parameters, Iterator[Result]],
 ) -> Callable[Parameters, Iterator[Result]]:
-    """Do the same for a function that yields what it reads."""
+    """Do the same for a generator function."""
 
     @wraps(function)
-    def guarded(
+    def wrapper(
         *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Iterator[Result]:
         try:
@@ -84,23 +88,25 @@ def translated_rows(
         recover()
         raise StorageUnavailable
 
-    return guarded
+    return wrapper
 
 
-def all_translated(kind: type[Kind]) -> type[Kind]:
-    """Do it for all public methods of a class; a context manager sees to its own errors."""
-    for name, method in list(vars(kind).items()):
-        if (
-            isfunction(method)
-            and not name.startswith("_")
-            and not hasattr(method, "__wrapped__")
-        ):
-            guard = translated_rows if isgeneratorfunction(method) else translated
-            setattr(kind, name, guard(method))
-    return kind
+def wrap_errors_of_methods(rows: type[Class]) -> type[Class]:
+    """Do it for all public methods of a class, except its context managers."""
+    for name, method in list(vars(rows).items()):
+        if name.startswith("_") or not isfunction(method):
+            continue
+        # A context manager is a decorated function, and wraps its errors itself.
+        if hasattr(method, "__wrapped__"):
+            continue
+        if isgeneratorfunction(method):
+            setattr(rows, name, wrap_iterator_errors(method))
+        else:
+            setattr(rows, name, wrap_database_errors(method))
+    return rows
 
 
 def recover() -> None:
-    """After an error, let go of a connection that is dead, so that the next use makes another."""
+    """Close a connection that an error has made unusable; the next use opens one."""
     if not connection.in_atomic_block:
         connection.close_if_unusable_or_obsolete()

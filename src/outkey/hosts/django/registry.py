@@ -32,7 +32,7 @@ from outkey.core.vault.envelope import (
 )
 from outkey.core.vault.voucher import FIELD
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import all_translated, execute, recover
+from outkey.hosts.django.raw_sql import execute, recover, wrap_errors_of_methods
 
 _COLUMNS = ("base_url", "environment", "network", "active", "authentication_type")
 _LISTED = attrgetter(*Summary._fields[:-1])
@@ -89,7 +89,7 @@ class _Made:
     read_at: float
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoRegistry:
     """Keeps configurations, header rows, sync lines and sealed secrets."""
 

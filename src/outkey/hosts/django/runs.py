@@ -16,7 +16,7 @@ from outkey.core.sync.run import Counts, Quarantined, Run, RunState
 from outkey.engine.managing.duties import SCHEDULES, Duties
 from outkey.hosts.django import models
 from outkey.hosts.django.database import DjangoDatabase
-from outkey.hosts.django.raw_sql import all_translated, execute
+from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.hosts.django.registry import DjangoRegistry
 from outkey.hosts.django.shared_state import DjangoStateRows
 from outkey.ports.sync import Queue
@@ -55,7 +55,7 @@ def queue() -> Queue:
     return ProcrastinateQueue()
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoRuns:
     """One row a run, written only by whoever has seen it as it is."""
 

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import all_translated, execute
+from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 
 PER_STATEMENT = 300
 SELECT = "SELECT key, generation, value FROM outkey_sharedstate WHERE kind = %s"
@@ -31,7 +31,7 @@ UPDATE = (
 )
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoStateRows:
     """One row for each kind and key."""
 

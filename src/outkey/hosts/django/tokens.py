@@ -8,10 +8,10 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.errors import Cause
 from outkey.core.vault.envelope import TokenRow, key_name_of
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import all_translated
+from outkey.hosts.django.raw_sql import wrap_errors_of_methods
 
 
-@all_translated
+@wrap_errors_of_methods
 class DjangoTokenRows:
     """One row a configuration; a write names the generation that it replaces."""
 

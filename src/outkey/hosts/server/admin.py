@@ -24,7 +24,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from outkey.core.access.user_rights import STAFF, SUPERUSER, Rights
 from outkey.core.audit.events import Tag
-from outkey.hosts.django.pages.configurations import told
+from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.server.user_changes import (
     key_of,
     note_change,
@@ -45,7 +45,7 @@ def _shown(
     view: Callable[[HttpRequest], HttpResponseBase], request: HttpRequest
 ) -> HttpResponse:
     """Return the page of a view, or a page that says why it could not be done."""
-    return cast("HttpResponse", told(view)(request))
+    return cast("HttpResponse", errors_as_page(view)(request))
 
 
 class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time

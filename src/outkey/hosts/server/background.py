@@ -87,7 +87,7 @@ class Background:
 def notifiers(
     application: Application, environment: Mapping[str, str]
 ) -> list[Notifier]:
-    """Return the ways to notify users that the environment names; the log is always one."""
+    """Return the notifiers that the environment names; the log is always one."""
     ways: list[Notifier] = [LoggedNotices()]
     addresses = environment.get("OUTKEY_NOTICE_EMAIL", "").replace(",", " ").split()
     if addresses:

@@ -14,7 +14,7 @@ from django.urls import reverse_lazy
 from unfold.forms import AdminOwnPasswordChangeForm
 
 from outkey.core.audit.events import Tag
-from outkey.hosts.django.pages.configurations import told
+from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.server.user_changes import note_plain
 
 
@@ -61,6 +61,6 @@ class OwnPasswordView(PasswordChangeView):
 
 def password_change(request: HttpRequest) -> HttpResponseBase:
     """Show and save the form, for whoever is logged in to the admin."""
-    return admin.site.admin_view(told(OwnPasswordView.as_view()), cacheable=True)(
-        request
-    )
+    return admin.site.admin_view(
+        errors_as_page(OwnPasswordView.as_view()), cacheable=True
+    )(request)

@@ -20,17 +20,20 @@ def scheme_of(
     secret: Callable[[str], Secret],
     repeats_secret: Callable[[Response], bool] | None = None,
 ) -> Scheme:
-    """Return the configuration's scheme with its secrets, and its script on top of it.
+    """Return the scheme of a configuration, with its secrets and its script.
 
-    `repeats_secret` tells whether a response holds a secret that was sent.
+    `repeats_secret` tells whether a response contains a secret that was sent.
     """
-    scheme = _typed(configuration, secret)
+    scheme = base_scheme(configuration, secret)
     if isinstance(scheme, OAuth2) and repeats_secret is not None:
         scheme = scheme._replace(repeats_secret=repeats_secret)
     return Scripted(scheme) if configuration.is_scripted else scheme
 
 
-def _typed(configuration: Configuration, secret: Callable[[str], Secret]) -> Scheme:
+def base_scheme(
+    configuration: Configuration, secret: Callable[[str], Secret]
+) -> Scheme:
+    """Return the scheme of the Authentication Type."""
     match configuration.authentication_type:
         case AuthenticationType.NONE:
             return NoAuthentication()

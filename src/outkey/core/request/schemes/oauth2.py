@@ -13,10 +13,8 @@ from outkey.core.request.message import Header, Request, Response, Source
 from outkey.core.secret import Secret
 
 _BODY_READ = 16 * 1024
-_checked, _whole = (
-    partial(check_token, field="token"),
-    partial(check_value, field="token"),
-)
+_check_token = partial(check_token, field="token")
+_check_value = partial(check_value, field="token")
 
 
 def _cannot_tell(_response: Response) -> bool:
@@ -24,27 +22,27 @@ def _cannot_tell(_response: Response) -> bool:
 
 
 class OAuth2(NamedTuple):
-    """Send a token that is got and renewed by itself."""
+    """Send a token that is requested and renewed automatically."""
 
     configuration: Configuration
-    # Whether a response repeats a secret; assumed where that is not known.
+    # Whether a response repeats a secret; assumed if that is unknown.
     repeats_secret: Callable[[Response], bool] = _cannot_tell
 
     def flow(self, request: Request) -> Flow:
-        """Add the token and send; if it is refused, renew it once and send once more."""
+        """Add the token and send; if it is rejected, renew it once and send again."""
         token = yield from need_token()
-        response = yield from self._sent(request, token)
+        response = yield from self._send(request, token)
         if not is_rejected(response, self.configuration, self.repeats_secret):
             return response
         renewed = yield from need_token(rejected=token, sure=response.status == 401)
         if renewed.value == token.value:
             return response
-        return (yield from self._sent(request, renewed))
+        return (yield from self._send(request, renewed))
 
-    def _sent(
+    def _send(
         self, request: Request, token: AccessToken
     ) -> Generator[Any, Any, Response]:
-        """Send with the token; a server may first hand out a nonce for the proof (RFC 9449 §9)."""
+        """Send with the token; a server may first send a nonce for the proof (RFC 9449 §9)."""
         response = yield from send(
             request.with_headers((yield from self._headers(request, token)))
         )
@@ -58,7 +56,9 @@ class OAuth2(NamedTuple):
     ) -> Generator[Any, Any, tuple[Header, ...]]:
         name = self.configuration.oauth2.token_header
         scheme = f"{token.kind} " if name.lower() == "authorization" else ""
-        value = Secret.joined(scheme, token.value.derive(_checked)).derive(_whole)
+        value = Secret.joined(scheme, token.value.derive(_check_token)).derive(
+            _check_value
+        )
         headers = (*request.headers, Header(name, value, Source.AUTHENTICATION))
         if token.kind != "DPoP":
             return headers
@@ -71,11 +71,12 @@ def is_rejected(
     configuration: Configuration,
     repeats_secret: Callable[[Response], bool] = _cannot_tell,
 ) -> bool:
-    """Tell whether an answer refuses the token itself, and not what it may do.
+    """Tell whether a response rejects the token itself, and not its permissions.
 
-    A 403 usually means the latter: only the provider's own word or the configuration's switch
-    makes it a refusal of the token (django-oauth-toolkit answers so to an expired one). The
-    Expired marker counts only in a response that does not repeat a secret: it could be part of it.
+    A 403 usually means the latter: only the error of the provider or a switch of the
+    configuration makes it a rejection of the token (django-oauth-toolkit responds so to
+    an expired one). The Expired marker counts only in a response that does not repeat a
+    secret: it could be part of it.
     """
     errors = _errors(response)
     if errors & {"insufficient_scope", "use_dpop_nonce"}:

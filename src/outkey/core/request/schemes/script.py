@@ -13,23 +13,23 @@ class Scripted(NamedTuple):
     inner: Scheme
 
     def flow(self, request: Request) -> Flow:
-        """Run the script for each request that is sent, so that no timestamp is old."""
+        """Run the script for each request that is sent, so that its timestamp is new."""
         inner = self.inner.flow(request)
         try:
             step = next(inner)
             while True:
                 try:
-                    answer = yield from self._performed(step)
+                    result = yield from self._perform(step)
                 except OutkeyError as error:
                     step = inner.throw(error)
                 else:
-                    step = inner.send(answer)
+                    step = inner.send(result)
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]  # a Response, as the inner flow promises
         finally:
             inner.close()
 
-    def _performed(self, step: Step) -> Any:  # noqa: ANN401 - what the step is answered with
+    def _perform(self, step: Step) -> Any:  # noqa: ANN401 - the result of the step
         if isinstance(step, Send):
             headers = yield from run_script(step.request)
             step = Send(step.request.with_headers((*step.request.headers, *headers)))

@@ -1,1 +1,1 @@
-"""The web pages: each view asks who may, calls one use case and renders what came of it."""
+"""The web pages: a view checks permissions, calls one use case and draws the result."""

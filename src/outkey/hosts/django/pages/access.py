@@ -1,4 +1,4 @@
-"""The installation behind the pages, and the desk of whoever looks at them."""
+"""The installation behind the pages, and what the user of a request may do there."""
 
 import os
 import threading
@@ -8,9 +8,11 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Permissi
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
+from outkey.core.access.permissions import Permission
 from outkey.core.config.reference import Reference, parse_reference
 from outkey.engine.application import Application
 from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.editing import Editor
 from outkey.hosts.django.project import claim, home_setting, in_project
 from outkey.hosts.django.wiring import install
 
@@ -19,7 +21,7 @@ _installed: dict[Path, Application] = {}
 
 
 def installation() -> Application:
-    """Return the installation that the setting OUTKEY names; one for the whole process."""
+    """Return the installation that the setting OUTKEY names, one for each process."""
     home = home_setting()
     with _lock:
         if home not in _installed:
@@ -30,24 +32,41 @@ def installation() -> Application:
 
 
 def desk_for(user: AbstractBaseUser | AnonymousUser) -> Administration:
-    """Return the desk of a person; what they do is recorded under their name."""
-    here = installation()
-    return here.administration(f"web:{user.get_username()}")
+    """Return what a user changes things with, recorded under their name."""
+    return installation().administration(f"web:{user.get_username()}")
 
 
-def require(request: HttpRequest, *permissions: str) -> None:
-    """Refuse whoever has not all of these permissions of the app."""
+def editor_for(request: HttpRequest) -> Editor:
+    """Return the user of a request as one who edits configurations."""
+    return Editor(
+        allowed=lambda permission: may(request, permission),
+        references=tuple(offered_references()),
+    )
+
+
+def require(request: HttpRequest, *permissions: Permission) -> None:
+    """Respond with 403 unless the user has all of these permissions."""
     if not all(may(request, permission) for permission in permissions):
         raise PermissionDenied
 
 
-def may(request: HttpRequest, permission: str) -> bool:
-    """Tell whether the person has a permission of the app."""
+def may(request: HttpRequest, permission: Permission) -> bool:
+    """Whether the user has a permission."""
     user = request.user
     return isinstance(user, PermissionsMixin) and user.has_perm(f"outkey.{permission}")
 
 
+def user_of(request: HttpRequest) -> PermissionsMixin:
+    """Return the user, within whose permissions records are read and written."""
+    if not isinstance(request.user, PermissionsMixin):
+        raise PermissionDenied
+    return request.user
+
+
 def offered_references() -> list[Reference]:
-    """Return the references that pages may offer: a reference is a door into the machine."""
-    listed = os.environ.get("OUTKEY_REFERENCES", "").split()
-    return [parse_reference(text, field="OUTKEY_REFERENCES") for text in listed]
+    """Return the references that forms offer.
+
+    An operator lists them, since a reference can read the environment and files.
+    """
+    references = os.environ.get("OUTKEY_REFERENCES", "").split()
+    return [parse_reference(text, field="OUTKEY_REFERENCES") for text in references]

@@ -1,11 +1,11 @@
-"""The pages of sync lines: a named call of a configuration each, or the records that it brings."""
+"""The pages of sync lines: each names a call of a configuration, or synchronizes."""
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
 
 from django.contrib import messages
 from django.db.models import OuterRef, Subquery
@@ -16,53 +16,54 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.adapters.calendar_cronsim import CronCalendar
+from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import SyncLine
-from outkey.core.config.document import checked_line
-from outkey.core.config.export import render_table
-from outkey.core.config.toml import parse_toml
-from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.findings.checks import Finding
-from outkey.core.sync.line import Sync
+from outkey.core.sync.reason_texts import reason_text
 from outkey.core.sync.run import HostField, Outcome, Target
-from outkey.core.sync.table import read_sync, sync_table
-from outkey.engine.sync import Effect, SyncRunner
-from outkey.engine.sync.unsaved_lines import UnsavedLine
-from outkey.hosts.django import models
-from outkey.hosts.django.pages.access import desk_for, installation, may, require
-from outkey.hosts.django.pages.configurations import page, waiting
-from outkey.hosts.django.pages.runs import (
-    Shown,
-    bars,
-    person,
-    refuse_forbidden,
-    shown,
-    words,
+from outkey.engine.managing.line_editing import (
+    LineEdit,
+    WithLine,
+    entered_line_values,
+    field_of_error,
+    line_values,
 )
+from outkey.engine.sync import Effect
+from outkey.hosts.django import models
+from outkey.hosts.django.pages.access import (
+    desk_for,
+    installation,
+    may,
+    require,
+    user_of,
+)
+from outkey.hosts.django.pages.runs import ListedRun, newest_bars
+from outkey.hosts.django.pages.shell import limited_concurrency, page
+from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 
-_PAGE = 50
-_RUNS = 10
-_LONGEST_VALUE = 80
-_LONGEST_TOML = 128 * 1024  # room for a script of the greatest length
+PAGE_SIZE = 50
+RUNS_SIZE = 10
+CONFIGURATIONS_SIZE = 1000
+MOST_CHARACTERS = 80  # of a value in a sample
 # Each holds a page of records in memory, up to 50 MB.
-_previews = threading.BoundedSemaphore(4)
-_INPUTS = ("name", "configuration", "method", "path")
-Values = dict[str, str]
+running_samples = threading.BoundedSemaphore(4)
 
 
 @dataclass(frozen=True)
-class Listed:
-    """One row of the list: a line, when its schedule comes next, and its last run."""
+class ListedLine:
+    """One row of the list: a line, when it runs next, and its last run."""
 
     row: models.SyncLine
     schedule: str
     next_at: float | None
-    last: Shown | None
+    last: ListedRun | None
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """What would become of one record: its values, or why it would be left out."""
+class SampleRow:
+    """What a run would do with one record: its values, or why it would be rejected."""
 
     outcome: Outcome
     values: Sequence[str]
@@ -72,35 +73,32 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Sample:
-    """What would become of the first records: the host's fields, and a row for each record."""
+    """What a run would do with the first records, by the fields of the host."""
 
     columns: Sequence[str]
-    rows: Sequence[Sampled]
+    rows: Sequence[SampleRow]
 
 
 def list_page(request: HttpRequest) -> HttpResponse:
     """List sync lines with their last runs, fifty at a time."""
-    require(request, "view_syncline")
-    after = request.GET.get("after", "")
-    found = models.SyncLine.objects.select_related("configuration").filter(
-        name__gt=after
+    require(request, Permission.VIEW_LINE)
+    last_run = models.Run.objects.filter(line=OuterRef("pk")).order_by("-id")
+    lines = (
+        models.SyncLine.objects.select_related("configuration")
+        .filter(name__gt=request.GET.get("after", ""))
+        .annotate(last=Subquery(last_run.values("id")[:1]))
+        .order_by("name")
     )
-    last = (
-        models.Run.objects.filter(line=OuterRef("pk")).order_by("-id").values("id")[:1]
-    )
-    rows = list(found.annotate(last=Subquery(last)).order_by("name")[: _PAGE + 1])
+    rows = list(lines[: PAGE_SIZE + 1])
     runs = models.Run.objects.in_bulk([row.last for row in rows if row.last])
+    entries = []
+    for row in rows[:PAGE_SIZE]:
+        last = ListedRun.of(runs[row.last]) if row.last in runs else None
+        entries.append(ListedLine(row, schedule_of(row), next_run_at(row), last))
     context = {
         "title": _("Sync Lines"),
-        "rows": [
-            Listed(
-                row,
-                *_timetable(row),
-                shown(runs[row.last]) if row.last in runs else None,
-            )
-            for row in rows[:_PAGE]
-        ],
-        "next": rows[_PAGE - 1].name if len(rows) > _PAGE else "",
+        "rows": entries,
+        "next": rows[PAGE_SIZE - 1].name if len(rows) > PAGE_SIZE else "",
     }
     return page(request, "outkey/lines.html", context)
 
@@ -108,222 +106,159 @@ def list_page(request: HttpRequest) -> HttpResponse:
 def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
     """Show and save one sync line."""
     row = get_object_or_404(models.SyncLine, pk=record) if record else None
-    values, error = _stored(row), None
+    stored = stored_line(row)
     if "sample" in request.POST:
         return sample_page(request, record)
-    if request.method == "POST":
-        require(request, "change_syncline" if row else "add_syncline")
-        values = _posted(request, row)
-        try:
-            if row is None:
-                _refuse_taken(values["name"])
-            line = _line(values)
-            _refuse_rewritten(request, row, line)
-            if line.sync is not None:
-                refuse_forbidden(request, line.sync)
-                _runner(request, line).refuse_faults(line.name)
-            desk_for(request.user).keep_line(line)
-        except ConfigError as refused:
-            error = refused
-        else:
-            messages.success(request, _("The sync line %s is saved.") % line.name)
-            return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
-    require(request, "view_syncline" if row else "add_syncline")
-    return _form_page(request, row, values, error)
+    if request.method != "POST":
+        require(request, Permission.VIEW_LINE if row else Permission.ADD_LINE)
+        return form_page(request, row, line_values(stored))
+    require(request, Permission.CHANGE_LINE if row else Permission.ADD_LINE)
+    values = entered_line_values(request.POST.dict(), stored)
+    here = installation()
+    user = user_of(request)
+    try:
+        edit = LineEdit.read(values, stored, here.registry)
+        edit.save(
+            desk_for(request.user),
+            allowed=partial(may, request),
+            runner=here.sync_runner(records(user), WithLine(here.registry, edit.line)),
+            rights=records(user),
+        )
+    except ConfigError as error:
+        require(request, Permission.VIEW_LINE if row else Permission.ADD_LINE)
+        return form_page(request, row, values, error)
+    messages.success(request, _("The sync line %s was saved.") % edit.line.name)
+    return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
 
 
 @require_POST
 def sample_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
-    """Fetch one page and show what would become of it; what is on the page need not be saved."""
-    require(request, "view_syncline" if record else "add_syncline", "run_syncline")
+    """Fetch one page, and show what a run of the form, saved or not, would do."""
+    view = Permission.VIEW_LINE if record else Permission.ADD_LINE
+    require(request, view, Permission.RUN_LINE)
     row = get_object_or_404(models.SyncLine, pk=record) if record else None
-    posted = row is None or may(request, "change_syncline")
-    values = _posted(request, row) if posted else _stored(row)
+    stored = stored_line(row)
+    values = line_values(stored)
+    if row is None or may(request, Permission.CHANGE_LINE):
+        values = entered_line_values(request.POST.dict(), stored)
+    here = installation()
     try:
-        if row is None:
-            _refuse_taken(values["name"])
-        line = _line(values)
-        _refuse_rewritten(request, row, line)
-        with waiting(), waiting(_previews):
-            effects = _runner(request, line).preview(line.name)
+        edit = LineEdit.read(values, stored, here.registry)
+        edit.refuse_script(partial(may, request))
+        runner = here.sync_runner(
+            records(user_of(request)), WithLine(here.registry, edit.line)
+        )
+        with limited_concurrency(), limited_concurrency(running_samples):
+            effects = runner.preview(edit.line.name)
     except OutkeyError as error:
-        return _form_page(request, row, values, error)
-    return _form_page(request, row, values, sample=_sample(effects))
+        return form_page(request, row, values, error)
+    return form_page(request, row, values, sample=sample_of(effects))
 
 
 def delete_page(request: HttpRequest, record: int) -> HttpResponse:
     """Ask, and delete a sync line."""
-    require(request, "delete_syncline")
+    require(request, Permission.DELETE_LINE)
     row = get_object_or_404(models.SyncLine, pk=record)
     if request.method == "POST":
         desk_for(request.user).remove_line(row.name)
-        messages.success(request, _("The sync line %s is deleted.") % row.name)
+        messages.success(request, _("The sync line %s was deleted.") % row.name)
         return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
     context = {"title": _("Delete %s") % row.name, "stored": row, "is_line": True}
     return page(request, "outkey/delete.html", context)
 
 
-def _stored(row: models.SyncLine | None) -> Values:
-    """Return what the page shows of a line that is kept, or of a new one."""
-    if row is None:
-        return {
-            "name": "",
-            "configuration": "",
-            "method": "GET",
-            "path": "/",
-            "sync": "",
-        }
-    shown = {name: str(getattr(row, name)) for name in _INPUTS}
-    return shown | {"sync": _toml(read_sync(row.sync)) if row.sync else ""}
+def stored_line(row: models.SyncLine | None) -> SyncLine | None:
+    """Return the line of a row; None for a new one."""
+    return installation().registry.line(row.name) if row else None
 
 
-def _posted(request: HttpRequest, row: models.SyncLine | None) -> Values:
-    """Return what is on the page; a line that is kept stays what it is called."""
-    stored = _stored(row)
-    given = {name: request.POST.get(name, stored[name]).strip() for name in stored}
-    return given | ({"name": row.name} if row else {})
-
-
-def _line(values: Values) -> SyncLine:
-    """Read what is on the page; what is wrong is a ConfigError with its field."""
-    line = checked_line(**{name: values[name] for name in _INPUTS})
-    text = values["sync"].replace("\r\n", "\n")
-    return replace(line, sync=_sync(text) if text else None)
-
-
-def _sync(text: str) -> Sync:
-    table = parse_toml(text, longest=_LONGEST_TOML, field="TOML")
-    for name in _INPUTS:
-        if name in table:
-            told = _("%s has a field of its own on this page") % name
-            raise ConfigError(told, hint=_("Leave it out here."), field="TOML")
-    if "direction" not in table:
-        message = _("a line that synchronizes must say pull or push")
-        raise ConfigError(message, field="direction")
-    return read_sync(table)
-
-
-def _toml(sync: Sync) -> str:
-    """Write what `_sync` reads: as in a TOML document, without the line's name."""
-    said: dict[str, Any] = sync_table(sync)
-    rows = said.pop("fields")
-    parts = {
-        name: said.pop(name) for name in ("pagination", "incremental") if name in said
-    }
-    tables = [("line", said), *parts.items(), *(("[fields]", row) for row in rows)]
-    written = [render_table(name, table) for name, table in tables]
-    return "\n\n".join(written).partition("\n")[2]
-
-
-def _runner(request: HttpRequest, line: SyncLine) -> SyncRunner:
-    """Return what checks and previews the line on the page, within a user's rights."""
-    application = installation()
-    lines = UnsavedLine(line, application.registry)
-    return application.sync_runner(records(person(request)), lines)
-
-
-def _findings(request: HttpRequest, line: SyncLine) -> list[Finding]:
-    if line.sync is None:
-        return []
-    return _runner(request, line).check(line.name)
-
-
-def _refuse_taken(name: str) -> None:
-    if models.SyncLine.objects.filter(name=name).exists():
-        raise ConfigError(_("there is a sync line of that name already"), field="name")
-
-
-def _refuse_rewritten(
-    request: HttpRequest, row: models.SyncLine | None, line: SyncLine
-) -> None:
-    """Refuse another script than the one that is kept to whoever may not write scripts."""
-    kept = read_sync(row.sync).script if row and row.sync else ""
-    if (line.sync.script if line.sync else "") != kept and not may(
-        request, "edit_script"
-    ):
-        raise ConfigError(
-            _("you may not write scripts, or switch them on or off"), field="script"
-        )
-
-
-def _form_page(
+def form_page(
     request: HttpRequest,
     row: models.SyncLine | None,
-    values: Values,
+    values: Mapping[str, str],
     error: OutkeyError | None = None,
     sample: Sample | None = None,
 ) -> HttpResponse:
-    kept = installation().registry.line(row.name) if row else None
-    findings: list[Finding] = []
-    if kept:
-        with suppress(ConfigError):  # without the permission to see the records
-            findings = _findings(request, kept)
-    runs: Sequence[Shown] = ()
-    if row and may(request, "view_run"):
-        found = models.Run.objects.select_related("line").filter(line=row)
-        runs = [shown(run) for run in found.order_by("-id")[:_RUNS]]
-    editable = may(request, "change_syncline" if row else "add_syncline")
+    """Draw the form, with an error or a sample if there is one."""
+    stored = stored_line(row)
+    synchronizes = stored is not None and stored.sync is not None
+    editable = may(request, Permission.CHANGE_LINE if row else Permission.ADD_LINE)
+    may_run = may(request, Permission.RUN_LINE)
+    runs: Sequence[ListedRun] = ()
+    if row and may(request, Permission.VIEW_RUN):
+        newest = models.Run.objects.select_related("line").filter(line=row)
+        runs = [ListedRun.of(run) for run in newest.order_by("-id")[:RUNS_SIZE]]
     names = models.Configuration.objects.order_by("name").values_list("name", flat=True)
     context = {
         "title": row.name if row else _("New sync line"),
         "row": row,
-        "kept": kept,
+        "kept": stored,
         "values": values,
         "error": error,
-        "wrong": _place(error),
+        "wrong": field_of_error(error),
         "sample": sample,
-        "findings": findings,
+        "findings": findings_of(request, stored),
         "runs": runs,
-        "bars": bars(runs),
-        "targets": list(_targets(request)),
-        "configurations": names[:1000],
+        "bars": newest_bars(runs),
+        "targets": list(targets(request)),
+        "configurations": names[:CONFIGURATIONS_SIZE],
         "editable": editable,
-        "next_at": _timetable(row)[1] if row else None,
-        "may_run": bool(kept and kept.sync) and may(request, "run_syncline"),
-        "may_sample": (
-            (editable or bool(kept and kept.sync)) and may(request, "run_syncline")
-        ),
+        "next_at": next_run_at(row) if row else None,
+        "may_run": synchronizes and may_run,
+        "may_sample": (editable or synchronizes) and may_run,
     }
     return page(request, "outkey/line.html", context, status=422 if error else 200)
 
 
-def _place(error: OutkeyError | None) -> str:
-    """Return the field of the page that an error belongs to; none for one of no field."""
-    if isinstance(error, UnknownConfiguration):
-        return "configuration"
-    if error is None or not error.field:
-        return ""
-    return error.field if error.field in _INPUTS else "sync"
+def findings_of(request: HttpRequest, stored: SyncLine | None) -> list[Finding]:
+    """Return the findings of a stored line, if the user may see its records."""
+    if stored is not None and stored.sync is not None:
+        with suppress(ConfigError):
+            here = installation()
+            runner = here.sync_runner(
+                records(user_of(request)), WithLine(here.registry, stored)
+            )
+            return runner.check(stored.name)
+    return []
 
 
-def _timetable(row: models.SyncLine) -> tuple[str, float | None]:
-    """Return the schedule of a line, and when it comes next; a fault of it is told elsewhere."""
+def schedule_of(row: models.SyncLine) -> str:
+    """Return the cron expression of a row; empty for none, or one that is not text."""
     schedule = row.sync.get("schedule") if isinstance(row.sync, dict) else ""
-    if not isinstance(schedule, str) or not schedule:
-        return "", None
+    return schedule if isinstance(schedule, str) else ""
+
+
+def next_run_at(row: models.SyncLine) -> float | None:
+    """Return when a line runs next by its schedule; None if the schedule is invalid."""
+    schedule = schedule_of(row)
+    if not schedule:
+        return None
     try:
-        return schedule, CronCalendar().next_after(schedule, time.time())
+        return CronCalendar().next_after(schedule, time.time())
     except ConfigError:
-        return schedule, None
+        return None
 
 
-def _targets(request: HttpRequest) -> Iterator[tuple[Target, list[HostField]]]:
-    known = records(person(request))
+def targets(request: HttpRequest) -> Iterator[tuple[Target, list[HostField]]]:
+    """Yield the targets that are open to the user, with their fields."""
+    known = records(user_of(request))
     return ((target, known.describe(target.name)) for target in known.targets())
 
 
-def _sample(effects: Sequence[Effect]) -> Sample:
-    """Make a table of what would become of records; of one that is left out, no value."""
-    kept = [effect for effect in effects if effect.outcome is not Outcome.REFUSED]
-    columns = list(dict.fromkeys(name for effect in kept for name in effect.values))
+def sample_of(effects: Sequence[Effect]) -> Sample:
+    """Return a table of what would be done; no value of a rejected record."""
+    accepted = [effect for effect in effects if effect.outcome is not Outcome.REFUSED]
+    columns = list(dict.fromkeys(name for effect in accepted for name in effect.values))
     rows = []
     for effect in effects:
-        shown = columns if effect.outcome is not Outcome.REFUSED else []
-        values = [_shown(effect.values.get(name)) for name in shown]
-        rows.append(Sampled(effect.outcome, values, effect.field, words(effect.reason)))
+        names = columns if effect.outcome is not Outcome.REFUSED else []
+        values = [text_of_cell(effect.values.get(name)) for name in names]
+        reason = translate_text(reason_text(effect.reason))
+        rows.append(SampleRow(effect.outcome, values, effect.field, reason))
     return Sample(columns, rows)
 
 
-def _shown(value: object) -> str:
+def text_of_cell(value: object) -> str:
+    """Return a value as a table of samples shows it."""
     text = "" if value is None else str(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"

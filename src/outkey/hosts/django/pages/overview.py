@@ -2,10 +2,9 @@
 
 import re
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 
 from django.contrib import messages
 from django.db.models import Count, F, IntegerField, Max
@@ -22,158 +21,158 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from outkey.core.access.permissions import Permission
 from outkey.core.audit.events import Tag
-from outkey.core.errors import OutkeyError
+from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.findings.health import Status
+from outkey.core.findings.posture import Policy
+from outkey.core.vault import voucher
 from outkey.engine.managing.monitoring import open_notices
-from outkey.hosts.django.models import AuditRecord, Configuration
-from outkey.hosts.django.pages.access import desk_for, installation, may, require
-from outkey.hosts.django.pages.configurations import Listed, page
-from outkey.hosts.django.pages.posture import Panel
-from outkey.hosts.django.registry import health_of
-
-_HOUR_MS = 3_600_000
-_HOURS = 24
-_CHARTED = 100_000  # records; a chart of more would take longer than a page may
-_ATTENTION = 12
-_NOTICES = 20
-# How the notices begin that say no more than a status does.
-_REPEATED = {
-    Status.REAUTHORIZATION_NEEDED: "S-person-needed",
-    Status.PAUSED: "S-paused",
-    Status.FAILING: "S-failing",
-    Status.EXPIRED: "S-token-ends",
-    Status.EXPIRING_SOON: "S-token-ends",
-}
-Facts = dict[str, object]
-_PAGE = 50
-_ROW = re.compile(r"[0-9]{1,18}")
-# Outcomes of what outkey itself did not send, or did not follow.
-_REFUSALS = frozenset(
-    {
-        "egress_denied",
-        "redirect_blocked",
-        "rate_limited",
-        "secret_missing",
-        "configuration",
-    }
-    | {
-        "sealed",
-        "secret_rebind_required",
-        "inactive",
-        "header_conflict",
-        "audit_unavailable",
-    }
-    | {"paused"}
+from outkey.engine.managing.overview import (
+    CHART_HOURS,
+    ChartBar,
+    Overview,
+    build_overview,
+    hourly_bars,
 )
+from outkey.hosts.django.models import (
+    AuditRecord,
+    Configuration,
+    SecretLabel,
+    SecretValue,
+)
+from outkey.hosts.django.pages.access import desk_for, installation, may, require
+from outkey.hosts.django.pages.configurations import ListedConfiguration
+from outkey.hosts.django.pages.shell import message_of, page
 
-
-@dataclass(frozen=True)
-class Bar:
-    """One hour of the chart: heights in percent of the highest one."""
-
-    hour: str
-    ok: float
-    failed: float
-    refused: float
-    total: int
+HOUR_MS = 3_600_000
+DAY = 86_400
+CHART_RECORDS = 100_000  # a chart of more would take longer than a page may
+ATTENTION_SIZE = 12
+NOTICES_SIZE = 20
+PAGE_SIZE = 50
+ROW_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 def home_page(request: HttpRequest) -> HttpResponse:
     """Show what needs attention, and the attempts of the last day."""
-    require(request, "view_configuration")
-    here, now = installation(), time.time()
-    sealed = here.keys.is_sealed()
-    counts: Counter[Status] = Counter()
-    attention: list[Listed] = []
-    posture = Panel(now)
-    for row in Configuration.objects.defer("settings").order_by("name").iterator():
-        standing = health_of(row)
-        status = standing.status(now=now, sealed=sealed)
-        posture.look(row, standing)
-        counts[status] += 1
-        if status is not Status.WORKING:
-            attention.append(Listed(row, standing, status))
-    attention.sort(key=lambda found: (list(Status).index(found.status), found.row.name))
-    repeated, notices = _told(attention)
+    require(request, Permission.VIEW)
+    here = installation()
+    now = time.time()
+    policy, problem = read_policy()
+    overview = build_overview(
+        here.registry.summaries(),
+        open_notices(here.states),
+        now=now,
+        sealed=here.keys.is_sealed(),
+        policy=policy,
+        secret_ages=old_secrets(now - policy.secret_days * DAY),
+    )
+    rows = rows_by_name(names_on_page(overview))
+    attention = [
+        (ListedConfiguration(rows[name], entry.summary.standing, entry.status), entry)
+        for entry in overview.attention[:ATTENTION_SIZE]
+        if (name := entry.summary.name) in rows  # not deleted a moment ago
+    ]
+    counts = overview.counts
     name = request.GET.get("configuration", "")
     context = {
         "title": _("API Sync"),
         "counts": [(status, counts[status]) for status in Status if counts[status]],
         "total": sum(counts.values()),
-        "attention": [
-            (one, repeated.get(one.row.name)) for one in attention[:_ATTENTION]
-        ],
-        "more": max(0, len(attention) - _ATTENTION),
-        "notices": notices[:_NOTICES],
-        "more_notices": max(0, len(notices) - _NOTICES),
-        "posture": posture,
-        "bars": list(chart(name)) if may(request, "view_auditrecord") else [],
+        "attention": [(listed, entry.notice) for listed, entry in attention],
+        "more": max(0, len(overview.attention) - ATTENTION_SIZE),
+        "notices": overview.notices[:NOTICES_SIZE],
+        "more_notices": max(0, len(overview.notices) - NOTICES_SIZE),
+        "posture": posture_context(overview, rows, problem),
+        "bars": attempt_bars(name) if may(request, Permission.VIEW_AUDIT) else [],
         "configuration": name,
     }
     return page(request, "outkey/home.html", context)
 
 
-def _told(attention: list[Listed]) -> tuple[dict[str, Facts], list[Facts]]:
-    """Return the notices that only repeat a status, by name, and the others, newest first."""
-    statuses = {found.row.name: found.status for found in attention}
-    repeated: dict[str, Facts] = {}
-    others: list[Facts] = []
-    for notice in reversed(open_notices(installation().states)):
-        kind, name, _about = notice.condition
-        beginning = _REPEATED.get(statuses.get(name, Status.WORKING))
-        if beginning and kind.startswith(beginning):
-            repeated[name] = notice.facts()
-        else:
-            others.append(notice.facts())
-    return repeated, others
+def read_policy() -> tuple[Policy, ConfigError | None]:
+    """Return the operator's policy; the default one with the error it has."""
+    try:
+        return installation().policy(), None
+    except ConfigError as error:
+        return Policy(), error
 
 
-def chart(configuration: str = "") -> Iterator[Bar]:
-    """Count the attempts of the last day by hour and outcome, among the newest records."""
+def names_on_page(overview: Overview) -> Iterator[str]:
+    """Yield the names of the configurations that the home page links to."""
+    for entry in overview.attention[:ATTENTION_SIZE]:
+        yield entry.summary.name
+    for weakness in overview.weaknesses:
+        yield from weakness.names
+
+
+def rows_by_name(names: Iterable[str]) -> dict[str, Configuration]:
+    """Return the rows of configurations, which links are made from."""
+    rows = Configuration.objects.defer("settings").filter(name__in=set(names))
+    return {row.name: row for row in rows}
+
+
+def posture_context(
+    overview: Overview, rows: Mapping[str, Configuration], problem: ConfigError | None
+) -> dict[str, object]:
+    """Return what the panel on posture shows."""
+    weaknesses = [
+        {
+            "level": weakness.level,
+            "message": weakness.message,
+            "hint": weakness.hint,
+            "rows": [rows[name] for name in weakness.names if name in rows],
+            "more": weakness.more,
+        }
+        for weakness in overview.weaknesses
+    ]
+    return {"problem": problem, "counts": overview.levels, "weaknesses": weaknesses}
+
+
+def old_secrets(limit: float) -> dict[str, dict[str, float]]:
+    """Return when secrets were set that are older than a moment, by configuration."""
+    values = SecretValue.objects.filter(label=SecretLabel.CURRENT, set_at__lt=limit)
+    values = values.exclude(field=voucher.FIELD)
+    ages: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for name, field, moment in values.values_list(
+        "configuration__name", "field", "set_at"
+    ):
+        ages[name][field] = moment or 0
+    return ages
+
+
+def attempt_bars(configuration: str = "") -> list[ChartBar]:
+    """Return the attempts of the last day by hour, among the newest records."""
     newest = AuditRecord.objects.aggregate(Max("id"))["id__max"] or 0
-    this_hour = int(time.time() * 1000) // _HOUR_MS
-    first = this_hour - _HOURS + 1
+    this_hour = int(time.time() * 1000) // HOUR_MS
+    first_hour = this_hour - CHART_HOURS + 1
     records = AuditRecord.objects.filter(
-        id__gt=newest - _CHARTED, at__gte=first * _HOUR_MS
+        id__gt=newest - CHART_RECORDS, at__gte=first_hour * HOUR_MS
     )
     records = records.exclude(outcome="")
     if configuration:
         records = records.filter(configuration=configuration)
-    hours: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    hour = Cast(F("at") / _HOUR_MS, IntegerField())
-    for at, outcome, count in records.values_list(hour, "outcome").annotate(
-        Count("id")
-    ):
-        kind = (
-            "ok" if outcome == "ok" else "refused" if outcome in _REFUSALS else "failed"
-        )
-        hours[int(at)][kind] += count
-    highest = max((sum(found.values()) for found in hours.values()), default=0) or 1
-    for number in range(first, this_hour + 1):
-        found = hours[number]
-        label = datetime.fromtimestamp(number * 3600, UTC).strftime("%H:00")
-        kinds = ("ok", "failed", "refused")
-        ok, failed, refused = (found[kind] * 100 / highest for kind in kinds)
-        yield Bar(label, ok, failed, refused, sum(found.values()))
+    hour = Cast(F("at") / HOUR_MS, IntegerField())
+    counts = records.values_list(hour, "outcome").annotate(Count("id"))
+    return hourly_bars(counts, this_hour)
 
 
 def audit_page(request: HttpRequest) -> HttpResponse:
     """List the audit, newest first, with filters and keyset paging."""
-    require(request, "view_auditrecord")
-    chosen = {
-        name: request.GET.get(name, "").strip() for name in ("configuration", "outcome")
-    }
+    require(request, Permission.VIEW_AUDIT)
+    names = ("configuration", "outcome")
+    choices = {name: request.GET.get(name, "").strip() for name in names}
     before = request.GET.get("before", "")
-    columns = {name: value for name, value in chosen.items() if value}
-    last = int(before) if _ROW.fullmatch(before) else 0
-    records = installation().audit_rows.newest(_PAGE + 1, before=last, **columns)
-    shown = records[:_PAGE]
+    columns = {name: value for name, value in choices.items() if value}
+    last = int(before) if ROW_NUMBER.fullmatch(before) else 0
+    rows = installation().audit_rows.newest(PAGE_SIZE + 1, before=last, **columns)
+    records = rows[:PAGE_SIZE]
     context = {
         "title": _("Audit"),
-        "records": shown,
-        "chosen": chosen,
-        "older": shown[-1]["id"] if len(records) > _PAGE else None,
+        "records": records,
+        "chosen": choices,
+        "older": records[-1]["id"] if len(rows) > PAGE_SIZE else None,
         "verdict": request.session.pop("outkey_verdict", None),
     }
     return page(request, "outkey/audit.html", context)
@@ -182,21 +181,21 @@ def audit_page(request: HttpRequest) -> HttpResponse:
 @require_POST
 def audit_verify(request: HttpRequest) -> HttpResponse:
     """Check the chain and show the verdict."""
-    require(request, "view_auditrecord")
+    require(request, Permission.VIEW_AUDIT)
     here = installation()
     try:
-        found = here.verify_audit()
+        verdict = here.verify_audit()
     except OutkeyError as error:
-        messages.error(request, f"{error.message} {error.hint or ''}")
+        messages.error(request, message_of(error))
     else:
-        request.session["outkey_verdict"] = asdict(found)
+        request.session["outkey_verdict"] = asdict(verdict)
     return HttpResponseRedirect(reverse("admin:outkey_auditrecord_changelist"))
 
 
 @require_POST
 def audit_export(request: HttpRequest) -> HttpResponseBase:
-    """Hand out all records as JSON Lines."""
-    require(request, "view_auditrecord")
+    """Return all records as JSON Lines."""
+    require(request, Permission.VIEW_AUDIT)
     desk_for(request.user).note(Tag.AUDIT_EXPORTED)
     lines = (row.body + b"\n" for row in installation().audit_rows.read())
     response = StreamingHttpResponse(lines, content_type="application/jsonl")
@@ -206,20 +205,20 @@ def audit_export(request: HttpRequest) -> HttpResponseBase:
 
 def keys_page(request: HttpRequest) -> HttpResponse:
     """Show the keys and how many secrets each seals."""
-    require(request, "view_knownkey")
+    require(request, Permission.VIEW_KEYS)
     here = installation()
-    keys, problem = [], None
+    keys = []
+    problem = None
     try:
         uses = here.registry.key_uses()
         keys = [(key, uses.get(key.name, 0)) for key in here.keys.fresh().keys]
     except OutkeyError as error:
         problem = error
-    rotates = may(request, "rotate_keys")
     context = {
         "title": _("Keys"),
         "keys": keys,
         "problem": problem,
-        "may_rotate": rotates,
+        "may_rotate": may(request, Permission.ROTATE_KEYS),
     }
     return page(request, "outkey/keys.html", context)
 
@@ -227,28 +226,34 @@ def keys_page(request: HttpRequest) -> HttpResponse:
 @require_POST
 def keys_step(request: HttpRequest, step: str) -> HttpResponse:
     """Take one step of a rotation; every unsafe one is refused."""
-    require(request, "rotate_keys")
+    require(request, Permission.ROTATE_KEYS)
     try:
-        message = _take(request, step, request.POST.get("key", ""))
+        message = take_step(request, step, request.POST.get("key", ""))
     except OutkeyError as error:
-        messages.error(request, f"{error.message} {error.hint or ''}")
+        messages.error(request, message_of(error))
     else:
         messages.success(request, message)
     return HttpResponseRedirect(reverse("admin:outkey_knownkey_changelist"))
 
 
-def _take(request: HttpRequest, step: str, name: str) -> str:
-    here, desk = installation(), desk_for(request.user)
+def take_step(request: HttpRequest, step: str, name: str) -> str:
+    """Take a step of a rotation, and return what to do next."""
+    here = installation()
+    administration = desk_for(request.user)
+
+    def record(tag: Tag) -> Callable[[str], None]:
+        return lambda key: administration.note(tag, key=key)
+
     if step == "add":
-        added = here.rotation.add(lambda key: desk.note(Tag.KEY_ADDED, key=key))
-        return _("The key %s is added. Promote it when every process has it.") % added
+        added = here.rotation.add(record(Tag.KEY_ADDED))
+        return _("The key %s was added. Promote it when every process has it.") % added
     if step == "promote":
-        here.rotation.promote(name, lambda key: desk.note(Tag.KEY_PROMOTED, key=key))
+        here.rotation.promote(name, record(Tag.KEY_PROMOTED))
         return _("New secrets are sealed with %s. Now rewrap the others.") % name
     if step == "retire":
-        here.rotation.retire(name, lambda key: desk.note(Tag.KEY_RETIRED, key=key))
-        return _("The key %s is retired.") % name
+        here.rotation.retire(name, record(Tag.KEY_RETIRED))
+        return _("The key %s was retired.") % name
     if step != "rewrap":
         raise Http404
-    desk.note(Tag.KEY_REWRAPPED, key=here.keys.ring().primary.name)
+    administration.note(Tag.KEY_REWRAPPED, key=here.keys.ring().primary.name)
     return _("%s secrets were rewrapped.") % sum(here.secrets.rewrap())

@@ -1,59 +1,65 @@
-"""The button Run on the tab Script: one trial of the script that is on the page."""
+"""The button Run on the tab Script: one run of the script that the form has."""
 
 from datetime import UTC, datetime
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
+from outkey.engine.managing.editing import CandidateConfiguration
 from outkey.hosts.django.pages.access import desk_for, installation, require
-from outkey.hosts.django.pages.configurations import draft_on, stored_at, waiting
+from outkey.hosts.django.pages.shell import limited_concurrency
+from outkey.hosts.django.pages.trials import read_candidate, refusal
 
-_LAST_MOMENT = 253_402_300_800  # the year 10 000
+YEAR_10000 = 253_402_300_800  # Unix time
 
 
 @require_POST
 def run_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
-    """Run the script on the page, saved or not, and show names and lengths of its headers."""
-    require(request, "edit_script", "test_configuration")
-    drafted = draft_on(request, stored_at(record))
-    if isinstance(drafted, HttpResponse):
-        return drafted
-    draft, secrets = drafted
-    desk_for(request.user).note_test(draft.name, draft.script)
+    """Run the script of the form, and show names and lengths of its headers."""
+    require(request, Permission.EDIT_SCRIPT, Permission.TEST)
+    candidate = read_candidate(request, record)
+    if not isinstance(candidate, CandidateConfiguration):
+        return refusal(request, candidate)
     try:
-        at = _moment(request.POST.get("run:at", "").strip())
-        with waiting():
-            tried = installation().try_script(draft, at, secrets)
+        at = parse_moment(request.POST.get("run:at", "").strip())
+        with limited_concurrency():
+            result = installation().run_script(desk_for(request.user), candidate, at)
     except ConfigError as error:
-        return render(request, "outkey/refused.html", {"errors": [error]})
-    return render(request, "outkey/script_run.html", {"tried": tried})
+        return refusal(request, {"": error})
+    return render(request, "outkey/script_run.html", {"tried": result})
 
 
-def _moment(text: str) -> float | None:
-    """Return a Unix time, or a date with a time, UTC unless it says otherwise; None for now."""
+def parse_moment(text: str) -> float | None:
+    """Return a Unix time, written as a number or as a date with a time; None for now.
+
+    A date without a time zone is in UTC.
+    """
     if not text:
         return None
     try:
         at = float(text)
     except ValueError:
-        at = _read(text)
-    if not 0 <= at < _LAST_MOMENT:
-        raise _unreadable()
+        at = parse_date(text)
+    if not 0 <= at < YEAR_10000:
+        raise unreadable_moment()
     return at
 
 
-def _read(text: str) -> float:
+def parse_date(text: str) -> float:
+    """Return the Unix time of a date in ISO 8601."""
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        raise _unreadable() from None
+        raise unreadable_moment() from None
 
 
-def _unreadable() -> ConfigError:
-    hint = _("Enter a Unix time such as 1700000000, or 2023-11-14 22:13:20 in UTC.")
-    return ConfigError(_("this is no moment"), hint=hint)
+def unreadable_moment() -> ConfigError:
+    """Return the error for a moment that cannot be read."""
+    hint = Text("Enter a Unix time such as 1700000000, or 2023-11-14 22:13:20 in UTC.")
+    return ConfigError(Text("not a date and time"), hint=hint)

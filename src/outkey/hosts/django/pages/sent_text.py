@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
 
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 
 _NUL = "\x00"
 
@@ -13,7 +13,7 @@ _NUL = "\x00"
 def refuse_nul(request: HttpRequest) -> None:
     """Refuse the NUL character in the query, the form and the cookies.
 
-    No field takes one, and PostgreSQL raises an error wherever one reaches a statement.
+    No field accepts one, and PostgreSQL raises an error if one reaches a statement.
     """
     sent: list[Iterable[tuple[str, list[str]]]] = [
         request.GET.lists(),
@@ -22,9 +22,13 @@ def refuse_nul(request: HttpRequest) -> None:
     for parameters in sent:
         for name, values in parameters:
             if any(_NUL in text for text in (name, *values)):
-                message = _("a value holds the NUL character, which cannot be stored")
-                hint = _("Remove it; it often comes from copying out of a binary file.")
+                message = Text(
+                    "a value holds the NUL character, which cannot be stored"
+                )
+                hint = Text(
+                    "Remove it; it often comes from copying out of a binary file."
+                )
                 raise ConfigError(message, hint=hint, field=name.replace(_NUL, ""))
     if any(_NUL in text for pair in request.COOKIES.items() for text in pair):
-        message = _("a cookie holds the NUL character")
-        raise ConfigError(message, hint=_("Delete the cookies of this site."))
+        message = Text("a cookie holds the NUL character")
+        raise ConfigError(message, hint=Text("Delete the cookies of this site."))

@@ -1,4 +1,4 @@
-"""The tab OAuth 2.0 of a configuration's page: what is shown of a token, and what may be done."""
+"""The tab OAuth 2.0 of a configuration's page: its token, and what the user may do."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from outkey.core.access.permissions import Permission
 from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError, Sealed
@@ -17,20 +18,20 @@ from outkey.core.oauth2.token import State
 from outkey.engine.tokens.actions import TokenStatus
 from outkey.hosts.django.pages.access import installation, may
 
-_WORDS: dict[State, Promise] = {
+STATES: dict[State, Promise] = {
     State.NONE: _("no token yet"),
     State.FRESH: _("fresh"),
     State.STALE: _("about to be renewed"),
     State.EXPIRED: _("expired"),
     State.REAUTHORIZATION_NEEDED: _("reauthorization needed"),
 }
-_WITHOUT_TOKEN = (State.NONE, State.REAUTHORIZATION_NEEDED)
-_BY_ITSELF = (Grant.CLIENT_CREDENTIALS, Grant.REFRESH_TOKEN)
+WITHOUT_TOKEN = (State.NONE, State.REAUTHORIZATION_NEEDED)
+WITHOUT_USER = (Grant.CLIENT_CREDENTIALS, Grant.REFRESH_TOKEN)
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """How a token stands; `problem` says why that is not known."""
+class TokenPanel:
+    """The status of a token, or the `problem` that hides it, and what may be done."""
 
     grant: Grant
     status: TokenStatus | None = None
@@ -42,43 +43,46 @@ class Panel:
 
     @property
     def words(self) -> object:
-        """The state in words."""
-        return _WORDS[self.status.state] if self.status else ""
+        """The state as the page shows it."""
+        return STATES[self.status.state] if self.status else ""
 
     @property
     def failed(self) -> OutkeyError | None:
-        """The last error, as it is told to people."""
+        """The last error of a renewal."""
         return failure(self.status.error) if self.status and self.status.error else None
 
 
-def panel_for(request: HttpRequest, stored: Configuration | None) -> Panel | None:
-    """Return the panel of a configuration that gets its tokens; a sealed one opens nothing."""
-    if stored is None or not stored.uses_oauth2:
+def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:
+    """Return the panel of a configuration that uses OAuth 2.0, or None."""
+    if not stored.uses_oauth2:
         return None
-    here, settings_ = installation(), stored.oauth2
+    here = installation()
+    oauth2 = stored.oauth2
     if here.keys.is_sealed():
-        return Panel(settings_.grant, problem=Sealed())
+        return TokenPanel(oauth2.grant, problem=Sealed())
     try:
         status = here.token(stored).status()
     except OutkeyError as error:
-        return Panel(settings_.grant, problem=error)
-    may_set, there = may(request, "set_secret"), status.state is not State.NONE
-    usable = settings_.grant in _BY_ITSELF or status.state not in _WITHOUT_TOKEN
-    return Panel(
-        grant=settings_.grant,
+        return TokenPanel(oauth2.grant, problem=error)
+    may_set = may(request, Permission.SET_SECRET)
+    exists = status.state is not State.NONE
+    renewable = oauth2.grant in WITHOUT_USER or status.state not in WITHOUT_TOKEN
+    return TokenPanel(
+        grant=oauth2.grant,
         status=status,
-        connect=may_set and settings_.grant is Grant.AUTHORIZATION_CODE,
-        renew=usable and may(request, "test_configuration"),
-        revoke=may_set and there and bool(settings_.revocation_url),
-        forget=may_set and there,
+        connect=may_set and oauth2.grant is Grant.AUTHORIZATION_CODE,
+        renew=renewable and may(request, Permission.TEST),
+        revoke=may_set and exists and bool(oauth2.revocation_url),
+        forget=may_set and exists,
     )
 
 
 def redirect_url(request: HttpRequest, record: UUID) -> str:
-    """Return where a provider sends the browser back to: an address for each configuration.
+    """Return the URL that a provider sends the browser back to.
 
-    So that no provider can pass its own browser's answer off as another one's (RFC 9700 §4.4).
-    Behind a proxy only the operator knows the address: OUTKEY["PUBLIC_URL"].
+    Each configuration has its own, so that no provider can pass off a response as one
+    of another provider (RFC 9700 §4.4). Behind a proxy only the operator knows the URL:
+    OUTKEY["PUBLIC_URL"].
     """
     path = reverse("admin:outkey_oauth2_callback", args=[record])
     public = str(getattr(settings, "OUTKEY").get("PUBLIC_URL") or "")  # noqa: B009 - a setting that mypy cannot know

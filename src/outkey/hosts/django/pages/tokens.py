@@ -1,131 +1,172 @@
-"""What people do with tokens on the pages: connect, renew, give back, forget, and discover.
+"""What users do with tokens on the pages: connect, renew, revoke, forget, discover."""
 
-A consent leaves with the browser and comes back with it. Of the way between, the session keeps
-what is no secret: a random state, and for which configuration and person it was made.
-"""
-
-import secrets
 import time
-from base64 import urlsafe_b64encode
-from collections.abc import Callable
-from typing import TypedDict
+from collections.abc import Callable, Iterator, MutableMapping
 from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.sessions.backends.base import SessionBase
 from django.http import (
-    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseRedirect,
     JsonResponse,
 )
-from django.utils.crypto import constant_time_compare, salted_hmac
-from django.utils.text import capfirst
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from django.views.decorators.http import require_GET, require_POST
 
+from outkey.core.access.permissions import MAY_NOT_USE_NETWORK, Permission
 from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import ConfigError, OutkeyError
-from outkey.core.oauth2.grants import Consent, consent_for, refuse_other_issuer
-from outkey.core.oauth2.responses import failure, provider_reason
 from outkey.core.request.origin import parse_endpoint
-from outkey.core.secret import Secret
 from outkey.engine.tokens.actions import TokenActions
+from outkey.engine.tokens.consent import Consents, PendingConsent
 from outkey.hosts.django.pages.access import desk_for, installation, may, require
-from outkey.hosts.django.pages.configurations import page, stored_at, url_of, waiting
+from outkey.hosts.django.pages.shell import (
+    configuration_at,
+    find_configuration,
+    limited_concurrency,
+    message_of,
+    page,
+    url_of,
+)
 from outkey.hosts.django.pages.token_panel import redirect_url
 
-_TAB = "#oauth2"
-_CONSENTS = "outkey_consents"
-_MOST_CONSENTS = 5
-_CONSENT_SECONDS = 600
+TAB = "#oauth2"
+SESSION_KEY = "outkey_consents"
 
 
-class Pending(TypedDict):
-    """A consent on its way, as the session keeps it."""
-
-    state: str
-    version: int
-    began: float
-    user: str
-
-
-# ── what is done to a token ──────────────────────────────────────────────────────────────────
+# ── what is done to a token ─────────────────────────────────────────────────────────
 
 
 @require_POST
 def renew(request: HttpRequest, record: UUID) -> HttpResponse:
     """Get a new token now."""
-    require(request, "test_configuration")
-    return _acted(
+    require(request, Permission.TEST)
+    return act_on_token(
         request,
         record,
-        Tag.TOKEN_RENEWED,
-        TokenActions.renew,
-        _("The token is renewed."),
+        tag=Tag.TOKEN_RENEWED,
+        act=TokenActions.renew,
+        success=_("The token was renewed."),
     )
 
 
 @require_POST
 def revoke(request: HttpRequest, record: UUID) -> HttpResponse:
-    """Give the token back to the provider, and forget it."""
-    require(request, "set_secret")
-    told = _("The token is given back to the provider and forgotten here.")
-    return _acted(request, record, Tag.TOKEN_REVOKED, TokenActions.revoke, told)
+    """Revoke the token at the provider, and delete it."""
+    require(request, Permission.SET_SECRET)
+    return act_on_token(
+        request,
+        record,
+        tag=Tag.TOKEN_REVOKED,
+        act=TokenActions.revoke,
+        success=_("The token was revoked at the provider and deleted here."),
+    )
 
 
 @require_POST
 def forget(request: HttpRequest, record: UUID) -> HttpResponse:
-    """Forget the token here."""
-    require(request, "set_secret")
-    told = _("The token is forgotten here; the provider was not told.")
-    return _acted(request, record, Tag.TOKEN_FORGOTTEN, TokenActions.forget, told)
+    """Delete the token here; it stays valid at the provider."""
+    require(request, Permission.SET_SECRET)
+    return act_on_token(
+        request,
+        record,
+        tag=Tag.TOKEN_FORGOTTEN,
+        act=TokenActions.forget,
+        success=_("The token was deleted here; it was not revoked at the provider."),
+    )
 
 
-def _acted(
+def act_on_token(
     request: HttpRequest,
     record: UUID,
+    *,
     tag: Tag,
     act: Callable[[TokenActions], object],
-    told: str,
+    success: str,
 ) -> HttpResponse:
-    """Do something to the token that is kept, and tell on the page how it ended."""
-    stored = _stored(record)
+    """Do something with the stored token, and show on the page how it ended."""
+    stored = configuration_at(record)
     try:
-        with waiting():
+        with limited_concurrency():
             act(installation().change_token(desk_for(request.user), stored.name, tag))
-            messages.success(request, told)
+            messages.success(request, success)
     except OutkeyError as error:
-        messages.error(request, spoken(error))
-    return _back(stored)
+        messages.error(request, message_of(error))
+    return redirect_to_token(stored)
 
 
-# ── a person agrees ──────────────────────────────────────────────────────────────────────────
+# ── a user agrees ───────────────────────────────────────────────────────────────────
+
+
+class SessionConsents(MutableMapping[str, PendingConsent]):
+    """The pending consents of a session of Django."""
+
+    def __init__(self, session: SessionBase) -> None:
+        self._session = session
+
+    def _stored(self) -> dict[str, PendingConsent]:
+        return dict(self._session.get(SESSION_KEY, {}))
+
+    def __getitem__(self, record: str) -> PendingConsent:
+        return self._stored()[record]
+
+    def __setitem__(self, record: str, consent: PendingConsent) -> None:
+        self._session[SESSION_KEY] = self._stored() | {record: consent}
+
+    def __delitem__(self, record: str) -> None:
+        """Delete a consent at once, so that another request finds it no more."""
+        pending = self._stored()
+        del pending[record]
+        self._session[SESSION_KEY] = pending
+        self._session.save()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored())
+
+    def __len__(self) -> int:
+        return len(self._stored())
+
+
+def consents_of(request: HttpRequest) -> Consents:
+    """Return the consents that the user has begun in this session."""
+    return Consents(
+        pending=SessionConsents(request.session),
+        user=str(request.user.pk),
+        derive=derive_verifier,
+        now=time.time,
+    )
+
+
+def derive_verifier(state: str) -> bytes:
+    """Return the bytes of a PKCE verifier, from the secret key of Django."""
+    return salted_hmac("outkey.pkce", state, algorithm="sha256").digest()
 
 
 @require_POST
 def connect(request: HttpRequest, record: UUID) -> HttpResponse:
-    """Begin a consent, and say where it leads."""
-    require(request, "set_secret")
-    stored, state = _stored(record), secrets.token_urlsafe(32)
+    """Begin a consent, and show where it leads."""
+    require(request, Permission.SET_SECRET)
+    stored = configuration_at(record)
     try:
-        desk = installation().change_token(
-            desk_for(request.user), stored.name, Tag.TOKEN_AUTHORIZED
+        administration = desk_for(request.user)
+        actions = installation().change_token(
+            administration, stored.name, Tag.TOKEN_AUTHORIZED
         )
-        where = parse_endpoint(
-            desk.consent_url(_consent(request, stored, state)), ""
-        ).origin
+        url = consents_of(request).begin(actions, redirect_url(request, record))
+        origin = parse_endpoint(url, "").origin
     except OutkeyError as error:
-        messages.error(request, spoken(error))
-        return _back(stored)
-    _remember(request, desk.configuration, state)
+        messages.error(request, message_of(error))
+        return redirect_to_token(stored)
     context = {
         "title": _("Connect %s") % stored.name,
-        "where": where,
+        "where": origin,
         "token_where": parse_endpoint(stored.oauth2.token_url, "").origin,
         "base_where": stored.base.origin,
         "record": record,
@@ -137,156 +178,66 @@ def connect(request: HttpRequest, record: UUID) -> HttpResponse:
 def leave(request: HttpRequest, record: UUID) -> HttpResponse:
     """Send the browser to the provider.
 
-    A page stands between Connect and this: `form-action` of the content security policy holds for
-    whatever a form's answer redirects to, and nobody knows where a provider redirects next.
+    A page stands between Connect and this: `form-action` of the content security policy
+    holds for every redirect after a form, and a provider may redirect anywhere.
     """
-    require(request, "set_secret")
-    stored = _stored(record)
-    pending = _pending(request).get(stored.record)
-    if pending is None or pending["version"] != stored.version:
-        return _back(stored)
-    desk = installation().token(stored)
-    return HttpResponseRedirect(
-        desk.consent_url(_consent(request, stored, pending["state"]))
-    )
+    require(request, Permission.SET_SECRET)
+    stored = configuration_at(record)
+    actions = installation().token(stored)
+    url = consents_of(request).url(actions, redirect_url(request, record))
+    return HttpResponseRedirect(url) if url else redirect_to_token(stored)
 
 
 @require_GET
 def callback(request: HttpRequest, record: UUID) -> HttpResponse:
-    """Take the browser back, and exchange the code that it brings for a token."""
-    require(request, "set_secret")
-    stored, state = _begun(request, record)
-    if "iss" in request.GET:
-        refuse_other_issuer(stored, _one(request, "iss"))
+    """Exchange the code that the browser comes back with for a token."""
+    require(request, Permission.SET_SECRET)
+    consents = consents_of(request)
+    parameters = dict(request.GET.lists())
+    stored, state = consents.accept(
+        record.hex, parameters, lambda: find_configuration(record)
+    )
     try:
-        desk = installation().token(stored)
-        desk.redeem(_code(request), _consent(request, stored, state))
+        consents.redeem(
+            installation().token(stored),
+            parameters,
+            state=state,
+            redirect_url=redirect_url(request, record),
+        )
     except OutkeyError as error:
-        messages.error(request, spoken(error))
+        messages.error(request, message_of(error))
     else:
-        messages.success(
-            request, _("%s is connected. Test it as it is kept now.") % stored.name
-        )
-    return _back(stored)
+        name = stored.name
+        messages.success(request, _("%s is connected. Run a connection test.") % name)
+    return redirect_to_token(stored)
 
 
-def _begun(request: HttpRequest, record: UUID) -> tuple[Configuration, str]:
-    """Return what the browser was sent away for, once: whoever comes again finds nothing."""
-    given, pending = _one(request, "state"), _pending(request)
-    taken = pending.get(record.hex)
-    if taken is None or not constant_time_compare(taken["state"], given):
-        raise _begin_again(
-            _("this answer belongs to no consent that was begun in this session")
-        )
-    del pending[record.hex]
-    request.session[_CONSENTS] = pending
-    request.session.save()
-    if taken["user"] != str(request.user.pk):
-        raise _begin_again(
-            _("this answer belongs to no consent that was begun in this session")
-        )
-    if not 0 <= time.time() - taken["began"] <= _CONSENT_SECONDS:
-        raise _begin_again(_("the consent took longer than ten minutes"))
-    try:
-        stored = _stored(record)
-    except Http404:
-        raise _begin_again(_("the configuration was deleted meanwhile")) from None
-    if stored.version != taken["version"]:
-        raise _begin_again(_("the configuration was changed meanwhile"))
-    return stored, taken["state"]
+def redirect_to_token(stored: Configuration) -> HttpResponse:
+    """Redirect to the token, so that the parameters of this URL leave the browser."""
+    return HttpResponseRedirect(url_of("change", stored) + TAB)
 
 
-def _code(request: HttpRequest) -> Secret:
-    """Return the code, or raise what the provider says instead, in our words only."""
-    if "error" in request.GET:
-        raise failure(provider_reason(_one(request, "error")) or "refused")
-    code = _one(request, "code")
-    if not code:
-        raise _begin_again(_("the provider sent no code"))
-    return Secret(code)
-
-
-def _one(request: HttpRequest, name: str) -> str:
-    """Return a parameter; RFC 6749 §3.1 has each at most once."""
-    given = request.GET.getlist(name)
-    return given[0] if len(given) == 1 else ""
-
-
-def _begin_again(message: str) -> ConfigError:
-    return ConfigError(
-        message, hint=_("Open the configuration and press Connect again.")
-    )
-
-
-def _consent(request: HttpRequest, stored: Configuration, state: str) -> Consent:
-    """Prepare what both ways need; the verifier is derived, so that no table holds it."""
-    digest = salted_hmac("outkey.pkce", state, algorithm="sha256").digest()
-    verifier = urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
-    return consent_for(state, verifier, redirect_url(request, UUID(stored.record)))
-
-
-def _pending(request: HttpRequest) -> dict[str, Pending]:
-    return dict(request.session.get(_CONSENTS, {}))
-
-
-def _remember(request: HttpRequest, stored: Configuration, state: str) -> None:
-    """Keep one consent a configuration, and only the newest ones."""
-    pending = _pending(request)
-    pending.pop(stored.record, None)
-    pending[stored.record] = Pending(
-        state=state,
-        version=stored.version,
-        began=time.time(),
-        user=str(request.user.pk),
-    )
-    kept = sorted(pending.items(), key=lambda one: one[1]["began"])[-_MOST_CONSENTS:]
-    request.session[_CONSENTS] = dict(kept)
-
-
-# ── discovery ────────────────────────────────────────────────────────────────────────────────
+# ── discovery ───────────────────────────────────────────────────────────────────────
 
 
 @require_POST
 def discover(request: HttpRequest) -> HttpResponse:
-    """Return the addresses that an issuer names, for the page to fill in; nothing is kept."""
-    if not may(request, "change_configuration"):
-        require(request, "add_configuration")
+    """Return the URLs that an issuer publishes, for the form; nothing is stored."""
+    if not may(request, Permission.CHANGE):
+        require(request, Permission.ADD)
+    network = Network.PUBLIC
+    if request.POST.get("network") == Network.INTERNAL:
+        network = Network.INTERNAL
+        if not may(request, Permission.USE_INTERNAL_NETWORK):
+            message = message_of(ConfigError(MAY_NOT_USE_NETWORK))
+            return JsonResponse({"error": message}, status=403)
     issuer = request.POST.get("oauth2.issuer", "").strip()
-    internal = request.POST.get("network") == Network.INTERNAL
-    if internal and not may(request, "use_internal_network"):
-        refused = ConfigError(
-            _("you may not allow the internal network, or another address in it")
-        )
-        return JsonResponse({"error": spoken(refused)}, status=403)
-    network = Network.INTERNAL if internal else Network.PUBLIC
     try:
-        with waiting():
-            found = installation().discover(issuer, network)
+        with limited_concurrency():
+            urls = installation().discover(issuer, network)
     except OutkeyError as error:
-        return JsonResponse({"error": spoken(error)}, status=422)
-    fields = {f"oauth2.{name}": url for name, url in found.items()}
+        return JsonResponse({"error": message_of(error)}, status=422)
+    fields = {f"oauth2.{name}": url for name, url in urls.items()}
     labels = ", ".join(pgettext("outkey", BY_PATH[path].label) for path in fields)
-    done = (
-        _("Filled in: %s. Check where the Client Secret will go, then save.") % labels
-    )
-    return JsonResponse({"fields": fields, "done": done})
-
-
-# ── helpers ──────────────────────────────────────────────────────────────────────────────────
-
-
-def spoken(error: OutkeyError) -> str:
-    """Return an error's message and hint in the language of the person."""
-    message = capfirst(pgettext("outkey", error.message))
-    return f"{message}. {pgettext('outkey', error.hint) if error.hint else ''}".strip()
-
-
-def _stored(record: UUID) -> Configuration:
-    stored = stored_at(record)
-    assert stored is not None  # noqa: S101 - a record was given
-    return stored
-
-
-def _back(stored: Configuration) -> HttpResponse:
-    """Lead to the token, so that what came with the address leaves it."""
-    return HttpResponseRedirect(url_of("change", stored) + _TAB)
+    template = _("Filled in: %s. Check where the Client Secret will go, then save.")
+    return JsonResponse({"fields": fields, "done": template % labels})

@@ -17,7 +17,7 @@ from django.db import models, transaction
 from outkey.core.errors import ConfigError
 from outkey.core.sync.run import HostField, HostRecord, Target, Written
 from outkey.hosts.django.models import Run, SyncMark
-from outkey.hosts.django.raw_sql import translated
+from outkey.hosts.django.raw_sql import wrap_database_errors
 from outkey.hosts.django.records.fields import cleaned, described, fields_of
 from outkey.hosts.django.records.upsert import Entry, Row, planned, upserted
 
@@ -58,7 +58,7 @@ class DjangoRecords:
             for field in fields_of(self._open(target, "view").model).values()
         ]
 
-    @translated
+    @wrap_database_errors
     def read(self, target: str, after: str, limit: int) -> list[HostRecord]:
         """Return some records behind one, in the order of their ids; the first ones after ""."""
         model = self._open(target, "view").model
@@ -80,7 +80,7 @@ class DjangoRecords:
             for pk, *values in found
         ]
 
-    @translated
+    @wrap_database_errors
     def upsert(
         self, target: str, keys: Sequence[str], rows: Sequence[Row], run: str
     ) -> list[Written]:
@@ -94,7 +94,7 @@ class DjangoRecords:
             written += upserted(entry, keys, group, (line, int(run)))
         return written
 
-    @translated
+    @wrap_database_errors
     def compare(
         self, target: str, keys: Sequence[str], rows: Sequence[Row]
     ) -> list[tuple[Written, Mapping[str, tuple[object, object]]]]:
@@ -107,7 +107,7 @@ class DjangoRecords:
         ]
         return [(step.written, step.changes) for step in steps]
 
-    @translated
+    @wrap_database_errors
     def archive(self, target: str, line: str, run: str) -> int:
         """Archive what this line has brought and this run has not seen; return how many."""
         entry = self._open(target, "change")
@@ -138,7 +138,7 @@ class DjangoRecords:
                 marks.filter(pk__in=[mark.pk for mark in some]).update(archived=True)
         return archived
 
-    @translated
+    @wrap_database_errors
     def find(
         self, target: str, field: str, values: Sequence[object]
     ) -> dict[object, object]:

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from outkey.core.config.fields import BY_PATH
 from outkey.core.findings.health import Health, Status
 from outkey.core.text import Text
-from outkey.hosts.django.pages.forms import Shown
-from outkey.hosts.django.pages.overview import Bar
+from outkey.engine.managing.overview import ChartBar
+from outkey.hosts.django.pages.forms import FormField
 from outkey.hosts.django.translation import translate_text
 
 register = template.Library()
@@ -74,7 +74,7 @@ def get_item(values: Mapping[str, str], name: str) -> str:
 
 
 @register.filter
-def wrong(fields: Iterable[Shown]) -> bool:
+def wrong(fields: Iterable[FormField]) -> bool:
     """Tell whether one of these fields has an error or a finding."""
     return any(shown.error or shown.findings for shown in fields)
 
@@ -93,19 +93,19 @@ def line_of(message: str) -> str:
 
 
 @register.filter
-def usual(fields: Iterable[Shown]) -> list[Shown]:
+def usual(fields: Iterable[FormField]) -> list[FormField]:
     """Return the fields that most users fill in."""
     return [shown for shown in fields if not shown.field.rare]
 
 
 @register.filter
-def rare(fields: Iterable[Shown]) -> list[Shown]:
+def rare(fields: Iterable[FormField]) -> list[FormField]:
     """Return the fields that most users leave as they are."""
     return [shown for shown in fields if shown.field.rare]
 
 
 @register.filter
-def touched(fields: Iterable[Shown]) -> bool:
+def touched(fields: Iterable[FormField]) -> bool:
     """Tell whether one of these fields differs from its default."""
     return any(shown.touched for shown in fields)
 
@@ -143,7 +143,7 @@ def keep(request: HttpRequest, **changed: object) -> str:
 
 
 @register.simple_tag
-def bar_shapes(position: int, bar: Bar) -> SafeString:
+def bar_shapes(position: int, bar: ChartBar) -> SafeString:
     """Draw one hour of the chart: refused on failed on ok, and the hour under every fourth."""
     left, bottom, shapes = position * 20 + 2, 100.0, []
     for kind in ("ok", "failed", "refused"):
@@ -151,7 +151,7 @@ def bar_shapes(position: int, bar: Bar) -> SafeString:
         if height:
             bottom -= height
             numbers = left, f"{bottom:.1f}", f"{height:.1f}"
-            shapes.append(format_html(_RECTANGLE, *numbers, kind, bar.hour, bar.total))
+            shapes.append(format_html(_RECTANGLE, *numbers, kind, bar.label, bar.total))
     if position % 4 == 0:
-        shapes.append(format_html('<text x="{}" y="115">{}</text>', left, bar.hour))
+        shapes.append(format_html('<text x="{}" y="115">{}</text>', left, bar.label))
     return format_html_join("", "{}", ((shape,) for shape in shapes))

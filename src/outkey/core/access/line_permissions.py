@@ -1,0 +1,54 @@
+"""Which permissions an edit or a run of a sync line needs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from outkey.core.access.permissions import (
+    MAY_NOT_EDIT_SCRIPT,
+    Permission,
+    Requirement,
+)
+from outkey.core.config.configuration import SyncLine
+from outkey.core.sync.line import Direction, Sync, Transform
+from outkey.core.text import Text
+
+_ADD = Text("you may not add sync lines")
+_CHANGE = Text("you may not change sync lines")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordAccess:
+    """What a line does with the records of one of the host's targets.
+
+    `field` is the place of the line that names the target; empty for the target that
+    the line synchronizes.
+    """
+
+    target: str
+    verbs: tuple[str, ...]
+    field: str = ""
+
+
+def line_requirements(stored: SyncLine | None, edited: SyncLine) -> list[Requirement]:
+    """Return what saving `edited` in the place of `stored` (None: a new one) needs."""
+    needs = [Requirement(Permission.CHANGE_LINE, "name", _CHANGE)]
+    if stored is None:
+        needs = [Requirement(Permission.ADD_LINE, "name", _ADD)]
+    if script_of(stored) != script_of(edited):
+        needs.append(Requirement(Permission.EDIT_SCRIPT, "script", MAY_NOT_EDIT_SCRIPT))
+    return needs
+
+
+def script_of(line: SyncLine | None) -> str:
+    """Return the script of a line; empty where it has none."""
+    return line.sync.script if line is not None and line.sync is not None else ""
+
+
+def record_accesses(sync: Sync, *, dry_run: bool = False) -> Iterator[RecordAccess]:
+    """Yield what a line does with the host's records when it runs."""
+    writes = sync.direction is Direction.PULL and not dry_run
+    yield RecordAccess(sync.target, ("view", "add", "change") if writes else ("view",))
+    for number, mapping in enumerate(sync.mappings):
+        target = mapping.options.get("target", "")
+        if mapping.transform is Transform.LOOKUP and target:
+            yield RecordAccess(target, ("view",), f"fields[{number}].options.target")

@@ -1,0 +1,19 @@
+"""The roles that come with outkey, as sets of permissions.
+
+A host creates a group for each; an administrator may change the groups afterwards.
+"""
+
+from collections.abc import Mapping
+
+from outkey.core.access.permissions import Permission
+
+_LOOK = {Permission.VIEW, Permission.VIEW_LINE}
+_AUDIT = {Permission.VIEW_AUDIT}
+# The host's own permissions decide about the records that a run reads and writes.
+_RUN = {Permission.RUN_LINE, Permission.VIEW_RUN}
+
+ROLES: Mapping[str, frozenset[Permission]] = {
+    "Administrator": frozenset(Permission),
+    "Operator": frozenset(_LOOK | _AUDIT | _RUN | {Permission.TEST}),
+    "Auditor": frozenset(_AUDIT),
+}

@@ -1,0 +1,19 @@
+"""Every check there is: for references, for translations and for tests."""
+
+from types import ModuleType
+
+from outkey.core.findings import configuration_checks, line_checks
+from outkey.core.findings.checks import Check
+from outkey.core.findings.posture import POSTURE_CHECKS
+
+
+def checks_of(module: ModuleType) -> list[Check]:
+    """Return the checks that a module names."""
+    return [value for value in vars(module).values() if isinstance(value, Check)]
+
+
+ALL_CHECKS: tuple[Check, ...] = (
+    *checks_of(configuration_checks),
+    *checks_of(line_checks),
+    *POSTURE_CHECKS,
+)

@@ -1,0 +1,314 @@
+"""What is wrong or risky about a configuration.
+
+`check` looks at a configuration and at its secrets where they can be opened;
+`refuse_unsendable` is the part of it that stops a request, and `refuse_unsavable` the
+part that stops saving.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import date
+from functools import partial
+
+from outkey.core.config.choices import (
+    AuthenticationType,
+    ClientAuth,
+    Environment,
+    Network,
+    NoAuthReason,
+)
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.fields import SENT_TO_TOKEN_URL
+from outkey.core.errors import (
+    AuthenticationRequired,
+    EgressDenied,
+    InactiveConfiguration,
+    OutkeyError,
+)
+from outkey.core.findings.checks import (
+    Check,
+    Finding,
+    Level,
+    by_severity,
+    error_finding,
+)
+from outkey.core.findings.expiry import NEW_TOKEN_HINT, WARN_DAYS, days_left
+from outkey.core.moments import day_of
+from outkey.core.oauth2.jwt import expiry_of
+from outkey.core.oauth2.token import AccessToken
+from outkey.core.request.addresses import (
+    AddressKind,
+    is_address,
+    is_allowed,
+    is_internal,
+    judge,
+)
+from outkey.core.request.assembly import SecretOpener, authenticated_request
+from outkey.core.request.headers import tidy_token, tidy_value
+from outkey.core.request.message import Request
+from outkey.core.request.origin import parse_endpoint
+from outkey.core.secret import Secret
+from outkey.core.text import Text
+
+LONG_SECRET = 4 * 1024
+ANY_SECRET = Secret("any-value")  # stands where only the form of a request matters
+
+UNENCRYPTED = Check(
+    "W001",
+    Level.WARNING,
+    "credentials are sent unencrypted",
+    "Use https, also inside your own network.",
+)
+NO_USERNAME = Check(
+    "W002",
+    Level.WARNING,
+    "Username is empty",
+    "Check that the API expects an empty user name.",
+)
+UNDERSCORE = Check(
+    "W003",
+    Level.WARNING,
+    "the header {header} has an underscore; nginx and gunicorn drop such headers",
+    "Use a hyphen if the API accepts it.",
+)
+LONG_VALUE = Check(
+    "W004",
+    Level.WARNING,
+    "the value is longer than {limit} characters, which many servers reject",
+    "Check that it is exactly the value that the API gave you.",
+)
+TOKEN_EXPIRED = Check(
+    "W005", Level.WARNING, "the token expired on {day}", NEW_TOKEN_HINT
+)
+TOKEN_EXPIRES = Check(
+    "W005", Level.WARNING, "the token expires on {day}", NEW_TOKEN_HINT
+)
+REFERENCE_REPLACES_VALUE = Check(
+    "W006",
+    Level.WARNING,
+    "the reference replaces the value that was entered",
+    "Remove the key from the document to keep the entered value.",
+)
+CLOCK_AHEAD = Check(
+    "W007",
+    Level.WARNING,
+    "the API's clock is {seconds} s ahead of this machine's",
+    "Set this machine's clock (NTP), or switch on Use the API's clock.",
+)
+CLOCK_BEHIND = Check(
+    "W007",
+    Level.WARNING,
+    "the API's clock is {seconds} s behind this machine's",
+    "Set this machine's clock (NTP), or switch on Use the API's clock.",
+)
+TEST_PROVES_NOTHING = Check(
+    "W008",
+    Level.WARNING,
+    "the test request succeeds without credentials too, so it proves nothing about"
+    " them",
+    "Set Test Path to one that needs credentials, such as the account's own data.",
+)
+TOKEN_TRIMMED = Check(
+    "N001",
+    Level.NOTICE,
+    "surrounding spaces or a Bearer prefix were removed from the value",
+    "",
+)
+VALUE_TRIMMED = Check(
+    "N001", Level.NOTICE, "surrounding spaces were removed from the value", ""
+)
+
+
+def refuse_unsendable(configuration: Configuration) -> None:
+    """Raise where the configuration itself forbids sending, whatever the request is."""
+    if not configuration.active:
+        raise InactiveConfiguration(field="active")
+    refuse_no_credentials(configuration)
+    refuse_plain_http(configuration)
+
+
+def refuse_unsavable(configuration: Configuration) -> None:
+    """Raise where no request can ever be sent as configured, whatever its secrets are.
+
+    What depends on a secret, on a script or on the IP addresses of a host name is left
+    to sending.
+    """
+    refuse_no_credentials(configuration)
+    refuse_plain_http(configuration)
+    refuse_ip_addresses(configuration)
+    refuse_conflicts(configuration, lambda _name: ANY_SECRET)
+
+
+def refuse_no_credentials(configuration: Configuration) -> None:
+    """Refuse to use a public API in production without credentials or the reason."""
+    if (
+        not configuration.sends_credentials
+        and configuration.environment is Environment.PRODUCTION
+        and configuration.network is Network.PUBLIC
+        and configuration.no_auth_reason is not NoAuthReason.PUBLIC_API
+    ):
+        raise AuthenticationRequired(field="authentication_type")
+
+
+def refuse_plain_http(configuration: Configuration) -> None:
+    """Refuse plain http on the public internet, of the Token URL too."""
+    if configuration.network is not Network.PUBLIC:
+        return
+    origins = {configuration.base.origin}
+    if configuration.uses_oauth2:
+        origins = configuration.origins()
+    if any(origin.scheme != "https" for origin in origins):
+        is_base = configuration.base.origin.scheme != "https"
+        raise EgressDenied(
+            Text("plain http is not allowed on the public internet"),
+            hint=Text(
+                "Use https, or set Network to Internal trusted network (internal) if"
+                " the API is in one."
+            ),
+            field="base_url" if is_base else "oauth2.token_url",
+        )
+
+
+def refuse_ip_addresses(configuration: Configuration) -> None:
+    """Refuse an IP address in place of a host name that requests may not go to."""
+    origins = {"base_url": configuration.base.origin}
+    if configuration.uses_oauth2:
+        path = "oauth2.token_url"
+        origins[path] = parse_endpoint(configuration.oauth2.token_url, path).origin
+    for field, origin in origins.items():
+        kind = judge(origin.host) if is_address(origin.host) else AddressKind.GLOBAL
+        if is_allowed(kind, configuration.network):
+            continue
+        if is_internal(kind):
+            raise EgressDenied(
+                Text("the host is an IP address of an internal network"),
+                hint=Text(
+                    "Set Network to Internal trusted network (internal) if the API is"
+                    " in one."
+                ),
+                field=field,
+            )
+        raise EgressDenied(
+            Text("the host is an IP address that requests are never sent to"),
+            hint=Text("Enter the API's host name or its own IP address."),
+            field=field,
+        )
+
+
+def refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None:
+    """Refuse what cannot be made into a request, such as a header with two sources."""
+    request = Request("GET", configuration.base.origin, "/")
+    kind = "DPoP" if configuration.oauth2.dpop else "Bearer"
+    authenticated_request(request, configuration, secret, AccessToken(ANY_SECRET, kind))
+
+
+def check(
+    configuration: Configuration, secret: SecretOpener, *, now: float
+) -> list[Finding]:
+    """Return everything worth knowing about a configuration, errors first."""
+    return by_severity(
+        [
+            *error_findings(configuration, secret),
+            *setting_findings(configuration),
+            *expiry_findings(configuration, secret, now),
+            *secret_findings(configuration, secret),
+        ]
+    )
+
+
+def error_findings(
+    configuration: Configuration, secret: SecretOpener
+) -> Iterator[Finding]:
+    """Yield every error that sending would meet."""
+    missing = list(missing_secrets(configuration, secret))
+    yield from missing
+    # Other conflicts are found although a secret is missing.
+    opener = (lambda _name: ANY_SECRET) if missing else secret
+    refusals = (
+        partial(refuse_unsendable, configuration),
+        partial(refuse_ip_addresses, configuration),
+        partial(refuse_conflicts, configuration, opener),
+    )
+    for refuse in refusals:
+        try:
+            refuse()
+        except OutkeyError as error:
+            yield error_finding(error)
+
+
+def missing_secrets(
+    configuration: Configuration, secret: SecretOpener
+) -> Iterator[Finding]:
+    """Yield an error for each secret that sending needs and that cannot be opened."""
+    for name in configuration.needed_secrets():
+        try:
+            secret(name)
+        except OutkeyError as error:
+            yield error_finding(error)
+
+
+def setting_findings(configuration: Configuration) -> Iterator[Finding]:
+    """Yield what is risky about the settings themselves."""
+    is_plain = configuration.base.origin.scheme == "http"
+    if is_plain and configuration.sends_credentials:
+        yield UNENCRYPTED.finding("base_url")
+    is_basic = configuration.authentication_type is AuthenticationType.BASIC
+    if is_basic and not configuration.username:
+        yield NO_USERNAME.finding("username")
+    for row in configuration.headers:
+        if "_" in row.key:
+            yield UNDERSCORE.finding(row.secret_field, header=row.key)
+
+
+def expiry_findings(
+    configuration: Configuration, secret: SecretOpener, now: float
+) -> Iterator[Finding]:
+    """Yield a warning about an entered token that ends soon or has ended."""
+    last_day = configuration.expires_on or claimed_last_day(configuration, secret)
+    if last_day is None:
+        return
+    days = days_left(last_day, now)
+    if days <= WARN_DAYS:
+        row = TOKEN_EXPIRED if days < 0 else TOKEN_EXPIRES
+        yield row.finding("token_expires_on", day=last_day)
+
+
+def claimed_last_day(configuration: Configuration, secret: SecretOpener) -> date | None:
+    """Return the last day that an entered token names itself; it is not verified."""
+    if not configuration.sends_entered_token:
+        return None
+    try:
+        expiry = expiry_of(secret("token"))
+    except OutkeyError:
+        return None  # reported as an error already
+    return None if expiry is None else day_of(expiry)
+
+
+def secret_findings(
+    configuration: Configuration, secret: SecretOpener
+) -> Iterator[Finding]:
+    """Yield what is odd about the values of secrets, without showing them."""
+    if configuration.sends_entered_token:
+        yield from value_findings(secret, "token", tidy_token, TOKEN_TRIMMED)
+    # A private key is text of several lines, with one more line break at its end.
+    is_key = configuration.oauth2.client_auth is ClientAuth.PRIVATE_KEY_JWT
+    for name in configuration.needed_secrets():
+        if name in SENT_TO_TOKEN_URL and not is_key:
+            yield from value_findings(secret, name, tidy_value, VALUE_TRIMMED)
+    for row in configuration.headers:
+        if row.secret:
+            field = row.secret_field
+            yield from value_findings(secret, field, tidy_value, VALUE_TRIMMED)
+
+
+def value_findings(
+    secret: SecretOpener, field: str, tidy: Callable[[str], str], trimmed: Check
+) -> Iterator[Finding]:
+    """Yield what is odd about one value: what is removed from it, and its length."""
+    try:
+        value = secret(field)
+    except OutkeyError:
+        return  # reported as an error already
+    if value.derive(tidy) != value:
+        yield trimmed.finding(field)
+    if value.longer_than(LONG_SECRET):
+        yield LONG_VALUE.finding(field, limit=LONG_SECRET)

@@ -1,0 +1,574 @@
+"""Editing a configuration by a form: what was entered, what it needs, how it is saved.
+
+A form is a mapping of texts, whatever host it comes from:
+
+    <path>              the value of a field
+    secret:<path>       a new value for a secret; empty to leave it
+    reference:<path>    one of the offered references
+    clear:<path>        anything, to delete a secret
+    row-key-<n>         a header row: its name, its value, whether the value is a
+    row-value-<n>       secret, and whether the row is to be removed
+    row-secret-<n>
+    row-gone-<n>
+    version             of the configuration that the form was drawn from
+
+Secrets leave it as `Secret`, and no error repeats a value.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from outkey.core.access.permissions import (
+    HINT,
+    Permission,
+    Requirement,
+    changes_script,
+    refuse_other_tls,
+    requirements,
+)
+from outkey.core.config.configuration import (
+    Configuration,
+    HeaderRow,
+    SecretState,
+    build,
+    header_row,
+    kept_secrets,
+)
+from outkey.core.config.field_kinds import Field, Kind, check_method
+from outkey.core.config.fields import FIELDS
+from outkey.core.config.reference import Reference
+from outkey.core.config.secret_values import refuse_unusable
+from outkey.core.errors import (
+    ConfigError,
+    EditConflict,
+    HeaderConflict,
+    OutkeyError,
+    ScriptFailed,
+    SecretMissing,
+    UnknownConfiguration,
+)
+from outkey.core.request.assembly import Call
+from outkey.core.request.headers import MAX_HEADERS
+from outkey.core.request.script import SEAL, seal_of
+from outkey.core.secret import Secret
+from outkey.core.text import Text
+from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.managing.connection_test import ConnectionTest, Report
+from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
+from outkey.engine.sending.preview import Preview, preview
+from outkey.engine.sending.scripts import ScriptTrial, prove_examples, try_script
+from outkey.engine.sending.sender import Sender
+from outkey.engine.wire.transmit import SendContext
+from outkey.ports.sending import Secrets, Tokens
+from outkey.ports.storage import Registry
+
+Errors = dict[str, OutkeyError]  # by the path of the field; other keys: of no field
+Allowed = Callable[[Permission], bool]
+
+# A page has no inputs for these where the user may not write scripts.
+SCRIPT_FIELDS = ("script_enabled", "script")
+_EMPTY_MEANS_NOT_SET = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
+_NOT_STRIPPED = (Kind.LONG_TEXT, Kind.SCRIPT)
+_VERSION = re.compile(r"[0-9]{1,9}")
+_PATHS_OF_SECRETS = {f.secret_name: f.path for f in FIELDS if f.secret}
+
+
+def add_error(errors: Errors, error: OutkeyError) -> None:
+    """Add an error at its field; the first error of a field stays."""
+    path = str(error.field or "")
+    if isinstance(error, HeaderConflict):
+        path = "headers"
+    errors.setdefault(_PATHS_OF_SECRETS.get(path, path), error)
+
+
+# ── what was entered ────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class EnteredRow:
+    """One header row of a form. A secret row has an empty `value`."""
+
+    key: str
+    value: str
+    secret: Secret | None = None
+    is_secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a user entered: a configuration, and what to do with its secrets."""
+
+    stored: Configuration | None
+    configuration: Configuration
+    secrets: Mapping[str, Secret] = field(default_factory=dict)
+    references: Mapping[str, Reference] = field(default_factory=dict)
+    cleared: tuple[str, ...] = ()
+
+    @classmethod
+    def read(
+        cls,
+        values: Mapping[str, str],
+        stored: Configuration | None = None,
+        *,
+        references: Iterable[Reference] = (),
+        locked: Collection[str] = (),
+    ) -> "Edit | Errors":
+        """Read a form, or return what is wrong with it.
+
+        Only the given references can be chosen. A `locked` field that is not among the
+        values stays as it is stored.
+        """
+        offered = {str(reference): reference for reference in references}
+        return FormReader(values, stored, offered, locked).edit()
+
+    def requirements(self) -> list[Requirement]:
+        """Return the permissions that saving needs, each with its field."""
+        touched = (*self.secrets, *self.references, *self.cleared)
+        return requirements(self.stored, self.configuration, touched)
+
+    def needs(self) -> set[Permission]:
+        """Return the permissions that saving needs."""
+        return {requirement.permission for requirement in self.requirements()}
+
+    def errors(self, allowed: Allowed) -> Errors:
+        """Return the fields that the user may not change, and unusable secrets."""
+        errors: Errors = {}
+        for requirement in self.requirements():
+            if not allowed(requirement.permission):
+                message = requirement.message
+                add_error(
+                    errors, ConfigError(message, hint=HINT, field=requirement.field)
+                )
+        for name, secret in self.secrets.items():
+            try:
+                refuse_unusable(name, secret)
+            except ConfigError as error:
+                add_error(errors, error)
+        return errors
+
+    def save(
+        self,
+        administration: Administration,
+        context: SendContext,
+        limit: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Save the configuration with its secrets in one transaction.
+
+        A new script must pass its own examples first; `limit` surrounds that. Whether
+        the user may save is for `errors` to say.
+        """
+        script = self.stored.script if self.stored else ""
+        if self.configuration.script not in {"", script}:
+            with limit():
+                refuse_failing_examples(context, self.configuration)
+        change = ConfigurationChange(
+            self.stored, self.configuration, self.secrets, self.cleared
+        )
+        administration.save(change)
+
+    def candidate(self, secrets: Secrets) -> "CandidateConfiguration":
+        """Return what can be tried before it is saved; `secrets` opens stored ones."""
+        # A value that was typed now is meant for the URL that is in the form now.
+        states = {
+            name: SecretState(self.configuration.binding_of(name))
+            for name in self.secrets
+        }
+        configuration = self.configuration
+        if states:
+            states = {**configuration.secrets, **states}
+            configuration = replace(configuration, secrets=states)
+        draft_secrets = DraftSecrets(self.stored, secrets, self.secrets, self.cleared)
+        return CandidateConfiguration(self.stored, configuration, draft_secrets)
+
+
+def refuse_failing_examples(context: SendContext, configuration: Configuration) -> None:
+    """Raise at the field of the script if its own examples give something else."""
+    try:
+        prove_examples(context, [configuration])
+    except OutkeyError as error:
+        hint: str | None = error.hint
+        if hint == ScriptFailed.default_hint:
+            hint = Text(
+                "This happened in an example of GOLDEN, before the script was saved."
+            )
+        raise ConfigError(error.message, hint=hint, field="script") from None
+
+
+# ── reading a form ──────────────────────────────────────────────────────────────────
+
+
+class FormReader:
+    """Reads one form, and collects what is wrong with it."""
+
+    def __init__(
+        self,
+        values: Mapping[str, str],
+        stored: Configuration | None,
+        offered: Mapping[str, Reference],
+        locked: Collection[str],
+    ) -> None:
+        self._values = values
+        self._stored = stored
+        self._offered = offered
+        self._locked = locked
+        self._errors: Errors = {}
+
+    def edit(self) -> Edit | Errors:
+        """Return what was entered, or what is wrong with it."""
+        values = dict(self._read_fields())
+        secrets, references, cleared = self._read_secrets()
+        headers = self._read_headers(secrets)
+        if self._errors:
+            return self._errors
+        name = str(values.pop("name", ""))
+        states = kept_secrets(self._stored.secrets, headers) if self._stored else {}
+        for secret in cleared:
+            states.pop(secret, None)
+        try:
+            configuration = build(
+                name, values, headers=headers, references=references, secrets=states
+            )
+            configuration = self._continue_stored(configuration)
+        except ConfigError as error:
+            add_error(self._errors, error)
+            return self._errors
+        return Edit(self._stored, configuration, secrets, references, tuple(cleared))
+
+    def _continue_stored(self, configuration: Configuration) -> Configuration:
+        """Return it as the successor of the version that the form was drawn from."""
+        if self._stored is None:
+            return configuration
+        text = self._values.get("version", "")
+        # A newer version than the one that permissions are compared with would slip
+        # past that comparison.
+        if not _VERSION.fullmatch(text) or int(text) > self._stored.version:
+            raise EditConflict
+        return replace(
+            configuration,
+            record=self._stored.record,
+            version=int(text),
+            voucher=self._stored.voucher,
+        )
+
+    def _read_fields(self) -> Iterator[tuple[str, object]]:
+        for known in FIELDS:
+            if known.kind in {Kind.SECRET, Kind.ROWS}:
+                continue
+            try:
+                value = self._value(known)
+                if value is not None:
+                    yield known.path, known.parse(value)
+            except ConfigError as error:
+                self._errors[known.path] = ConfigError(
+                    error.message, hint=error.hint, field=known.path
+                )
+
+    def _value(self, known: Field) -> object:
+        """Return a value in the type that the field table parses; None if not set."""
+        stored = self._stored
+        if known.path == "name" and stored is not None:
+            return stored.name
+        is_left = is_left_alone(known.path, self._values, stored, self._locked)
+        if known.kind is Kind.FLAG and not is_left:
+            return bool(self._values.get(known.path))
+        if known.path not in self._values:
+            return stored.values().get(known.path) if stored else None
+        text = self._values[known.path].replace("\r\n", "\n")
+        if known.kind not in _NOT_STRIPPED:
+            text = text.strip()
+        if not text and (known.kind in _EMPTY_MEANS_NOT_SET or known.default is None):
+            return None
+        return typed_value(known, text)
+
+    def _read_secrets(
+        self,
+    ) -> tuple[dict[str, Secret], dict[str, Reference], list[str]]:
+        secrets: dict[str, Secret] = {}
+        references: dict[str, Reference] = {}
+        cleared: list[str] = []
+        for known in FIELDS:
+            if not known.secret:
+                continue
+            name = known.secret_name
+            text = self._values.get(f"secret:{known.path}", "")
+            if known.lines:
+                text = text.replace("\r\n", "\n").strip("\n")
+            choice = self._values.get(f"reference:{known.path}", "")
+            if text:
+                secrets[name] = Secret(text)
+            elif choice in self._offered:
+                references[name] = self._offered[choice]
+            elif self._values.get(f"clear:{known.path}"):
+                cleared.append(name)
+        return secrets, references, cleared
+
+    def _read_headers(self, secrets: dict[str, Secret]) -> tuple[HeaderRow, ...]:
+        """Return the header rows, and add the values of secret ones to `secrets`."""
+        headers: list[HeaderRow] = []
+        if self._values.get(f"row-key-{MAX_HEADERS}"):
+            message = Text("there are more than {count} rows", count=MAX_HEADERS)
+            add_error(self._errors, ConfigError(message, field="headers"))
+        for row in entered_rows(self._values):
+            value = None if row.is_secret else row.value
+            try:
+                header = header_row(
+                    row.key, value, secret=row.is_secret, place="headers"
+                )
+            except ConfigError as error:
+                message = Text(
+                    "{row}: {message}",
+                    row=row.key or Text("row"),
+                    message=error.message,
+                )
+                add_error(
+                    self._errors,
+                    ConfigError(message, hint=error.hint, field="headers"),
+                )
+                continue
+            headers.append(header)
+            if row.secret is not None:
+                secrets[header.secret_field] = row.secret
+        return tuple(headers)
+
+
+def entered_rows(values: Mapping[str, str]) -> Iterator[EnteredRow]:
+    """Yield the header rows of a form that are not to be removed."""
+    for number in range(MAX_HEADERS):
+        key = values.get(f"row-key-{number}", "").strip()
+        text = values.get(f"row-value-{number}", "")
+        if values.get(f"row-gone-{number}") or not (key or text):
+            continue
+        if values.get(f"row-secret-{number}"):
+            yield EnteredRow(key, "", Secret(text) if text else None, is_secret=True)
+        else:
+            yield EnteredRow(key, text)
+
+
+def is_left_alone(
+    path: str,
+    values: Mapping[str, str],
+    stored: Configuration | None,
+    locked: Collection[str],
+) -> bool:
+    """Whether a form offered no way to change a field, and none was tried."""
+    if path == "name":
+        return stored is not None
+    return path in locked and path not in values
+
+
+def typed_value(known: Field, text: str) -> object:
+    """Return a number, date or mapping if the text is one.
+
+    Other text is returned as it is: the field table refuses it.
+    """
+    try:
+        match known.kind:
+            case Kind.INTEGER:
+                return int(text)
+            case Kind.SECONDS:
+                return float(text)
+            case Kind.DATE:
+                return date.fromisoformat(text)
+            case Kind.PAIRS:
+                return dict(_pair(line) for line in text.splitlines() if line.strip())
+            case _:
+                return text
+    except ValueError:
+        return text
+
+
+def text_of_value(value: object) -> object:
+    """Return a stored value as a user types it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, dict):
+        return "\n".join(f"{name} = {text}" for name, text in value.items())
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _pair(line: str) -> tuple[str, str]:
+    name, sign, text = line.partition("=")
+    if not sign:
+        raise ValueError
+    return name.strip(), text.strip()
+
+
+# ── who edits ───────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """A user who edits configurations, and the references that a form offers."""
+
+    allowed: Allowed
+    references: tuple[Reference, ...] = ()
+
+    @property
+    def locked(self) -> tuple[str, ...]:
+        """The fields that a form gives this user no way to change."""
+        return () if self.allowed(Permission.EDIT_SCRIPT) else SCRIPT_FIELDS
+
+    def read(
+        self, values: Mapping[str, str], stored: Configuration | None
+    ) -> Edit | Errors:
+        """Read a form; return what is wrong with it, or not for this user to change."""
+        edit = self._read(values, stored)
+        if isinstance(edit, Edit):
+            return edit.errors(self.allowed) or edit
+        return edit
+
+    def candidate(
+        self,
+        values: Mapping[str, str],
+        stored: Configuration | None,
+        *,
+        registry: Registry,
+        secrets: Secrets,
+    ) -> "CandidateConfiguration | Errors":
+        """Return what the form has, to be tried before it is saved.
+
+        A user who may not change configurations gets the stored one, whatever the form
+        has. Raises UnknownConfiguration if there is none.
+        """
+        if not self.allowed(Permission.CHANGE):
+            if stored is None:
+                raise UnknownConfiguration
+            return CandidateConfiguration(stored, stored, DraftSecrets(stored, secrets))
+        edit = self._read(values, stored)
+        if not isinstance(edit, Edit):
+            return edit
+        errors = edit.errors(self.allowed)
+        if stored is None and registry.find([edit.configuration.name]):
+            # A draft must not use the permits and the audit of another configuration.
+            message = Text("there is a configuration of that name already")
+            errors["name"] = ConfigError(message, field="name")
+        return errors or edit.candidate(secrets)
+
+    def _read(
+        self, values: Mapping[str, str], stored: Configuration | None
+    ) -> Edit | Errors:
+        references = self.references
+        return Edit.read(values, stored, references=references, locked=self.locked)
+
+
+# ── trying what is not saved ────────────────────────────────────────────────────────
+
+
+class DraftSecrets:
+    """The secrets of a draft: those that were typed, and those that are stored."""
+
+    def __init__(
+        self,
+        stored: Configuration | None,
+        stored_secrets: Secrets,
+        typed: Mapping[str, Secret] | None = None,
+        cleared: Iterable[str] = (),
+    ) -> None:
+        self._stored = stored
+        self._stored_secrets = stored_secrets
+        self._typed = typed or {}
+        self._cleared = set(cleared)
+
+    def open(self, configuration: Configuration, secret: str) -> Secret:
+        """Return a secret for immediate use, or raise SecretMissing."""
+        stored = self._stored
+        if secret == SEAL:
+            if stored is not None and stored.script == configuration.script:
+                return self._stored_secrets.open(stored, SEAL)
+            # `Edit.errors` has refused the script of a user who may not write scripts.
+            return seal_of(configuration.script)
+        if secret in self._typed:
+            return self._typed[secret]
+        if secret in self._cleared:
+            raise SecretMissing(Text("{name} is not set", name=secret), field=secret)
+        before = stored.secrets.get(secret) if stored else None
+        if configuration.secrets.get(secret) != before:
+            # A reference that was chosen in the form, which nothing vouches for yet.
+            return self._stored_secrets.open(replace(configuration, record=""), secret)
+        if stored is None:
+            raise SecretMissing(Text("{name} is not set", name=secret), field=secret)
+        refuse_other_tls(stored, configuration, secret)
+        return self._stored_secrets.open(stored, secret)
+
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
+        """Refuse nothing: `open` compares the settings of stored secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateConfiguration:
+    """A configuration as a form has it, saved or not, that a user tries."""
+
+    stored: Configuration | None
+    configuration: Configuration
+    secrets: DraftSecrets
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the form has nothing that is not stored."""
+        return self.configuration == self.stored
+
+    def begin_test(
+        self, administration: Administration, sender: Sender, tokens: Tokens
+    ) -> ConnectionTest:
+        """Record that a test begins, and return it; a draft has `tokens` of its own."""
+        script = self.configuration.script if self._changes_script else ""
+        administration.note_test(self.configuration.name, script)
+        if self.is_saved:
+            return prepare_test(sender, self.configuration)
+        # A marker that is compared with responses could be used to guess a secret that
+        # they echo, so a draft has the stored one.
+        marker = self.stored.verification.expired_marker if self.stored else ""
+        draft = self._named_draft()
+        verification = replace(draft.verification, expired_marker=marker)
+        draft = replace(draft, verification=verification)
+        return prepare_test(sender, draft, DraftCredentials(self.secrets, tokens))
+
+    def finish_test(
+        self, administration: Administration, report: Report, now: float
+    ) -> None:
+        """Store how the test ended, if it was one of the stored configuration."""
+        if self.stored is not None and self.is_saved:
+            administration.keep_trial(self.stored, report, now)
+
+    def needs_for_preview(self) -> set[Permission]:
+        """Return what a preview needs: it runs the script, with the secret."""
+        if self._changes_script:
+            return {Permission.VIEW, Permission.TEST}
+        return {Permission.VIEW}
+
+    def preview(self, administration: Administration, context: SendContext) -> Preview:
+        """Return the exact test request, secrets masked; a new script is recorded."""
+        configuration = self.configuration
+        if self._changes_script:
+            administration.note_test(configuration.name, configuration.script)
+        if not self.is_saved:
+            configuration = self._named_draft()
+        verification = configuration.verification
+        method = check_method(verification.test_method, field="")
+        call = Call(configuration, method, verification.test_path)
+        return preview(replace(context, secrets=self.secrets), call)
+
+    def run_script(
+        self, administration: Administration, context: SendContext, at: float | None
+    ) -> ScriptTrial:
+        """Record and run the script once; return names and lengths of its headers."""
+        configuration = self.configuration
+        administration.note_test(configuration.name, configuration.script)
+        context = replace(context, secrets=self.secrets)
+        return try_script(context, configuration, at)
+
+    @property
+    def _changes_script(self) -> bool:
+        return changes_script(self.stored, self.configuration)
+
+    def _named_draft(self) -> Configuration:
+        """Return it under a name of its own.
+
+        So a draft uses neither the permits nor the processes nor the audit of the
+        stored configuration.
+        """
+        name = f"{self.configuration.name} (draft)"
+        return replace(self.configuration, name=name)

@@ -1,0 +1,181 @@
+"""Editing a sync line by a form: what was entered, what it needs, how it is saved.
+
+A form has the fields `name`, `configuration`, `method`, `path`, and `sync` with TOML.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from outkey.core.access.line_permissions import (
+    line_requirements,
+    record_accesses,
+)
+from outkey.core.access.permissions import Permission
+from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.document import parse_sync, read_request
+from outkey.core.config.export import render_sync
+from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.core.sync.line import Sync
+from outkey.core.text import Text
+from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.editing import Allowed
+from outkey.engine.sync import SyncRunner
+from outkey.ports.sending import Configurations
+
+LINE_FIELDS = ("name", "configuration", "method", "path")
+_NEW_LINE = {
+    "name": "",
+    "configuration": "",
+    "method": "GET",
+    "path": "/",
+    "sync": "",
+}
+
+
+class RecordRights(Protocol):
+    """The rights of a user on the host's own records, beside the port `Records`."""
+
+    def demand(self, target: str, *verbs: str) -> None:
+        """Raise ConfigError if the user may not view, add or change them."""
+
+
+def line_values(line: SyncLine | None) -> dict[str, str]:
+    """Return what a form shows of a stored line, or of a new one."""
+    if line is None:
+        return dict(_NEW_LINE)
+    values = {name: str(getattr(line, name)) for name in LINE_FIELDS}
+    return values | {"sync": render_sync(line.sync) if line.sync else ""}
+
+
+def entered_line_values(
+    values: Mapping[str, str], stored: SyncLine | None
+) -> dict[str, str]:
+    """Return the values of a form; what it lacks, and the name, stay as stored."""
+    before = line_values(stored)
+    entered = {name: values.get(name, before[name]).strip() for name in before}
+    return entered | ({"name": stored.name} if stored else {})
+
+
+def field_of_error(error: OutkeyError | None) -> str:
+    """Return the field of the form that an error belongs to; empty for none."""
+    if isinstance(error, UnknownConfiguration):
+        return "configuration"
+    if error is None or not error.field:
+        return ""
+    return error.field if error.field in LINE_FIELDS else "sync"
+
+
+@dataclass(frozen=True, slots=True)
+class LineEdit:
+    """A sync line that a user entered."""
+
+    stored: SyncLine | None
+    line: SyncLine
+
+    @classmethod
+    def read(
+        cls,
+        values: Mapping[str, str],
+        stored: SyncLine | None,
+        lines: Configurations,
+    ) -> "LineEdit":
+        """Read a form, or raise ConfigError with the field of the first error."""
+        if stored is None:
+            refuse_taken(values["name"], lines)
+        text = values["sync"].replace("\r\n", "\n")
+        request = {name: values[name] for name in LINE_FIELDS if name != "name"}
+        sync = parse_sync(text) if text else None
+        return cls(stored, read_request(values["name"], request, sync))
+
+    def needs(self) -> set[Permission]:
+        """Return the permissions that saving needs."""
+        needs = line_requirements(self.stored, self.line)
+        return {requirement.permission for requirement in needs}
+
+    def refuse_script(self, allowed: Allowed) -> None:
+        """Raise ConfigError if the user may not write the script of this line.
+
+        That holds for a sample too, which runs the script before it is saved.
+        """
+        for requirement in line_requirements(self.stored, self.line):
+            is_script = requirement.permission is Permission.EDIT_SCRIPT
+            if is_script and not allowed(Permission.EDIT_SCRIPT):
+                raise ConfigError(requirement.message, field=requirement.field)
+
+    def save(
+        self,
+        administration: Administration,
+        *,
+        allowed: Allowed,
+        runner: SyncRunner,
+        rights: RecordRights,
+    ) -> None:
+        """Save the line, unless the user lacks a right or every run of it would fail.
+
+        `runner` must find this line under its name (`WithLine`).
+        """
+        for requirement in line_requirements(self.stored, self.line):
+            if not allowed(requirement.permission):
+                raise ConfigError(requirement.message, field=requirement.field)
+        if self.line.sync is not None:
+            refuse_forbidden(rights, self.line.sync)
+            runner.refuse_faults(self.line.name)
+        administration.keep_line(self.line)
+
+
+def refuse_taken(name: str, lines: Configurations) -> None:
+    """Raise ConfigError if there is a line of this name, readable or not."""
+    try:
+        lines.line(name)
+    except UnknownConfiguration:
+        return
+    except ConfigError:
+        pass
+    message = Text("there is a sync line of that name already")
+    raise ConfigError(message, field="name")
+
+
+def refuse_forbidden(
+    rights: RecordRights, sync: Sync, *, dry_run: bool = False
+) -> None:
+    """Raise ConfigError if a line does to records what its user may not do."""
+    for access in record_accesses(sync, dry_run=dry_run):
+        try:
+            rights.demand(access.target, *access.verbs)
+        except ConfigError as error:
+            if not access.field:
+                raise
+            raise ConfigError(
+                error.message, hint=error.hint, field=access.field
+            ) from None
+
+
+class WithLine:
+    """The configurations of an installation with one line as a form has it."""
+
+    def __init__(self, configurations: Configurations, line: SyncLine) -> None:
+        self._configurations = configurations
+        self._line = line
+
+    def line(self, name: str) -> SyncLine:
+        """Return the line of the form under its name; others as they are stored."""
+        if name == self._line.name:
+            return self._line
+        return self._configurations.line(name)
+
+    def get(self, name: str) -> Configuration:
+        """Return one configuration, or raise UnknownConfiguration."""
+        return self._configurations.get(name)
+
+    def note_refused(self, name: str, revision: int) -> int:
+        """Count a refusal of the credentials."""
+        return self._configurations.note_refused(name, revision)
+
+    def note_accepted(self, name: str) -> None:
+        """Begin to count refusals anew."""
+        self._configurations.note_accepted(name)
+
+    def pause(self, name: str, at: float) -> None:
+        """Pause sending."""
+        self._configurations.pause(name, at)

@@ -1,0 +1,108 @@
+"""What every page shares: its frame, its errors, and its limit on tests at a time."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from uuid import UUID
+
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+
+from outkey.core.config.configuration import Configuration
+from outkey.core.errors import (
+    ConfigError,
+    HostError,
+    OutkeyError,
+    UnknownConfiguration,
+)
+from outkey.core.text import Text
+from outkey.hosts.django import models
+from outkey.hosts.django.pages.access import installation
+from outkey.hosts.django.pages.sent_text import refuse_nul
+from outkey.hosts.django.translation import translate_text
+
+# Tests wait for servers of others; they must leave threads for the other pages.
+running_tests = threading.BoundedSemaphore(12)
+
+
+def page(
+    request: HttpRequest,
+    template: str,
+    context: Mapping[str, object],
+    status: int = 200,
+) -> HttpResponse:
+    """Render a page inside the admin site."""
+    frame = {
+        **admin.site.each_context(request),
+        "sealed": installation().keys.is_sealed(),
+    }
+    return render(request, template, {**frame, **context}, status=status)
+
+
+def errors_as_page(
+    view: Callable[..., HttpResponseBase],
+) -> Callable[..., HttpResponseBase]:
+    """Show errors of outkey as a page: 503 for its storage and keys, 422 for others."""
+
+    @wraps(view)
+    def show(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        try:
+            refuse_nul(request)
+            return view(request, *args, **kwargs)
+        except OutkeyError as error:
+            status = 503 if isinstance(error, HostError) else 422
+            context = {"title": _("This could not be done"), "errors": [error]}
+            return page(request, "outkey/problem.html", context, status=status)
+
+    return show
+
+
+@contextmanager
+def limited_concurrency(
+    places: threading.BoundedSemaphore = running_tests,
+) -> Iterator[None]:
+    """Hold one of the places for work that waits, or refuse it if all are taken."""
+    if not places.acquire(blocking=False):
+        message = Text("many tests are running")
+        hint = Text("Try again when they have ended.")
+        raise ConfigError(message, hint=hint)
+    try:
+        yield
+    finally:
+        places.release()
+
+
+def message_of(error: OutkeyError) -> str:
+    """Return an error's message and hint as sentences in the user's language."""
+    message = capfirst(translate_text(error.message))
+    return f"{message}. {translate_text(error.hint) if error.hint else ''}".strip()
+
+
+def find_configuration(record: UUID) -> Configuration | None:
+    """Return the configuration of a record, or None."""
+    row = models.Configuration.objects.filter(pk=record).first()
+    if row is None:
+        return None
+    try:
+        return installation().registry.get(row.name)
+    except UnknownConfiguration:
+        return None
+
+
+def configuration_at(record: UUID) -> Configuration:
+    """Return the configuration of a page, or respond with 404."""
+    configuration = find_configuration(record)
+    if configuration is None:
+        raise Http404
+    return configuration
+
+
+def url_of(view: str, configuration: Configuration) -> str:
+    """Return the URL of a page of a configuration."""
+    record = UUID(configuration.record)
+    return reverse(f"admin:outkey_configuration_{view}", args=[record])

@@ -1,0 +1,139 @@
+"""The buttons Test and Preview: they try what the form has, saved or not."""
+
+import time
+from collections.abc import Iterator
+from uuid import UUID
+
+from django.core import signing
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.views.decorators.http import require_POST
+
+from outkey.adapters.tokens_memory import MemoryTokens
+from outkey.core.access.permissions import Permission
+from outkey.core.config.configuration import Configuration
+from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.engine.managing.connection_test import Report
+from outkey.engine.managing.editing import CandidateConfiguration, Errors
+from outkey.engine.managing.fixes import difference
+from outkey.hosts.django.pages.access import (
+    desk_for,
+    editor_for,
+    installation,
+    may,
+    require,
+)
+from outkey.hosts.django.pages.shell import configuration_at, limited_concurrency
+
+FIX = "outkey.fix"  # the salt of signatures under proposals
+
+
+def read_candidate(
+    request: HttpRequest, record: UUID | None
+) -> CandidateConfiguration | Errors:
+    """Return the configuration of a posted form, or what is wrong with it."""
+    here = installation()
+    stored = None if record is None else configuration_at(record)
+    try:
+        return editor_for(request).candidate(
+            request.POST.dict(), stored, registry=here.registry, secrets=here.secrets
+        )
+    except UnknownConfiguration:
+        raise Http404 from None
+
+
+def refusal(request: HttpRequest, errors: Errors) -> HttpResponse:
+    """Show why a form cannot be tried."""
+    return render(request, "outkey/refused.html", {"errors": errors.values()})
+
+
+@require_POST
+def test_panel(
+    request: HttpRequest,
+    record: UUID | None = None,  # noqa: PT028 - a view, not a test
+) -> HttpResponseBase:
+    """Test what the form has, and send each step of the test when it has ended."""
+    require(request, Permission.TEST)
+    candidate = read_candidate(request, record)
+    if not isinstance(candidate, CandidateConfiguration):
+        return refusal(request, candidate)
+    pieces = limited_pieces(test_pieces(request, candidate))
+    return StreamingHttpResponse(pieces, content_type="text/html; charset=utf-8")
+
+
+def limited_pieces(pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the pieces of a test, or a refusal if too many tests are running."""
+    # The place is taken here: a response that is never read would not give it back.
+    try:
+        with limited_concurrency():
+            yield from pieces
+    except ConfigError as error:
+        yield render_to_string("outkey/refused.html", {"errors": [error]})
+
+
+def test_pieces(
+    request: HttpRequest, candidate: CandidateConfiguration
+) -> Iterator[str]:
+    """Run a test, and yield its steps and its verdict as HTML."""
+    here = installation()
+    administration = desk_for(request.user)
+    tokens = MemoryTokens(time.time)
+    trial = here.begin_test(administration, candidate, tokens)
+    for step in trial.steps():
+        yield render_to_string("outkey/test_step.html", {"step": step})
+    report = trial.report()
+    here.audit.flush()  # so that the history shows how it ended
+    candidate.finish_test(administration, report, time.time())
+    fixable = candidate.stored
+    if not candidate.is_saved or not may(request, Permission.CHANGE):
+        fixable = None
+    context = {
+        "report": report,
+        "draft": candidate.configuration,
+        "reasons": reasons(report, fixable),
+    }
+    yield render_to_string("outkey/test_verdict.html", context)
+
+
+def reasons(
+    report: Report, stored: Configuration | None
+) -> Iterator[dict[str, object]]:
+    """Yield each reason with the fix that outkey proposes, and a signature under it."""
+    for suspicion in report.suspicions:
+        fix = suspicion.fix
+        reason: dict[str, object] = {"suspicion": suspicion}
+        if fix and stored:
+            state = (stored.record, stored.version, stored.revision)
+            proposal = (*state, fix.label.to_json(), fix.changes, fix.tidied)
+            reason |= {
+                "difference": difference(stored, fix),
+                "proposal": signing.dumps(proposal, salt=FIX),
+                "record": UUID(stored.record),
+            }
+        yield reason
+
+
+@require_POST
+def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
+    """Show the exact request of what the form has, secrets masked."""
+    require(request, Permission.VIEW)
+    candidate = read_candidate(request, record)
+    if not isinstance(candidate, CandidateConfiguration):
+        return refusal(request, candidate)
+    require(request, *candidate.needs_for_preview())
+    try:
+        with limited_concurrency():
+            preview = installation().preview_candidate(
+                desk_for(request.user), candidate
+            )
+    except OutkeyError as error:
+        return refusal(request, {"": error})
+    context = {"shown": preview, "curl": preview.curl()}
+    return render(request, "outkey/preview.html", context)

@@ -1,0 +1,58 @@
+"""What survives when the tables change."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from outkey.core.findings.monitoring import Baseline, Condition, Notice
+from outkey.core.request.rate_limit import Pace
+from outkey.core.shared_state import StateKind
+from outkey.engine.managing.duties import MONITORING, SCHEDULES
+from outkey.engine.managing.monitoring import open_notices
+
+
+@pytest.mark.usefixtures("database")
+def test_no_migration_is_missing() -> None:
+    call_command("makemigrations", "outkey", check=True, dry_run=True, verbosity=0)
+
+
+@pytest.mark.usefixtures("database")
+def test_shared_states_are_copied_from_the_tables_that_they_replace() -> None:
+    from outkey.hosts.django.shared_state import DjangoStateRows
+
+    call_command("migrate", "outkey", "0002", verbosity=0)
+    condition = Condition("S-new-origin", "acme", "https://ä.example")
+    baseline = Baseline(("https://a.example",), {500: 3}, 2)
+    rows = {
+        "pace (configuration, drained_at, quiet_until)": [("acme", 7.5, 0.0)],
+        "habit (configuration, facts)": [("acme", json.dumps(baseline.facts()))],
+        "notice (kind, configuration, about, opened_at, closed_at)": [
+            (*condition, 5.0, None),
+            ("S-failing", "acme", "", 1.0, 2.0),
+        ],
+        "duty (name, holder, until, position)": [
+            ("watch", "h", 9.0, 42),
+            ("schedules", "", 0.0, 60_500),
+            ("prune", "h", 9.0, None),
+        ],
+        "process (id, host, seen_at, keys)": [("p", "here", 1.0, "[]")],
+    }
+    with connection.cursor() as cursor:
+        for table, values in rows.items():
+            for row in values:
+                places = ", ".join(["%s"] * len(row))
+                cursor.execute(f"INSERT INTO outkey_{table} VALUES ({places})", row)
+    call_command("migrate", "outkey", verbosity=0)
+    states = DjangoStateRows()
+    pace = states.read(StateKind.RATE_LIMIT)["acme"].value
+    assert Pace.from_facts(pace) == Pace(7.5, 0.0)
+    stored = states.read(StateKind.BASELINE)["acme"].value
+    assert Baseline.from_facts(stored) == baseline
+    assert open_notices(states) == [Notice(condition, 5.0)]
+    assert states.read(StateKind.NOTICE).keys() == {condition.key()}
+    marks = {key: state.value for key, state in states.read(StateKind.MARK).items()}
+    assert marks == {MONITORING: {"position": 42}, SCHEDULES: {"at": 60.5}}
+    assert states.read(StateKind.LEASE) == {}
+    assert states.read(StateKind.PROCESS) == {}

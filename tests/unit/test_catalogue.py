@@ -1,0 +1,55 @@
+"""Every check is one row with an id, a level, a message and a hint in plain words."""
+
+import re
+
+import pytest
+
+from outkey.core.errors import ConfigError
+from outkey.core.findings.catalogue import ALL_CHECKS
+from outkey.core.findings.checks import Check, Level
+from outkey.core.text import Text
+
+ID = re.compile(r"[WNL]\d{3}|P(-[a-z0-9]+)+")
+
+
+def test_every_id_has_its_form_and_one_level() -> None:
+    levels = {check.id: check.level for check in ALL_CHECKS}
+    for check in ALL_CHECKS:
+        assert ID.fullmatch(check.id)
+        assert check.level is levels[check.id]
+    numbers = sorted(check for check in levels if not check.startswith("P-"))
+    assert numbers == [
+        *(f"L{number:03}" for number in range(1, 19)),
+        "N001",
+        *(f"W{number:03}" for number in range(1, 9)),
+    ]
+
+
+def test_no_message_is_written_twice() -> None:
+    messages = [check.message for check in ALL_CHECKS]
+    assert len(set(messages)) == len(messages)
+
+
+@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.id)
+def test_a_message_is_a_phrase_and_a_hint_a_sentence(check: Check) -> None:
+    assert not check.message.endswith(".")
+    assert check.hint.endswith(".") or check.level is Level.NOTICE
+
+
+def test_a_finding_has_the_values_in_message_and_hint() -> None:
+    check = Check("W999", Level.WARNING, "{name} is odd", "Change {name}.")
+    finding = check.finding("some.field", name="{x}")
+    assert (finding.id, finding.level) == ("W999", Level.WARNING)
+    assert (finding.message, finding.hint) == ("{x} is odd", "Change {x}.")
+    assert isinstance(finding.message, Text)
+    assert finding.message.template == "{name} is odd"
+    assert finding.field == "some.field"
+
+
+def test_a_finding_from_an_error_says_what_the_error_says() -> None:
+    check = Check("L999", Level.ERROR, "invalid", "Correct it.")
+    error = ConfigError("no such thing", hint="Make one.", field="a")
+    finding = check.finding_from(error)
+    assert (finding.message, finding.hint) == ("no such thing", "Make one.")
+    assert finding.field == "a"
+    assert check.finding_from(error, "b").field == "b"

@@ -1,0 +1,279 @@
+"""A form of a sync line: what it needs, what it saves, and what its user may not do."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import pytest
+
+from outkey.adapters.registry_memory import MemoryRegistry
+from outkey.core.access.line_permissions import (
+    RecordAccess,
+    line_requirements,
+    record_accesses,
+)
+from outkey.core.access.permissions import Permission
+from outkey.core.config.configuration import SyncLine
+from outkey.core.config.document import parse_sync
+from outkey.core.config.export import render_sync
+from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.core.sync.line import (
+    FieldMapping,
+    Incremental,
+    Pagination,
+    Paging,
+    Sync,
+    Transform,
+)
+from outkey.core.sync.reason_texts import REASONS, reason_text
+from outkey.core.sync.run import RunState
+from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.line_editing import (
+    LineEdit,
+    WithLine,
+    entered_line_values,
+    field_of_error,
+    line_values,
+    refuse_forbidden,
+)
+from outkey.engine.sync import SyncRunner
+from outkey.testing import configuration
+from unit.test_manage import Office
+from unit.test_sync_run import PULL, PUSH, desk
+
+EVERYTHING = frozenset(Permission)
+SCRIPTED = replace(PULL, script="def transform(record):\n    return record\n")
+LINE = SyncLine("people", "acme", "GET", "/people", PULL)
+LOOKUP = FieldMapping("owner", "owner", Transform.LOOKUP, options={"target": "person"})
+
+
+class Rights:
+    """A user who may do these things with records, such as "view contact"."""
+
+    def __init__(self, *allowed: str) -> None:
+        self._allowed = allowed
+
+    def demand(self, target: str, *verbs: str) -> None:
+        for verb in verbs:
+            if f"{verb} {target}" not in self._allowed:
+                raise ConfigError("a permission is missing", field="target")
+
+
+ALL_RIGHTS = Rights("view contact", "add contact", "change contact", "view person")
+
+
+class Lines:
+    """An installation with one configuration, where lines are edited."""
+
+    def __init__(self, *lines: SyncLine) -> None:
+        self.office = Office(MemoryRegistry([configuration()], lines))
+        self.administration: Administration = self.office.desk
+
+    def save(
+        self,
+        values: dict[str, str],
+        stored: SyncLine | None = None,
+        *,
+        allowed: Collection[Permission] = EVERYTHING,
+        rights: Rights = ALL_RIGHTS,
+    ) -> SyncLine:
+        entered = entered_line_values(values, stored)
+        edit = LineEdit.read(entered, stored, self.office.registry)
+        ports = desk().ports
+        override = WithLine(self.office.registry, edit.line)
+        runner = SyncRunner(replace(ports, configurations=override))
+        edit.save(
+            self.administration,
+            allowed=allowed.__contains__,
+            runner=runner,
+            rights=rights,
+        )
+        return self.office.registry.line(edit.line.name)
+
+
+@pytest.mark.parametrize(
+    "sync",
+    [
+        PULL,
+        PUSH,
+        SCRIPTED,
+        replace(
+            PULL,
+            mappings=(*PULL.mappings, LOOKUP),
+            pagination=Pagination(Paging.CURSOR, 50, "n", "c", cursor="next"),
+            incremental=Incremental("since", "changed"),
+            query=(("a", "1"), ("b", "two")),
+            schedule="0 3 * * *",
+        ),
+    ],
+)
+def test_what_is_written_for_a_form_is_read_as_the_same(sync: Sync) -> None:
+    text = render_sync(sync)
+    assert parse_sync(text) == sync
+
+
+def test_a_line_that_synchronizes_nothing_has_no_text() -> None:
+    assert line_values(replace(LINE, sync=None))["sync"] == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ('name = "people"\ndirection = "pull"', "TOML"),
+        ('method = "GET"', "TOML"),
+        ('target = "contact"', "direction"),
+        ("not TOML", "TOML"),
+    ],
+)
+def test_an_error_of_the_text_names_its_place(text: str, field: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse_sync(text)
+    assert raised.value.field == field
+
+
+def test_the_form_of_a_line_shows_what_is_stored_and_keeps_its_name() -> None:
+    assert line_values(None)["method"] == "GET"
+    values = line_values(LINE)
+    assert values["path"] == "/people"
+    assert parse_sync(values["sync"]) == PULL
+    entered = entered_line_values({"name": "other", "path": " /all "}, LINE)
+    assert (entered["name"], entered["path"]) == ("people", "/all")
+    assert entered["sync"] == values["sync"]
+
+
+def test_a_line_is_created_and_changed() -> None:
+    lines = Lines()
+    values = line_values(LINE)
+    stored = lines.save(values)
+    assert stored == LINE
+    changed = lines.save(values | {"path": "/all"}, stored)
+    assert changed.path == "/all"
+    plain = lines.save(values | {"sync": ""}, changed, rights=Rights())
+    assert plain.sync is None
+
+
+def test_a_new_line_does_not_take_the_place_of_another() -> None:
+    lines = Lines(LINE)
+    with pytest.raises(ConfigError, match="already") as raised:
+        lines.save(line_values(LINE) | {"path": "/mine"})
+    assert raised.value.field == "name"
+    assert lines.office.registry.line("people") == LINE
+
+
+def test_the_name_of_a_line_that_cannot_be_read_is_taken_too() -> None:
+    class Unreadable(MemoryRegistry):
+        def line(self, name: str) -> SyncLine:
+            raise ConfigError("not readable")
+
+    with pytest.raises(ConfigError, match="already"):
+        LineEdit.read(line_values(LINE), None, Unreadable())
+
+
+def test_adding_is_not_changing_and_a_script_needs_its_permission() -> None:
+    scripted = replace(LINE, sync=SCRIPTED)
+    plain = replace(LINE, sync=None)
+    for stored, line, expected in (
+        (None, LINE, {Permission.ADD_LINE}),
+        (LINE, replace(LINE, path="/all"), {Permission.CHANGE_LINE}),
+        (LINE, scripted, {Permission.CHANGE_LINE, Permission.EDIT_SCRIPT}),
+        (scripted, plain, {Permission.CHANGE_LINE, Permission.EDIT_SCRIPT}),
+        (scripted, replace(scripted, path="/all"), {Permission.CHANGE_LINE}),
+        (None, scripted, {Permission.ADD_LINE, Permission.EDIT_SCRIPT}),
+    ):
+        assert LineEdit(stored, line).needs() == expected
+        missing = {need.permission for need in line_requirements(stored, line)}
+        assert missing == expected
+
+
+@pytest.mark.parametrize("lacking", [Permission.CHANGE_LINE, Permission.EDIT_SCRIPT])
+def test_a_line_is_not_saved_without_each_permission(lacking: Permission) -> None:
+    lines = Lines(LINE)
+    values = line_values(replace(LINE, sync=SCRIPTED))
+    with pytest.raises(ConfigError, match="you may not"):
+        lines.save(values, LINE, allowed=EVERYTHING - {lacking})
+    assert lines.office.registry.line("people") == LINE
+
+
+def test_a_sample_runs_no_script_of_a_user_who_may_not_write_it() -> None:
+    edit = LineEdit(LINE, replace(LINE, sync=SCRIPTED))
+    with pytest.raises(ConfigError) as raised:
+        edit.refuse_script({Permission.CHANGE_LINE}.__contains__)
+    assert raised.value.field == "script"
+    edit.refuse_script({Permission.EDIT_SCRIPT}.__contains__)
+    LineEdit(LINE, LINE).refuse_script(frozenset().__contains__)
+
+
+def test_a_line_does_to_records_what_its_direction_says() -> None:
+    lookup = replace(PULL, mappings=(*PULL.mappings, LOOKUP))
+    assert list(record_accesses(lookup)) == [
+        RecordAccess("contact", ("view", "add", "change")),
+        RecordAccess("person", ("view",), "fields[2].options.target"),
+    ]
+    assert list(record_accesses(PULL, dry_run=True)) == [
+        RecordAccess("contact", ("view",))
+    ]
+    assert list(record_accesses(PUSH)) == [RecordAccess("contact", ("view",))]
+
+
+def test_a_line_is_not_saved_for_records_that_its_user_may_not_write() -> None:
+    lines = Lines()
+    with pytest.raises(ConfigError) as raised:
+        lines.save(line_values(LINE), rights=Rights("view contact"))
+    assert raised.value.field == "target"
+    with pytest.raises(UnknownConfiguration):
+        lines.office.registry.line("people")
+
+
+def test_the_target_of_a_lookup_is_refused_at_its_place() -> None:
+    lookup = replace(PULL, mappings=(*PULL.mappings, LOOKUP))
+    rights = Rights("view contact", "add contact", "change contact")
+    with pytest.raises(ConfigError) as raised:
+        refuse_forbidden(rights, lookup)
+    assert raised.value.field == "fields[2].options.target"
+    refuse_forbidden(Rights("view contact"), PULL, dry_run=True)
+
+
+def test_a_line_that_could_never_run_is_not_saved() -> None:
+    lines = Lines()
+    unknown = FieldMapping("city", "city_that_the_host_has_not")
+    wrong = replace(LINE, sync=replace(PULL, mappings=(*PULL.mappings, unknown)))
+    with pytest.raises(ConfigError, match="field"):
+        lines.save(line_values(wrong))
+    with pytest.raises(UnknownConfiguration):
+        lines.office.registry.line("people")
+
+
+@pytest.mark.parametrize(
+    ("error", "field"),
+    [
+        (None, ""),
+        (ConfigError("wrong"), ""),
+        (ConfigError("wrong", field="path"), "path"),
+        (ConfigError("wrong", field="fields[0].api"), "sync"),
+        (UnknownConfiguration(), "configuration"),
+    ],
+)
+def test_an_error_belongs_to_an_input_of_the_form(
+    error: OutkeyError | None, field: str
+) -> None:
+    assert field_of_error(error) == field
+
+
+def test_a_line_on_a_form_is_found_and_everything_else_as_it_is_stored() -> None:
+    other = replace(LINE, name="other")
+    registry = MemoryRegistry([configuration()], [LINE, other])
+    draft = replace(LINE, path="/draft")
+    override = WithLine(registry, draft)
+    assert override.line("people") == draft
+    assert override.line("other") == other
+    assert override.get("acme") == registry.get("acme")
+    assert override.note_refused("acme", 0) == 1
+    override.pause("acme", 1.0)
+    assert registry.get("acme").paused
+    override.note_accepted("acme")
+    assert not registry.get("acme").paused
+
+
+def test_every_reason_has_a_text_and_an_unlisted_one_its_own_words() -> None:
+    assert reason_text("key_missing") == REASONS["key_missing"]
+    assert reason_text("quite_new") == "quite new"
+    assert RunState.DONE not in REASONS

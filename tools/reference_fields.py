@@ -1,0 +1,59 @@
+"""Rows of the reference for the fields of configurations and sync lines."""
+
+from collections.abc import Iterable, Iterator
+
+from outkey.core.config.field_kinds import LONGEST_LIST, LONGEST_TEXT, Field, Kind
+from outkey.core.config.fields import BY_PATH
+from outkey.core.config.line_fields import EVERY_LINE_FIELD
+
+LABELS = {field.path: field.label for field in (*BY_PATH.values(), *EVERY_LINE_FIELD)}
+HEADING = """\
+| Label | TOML key | Takes | Default | Applies when | What it is |
+|---|---|---|---|---|---|"""
+WITH_LENGTH = frozenset({Kind.TEXT, Kind.LONG_TEXT})
+WITH_LIMITS = frozenset({Kind.INTEGER, Kind.SECONDS})
+
+
+def field_rows(fields: Iterable[Field], key: str = "path") -> Iterator[str]:
+    """Yield a table of fields; their keys are the paths, or the last parts of these."""
+    yield HEADING
+    for field in fields:
+        columns = (
+            field.label,
+            f"`{getattr(field, key)}`",
+            accepted_values(field),
+            default_value(field),
+            conditions(field),
+            field.help,
+        )
+        yield f"| {' | '.join(columns)} |"
+
+
+def accepted_values(field: Field) -> str:
+    """Return what a field takes."""
+    if field.choices:
+        return ", ".join(f"`{value}` ({label})" for value, label in field.choices)
+    if field.kind in WITH_LENGTH:
+        return f"text of at most {field.maximum or LONGEST_TEXT} characters"
+    if field.kind in {Kind.LIST, Kind.TABLES}:
+        return f"{field.kind}, at most {LONGEST_LIST}"
+    if field.kind in WITH_LIMITS:
+        return f"{field.kind} from {field.minimum:g} to {field.maximum:,}"
+    return str(field.kind)
+
+
+def default_value(field: Field) -> str:
+    """Return a field's default, or that the field is required."""
+    if field.required:
+        return "required"
+    if field.kind is Kind.FLAG:
+        return f"`{field.default}`".lower()
+    is_shown = isinstance(field.default, str | int | float) and field.default != ""
+    return f"`{field.default}`" if is_shown else ""
+
+
+def conditions(field: Field) -> str:
+    """Return when a field applies."""
+    if not field.when:
+        return "always"
+    return ", ".join(f"{LABELS[path]} is {value}" for path, value in field.when)
