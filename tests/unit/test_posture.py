@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.policy_file import read_policy
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit.chain import (
     ChainRow,
     canonical,
@@ -45,6 +44,7 @@ from outkey.testing.fakes import (
     MemoryCheckpoints,
     MemorySecrets,
 )
+from outkey.testing.fakes_storage import memory_registry
 
 NOW = 1_800_000_000.0  # 2027-01-15
 DAY = 86_400
@@ -376,9 +376,7 @@ class Runtime:
     """An installation of fakes, with an audit that tells what it is given."""
 
     def __init__(self, *configurations: Configuration) -> None:
-        self.registry = MemoryRegistry()
-        for made in configurations:
-            self.registry.add(made)
+        self.registry = memory_registry(configurations)
         self.secrets, self.scripts = MemorySecrets(), FakeScripts()
         self.rows, self.checkpoints = MemoryAuditRows(), MemoryCheckpoints()
         self.premises = WELL

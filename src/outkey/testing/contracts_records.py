@@ -17,7 +17,7 @@ from outkey.core.sync.records import (
 from outkey.ports.sync import Records
 
 TARGET = "demo.contact"
-# What the suite of records needs the target to have, besides fields that are not required.
+# The fields that the suite needs, besides fields that are not required.
 FIELDS = (
     HostField("external_id", "external id", FieldKind.TEXT, required=True, longest=40),
     HostField("name", "name", FieldKind.TEXT, required=True, longest=80),
@@ -40,10 +40,10 @@ class RecordsContract(ABC):
 
     @abstractmethod
     def make(self) -> Records:
-        """Return records with an empty target of these fields, which can be archived."""
+        """Return records with an empty target of these fields that can be archived."""
 
     @abstractmethod
-    def begun(self, line: str) -> str:
+    def begin_run(self, line: str) -> str:
         """Return the id of a new run of the line `contacts` or `others`."""
 
     def test_its_targets_are_described(self) -> None:
@@ -57,7 +57,8 @@ class RecordsContract(ABC):
         )
 
     def test_what_is_not_open_is_refused(self) -> None:
-        records, run = self.make(), self.begun("contacts")
+        records = self.make()
+        run = self.begin_run("contacts")
         for refused in (
             lambda: find_target(records.targets(), "nobody.knows"),
             lambda: records.read("nobody.knows", "", 10),
@@ -78,7 +79,8 @@ class RecordsContract(ABC):
     def test_a_row_is_created_once_then_unchanged_and_updated_where_it_differs(
         self,
     ) -> None:
-        records, run = self.make(), self.begun("contacts")
+        records = self.make()
+        run = self.begin_run("contacts")
         rows = [contact(1), contact(2)]
         assert list(records.upsert(TARGET, _KEYS, rows, run)) == [_CREATED, _CREATED]
         assert list(records.upsert(TARGET, _KEYS, rows, run)) == [
@@ -87,20 +89,22 @@ class RecordsContract(ABC):
         ]
         rows[1]["name"] = "Another"
         again = records.upsert(
-            TARGET, _KEYS, [*rows, contact(3)], self.begun("contacts")
+            TARGET, _KEYS, [*rows, contact(3)], self.begin_run("contacts")
         )
         assert list(again) == [_UNCHANGED, _UPDATED, _CREATED]
         assert self._names(records) == ["Contact 1", "Another", "Contact 3"]
 
     def test_a_field_that_is_not_mapped_stays_as_it_is(self) -> None:
-        records, run = self.make(), self.begun("contacts")
+        records = self.make()
+        run = self.begin_run("contacts")
         records.upsert(TARGET, _KEYS, [contact(1, credit=Decimal("1.50"))], run)
         records.upsert(TARGET, _KEYS, [contact(1, name="Another")], run)
-        (found,) = records.read(TARGET, "", 10)
-        assert found.values["credit"] == Decimal("1.50")
+        (record,) = records.read(TARGET, "", 10)
+        assert record.values["credit"] == Decimal("1.50")
 
     def test_a_row_that_is_refused_takes_no_other_with_it(self) -> None:
-        records, run = self.make(), self.begun("contacts")
+        records = self.make()
+        run = self.begin_run("contacts")
         for values, field in (
             ({"name": None}, "name"),
             ({"name": ""}, "name"),
@@ -118,7 +122,8 @@ class RecordsContract(ABC):
         assert self._names(records) == ["Contact 1", "Contact 3"]
 
     def test_a_new_record_needs_all_that_is_required(self) -> None:
-        records, run = self.make(), self.begun("contacts")
+        records = self.make()
+        run = self.begin_run("contacts")
         (refused,) = records.upsert(TARGET, _KEYS, [{"external_id": "c-1"}], run)
         assert (refused.outcome, refused.field) == (WriteOutcome.REFUSED, "name")
         records.upsert(TARGET, _KEYS, [contact(1)], run)
@@ -127,14 +132,16 @@ class RecordsContract(ABC):
         ]
 
     def test_of_two_rows_with_the_same_keys_the_later_one_stays(self) -> None:
-        records, run = self.make(), self.begun("contacts")
+        records = self.make()
+        run = self.begin_run("contacts")
         rows = [contact(1), contact(1, name="Later"), contact(1, name="Later")]
         written = records.upsert(TARGET, _KEYS, rows, run)
         assert list(written) == [_CREATED, _UPDATED, _UNCHANGED]
         assert self._names(records) == ["Later"]
 
     def test_a_comparison_tells_before_and_after_and_writes_nothing(self) -> None:
-        records, run = self.make(), self.begun("contacts")
+        records = self.make()
+        run = self.begin_run("contacts")
         records.upsert(TARGET, _KEYS, [contact(1), contact(2)], run)
         rows = [
             contact(1),
@@ -159,25 +166,30 @@ class RecordsContract(ABC):
         assert self._names(records) == ["Contact 1", "Contact 2"]
 
     def test_records_are_read_one_part_after_the_other(self) -> None:
-        records, run = self.make(), self.begun("contacts")
+        records = self.make()
+        run = self.begin_run("contacts")
         records.upsert(TARGET, _KEYS, [contact(n) for n in range(12)], run)
-        seen, after = [], ""
+        keys = []
+        after = ""
         while part := records.read(TARGET, after, 5):
             assert len(part) <= 5
-            seen += [record.values["external_id"] for record in part]
+            keys += [record.values["external_id"] for record in part]
             after = part[-1].id
-        assert sorted(map(str, seen)) == sorted(f"c-{n}" for n in range(12))
+        assert sorted(map(str, keys)) == sorted(f"c-{n}" for n in range(12))
 
     def test_records_are_found_by_the_value_of_a_field_unless_two_have_it(self) -> None:
-        records, run = self.make(), self.begun("contacts")
+        records = self.make()
+        run = self.begin_run("contacts")
         rows = [contact(1), contact(2), contact(3, name="Contact 2")]
         records.upsert(TARGET, _KEYS, rows, run)
         ids = {
             record.values["external_id"]: record.id
             for record in records.read(TARGET, "", 9)
         }
-        found = records.find(TARGET, "external_id", ["c-1", "c-3", "c-9", "", "x" * 99])
-        assert {value: str(record) for value, record in found.items()} == {
+        by_key = records.find(
+            TARGET, "external_id", ["c-1", "c-3", "c-9", "", "x" * 99]
+        )
+        assert {value: str(record) for value, record in by_key.items()} == {
             "c-1": ids["c-1"],
             "c-3": ids["c-3"],
         }
@@ -190,16 +202,16 @@ class RecordsContract(ABC):
         self,
     ) -> None:
         records = self.make()
-        records.upsert(TARGET, _KEYS, [contact(1), contact(2)], self.begun("contacts"))
-        records.upsert(TARGET, _KEYS, [contact(3)], self.begun("others"))
-        run = self.begun("contacts")
+        records.upsert(
+            TARGET, _KEYS, [contact(1), contact(2)], self.begin_run("contacts")
+        )
+        records.upsert(TARGET, _KEYS, [contact(3)], self.begin_run("others"))
+        run = self.begin_run("contacts")
         records.upsert(TARGET, _KEYS, [contact(2)], run)
         assert records.archive(TARGET, "contacts", run) == 1
         assert records.archive(TARGET, "contacts", run) == 0
 
     def _names(self, records: Records) -> list[object]:
-        found = records.read(TARGET, "", 100)
-        return [
-            r.values["name"]
-            for r in sorted(found, key=lambda r: str(r.values["external_id"]))
-        ]
+        rows = [record.values for record in records.read(TARGET, "", 100)]
+        rows.sort(key=lambda values: str(values["external_id"]))
+        return [values["name"] for values in rows]

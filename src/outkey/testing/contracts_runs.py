@@ -276,7 +276,7 @@ class RunsContract(ABC):
         assert runs.get(killed.id).state is RunState.FAILED
 
     @pytest.mark.parametrize("state", [RunState.DONE, RunState.FAILED])
-    def test_what_ended_without_a_position_is_not_gone_on_with(
+    def test_what_ended_without_a_position_is_not_continued(
         self, state: RunState
     ) -> None:
         runs = self.make()
@@ -290,7 +290,7 @@ class RunsContract(ABC):
         assert fresh.id != run.id
         assert fresh.counts == Counts()
 
-    def test_what_failed_at_a_position_is_gone_on_with(self) -> None:
+    def test_what_failed_at_a_position_is_continued(self) -> None:
         runs = self.make()
         run = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
         runs.finish(
@@ -361,43 +361,48 @@ class RunsContract(ABC):
         assert [run.id for run in runs.newest(10, "contacts")] == [begun[2], begun[0]]
         assert [run.id for run in runs.newest(1)] == begun[2:]
 
-    def test_a_run_that_was_asked_for_waits_until_it_is_due(self) -> None:
+    def test_a_run_that_was_requested_waits_until_it_is_due(self) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "ada")
-        assert (asked.state, asked.attempt, asked.actor) == (RunState.WAITING, 1, "ada")
-        assert runs.due() == [asked] == runs.due(asked.id)
+        requested = runs.request("contacts", "ada")
+        assert (requested.state, requested.attempt, requested.actor) == (
+            RunState.WAITING,
+            1,
+            "ada",
+        )
+        assert runs.due() == [requested] == runs.due(requested.id)
         orders = runs.request("orders", "ada")
         assert runs.due(orders.id) == [orders]
         begun = runs.begin("contacts", "worker", dry_run=False)
         assert (begun.id, begun.state, begun.attempt, begun.due_at) == (
-            asked.id,
+            requested.id,
             RunState.RUNNING,
             1,
             None,
         )
-        assert runs.due(asked.id) == []
+        assert runs.due(requested.id) == []
 
     def test_who_asks_twice_gets_one_run(self) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "ada")
-        assert runs.request("contacts", "bob") == asked
+        requested = runs.request("contacts", "ada")
+        assert runs.request("contacts", "bob") == requested
 
     def test_one_that_waits_for_another_attempt_is_due_now_only_for_who_wants_it_sooner(
         self,
     ) -> None:
         runs = self.make()
-        waiting = runs.retry_later(self._failed(runs), 60, 2)
+        waiting = runs.retry_later(self.fail_a_run(runs), 60, 2)
         assert runs.request("contacts", "schedule", run_now=False) == waiting
         assert runs.due() == []
         assert runs.request("contacts", "ada").id == waiting.id
         assert [run.id for run in runs.due()] == [waiting.id]
 
-    def _failed(self, runs: Runs, line: str = "contacts") -> Run:
+    def fail_a_run(self, runs: Runs, line: str = "contacts") -> Run:
+        """Return a run that failed after its first page."""
         run = runs.save(move(runs.begin(line, "tester", dry_run=False)))
         runs.finish(replace(run, state=RunState.FAILED, cause="timeout"))
         return run
 
-    def test_a_trial_that_was_asked_for_stays_one(self) -> None:
+    def test_a_requested_dry_run_stays_one(self) -> None:
         runs = self.make()
         real, trial = (
             runs.request("contacts", "ada", dry_run=dry) for dry in (False, True)
@@ -406,7 +411,7 @@ class RunsContract(ABC):
         begun = runs.begin("contacts", "ada", dry_run=True)
         assert (begun.id, begun.dry_run) == (trial.id, True)
 
-    def test_while_a_line_runs_no_other_run_is_asked_for(self) -> None:
+    def test_while_a_line_runs_no_other_run_is_requested(self) -> None:
         runs = self.make()
         runs.begin("contacts", "tester", dry_run=False)
         with pytest.raises(LineBusy):
@@ -414,7 +419,7 @@ class RunsContract(ABC):
 
     def test_what_failed_waits_with_its_place_and_its_cause(self) -> None:
         runs = self.make()
-        run = self._failed(runs)
+        run = self.fail_a_run(runs)
         waiting = runs.retry_later(run, 60, 2)
         assert (waiting.id, waiting.state, waiting.attempt) == (
             run.id,
@@ -432,7 +437,7 @@ class RunsContract(ABC):
         )
         assert resumed.ended_at is None
 
-    def test_what_failed_at_once_waits_as_the_same_run_and_forgets_what_it_left_out(
+    def test_what_failed_at_once_waits_as_the_same_run_and_forgets_what_it_rejected(
         self,
     ) -> None:
         runs = self.make()
@@ -457,34 +462,34 @@ class RunsContract(ABC):
         with pytest.raises(LineBusy):
             runs.retry_later(run, 0, 2)
 
-    def test_only_the_run_that_was_asked_for_is_begun(self) -> None:
+    def test_only_the_run_that_was_requested_is_begun(self) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "tester")
-        runs.cancel(asked.id)
+        requested = runs.request("contacts", "tester")
+        runs.cancel(requested.id)
         with pytest.raises(RunStopped):
-            runs.begin("contacts", "tester", dry_run=False, run_id=asked.id)
-        assert [run.id for run in runs.newest(9)] == [asked.id]
+            runs.begin("contacts", "tester", dry_run=False, run_id=requested.id)
+        assert [run.id for run in runs.newest(9)] == [requested.id]
 
-    def test_a_trial_under_way_keeps_no_run_from_being_asked_for(self) -> None:
+    def test_a_trial_under_way_keeps_no_run_from_being_requested(self) -> None:
         runs = self.make()
         runs.begin("contacts", "tester", dry_run=True)
         assert runs.request("contacts", "schedule").state is RunState.WAITING
         with pytest.raises(LineBusy):
             runs.request("contacts", "ada", dry_run=True)
 
-    def test_a_killed_run_that_was_asked_for_is_due_and_counts_its_attempts(
+    def test_a_killed_run_that_was_requested_is_due_and_counts_its_attempts(
         self,
     ) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "tester")
+        requested = runs.request("contacts", "tester")
         for attempt in (1, 2, 3):
             begun = runs.begin("contacts", "tester", dry_run=False)
-            assert (begun.id, begun.attempt) == (asked.id, attempt)
+            assert (begun.id, begun.attempt) == (requested.id, attempt)
             assert runs.due() == []
             self.pass_time(LEASE + 5)
-            assert [run.id for run in runs.due()] == [asked.id]
+            assert [run.id for run in runs.due()] == [requested.id]
 
-    def test_a_run_that_nobody_asked_for_is_not_due_when_it_is_killed(self) -> None:
+    def test_a_run_that_nobody_requested_is_not_due_when_it_is_killed(self) -> None:
         runs = self.make()
         runs.begin("contacts", "tester", dry_run=False)
         self.pass_time(LEASE + 5)
@@ -493,17 +498,17 @@ class RunsContract(ABC):
     @pytest.mark.parametrize("state", [RunState.FAILED, RunState.CANCELLED])
     def test_a_run_that_waits_can_be_ended(self, state: RunState) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "tester")
+        requested = runs.request("contacts", "tester")
         if state is RunState.CANCELLED:
-            runs.cancel(asked.id)
+            runs.cancel(requested.id)
         else:
-            runs.finish(replace(asked, state=state, cause="configuration"))
-        assert (runs.get(asked.id).state, runs.due()) == (state, [])
+            runs.finish(replace(requested, state=state, cause="configuration"))
+        assert (runs.get(requested.id).state, runs.due()) == (state, [])
 
     def test_the_longest_due_comes_first(self) -> None:
         runs = self.make()
-        second = runs.retry_later(self._failed(runs), 20, 2)
-        first = runs.retry_later(self._failed(runs, "orders"), 10, 2)
+        second = runs.retry_later(self.fail_a_run(runs), 20, 2)
+        first = runs.retry_later(self.fail_a_run(runs, "orders"), 10, 2)
         self.pass_time(30)
         assert [run.id for run in runs.due()] == [first.id, second.id]
 
@@ -518,27 +523,27 @@ class RunsContract(ABC):
     def test_runs_are_found_by_their_state(self) -> None:
         runs = self.make()
         runs.begin("contacts", "tester", dry_run=False)
-        asked = runs.request("orders", "tester")
-        assert runs.newest(10, state="waiting") == [asked]
+        requested = runs.request("orders", "tester")
+        assert runs.newest(10, state="waiting") == [requested]
         assert runs.newest(10, "contacts", "waiting") == []
 
     def test_an_unknown_run_is_an_error(self) -> None:
         runs = self.make()
         for unknown in ("", "999999", "9" * 40, "²", "no number"):
-            for asked in (runs.get, runs.cancel, lambda run: runs.rejected(run, 1)):
+            for method in (runs.get, runs.cancel, lambda run: runs.rejected(run, 1)):
                 with pytest.raises(ConfigError):
-                    asked(unknown)
+                    method(unknown)
 
     def test_of_many_who_begin_at_once_one_does(self) -> None:
         runs = self.make()
-        won: list[Run] = []
+        begun_runs: list[Run] = []
         busy: list[LineBusy] = []
         started = threading.Barrier(8)
 
         def begin() -> None:
             started.wait(10)
             try:
-                won.append(runs.begin("contacts", "tester", dry_run=False))
+                begun_runs.append(runs.begin("contacts", "tester", dry_run=False))
             except LineBusy as error:
                 busy.append(error)
             self.leave_thread()
@@ -548,7 +553,7 @@ class RunsContract(ABC):
             thread.start()
         for thread in threads:
             thread.join(30)
-        assert (len(won), len(busy)) == (1, 7)
+        assert (len(begun_runs), len(busy)) == (1, 7)
 
 
 def move(run: Run) -> Run:

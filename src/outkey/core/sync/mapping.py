@@ -206,7 +206,7 @@ def _is_storable(value: object) -> bool:
     return True
 
 
-# ── the transforms ───────────────────────────────────────────────────────────────────────────
+# ── the transforms ───────────────────────────────────────────────────────────────────
 
 
 def _as_is(_mapping: FieldMapping, value: object, _context: MappingContext) -> object:
@@ -377,7 +377,7 @@ _TRANSFORMS: Mapping[
 }
 
 
-# ── to the API ───────────────────────────────────────────────────────────────────────────────
+# ── to the API ───────────────────────────────────────────────────────────────────────
 
 
 def _json_value(
@@ -452,8 +452,8 @@ def fill_path(template: str, values: Mapping[str, object]) -> str | Unmapped:
 def fill_body(template: object, values: Mapping[str, object]) -> object:
     """Return a JSON document with its {names} filled in.
 
-    A text that is one name alone becomes the value itself. Values are never parsed: none
-    can add a key.
+    A text that is one name alone becomes the value itself. Values are never parsed:
+    none can add a key.
     """
     match template:
         case str():

@@ -92,7 +92,7 @@ def _pairs(sync: Sync, position: Position, since: str) -> Iterator[tuple[str, st
 
 
 def place_of(sync: Sync, position: Position) -> str:
-    """Return the number, offset or cursor of the next page; the first cursor is empty."""
+    """Return the number, offset or cursor of the next page; "" is the first cursor."""
     first = {Paging.PAGE: str(sync.pagination.first), Paging.OFFSET: "0"}
     return position.at or first.get(sync.pagination.kind, "")
 

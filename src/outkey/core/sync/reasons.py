@@ -7,7 +7,7 @@ here, and so does the page of the run: a remedy is written once.
 from typing import NamedTuple
 
 from outkey.core.errors import SyncFailed
-from outkey.core.text import Text
+from outkey.core.text import NO_TEXT, Text
 
 
 class RunFailure(NamedTuple):
@@ -17,8 +17,8 @@ class RunFailure(NamedTuple):
     remedy: Text
 
 
-NO_REMEDY = Text("")  # the summary says what to do
-PREVIEW_LINE = Text(SyncFailed.default_hint)
+NO_REMEDY = NO_TEXT  # the summary says what to do
+PREVIEW_LINE = SyncFailed.default_hint
 RUN_LIMIT = "run_limit"
 
 RUN_FAILURES = {

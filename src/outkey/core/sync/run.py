@@ -21,7 +21,7 @@ ENDED_STATES = (RunState.DONE, RunState.FAILED, RunState.CANCELLED)
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many records of a run ended in each way; `failed` counts the rejected ones."""
+    """How many records of a run ended in each way; `failed` are the rejected ones."""
 
     created: int = 0
     updated: int = 0

@@ -1,15 +1,19 @@
 """The life of a run: pure transitions from one stored run to the next.
 
-    (none) ──request──▶ WAITING ──begin──▶ RUNNING ──finish──▶ DONE, FAILED
-       └──────────begin──────────────────────▲ │
-                            FAILED ──resume──┘ ├─end_killed──▶ FAILED (killed)
-                            FAILED ──request, retry_later──▶ WAITING
-                                               └─release─────▶ FAILED (stopping)
-    WAITING, RUNNING ──cancel──▶ CANCELLED
+    begin        (new), WAITING, FAILED → RUNNING
+    enqueue      (new), FAILED → WAITING
+    expedite     WAITING → WAITING, due now
+    checkpoint   RUNNING → RUNNING, with a longer lease
+    finish       WAITING, RUNNING → DONE, FAILED
+    end_killed   RUNNING → FAILED (killed)
+    release      RUNNING → FAILED (stopping)
+    retry_later  FAILED → WAITING
+    cancel       WAITING, RUNNING → CANCELLED
 
 A running run has a lease that every checkpoint extends; a process that does not extend
 it counts as killed. A function returns the run as it is to be written, in the next
-generation, or raises LineBusy or RunStopped. Time is the clock that all processes share.
+generation, or raises LineBusy or RunStopped. The time is that of a clock that all
+processes share.
 """
 
 from dataclasses import dataclass, replace
@@ -68,7 +72,7 @@ def run_to_resume(last: Run | None, request: RunRequest) -> Run | None:
     """Return the line's last run, dry ones not counted, if it is to be continued.
 
     A failed run is, where it has a position for the line as it is now. A killed one is
-    also without a position; if a worker was asked to do it, whatever became of the line.
+    even without a position, and if a worker was asked to do it, after any change.
     """
     if request.dry_run or last is None or last.state is not RunState.FAILED:
         return None
@@ -105,7 +109,7 @@ def new_run(request: RunRequest, now: float, since: str) -> Run:
 
 
 def restart(run: Run, digest: str, now: float, since: str) -> Run:
-    """Return the run as if it had not begun: at the first page, with nothing counted."""
+    """Return the run as if it had not begun: at the first page, nothing counted."""
     return replace(
         run,
         digest=digest,

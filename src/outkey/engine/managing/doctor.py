@@ -31,8 +31,9 @@ from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.changes import verify_audit
+from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Scripts, Secrets
-from outkey.ports.storage import AuditRows, Checkpoints, Registry
+from outkey.ports.storage import AuditRows, Checkpoints
 
 INSTALLATION = ""  # the name that findings about the installation have
 SETTLED_MS = 600_000  # a running process signs its records every minute

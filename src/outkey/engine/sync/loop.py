@@ -62,7 +62,7 @@ class RunLoop:
         self._planned_at = float("-inf")
 
     def round(self) -> None:
-        """Request what is due by its schedule, and start due runs while there is room."""
+        """Request what is due by its schedule; start due runs while there is room."""
         now = self._planner.clock.monotonic()
         if now - self._planned_at >= PLAN_SECONDS:
             self._planner.plan(ACTOR)

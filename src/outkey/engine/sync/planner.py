@@ -16,9 +16,9 @@ from outkey.core.errors import (
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import KILLED, STOPPING
 from outkey.core.sync.schedule import ATTEMPTS, delay_before_retry, locks_of
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sync.plan import SyncPorts
 from outkey.engine.sync.runner import SyncRunner
-from outkey.ports.storage import Registry
 from outkey.ports.sync import Queue
 
 # Seconds between tries: a database that restarts is back by then.
@@ -132,7 +132,7 @@ class Planner:
         return ended
 
     def _settle(self, run: Run, error: OutkeyError, *, has_begun: bool) -> None:
-        """Store a failure that the run itself could not store; retry if that may help."""
+        """Store a failure that the run could not store itself; retry if it may help."""
         if not has_begun or isinstance(error, HostError):
             self._retry_storage(lambda: self._fail(run, error.code))
         was_stopped = error.reason == STOPPING

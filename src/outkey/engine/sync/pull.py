@@ -182,7 +182,7 @@ class Pull(RunInProgress):
         return response
 
     def _refuse_gap(self, last: Position) -> None:
-        """End the run if a later page, requested ahead, has records: then it is a gap."""
+        """End the run if a later page that was requested ahead has records."""
         for response in self._responses.values():
             if isinstance(response, Response) and response.status == 200:
                 records = records_in(read_json(response.body), self._find_records)

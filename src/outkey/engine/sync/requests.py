@@ -29,7 +29,7 @@ class LineRequest(TypedDict, total=False):
 
 
 class RequestBatch:
-    """Sends requests of a line; without an event loop if never more than one at once."""
+    """Sends requests of a line; without an event loop if only one at a time."""
 
     def __init__(self, gateway: Gateway, plan: LinePlan, parallel: int) -> None:
         self._gateway = gateway

@@ -67,7 +67,7 @@ class RunInProgress(ABC):
         """Continue from the run's position to the end; yield it after each page."""
 
     def close(self) -> Run:
-        """Archive what is missing upstream, if the run has seen all, and end the run."""
+        """Archive what is missing upstream if the run has seen all, and end it."""
         run = self.run
         if run.counts.failed:  # rejected records are requested again
             run = replace(run, cursor=run.since)

@@ -1,4 +1,4 @@
-"""Keeps secrets that an API repeats out of what a run shows, stores and continues from."""
+"""Keeps secrets that an API repeats out of what a run shows and stores."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -75,7 +75,7 @@ class SecretGuard:
             raise sync_failure("secret_in_cursor")
 
     def refuse_echo(self, value: object) -> None:
-        """Refuse to continue from a value that was masked, since it repeats a secret."""
+        """Refuse to continue from a masked value: it repeats a secret."""
         if holds_echo(value):
             raise sync_failure("secret_in_cursor")
 

@@ -333,7 +333,7 @@ def refusal_of_model(record: Record) -> Written | None:
 def upsert_rows(
     model: OpenModel, keys: Sequence[str], rows: Sequence[Row], mark: RunMark
 ) -> list[Written]:
-    """Write rows together; if the database refuses, half by half down to the bad row."""
+    """Write rows together; if the database refuses, by halves down to the bad row."""
     steps: list[WriteStep] = []
     try:
         with transaction.atomic():
