@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from outkey.adapters.registry_memory import MemoryRegistry
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.clock_system import SystemClock
+from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.configuration import SyncLine
@@ -211,7 +211,7 @@ class Host:
 
     def __init__(self, gateway_for: GatewayFor) -> None:
         self._gateway_for = gateway_for
-        self.memory = MemorySync(MemoryRegistry(), FIELDS, SystemClock())
+        self.memory = MemorySync(MemoryConfigurations(), FIELDS, SystemClock())
         self.records = self.memory.records
 
     def steps(

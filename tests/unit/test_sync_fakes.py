@@ -1,5 +1,4 @@
-from outkey.adapters.registry_memory import MemoryRegistry
-
+from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.core.config.configuration import SyncLine
 from outkey.engine.sync import Runs
 from outkey.testing import FakeClock, configuration
@@ -13,7 +12,9 @@ NAMES = ("contacts", "orders", "others")
 
 def memory(clock: FakeClock) -> MemorySync:
     lines = [SyncLine(name, "acme", "GET", "/x") for name in NAMES]
-    return MemorySync(MemoryRegistry([configuration()], lines), {TARGET: FIELDS}, clock)
+    return MemorySync(
+        MemoryConfigurations([configuration()], lines), {TARGET: FIELDS}, clock
+    )
 
 
 class TestMemoryRecords(RecordsContract):
