@@ -188,7 +188,7 @@ def refuse_failing_examples(sender: SendContext, configuration: Configuration) -
     try:
         prove_examples(sender, [configuration])
     except OutkeyError as error:
-        hint: str | None = error.hint
+        hint = error.hint
         if hint == ScriptFailed.default_hint:
             hint = Text(
                 "This happened in an example of GOLDEN, before the script was saved."

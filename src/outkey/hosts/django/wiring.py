@@ -53,9 +53,7 @@ def runs() -> "Runs":
     from outkey.hosts.django.runs import DjangoRunRows
 
     storage = django_storage()
-    return Runs(
-        DjangoRunRows(), DjangoStateRows(), storage.database, Registry(storage)
-    )
+    return Runs(DjangoRunRows(), DjangoStateRows(), storage.database, Registry(storage))
 
 
 def sync_runner(
