@@ -13,7 +13,7 @@ from django.db.models import F
 
 from database.test_installation import here, installed, spar  # noqa: F401 - fixtures
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.document import Draft, parse_document
+from outkey.core.config.document import ConfigurationDraft, parse_document
 from outkey.core.errors import EditConflict, OutkeyError, SecretUnreadable
 from outkey.core.secret import Secret
 from outkey.core.vault import voucher
@@ -164,9 +164,9 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
         try:
             while not done.is_set():
                 stored = here.registry.find(["acme"])["acme"]
-                moved = Draft("acme", {"base_url": attacker.url}, None, {}).merged(
-                    stored
-                )
+                moved = ConfigurationDraft(
+                    "acme", {"base_url": attacker.url}, None, {}
+                ).merged(stored)
                 try:
                     here.desk("editor").save(ConfigurationChange(stored, moved))
                 except OutkeyError:
@@ -181,7 +181,9 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
         deadline = time.monotonic() + 10
         while saved < 20 and time.monotonic() < deadline:
             stored = here.registry.find(["acme"])["acme"]
-            made = Draft("acme", {"base_url": ours}, None, {}).merged(stored)
+            made = ConfigurationDraft("acme", {"base_url": ours}, None, {}).merged(
+                stored
+            )
             change = ConfigurationChange(stored, made, {"token": Secret("spar-token")})
             try:
                 here.desk("administrator").save(change)

@@ -197,7 +197,7 @@ def test_a_voucher_is_never_read_from_elsewhere(
     apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
     forged = replace(here.registry.get("acme"), script=SCRIPT + "#")
     facts = voucher.Voucher(voucher.facts_of(forged))
-    (tmp_path / "voucher").write_text(facts.written().reveal())
+    (tmp_path / "voucher").write_text(facts.text().reveal())
     row = Configuration.objects.get()
     settings = row.settings | {"script": SCRIPT + "#"}
     Configuration.objects.update(settings=settings, revision=F("revision") + 1)

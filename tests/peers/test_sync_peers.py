@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from outkey.adapters.registry_memory import MemoryRegistry
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.clock_system import SystemClock
@@ -29,6 +28,7 @@ from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
 from outkey.testing.canary import find
+from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemorySync
 from peers.authorization_servers import SECRET, Asker, Oidc
 from peers.certificates import Pki
@@ -211,7 +211,7 @@ class Host:
 
     def __init__(self, gateway_for: GatewayFor) -> None:
         self._gateway_for = gateway_for
-        self.memory = MemorySync(MemoryRegistry(), FIELDS, SystemClock())
+        self.memory = MemorySync(memory_registry(), FIELDS, SystemClock())
         self.records = self.memory.records
 
     def steps(

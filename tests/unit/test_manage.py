@@ -608,10 +608,10 @@ def test_a_table_with_changed_times_prunes_no_younger_record() -> None:
 def test_a_line_is_kept_and_removed_with_a_record() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.keep_line(SyncLine("more", "acme", "GET", "/more"))
+    office.desk.save_line(SyncLine("more", "acme", "GET", "/more"))
     office.desk.remove_line("more")
     with pytest.raises(UnknownConfiguration):
-        office.desk.keep_line(SyncLine("stray", "nobody", "GET", "/"))
+        office.desk.save_line(SyncLine("stray", "nobody", "GET", "/"))
     assert office.audit.events[-2:] == [
         Change(Tag.LINE_KEPT, "tester", "acme", ("more",)),
         Change(Tag.LINE_REMOVED, "tester", "acme", ("more",)),

@@ -280,7 +280,7 @@ def test_a_voucher_drops_what_is_not_there_any_more() -> None:
     office = office_with_token()
     saved = office.registry.get("acme")
     smaller = replace(saved, secrets={})
-    renewed = Voucher(facts_of(saved)).renewed(smaller, saved.secrets, {})
+    renewed = Voucher(facts_of(saved)).after_save(smaller, saved.secrets, {})
     assert set(renewed.facts) == {"base_url", "authentication_type"}
 
 

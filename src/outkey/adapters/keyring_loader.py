@@ -43,7 +43,10 @@ class KeyringLoader:
             return ring
 
     def fresh(self) -> Keyring:
-        """Return the ring as it is stored now: a secret sealed with a retired key is lost."""
+        """Return the ring as it is stored now.
+
+        A secret that is sealed with a retired key would be lost.
+        """
         with self._lock:
             self._ring = self._load()
             return self._ring
@@ -57,7 +60,7 @@ class KeyringLoader:
             self.fresh()
 
     def audit_key(self, key_id: str) -> bytes | None:
-        """Return the audit key of a stream; None if no key of the ring can have begun it."""
+        """Return the audit key of a stream; None if its key is not in the ring."""
         ring = self.ring(key_id)
         return ring.derive("audit", key_id) if ring.holds(key_id) else None
 
@@ -107,7 +110,7 @@ class KeyringLoader:
 
 
 class KeyRotation:
-    """The steps of a rotation, each recorded before it is taken and refused where unsafe."""
+    """The steps of a rotation, each recorded first and refused where it is unsafe."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ class Keyrings(Protocol):
 
 @dataclass(slots=True)
 class CachedSecrets:
-    """What was read of a configuration that is sent with, as long as it is the same object."""
+    """What was read for a configuration, valid as long as it is the same object."""
 
     configuration: Configuration
     has_saved_settings: bool = False
@@ -97,7 +97,7 @@ class StoredSecrets:
         return self._unseal(version)
 
     def voucher(self, configuration: Configuration) -> Voucher:
-        """Return what the key vouches for of a stored configuration; nothing without a voucher."""
+        """Return what the key vouches for; nothing without a voucher."""
         row = configuration.voucher
         if row is None:
             return Voucher({})
@@ -139,12 +139,12 @@ class StoredSecrets:
             for version in self._storage.secrets.read([record], name)
             if version.place.version == state.version and version.sealed
         }
-        voucher = self.voucher(configuration).renewed(
+        voucher = self.voucher(configuration).after_save(
             configuration, changed, ciphertexts
         )
         before = configuration.voucher
         place = voucher_place(record, int(before.place.version) + 1 if before else 1)
-        sealed = seal(voucher.written(), place, self._keys.fresh())
+        sealed = seal(voucher.text(), place, self._keys.fresh())
         with self._storage.database.transaction():
             self._apply(delete_all(self._storage.secrets.read([record], FIELD)))
             self._apply([(None, SecretVersion(place, sealed=sealed))])
@@ -179,7 +179,7 @@ class StoredSecrets:
         return state
 
     def rewrap(self) -> Iterator[int]:
-        """Bring every secret under the primary key, and yield how many were done at each step.
+        """Bring every secret under the primary key; yield how many at each step.
 
         It can be stopped at any point and started again: what is under the key already
         is not touched, and what changed in the meantime is not overwritten. What does
@@ -255,7 +255,7 @@ class StoredSecrets:
         return ciphertexts[field]
 
     def _cached(self, configuration: Configuration) -> CachedSecrets:
-        """Return the cache of a configuration: it is the same object until it changes."""
+        """Return the cache of a configuration, which is one object until it changes."""
         cached = self._cache.get(configuration.record)
         if cached is None or cached.configuration is not configuration:
             if len(self._cache) >= _MOST_CACHED:
@@ -275,7 +275,7 @@ class StoredSecrets:
 
 
 def _ciphertext_id(sealed: bytes) -> str:
-    """Return what no other ciphertext has: the random nonce, which a rewrap leaves as it is."""
+    """Return the random nonce, which no other ciphertext has and a rewrap keeps."""
     return unpack(sealed).nonce.hex()
 
 

@@ -84,11 +84,12 @@ class SecretRows(Protocol):
         """
 
     def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
-        """Write a version in the place of exactly this one, and return whether it was there.
+        """Write a version in the place of exactly this one.
 
-        Compared are place, label and ciphertext. Without `before` the version is
-        inserted, unless there is one of its number; without `after` deleted. Tokens are
-        found by their place, and only their ciphertexts change.
+        Returns whether it was there: place, label and ciphertext are compared. Without
+        `before` the version is inserted, unless there is one of its number; without
+        `after` deleted. Tokens are found by their place, and only their ciphertexts
+        change.
         """
 
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
@@ -138,7 +139,7 @@ class SecretStore(Secrets, Protocol):
         """Return what the key vouches for of a stored configuration."""
 
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
-        """Vouch for what a save has changed, so that it cannot be changed without the key.
+        """Vouch for what a save has changed: it cannot be changed without the key.
 
         `changed` are names of secrets, SEAL for the script, and paths of settings.
         """

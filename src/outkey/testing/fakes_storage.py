@@ -1,4 +1,4 @@
-"""The rows of configurations, lines, secrets and keys in memory, and a registry of them."""
+"""Rows of configurations, lines, secrets and keys in memory, and their registry."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping

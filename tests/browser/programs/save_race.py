@@ -8,6 +8,7 @@ from outkey.hosts.server.home import PAGES, prepare
 prepare(PAGES)
 
 from django.contrib.auth.models import Permission, User  # noqa: E402
+from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from outkey.core.config.document import parse_document  # noqa: E402
@@ -56,6 +57,8 @@ def main() -> None:
     def commit_and_let_the_editor_save(registry: Registry) -> Iterator[None]:
         with transaction(registry):
             yield
+        if connection.in_atomic_block:
+            return  # the save goes on
         Registry.transaction = transaction  # type: ignore[method-assign]
         saved = editor_client.post(place, form(base_url=theirs))
         statuses.append(saved.status_code)

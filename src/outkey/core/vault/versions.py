@@ -1,4 +1,4 @@
-"""The versions of a secret: which is pending, current and previous, and how that changes.
+"""The versions of a secret: pending, current and previous, and how they change.
 
 A new value is stored as pending, read back and opened, and only then becomes the
 current one; the one before is kept once more as the previous one. A change is a list of
@@ -71,7 +71,7 @@ def secret_version(
 
 
 def add_pending(versions: Collection[SecretVersion], new: SecretVersion) -> list[Swap]:
-    """Return the swaps that store a pending version; one left over from before is deleted.
+    """Return the swaps that store a pending version; a leftover one is deleted.
 
     Raises EditConflict where this version is in use already.
     """

@@ -530,7 +530,7 @@ class CandidateConfiguration:
     ) -> None:
         """Store how the test ended, if it was one of the stored configuration."""
         if self.stored is not None and self.is_saved:
-            administration.keep_trial(self.stored, report, now)
+            administration.save_test_result(self.stored, report, now)
 
     def needs_for_preview(self) -> set[Permission]:
         """Return what a preview needs: it runs the script, with the secret."""

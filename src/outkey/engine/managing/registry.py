@@ -51,7 +51,7 @@ class CachedConfiguration:
 
 
 class Registry:
-    """Configurations, sync lines and the states of secrets, as an installation has them."""
+    """The configurations, sync lines and states of secrets of an installation."""
 
     def __init__(
         self, storage: Storage, *, fresh_seconds: float = FRESH_SECONDS
@@ -65,7 +65,7 @@ class Registry:
         """Write all of what is changed inside, or nothing."""
         return self._storage.database.transaction()
 
-    # ── configurations ──────────────────────────────────────────────────────────────────
+    # ── configurations ──────────────────────────────────────────────────────────────
 
     def get(self, name: str) -> Configuration:
         """Return one configuration, or raise UnknownConfiguration.
@@ -165,15 +165,21 @@ class Registry:
         )
 
     def remove(self, name: str) -> None:
-        """Delete a configuration with its secrets and lines, or raise UnknownConfiguration."""
+        """Delete a configuration with its secrets and lines.
+
+        Raises UnknownConfiguration.
+        """
         with self.transaction():
             self._swap(self._row(name, lock=True), None)
         self._cache.pop(name, None)
 
-    # ── sync lines ──────────────────────────────────────────────────────────────────────
+    # ── sync lines ──────────────────────────────────────────────────────────────────
 
     def line(self, name: str) -> SyncLine:
-        """Return one sync line, or raise UnknownConfiguration. Every page calls this."""
+        """Return one sync line, or raise UnknownConfiguration.
+
+        Every page of a run calls this.
+        """
         row = self._line_row(name)
         cached = self._lines.get(name)
         if cached is not None and cached[0] is row:
@@ -205,12 +211,12 @@ class Registry:
         """Delete a sync line, or raise UnknownConfiguration."""
         self._storage.lines.swap(self._line_row(name), None)
 
-    # ── secrets ─────────────────────────────────────────────────────────────────────────
+    # ── secrets ─────────────────────────────────────────────────────────────────────
 
     def put_reference(
         self, configuration: Configuration, field: str, state: SecretState
     ) -> None:
-        """Read a secret from elsewhere from now on; the value before becomes the previous one.
+        """Read a secret from a reference; the value before becomes the previous one.
 
         Like every change of a secret it is complete after `note_secrets_changed`.
         """
@@ -230,7 +236,7 @@ class Registry:
             self._delete_secret(configuration.record, field)
 
     def note_secrets_changed(self, name: str) -> None:
-        """Let caches read a configuration's secrets again, and lists show what is missing."""
+        """Let caches read the secrets again, and lists show which are missing."""
         with self.transaction():
             row = self._row(name, lock=True)
             states = current_states(self._storage.secrets.read([row.record]))
@@ -242,7 +248,7 @@ class Registry:
             row = self._row(name, lock=True)
             self._swap(row, row.after_reseal())
 
-    # ── health ──────────────────────────────────────────────────────────────────────────
+    # ── health ──────────────────────────────────────────────────────────────────────
 
     def put_trial(
         self,
@@ -251,7 +257,7 @@ class Registry:
         cause: str,
         seen: Mapping[str, object] | None = None,
     ) -> None:
-        """Store how a test ended, if this state of the configuration is still stored."""
+        """Store the result of a test, if this state is still stored."""
         tested = (configuration.record, configuration.revision)
 
         def health_after_test(row: ConfigurationRow) -> Health:
@@ -287,9 +293,9 @@ class Registry:
         self.note_accepted(name)
 
     def due(self, before: float, limit: int) -> list[str]:
-        """Return the names of configurations that could send and whose last test is older.
+        """Return the names of configurations whose last test is older, oldest first.
 
-        The oldest first; those that were never tested are not among them.
+        Without those that could not send, and those that were never tested.
         """
         tested = [
             (summary.standing.tested_at or 0.0, summary.name)
@@ -316,7 +322,7 @@ class Registry:
     def _change_health(
         self, name: str, step: Callable[[ConfigurationRow], Health]
     ) -> ConfigurationRow | None:
-        """Write what a step makes of a configuration's health, and return the row then."""
+        """Write what a step makes of the health, and return the row then."""
         with self.transaction():
             rows = self._storage.configurations.find(names=[name], lock=True)
             if not rows:
@@ -326,7 +332,7 @@ class Registry:
                 self._swap(rows[0], changed)
         return changed
 
-    # ── rows ────────────────────────────────────────────────────────────────────────────
+    # ── rows ────────────────────────────────────────────────────────────────────────
 
     def _row(self, name: str, *, lock: bool = False) -> ConfigurationRow:
         rows = self._storage.configurations.find(names=[name], lock=lock)
@@ -344,7 +350,7 @@ class Registry:
         return rows[0]
 
     def _load(self, rows: Collection[ConfigurationRow]) -> Iterator[Configuration]:
-        """Yield configurations with their secrets, which are read at once for all rows."""
+        """Yield configurations with their secrets, read at once for all rows."""
         records = [row.record for row in rows]
         secrets: dict[str, list[SecretVersion]] = {record: [] for record in records}
         vouchers: dict[str, list[SecretVersion]] = {record: [] for record in records}
