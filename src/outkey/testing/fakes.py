@@ -32,6 +32,7 @@ from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record
+from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.tokens.actions import TokenActions
@@ -180,7 +181,7 @@ class MemorySecrets:
     def open(self, configuration: Configuration, field: str) -> Secret:
         """Return the secret of a field, whatever the configuration."""
         if field not in self.values:
-            raise SecretMissing(f"{field} is not set", field=field)
+            raise SecretMissing(Text("{field} is not set", field=field), field=field)
         return Secret(self.values[field])
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:

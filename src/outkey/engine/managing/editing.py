@@ -189,7 +189,7 @@ def refuse_failing_examples(context: SendContext, configuration: Configuration) 
     try:
         prove_examples(context, [configuration])
     except OutkeyError as error:
-        hint: str | None = error.hint
+        hint = error.hint
         if hint == ScriptFailed.default_hint:
             hint = Text(
                 "This happened in an example of GOLDEN, before the script was saved."
