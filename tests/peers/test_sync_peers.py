@@ -11,7 +11,6 @@ import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.clock_system import SystemClock
-from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.configuration import SyncLine
