@@ -49,7 +49,7 @@ class Workshop:
 
     def __init__(self, terminal: Terminal, spar: Spar, count: int) -> None:
         self.terminal, self.spar, self.count = terminal, spar, count
-        terminal.settings["SHOP_TOKEN"] = "spar-token"
+        terminal.settings |= {"SHOP_TOKEN": "spar-token", "OUTKEY_DEMO": "1"}
         text = document(spar, count=count).replace("size = 100", f"size = {SIZE}")
         assert terminal("apply", "-", stdin=text).code == 0
         spar.clear()

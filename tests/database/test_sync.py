@@ -34,6 +34,7 @@ from outkey.core.sync.line import (
 )
 from outkey.core.sync.records import FieldKind, WriteOutcome, Written
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
 from outkey.ports.storage import Database
 from outkey.ports.sync import Records, RunRows
@@ -55,9 +56,9 @@ SYNC = Sync(
 
 
 def make_lines() -> None:
-    from outkey.hosts.django.registry import DjangoRegistry
+    from outkey.hosts.django.registry import django_storage
 
-    registry = DjangoRegistry()
+    registry = Registry(django_storage())
     registry.add(configuration())
     for name in ("contacts", "others", "orders"):
         registry.put_line(SyncLine(name, "acme", "GET", "/x", SYNC))
@@ -817,9 +818,9 @@ def test_a_line_that_was_changed_starts_anew_and_one_with_another_schedule_goes_
     runs: Runs,
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.registry import DjangoRegistry
+    from outkey.hosts.django.registry import django_storage
 
-    registry = DjangoRegistry()
+    registry = Registry(django_storage())
     run = runs.begin("contacts", "tester", dry_run=False)
     runs.finish(replace(run, cursor="2027", state=RunState.DONE))
     killed = runs.begin("contacts", "tester", dry_run=False)
@@ -862,9 +863,9 @@ def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
     records: "DjangoRecords", runs: Runs
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.registry import DjangoRegistry
+    from outkey.hosts.django.registry import django_storage
 
-    registry = DjangoRegistry()
+    registry = Registry(django_storage())
     assert registry.line("contacts").sync == SYNC
     assert [line.sync for line in registry.lines()] == [SYNC] * 3
     registry.put_line(SyncLine("others", "acme", "GET", "/"))

@@ -12,7 +12,6 @@ import pytest
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, SyncFailed
@@ -29,6 +28,7 @@ from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
 from outkey.testing.canary import find
+from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemorySync
 from peers.authorization_servers import SECRET, Asker, Oidc
 from peers.certificates import Pki
@@ -211,7 +211,7 @@ class Host:
 
     def __init__(self, gateway_for: GatewayFor) -> None:
         self._gateway_for = gateway_for
-        self.memory = MemorySync(MemoryRegistry(), FIELDS, SystemClock())
+        self.memory = MemorySync(memory_registry(), FIELDS, SystemClock())
         self.records = self.memory.records
 
     def steps(
@@ -220,7 +220,8 @@ class Host:
         """Run a line page by page; it has the name of its path."""
         gateway = self._gateway_for(peer=configuration)
         registry = gateway._configurations
-        registry.put_line(SyncLine(path, "peer", method, path, sync))  # type: ignore[attr-defined]
+        line = SyncLine(path, "peer", method, path, sync)
+        registry.lines[path] = line  # type: ignore[attr-defined]
         self.memory.rows.configurations = registry
         self.runs = Runs(
             self.memory.rows, MemoryStateRows(), self.memory.database, registry

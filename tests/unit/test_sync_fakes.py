@@ -1,10 +1,10 @@
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.config.configuration import SyncLine
 from outkey.engine.sync import Runs
 from outkey.testing import FakeClock, configuration
 from outkey.testing.contracts_records import FIELDS, TARGET, RecordsContract
 from outkey.testing.contracts_runs import RunRowsContract, RunsContract
 from outkey.testing.fakes import MemoryDatabase
+from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemoryRecords, MemoryRunRows, MemorySync
 
 NAMES = ("contacts", "orders", "others")
@@ -12,7 +12,9 @@ NAMES = ("contacts", "orders", "others")
 
 def memory(clock: FakeClock) -> MemorySync:
     lines = [SyncLine(name, "acme", "GET", "/x") for name in NAMES]
-    return MemorySync(MemoryRegistry([configuration()], lines), {TARGET: FIELDS}, clock)
+    return MemorySync(
+        memory_registry([configuration()], lines), {TARGET: FIELDS}, clock
+    )
 
 
 class TestMemoryRecords(RecordsContract):

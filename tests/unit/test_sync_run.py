@@ -23,6 +23,7 @@ from outkey.core.errors import (
     SyncFailed,
 )
 from outkey.core.request.message import Request, Response, ResponseHeaders
+from outkey.core.request.script import SEAL, digest
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -38,6 +39,7 @@ from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.engine.sync import Effect, Runs, SyncPorts, SyncRunner
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
+from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemoryRecords, MemorySync
 
 FIELDS = {
@@ -118,6 +120,11 @@ class Administration:
         line = SyncLine("contacts", "acme", method, path, sync)
         self.world.ports.configurations.put_line(line)  # type: ignore[attr-defined]
 
+    def use(self, sync: Sync, method: str = "GET", path: str = "/contacts") -> None:
+        """Run a line that no document can have, and that no registry can store."""
+        line = SyncLine("contacts", "acme", method, path, sync)
+        self.world.ports.configurations.line = lambda _: line  # type: ignore[method-assign]
+
     def kill(self) -> None:
         """Let the lease of whoever runs now pass."""
         self.world.clock.advance(3600)
@@ -133,7 +140,9 @@ def desk(
     line = SyncLine("contacts", "acme", method, path, sync)
     made = configuration(limits__retries=0, authentication_type="bearer")
     world = fake_gateway(
-        made, answers=answers or Api(), secrets={"token": "t"}, lines=[line]
+        answers=answers or Api(),
+        secrets={"token": "t"},
+        registry=memory_registry([made], [line]),
     )
     memory = MemorySync(world.ports.configurations, FIELDS, world.clock)
     ports = SyncPorts(
@@ -195,9 +204,9 @@ def test_a_run_keeps_the_script_that_it_began_with() -> None:
     registry = made.world.ports.configurations
     signs = "def compute_auth_header(sync_line): return {}  # version %d"
     for version in (1, 2):
-        configured = replace(
-            registry.get("acme"), script=signs % version, script_enabled=True
-        )
+        script = signs % version
+        made.world.secrets.values[SEAL] = digest(script)
+        configured = replace(registry.get("acme"), script=script, script_enabled=True)
         registry.replace(configured)  # type: ignore[attr-defined]
         if version == 1:
             steps = made.runner.run("contacts", "ada")
@@ -798,7 +807,8 @@ def test_a_push_sends_each_record_with_a_key_against_doubles() -> None:
 def test_a_push_fills_in_path_and_body() -> None:
     sync = replace(PUSH, body='{"contact": {"name": "{name}", "label": "#{number}"}}')
     sync = replace(sync, query=(("notify", "no"), ("tag", "a"), ("tag", "b")))
-    made, api = pushing(sync, method="PUT", path="/contacts/{number}")
+    made, api = pushing(PUSH, method="PUT", path="/contacts/{number}")
+    made.use(sync, method="PUT", path="/contacts/{number}")
     assert made.run().counts == Counts(updated=3)
     assert api.asked[0].target == "/contacts/n1?notify=no&tag=a&tag=b"
     assert header(api.asked[0], "Idempotency-Key") == ""

@@ -342,7 +342,7 @@ def test_a_number_of_a_page_is_no_secret() -> None:
         PULL,
         lambda request: answer([] if "page=1002" in request.target else [{"id": 1}]),
     )
-    made.change(replace(PULL, pagination=replace(PULL.pagination, first=1001)))
+    made.use(replace(PULL, pagination=replace(PULL.pagination, first=1001)))
     made.world.secrets.values["token"] = "1002"
     assert made.run().state is RunState.DONE
 

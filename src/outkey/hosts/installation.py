@@ -26,11 +26,12 @@ from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.findings.posture import Policy
 from outkey.engine.gateway import Asynchronous, Gateway, Ports
 from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.registry import Registry
 from outkey.ports.storage import (
     AuditRows,
     Database,
-    Registry,
     StateRows,
+    Storage,
     TokenRows,
 )
 
@@ -63,8 +64,7 @@ class Installation:
 class Tables:
     """What a host with a database implements."""
 
-    database: Database
-    registry: Registry
+    storage: Storage
     audit: AuditRows
     states: StateRows
     tokens: TokenRows
@@ -74,13 +74,16 @@ def build_installation(
     tables: Tables, home: Path, environment: Mapping[str, str] = os.environ
 ) -> Installation:
     """Put the adapters around a host's tables."""
-    clock, registry, rows = SystemClock(), tables.registry, tables.audit
+    clock = SystemClock()
+    storage = tables.storage
+    registry = Registry(storage)
+    rows = tables.audit
     resolver = SystemResolver()
     source = KeySource.from_environment(environment, home / "config" / "key")
-    keys = KeyringLoader(source, registry)
+    keys = KeyringLoader(source, storage.keys, storage.secrets)
     # What no configuration may have read and sent: the key, the database and what lies beside them.
     files = ConfiguredFiles(own=[source.file, home / "config", home / "data"])
-    stored = StoredSecrets(registry, ReferencedSecrets(files), keys, clock)
+    stored = StoredSecrets(storage, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     audit = KeyedAudit(
         keys, rows, checkpoints, clock, ProcessHeartbeat(tables.states, keys, clock)
@@ -96,7 +99,9 @@ def build_installation(
             audit=audit,
             # Unix time, since the machines that share a database share no other.
             permits=LeasedPermits(tables.states, clock.now),
-            tokens=StoredTokens(tables.tokens, keys, tables.database.now),
+            tokens=StoredTokens(
+                tables.tokens, keys, storage.database, storage.configurations
+            ),
             signer=JoseSigner(),
             scripts=LockedScripts(),
             asynchronous=Asynchronous(
@@ -105,10 +110,10 @@ def build_installation(
             listeners=listeners,
         )
     )
-    rotation = KeyRotation(keys, registry, tables.states, clock)
+    rotation = KeyRotation(keys, storage.secrets, tables.states, clock)
     policy = partial(read_policy, home, environment)
     return Installation(
-        database=tables.database,
+        database=storage.database,
         registry=registry,
         states=tables.states,
         secrets=stored,

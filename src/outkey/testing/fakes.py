@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 
+from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
@@ -31,7 +31,7 @@ from outkey.core.secret import Secret
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record
 from outkey.engine.gateway import Asynchronous, Gateway, Ports
-from outkey.ports.sending import Clock
+from outkey.ports.sending import Clock, Configurations
 
 Answer = Response | OutkeyError
 
@@ -381,8 +381,12 @@ def fake_gateway(
     secrets: Mapping[str, str] | None = None,
     names: Mapping[str, tuple[str, ...]] | None = None,
     lines: Iterable[SyncLine] = (),
+    registry: Configurations | None = None,
 ) -> FakeWorld:
-    """Return a gateway whose every port is a fake."""
+    """Return a gateway whose every port is a fake.
+
+    Configurations are those given here, or those of a registry.
+    """
     clock = FakeClock()
     transport = FakeTransport([] if answers is None else answers, clock=clock)
     resolver = FakeResolver(
@@ -393,7 +397,7 @@ def fake_gateway(
     scripts = FakeScripts()
     both = AsyncFake(transport, resolver)
     ports = Ports(
-        configurations=MemoryRegistry(configurations, lines),
+        configurations=registry or MemoryConfigurations(configurations, lines),
         secrets=store,
         transport=transport,
         resolver=resolver,

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from typing import Any
 
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
 from outkey.core.config.field_kinds import Kind
@@ -105,7 +106,7 @@ def sync_lines(sync: Sync, prefix: str) -> Iterator[str]:
 
     The prefix is put before the names of the tables.
     """
-    values = sync_table(sync)
+    values: dict[str, Any] = sync_table(sync)
     tables = {
         field.key: values.pop(field.key)
         for kind in (Kind.TABLE, Kind.TABLES)
@@ -117,10 +118,10 @@ def sync_lines(sync: Sync, prefix: str) -> Iterator[str]:
         if isinstance(content, dict):
             yield f"\n[{prefix}{key}]"
             yield from entries(content)
-        elif isinstance(content, list):
-            for row in content:
-                yield f"\n[[{prefix}{key}]]"
-                yield from entries(row)
+            continue
+        for row in content:
+            yield f"\n[[{prefix}{key}]]"
+            yield from entries(row)
 
 
 def entries(values: Mapping[str, object]) -> Iterator[str]:

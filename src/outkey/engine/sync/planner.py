@@ -16,9 +16,9 @@ from outkey.core.errors import (
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import KILLED, STOPPING
 from outkey.core.sync.schedule import ATTEMPTS, delay_before_retry, locks_of
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sync.plan import SyncPorts
 from outkey.engine.sync.runner import SyncRunner
-from outkey.ports.storage import Registry
 from outkey.ports.sync import Queue
 
 # Seconds between tries: a database that restarts is back by then.

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from outkey.core.config.document import Document
     from outkey.engine.sync import Effect, Runs, SyncRunner
     from outkey.hosts.installation import Installation
+    from outkey.ports.sending import Configurations
 
 _MOST_SHOWN = 20  # of what a dry run would change, or of what is left out
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much
@@ -269,13 +270,13 @@ def line_findings(
     here: "Installation", document: "Document"
 ) -> Iterator[tuple[str, Finding]]:
     """Yield what is wrong or risky about a document's lines, kept or not, by configuration."""
-    from outkey.adapters.registry_memory import MemoryRegistry
+    from outkey.adapters.configurations_memory import MemoryConfigurations
 
     owners = {line.configuration for line in document.lines}
     known = here.registry.find(owners)
     new = [draft for draft in document.drafts if draft.name in owners - known.keys()]
     made = [*known.values(), *(draft.configuration() for draft in new)]
-    runner = _runner(replace(here, registry=MemoryRegistry(made, document.lines)))
+    runner = _runner(here, MemoryConfigurations(made, document.lines))
     for line in document.lines:
         if line.sync is None:
             continue
@@ -364,10 +365,12 @@ def _line(here: "Installation", name: str) -> SyncLine:
         ) from None
 
 
-def _runner(here: "Installation") -> "SyncRunner":
+def _runner(
+    here: "Installation", configurations: "Configurations | None" = None
+) -> "SyncRunner":
     from outkey.hosts.django.wiring import sync_runner
 
-    return sync_runner(here)
+    return sync_runner(here, configurations=configurations)
 
 
 def _runs() -> "Runs":

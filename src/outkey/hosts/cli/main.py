@@ -377,26 +377,33 @@ def serve(
     *,
     host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, metavar="<1 to 65535>")] = 8765,
-    demo: Annotated[bool, typer.Option("--demo", help="with samples to try")] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="with samples and their models to try")
+    ] = False,
 ) -> None:
-    """Serve the pages: settings, tests, audit and keys in a browser."""
+    """Serve the web pages: settings, tests, audit and keys in a browser."""
     from outkey.hosts.server.home import PAGES, prepare
 
-    home = prepare(PAGES)
+    home = prepare(PAGES, demo=demo)
     from outkey.hosts.django.wiring import install
     from outkey.hosts.server import demo as samples
     from outkey.hosts.server import serve as server
     from outkey.hosts.server.exposure import warn_about_exposure
     from outkey.spar import Spar
 
+    # Before a password is made: wrong settings and a port in use end the command.
+    threads = server.helpers()
+    listener = server.listen(host, port)
     warn_about_exposure(host)
-    # Said at once: a password that is made and then not shown is lost.
-    server.announce(f"http://{host}:{port}", server.first_administrator())
     with contextlib.ExitStack() as stack:
         if demo:
             spar = stack.enter_context(Spar())
+            samples.silence_notices()
             samples.add_samples(install(home), spar.url)
-        server.serve(host, port)
+        # Printed at once: a password that is made and then not shown is lost.
+        say(server.greeting(listener.url, server.first_administrator()))
+        sys.stdout.flush()
+        server.serve(listener, threads)
 
 
 @secret_app.command("set")

@@ -41,7 +41,7 @@ def keys_status(*, as_json: AsJson = False) -> None:
             say_json({"sealed": True, "keys": []})
         say_error(error, as_json=False)
         raise typer.Exit(exit_code_of(error)) from None
-    uses = here.registry.key_uses()
+    uses = here.rotation.uses()
     keys = [
         {"id": k.name, "state": k.state, "secrets": uses.get(k.name, 0)}
         for k in ring.keys
@@ -80,9 +80,7 @@ def keys_rewrap(*, as_json: AsJson = False) -> None:
     here = installation()
     primary = here.keys.ring().primary.name
     desk_of(here).note(Tag.KEY_REWRAPPED, key=primary)
-    total = sum(
-        count for key, count in here.registry.key_uses().items() if key != primary
-    )
+    total = sum(count for key, count in here.rotation.uses().items() if key != primary)
     rewrapped = 0
     with progress_bar("rewrapping", total) as advance:
         for done in here.secrets.rewrap():

@@ -28,7 +28,7 @@ def installation(*, people: bool = False) -> "Installation":
 def home_folder() -> Path:
     """Return the home of the project, or the embedded one, whether or not its database works."""
     from outkey.hosts.django.project import in_project, project_home
-    from outkey.hosts.server.settings import home
+    from outkey.hosts.server.location import home
 
     return project_home() if in_project() else home()
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from outkey.adapters.clock_system import SystemClock
+from outkey.engine.managing.registry import Registry
 from outkey.hosts.django.audit import DjangoAuditRows
-from outkey.hosts.django.database import DjangoDatabase
-from outkey.hosts.django.registry import DjangoRegistry
+from outkey.hosts.django.registry import django_storage
 from outkey.hosts.django.shared_state import DjangoStateRows
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Installation, Tables, build_installation
+from outkey.ports.sending import Configurations
 
 if TYPE_CHECKING:
     from outkey.core.config.configuration import SyncLine
@@ -29,8 +30,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Installa
     """Build an installation; the database is Django's default one."""
     return build_installation(
         Tables(
-            database=DjangoDatabase(),
-            registry=DjangoRegistry(),
+            storage=django_storage(),
             audit=DjangoAuditRows(),
             states=DjangoStateRows(),
             tokens=DjangoTokenRows(),
@@ -52,19 +52,27 @@ def runs() -> "Runs":
     from outkey.engine.sync import Runs
     from outkey.hosts.django.runs import DjangoRunRows
 
-    return Runs(DjangoRunRows(), DjangoStateRows(), DjangoDatabase(), DjangoRegistry())
+    storage = django_storage()
+    return Runs(DjangoRunRows(), DjangoStateRows(), storage.database, Registry(storage))
 
 
 def sync_runner(
     here: Installation,
     person: "PermissionHolder | None" = None,
     line: "SyncLine | None" = None,
+    *,
+    configurations: Configurations | None = None,
 ) -> "SyncRunner":
-    """Return what checks and runs sync lines; `line` counts as saved under its name."""
+    """Return what checks and runs sync lines; `line` counts as saved under its name.
+
+    `configurations` takes the place of all that is stored.
+    """
     from outkey.engine.managing.line_editing import WithLine
     from outkey.engine.sync import SyncRunner
 
     ports = _sync_ports(here, person)
+    if configurations is not None:
+        ports = replace(ports, configurations=configurations)
     if line is not None:
         ports = replace(ports, configurations=WithLine(here.registry, line))
     return SyncRunner(ports)
