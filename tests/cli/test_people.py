@@ -35,7 +35,7 @@ desk_for(boss).note(Tag.USER_UPDATED, "", "email", key="user alice2")
 text = '[configuration.{}]\\nbase_url = "http://127.0.0.1:9"\\nnetwork = "internal"\\n'
 text += 'authentication_type = "bearer"\\n'
 document = parse_document("".join(map(text.format, "abcdefg")))
-apply(desk, here.gateway.sender, document, dry_run=False)
+here.apply(desk, document, dry_run=False)
 desk.set_secret("a", "token", Secret("x"))
 SecretValue.objects.update(set_at=time.time() - 400 * 86400)
 Configuration.objects.filter(name="a").update(active=False, tested_revision=7)

@@ -12,14 +12,14 @@ from outkey.core.request.message import Response
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
-    from outkey.hosts.installation import Installation
+    from outkey.engine.application import Application
 
 
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning"
 )  # Django's connections end with threads
 def test_many_sends_are_recorded_and_the_loop_is_not_held_up(
-    here: "Installation",  # noqa: F811 - a fixture
+    here: "Application",  # noqa: F811 - a fixture
     spar: Spar,  # noqa: F811 - a fixture
 ) -> None:
     set_both(here, "a-token", "a-key")

@@ -235,7 +235,7 @@ def test_a_credential_at_another_origin_is_a_leak(
             there = parse_url(response.headers["Location"])
             return Request("GET", there.origin, there.target, request.headers)
 
-    monkeypatch.setattr("outkey.engine.sending.exchange.redirected", careless)
+    monkeypatch.setattr("outkey.engine.sending.exchange.redirected_request", careless)
     for method in ("basic", "bearer", "key", "script", "client credentials"):
         played = only(METHODS[method], "redirect-elsewhere")
         assert (played.verdict, played.requests.elsewhere) == (DrillVerdict.BAD, 1)

@@ -23,6 +23,7 @@ from outkey.core.request.message import (
 )
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
+from outkey.engine.managing.test_setup import prepare_test
 from outkey.engine.sending.echoed_secrets import EchoDetector, gives_away, sent_secrets
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
@@ -196,11 +197,11 @@ def test_the_requests_of_all_hops_count() -> None:
 def test_the_list_has_what_is_stored_and_what_was_made_for_the_request() -> None:
     fake = signing_world(Response(200))
     made = fake.ports.configurations.get("acme")
-    assert sent_secrets(fake.gateway.sender, made) == [Secret("pass-4711")]
+    assert sent_secrets(fake.sender.context, made) == [Secret("pass-4711")]
     response = fake.gateway.send("acme", "GET", "/")
     pair = Secret("ZXJwOnBhc3MtNDcxMQ==")
     stored = Secret("pass-4711")
-    assert sent_secrets(fake.gateway.sender, made, response) == [
+    assert sent_secrets(fake.sender.context, made, response) == [
         stored,
         pair,
         Secret(SIGNATURE),
@@ -266,7 +267,7 @@ def test_a_client_assertion_or_header_that_comes_back_as_a_scope_is_not_stored(
     fake.transport.answers = echo
     send(fake)
     assert kept(fake).scope == ""
-    assert fake.gateway.token("acme").status().scope == ""
+    assert fake.token("acme").status().scope == ""
 
 
 @pytest.mark.parametrize("field", ["user_code", "verification_uri"])
@@ -278,7 +279,7 @@ def test_a_device_code_that_repeats_a_secret_is_not_shown(field: str) -> None:
     changed = json.loads(DEVICE_ANSWER.body) | {field: value}
     provider.token_answers.append(Response(200, body=json.dumps(changed).encode()))
     with pytest.raises(TokenEndpointFailed) as caught:
-        fake.gateway.token("acme").device_code()
+        fake.token("acme").device_code()
     assert secret not in str(caught.value)
 
 
@@ -304,7 +305,7 @@ def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
         fake.gateway.test("acme").steps[-1].detail
         == "status 403; the API says: you may not"
     )
-    trial = fake.gateway.trial(made)
+    trial = prepare_test(fake.sender, made)
     provider.api_answers = [Response(403, body=body)]
     steps = trial.steps()
     shown = [next(steps) for _ in range(4)]

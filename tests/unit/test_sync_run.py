@@ -146,7 +146,7 @@ def desk(
     )
     memory = MemorySync(world.ports.configurations, FIELDS, world.clock)
     ports = SyncPorts(
-        world.gateway,
+        world.sender,
         world.ports.configurations,
         memory.records,
         memory.runs,
@@ -736,7 +736,7 @@ def faulty(
     return SyncRunner(
         replace(
             made.ports,
-            gateway=Faulty(made.ports.gateway, left, fault, after=after),
+            sender=Faulty(made.ports.sender, left, fault, after=after),
             runs=Faulty(made.runs, left, fault, after=after),
             records=Faulty(made.records, left, fault, after=after),
         )

@@ -19,6 +19,7 @@ from django.utils.timezone import now
 
 from outkey.core.audit.chain import facts_of
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 from outkey.hosts.django.models import Configuration, SecretValue
 from outkey.hosts.server.user_changes import key_of
 from outkey.ports.storage import AuditRows
@@ -34,7 +35,7 @@ def person(name: str) -> User:
     try:
         return User.objects.get(username=name)
     except User.DoesNotExist:
-        raise ConfigError("there is no user of that name", field="USER") from None
+        raise ConfigError(Text("there is no user of that name"), field="USER") from None
 
 
 def gathered(user: User, rows: AuditRows) -> dict[str, object]:
@@ -60,8 +61,10 @@ def refuse_last_administrator(user: User) -> None:
     """Refuse to leave nobody who could let others in."""
     others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
     if user.is_superuser and not others.exists():
-        hint = "Make somebody else one first."
-        raise ConfigError("this is the only administrator", hint=hint, field="USER")
+        hint = Text("Make another user an administrator first.")
+        raise ConfigError(
+            Text("this is the only administrator"), hint=hint, field="USER"
+        )
 
 
 def erase(user: User) -> str:

@@ -61,7 +61,7 @@ def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:
     if here.keys.is_sealed():
         return TokenPanel(oauth2.grant, problem=Sealed())
     try:
-        status = here.gateway.token(stored.name).status()
+        status = here.token(stored).status()
     except OutkeyError as error:
         return TokenPanel(oauth2.grant, problem=error)
     may_set = may(request, Permission.SET_SECRET)

@@ -95,7 +95,7 @@ def act_on_token(
     stored = configuration_at(record)
     try:
         with limited_concurrency():
-            act(desk_for(request.user).token(installation().gateway, stored.name, tag))
+            act(installation().change_token(desk_for(request.user), stored.name, tag))
             messages.success(request, success)
     except OutkeyError as error:
         messages.error(request, message_of(error))
@@ -155,9 +155,10 @@ def connect(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, Permission.SET_SECRET)
     stored = configuration_at(record)
     try:
-        gateway = installation().gateway
         administration = desk_for(request.user)
-        actions = administration.token(gateway, stored.name, Tag.TOKEN_AUTHORIZED)
+        actions = installation().change_token(
+            administration, stored.name, Tag.TOKEN_AUTHORIZED
+        )
         url = consents_of(request).begin(actions, redirect_url(request, record))
         origin = parse_endpoint(url, "").origin
     except OutkeyError as error:
@@ -182,7 +183,7 @@ def leave(request: HttpRequest, record: UUID) -> HttpResponse:
     """
     require(request, Permission.SET_SECRET)
     stored = configuration_at(record)
-    actions = installation().gateway.token(stored)
+    actions = installation().token(stored)
     url = consents_of(request).url(actions, redirect_url(request, record))
     return HttpResponseRedirect(url) if url else redirect_to_token(stored)
 
@@ -198,7 +199,7 @@ def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     )
     try:
         consents.redeem(
-            installation().gateway.token(stored),
+            installation().token(stored),
             parameters,
             state=state,
             redirect_url=redirect_url(request, record),
@@ -233,7 +234,7 @@ def discover(request: HttpRequest) -> HttpResponse:
     issuer = request.POST.get("oauth2.issuer", "").strip()
     try:
         with limited_concurrency():
-            urls = installation().gateway.discover(issuer, network)
+            urls = installation().discover(issuer, network)
     except OutkeyError as error:
         return JsonResponse({"error": message_of(error)}, status=422)
     fields = {f"oauth2.{name}": url for name, url in urls.items()}
