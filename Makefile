@@ -1,21 +1,21 @@
-# Everything a person or CI runs. Each target installs what it needs first.
+# Everything that developers and CI run. Each target installs what it needs first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PORT ?= 8765
 
 .PHONY: help run tour spar test test-full lint types architecture pytest bench docs changelog clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
+run: $(VENV)/.server ## the web pages with samples to try, in a temporary home; PORT=8765
+	@tools/run.sh $(BIN)/outkey $(PORT)
 
-run: $(VENV)/.server ## the pages with samples to try, in a home that is thrown away
-	@home=$$(mktemp -d); trap 'rm -rf "$$home"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; OUTKEY_HOME="$$home" $(BIN)/outkey serve --demo
-
-tour: $(VENV)/.server ## in the terminal: one request for each method and failure
+tour: $(VENV)/.server ## one request for each method and failure, in the terminal
 	@$(BIN)/python examples/tour.py
 
-spar: $(VENV)/.server ## the sparring provider, to aim a configuration of your own at
+spar: $(VENV)/.server ## the sparring provider: a local API to test your own configuration with
 	@$(BIN)/python -m outkey.spar --tls
 
 test: lint types architecture docs pytest ## everything that must pass before a change lands
@@ -24,7 +24,7 @@ test-full: lint types architecture docs ## the same, with the long versions of t
 	@tools/pytest.sh --full
 	@$(BIN)/python tools/coverage_floor.py
 
-lint: $(VENV)/.dev ## format and lint
+lint: $(VENV)/.dev ## format and lint of code and templates
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/djlint --quiet --check --lint src
@@ -35,7 +35,7 @@ types: $(VENV)/.dev ## mypy, strict
 architecture: $(VENV)/.dev ## the direction of imports
 	$(BIN)/lint-imports
 
-pytest: $(VENV)/.dev ## the tests alone, with coverage
+pytest: $(VENV)/.dev ## only the tests, with coverage
 	@tools/pytest.sh
 	@$(BIN)/python tools/coverage_floor.py
 
@@ -61,5 +61,5 @@ $(VENV)/.dev: requirements/dev.lock requirements/peers/package-lock.json pyproje
 	@tools/setup.sh "$(PYTHON)" .venv-bench requirements/bench.lock nginx=nginx-light
 	@touch $@
 
-clean: ## remove what the other targets made
+clean: ## remove everything that the other targets made
 	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .import_linter_cache .hypothesis docs/_build .coverage

@@ -136,6 +136,7 @@ def measured(what: str, url: str, count: int) -> dict[str, Any]:
             "PATH": os.environ["PATH"],
             "HOME": folder,
             "OUTKEY_HOME": f"{folder}/home",
+            "OUTKEY_DEMO": "1",
             "SHOP_TOKEN": TOKEN,
             "RUNTIME__DLTHUB_TELEMETRY": "false",
             "RUNTIME__LOG_LEVEL": "ERROR",

@@ -145,11 +145,11 @@ STOPS = [
     Stop("Redirect, other origin", "basic", "/redirect/elsewhere", "redirect_blocked"),
     Stop("Redirect, TLS to plain", "tls", "/redirect/downgrade", "redirect_blocked"),
     Stop("Unknown CA", "unknown-ca", "/bearer", "tls"),
-    Stop("Slow answer", "none", "/slow/headers", "timeout"),
+    Stop("Slow response", "none", "/slow/headers", "timeout"),
     Stop("Connection reset", "none", "/reset", "connection"),
-    Stop("Half an answer", "none", "/truncated", "connection"),
+    Stop("Half a response", "none", "/truncated", "connection"),
     Stop("Gzip bomb, 1 MB to 1 GB", "none", "/bomb", "response_too_large"),
-    Stop("Answer of 5 GB", "none", "/huge", "response_too_large"),
+    Stop("Response of 5 GB", "none", "/huge", "response_too_large"),
     Stop("Secret not set", "no-secret", "/bearer", "secret_missing"),
     Stop("Script that fails", "broken-script", "/signed", "script_error"),
     Stop("Two sources, one header", "two-sources", "/bearer", "header_conflict"),
@@ -199,14 +199,14 @@ def main() -> int:
     console.print(
         f"[bold]{expected} of {len(visits)}[/bold] went as expected, and "
         f"[bold]{len(elsewhere)}[/bold] requests reached the other origin.\n"
-        "Next: [cyan]make spar[/cyan], and aim a configuration of your own at it."
+        "Next: test your own configuration with [cyan]make spar[/cyan]."
     )
     return int(expected < len(visits) or bool(elsewhere))
 
 
 def visit(gateway: outkey.Gateway, stop: Stop) -> Visit:
-    """Send one request and note what came of it."""
-    headers = list(shown_headers(gateway, stop))
+    """Send one request and return what happened."""
+    headers = list(masked_headers(gateway, stop))
     try:
         response = gateway.send(stop.configuration, "GET", stop.path)
     except OutkeyError as error:
@@ -218,7 +218,7 @@ def visit(gateway: outkey.Gateway, stop: Stop) -> Visit:
     )
 
 
-def shown_headers(gateway: outkey.Gateway, stop: Stop) -> Iterator[str]:
+def masked_headers(gateway: outkey.Gateway, stop: Stop) -> Iterator[str]:
     """Yield the headers that are not mere defaults, masked, with their source."""
     try:
         headers = gateway.preview(stop.configuration, "GET", stop.path).headers
@@ -230,7 +230,7 @@ def shown_headers(gateway: outkey.Gateway, stop: Stop) -> Iterator[str]:
 
 
 def table_of(visits: list[Visit], *, wide: bool) -> Table:
-    """Return the table that is printed; a narrow one stacks its cells in two columns."""
+    """Return the table to print; a narrow one stacks its cells in two columns."""
     table = Table(
         title="outkey against its sparring provider", expand=True, show_lines=not wide
     )

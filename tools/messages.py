@@ -38,7 +38,7 @@ from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.oauth2.responses import FAILURES
 from outkey.core.request.addresses import AddressKind
 from outkey.core.request.message import Source
-from outkey.core.sync.run import FieldKind
+from outkey.core.sync.records import FieldKind
 from outkey.core.text import Text
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
@@ -174,7 +174,9 @@ def catalogue() -> Catalog:
         flags = []
         if placeholders(text, context):
             flags = ["python-brace-format" if context else "python-format"]
-        message = previous.get(text, context or None)
+        # A text that moved between a template and the core keeps its translation.
+        other = None if context else CONTEXT
+        message = previous.get(text, context or None) or previous.get(text, other)
         string = message.string if message else ""
         current.add(text, string, flags=flags, context=context or None)
     return current

@@ -61,7 +61,8 @@ A link is sent as the id of its record; `lookup` is for pulls.
 WHOLE_LINES = """
 ## Whole lines
 
-They use every transform, and run as they are with `outkey spar` and `ACME_TOKEN=spar-token`.
+They use every transform, and run as they are with `outkey spar`, with
+`ACME_TOKEN=spar-token` and `OUTKEY_DEMO=1`.
 
 ```toml
 [configuration.acme]

@@ -1,8 +1,8 @@
 """AWS Signature Version 4, in the Authorization header.
 
-After "Create a signed AWS API request" in the IAM User Guide. Set REGION and SERVICE to those of
-the API. The Secret Key is ACCESS_KEY:SECRET, or the secret alone where Username is the access key.
-Temporary credentials do not work: they would have to be fetched anew every hour.
+After "Create a signed AWS API request" in the IAM User Guide. Set REGION and SERVICE to
+those of the API. The Secret Key is ACCESS_KEY:SECRET, or only the secret if Username is
+the access key. Temporary credentials do not work: they expire every hour.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlsplit
 
 REGION = "us-east-1"
 SERVICE = "execute-api"  # API Gateway; "s3", "dynamodb", "es", …
-# Every X-Amz- header has to be signed, so those of the API belong here and not into a Headers row:
+# Every X-Amz- header has to be signed: put those of the API here, not in a Headers row.
 MORE_HEADERS = {}  # {"X-Amz-Target": "DynamoDB_20120810.ListTables"}
 
 
@@ -62,21 +62,21 @@ def credentials(configuration):
 
 
 def canonical_path(path):
-    """Return the path as AWS signs it: S3 encodes it once, all others tidy and encode it twice."""
+    """Return the path as AWS signs it: S3 encodes once, others twice and normalized."""
     if SERVICE == "s3":
         return quote(unquote_to_bytes(path), safe="/")
-    kept = []
+    segments = []
     for segment in path.split("/"):
         if segment == "..":
-            kept = kept[:-1]
+            segments = segments[:-1]
         elif segment not in {"", "."}:
-            kept.append(segment)
-    end = "/" if kept and path.endswith("/") else ""
-    return quote(f"/{'/'.join(kept)}{end}", safe="/")
+            segments.append(segment)
+    end = "/" if segments and path.endswith("/") else ""
+    return quote(f"/{'/'.join(segments)}{end}", safe="/")
 
 
 def canonical_query(query):
-    """Return the parameters encoded in one way and sorted; a plus is a blank, thus %20."""
+    """Return the parameters encoded in one way and sorted; a plus is a space, so %20."""
     # surrogateescape carries bytes that are not UTF-8 through both steps.
     pairs = parse_qsl(query, keep_blank_values=True, errors="surrogateescape")
     encoded = (

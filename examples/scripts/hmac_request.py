@@ -1,8 +1,8 @@
 """The whole request, signed: time, method, path with query, and body.
 
-Whoever changes one of them on the way cannot make the signature fit again. The time bounds how
-long a recorded request can be repeated. APIs differ in the order of the parts and in what stands
-between them: compare `parts` with the API's documentation.
+A changed request no longer fits its signature. The time limits how long a recorded
+request can be repeated. APIs differ in the order and the separators of the parts: compare
+`parts` with the API's documentation.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ def compute_auth_header(sync_line):
     request = sync_line.request
     secret = sync_line.api_config_id.get_secret_key()
     timestamp = str(int(time.time()))
-    # Path and query as they travel: an API that decodes them first would sign something else.
+    # Path and query as they are sent: an API that decodes them first needs others.
     target = f"{request.path}?{request.query}" if request.query else request.path
     parts = [timestamp.encode(), request.method.encode(), target.encode(), request.body]
     signature = hmac.new(secret.encode(), b"\n".join(parts), hashlib.sha256).hexdigest()

@@ -1,7 +1,8 @@
-"""A short-lived JSON Web Token, signed with the secret (RFC 7519; HS256: RFC 7518 §3.2).
+"""A short-lived JSON Web Token, signed with the secret (RFC 7519).
 
-Made anew for each request, so that no token has to be kept or renewed. The secret should have 32
-bytes or more: a shorter one can be guessed from a single token.
+HS256 is RFC 7518 §3.2. A new token is made for each request, so that none has to be
+stored or renewed. The secret should have 32 bytes or more: a shorter one can be guessed
+from a single token.
 """
 
 import base64

@@ -1,7 +1,8 @@
-"""A short-lived JSON Web Token, signed with a private key (RFC 7519; RS256: RFC 7518 §3.3).
+"""A short-lived JSON Web Token, signed with a private key (RFC 7519).
 
-The API knows the public key only. The Secret Key is the private key as PEM, without a passphrase.
-Keep its line breaks: enter it with `outkey secret set NAME secret_key < key.pem`.
+RS256 is RFC 7518 §3.3. The API has only the public key. The Secret Key is the private key
+as PEM, without a passphrase. Keep its line breaks: enter it with
+`outkey secret set NAME secret_key < key.pem`.
 """
 
 import base64
@@ -40,7 +41,7 @@ def compute_auth_header(sync_line):
 @functools.lru_cache(maxsize=1)
 def read(pem):
     """Read the key once: that takes longer than signing."""
-    # Checking a key of 4096 bits takes 300 ms, more than a script has. It is your own key.
+    # Checking your own key of 4096 bits would take 300 ms, more than a script has.
     return serialization.load_pem_private_key(
         pem.encode(), password=None, unsafe_skip_rsa_key_validation=True
     )

@@ -1,7 +1,7 @@
 """OAuth 1.0a signatures (RFC 5849), for a client that already has its tokens.
 
-The Secret Key is CONSUMER_KEY:CONSUMER_SECRET:TOKEN:TOKEN_SECRET, or the first two where the API
-gives no token. Getting the tokens is done once, at the provider.
+The Secret Key is CONSUMER_KEY:CONSUMER_SECRET:TOKEN:TOKEN_SECRET, or the first two if the
+API issues no token. The tokens are obtained once, at the provider.
 """
 
 import base64
@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, quote
 
 METHOD = "HMAC-SHA256"  # or "HMAC-SHA1", the only one that the RFC itself has
 REALM = ""  # NetSuite wants the account id here
-# Parameters of a form are signed, any other body is not (§3.4.1.3.1). A script does not see the
-# Content-Type, so say it here:
+# Parameters of a form are signed, any other body is not (§3.4.1.3.1). A script does not
+# see the Content-Type, so set it here:
 BODY_IS_FORM = False
 
 
@@ -37,24 +37,24 @@ def compute_auth_header(sync_line):
     pairs = [*oauth.items(), *parameters(request.query)]
     if BODY_IS_FORM:
         pairs += parameters(request.body.decode())
-    # Encoded first, then sorted (§3.4.1.3.2), then encoded once more as a whole (§3.4.1.1).
+    # Encoded, then sorted (§3.4.1.3.2), then encoded again as a whole (§3.4.1.1).
     normalized = "&".join(
         f"{name}={value}" for name, value in sorted(map(encoded, pairs))
     )
-    address = request.url.partition("?")[0]
-    text = "&".join(encoded((request.method, address, normalized)))
+    url = request.url.partition("?")[0]
+    text = "&".join(encoded((request.method, url, normalized)))
     key = "&".join(encoded((consumer_secret, token_secret)))
     algorithm = METHOD.removeprefix("HMAC-").lower()
     signature = hmac.digest(key.encode(), text.encode(), algorithm)
     oauth["oauth_signature"] = base64.b64encode(signature).decode()
 
-    shown = [f'realm="{REALM}"'] if REALM else []
-    shown += [f'{name}="{value}"' for name, value in map(encoded, oauth.items())]
-    return {"Authorization": f"OAuth {', '.join(shown)}"}
+    parts = [f'realm="{REALM}"'] if REALM else []
+    parts += [f'{name}="{value}"' for name, value in map(encoded, oauth.items())]
+    return {"Authorization": f"OAuth {', '.join(parts)}"}
 
 
 def parameters(form):
-    """Return the decoded pairs of a query or a form; bytes that are not UTF-8 survive."""
+    """Return the decoded pairs of a query or form, also bytes that are not UTF-8."""
     return parse_qsl(form, keep_blank_values=True, errors="surrogateescape")
 
 

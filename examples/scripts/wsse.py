@@ -1,7 +1,7 @@
 """WSSE UsernameToken in the X-WSSE header: a digest of nonce, time and password.
 
-The password itself does not travel. The Secret Key is USERNAME:PASSWORD; only the password may
-hold another colon. SHA-1 is the scheme's own and cannot be chosen.
+The password itself is not sent. The Secret Key is USERNAME:PASSWORD; only the password
+may contain another colon. SHA-1 is part of the scheme.
 """
 
 import base64
@@ -10,7 +10,8 @@ import secrets
 import time
 
 # "atom":    the nonce as it is, as Atom clients send it
-# "oasis":   the nonce in Base64, the digest over its bytes (OASIS UsernameToken Profile 1.1 §3.1)
+# "oasis":   the nonce in Base64, the digest over its bytes (OASIS UsernameToken
+#            Profile 1.1 §3.1)
 # "emarsys": the nonce as it is, the digest in hexadecimal before it becomes Base64
 VARIANT = "atom"
 
@@ -20,8 +21,9 @@ def compute_auth_header(sync_line):
     username, _, password = sync_line.api_config_id.get_secret_key().partition(":")
     nonce = secrets.token_hex(16)
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    hashed = hashlib.sha1(f"{nonce}{created}{password}".encode())  # noqa: S324 - as WSSE wants it
-    digest = hashed.hexdigest().encode() if VARIANT == "emarsys" else hashed.digest()
+    text = f"{nonce}{created}{password}"
+    sha1 = hashlib.sha1(text.encode())  # noqa: S324 - part of the scheme
+    digest = sha1.hexdigest().encode() if VARIANT == "emarsys" else sha1.digest()
     if VARIANT == "oasis":
         nonce = base64.b64encode(nonce.encode()).decode()
     return {

@@ -84,8 +84,9 @@ def serving(home: Path) -> Iterator[Served]:
         env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(home / "home")},
     )
     assert process.stdout is not None
-    said = "".join(process.stdout.readline() for _ in range(4))
-    password = re.search(r"password  (\S+)", said)
+    # The output ends where the server does.
+    passwords = (re.search(r"Password  (\S+)", line) for line in process.stdout)
+    password = next(filter(None, passwords), None)
     assert password, "the server printed no password"
     url = f"http://127.0.0.1:{port}"
     wait_for(url)

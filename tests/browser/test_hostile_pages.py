@@ -10,7 +10,7 @@ import resource, threading, time
 resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from outkey.hosts.server.home import PAGES, prepare
-prepare(PAGES)
+prepare(PAGES, demo=True)
 from django.contrib.auth.models import User
 from django.test import Client
 from outkey.core.config.document import parse_document

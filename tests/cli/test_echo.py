@@ -132,6 +132,7 @@ fields = [{{ api = "id", host = "external_id" }}, {{ api = "full_name", host = "
 
 @pytest.fixture
 def acme(outkey: Terminal, server: EchoServer, canary: Canaries) -> Terminal:
+    outkey.settings["OUTKEY_DEMO"] = "1"
     assert outkey("apply", "-", stdin=document(server)).code == 0
     for field in ("token", "header:X-API-Key", "secret_key"):
         secret = canary.token(field.rpartition(":")[2])

@@ -68,7 +68,7 @@ class Shop:
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
-        terminal.settings["SHOP_TOKEN"] = "spar-token"
+        terminal.settings |= {"SHOP_TOKEN": "spar-token", "OUTKEY_DEMO": "1"}
 
     def run(self, *arguments: str, stdin: str = "", code: int) -> Done:
         done = self.terminal(*arguments, stdin=stdin)

@@ -28,13 +28,14 @@ DOOMED = """
 import os, signal, sys
 from outkey.hosts.cli.session import open_application
 here, (when, what), calls = open_application(), sys.argv[1:], []
-from outkey.hosts.django import runs, wiring
+from outkey.engine.sync import Runs
+from outkey.hosts.django import wiring
 from outkey.hosts.django.records import django_records as records
-kind = {"upsert": records.DjangoRecords, "save": runs.DjangoRuns}[what]
+kind = {"upsert": records.DjangoRecords, "save": Runs}[what]
 real = getattr(kind, what)
-def doomed(*arguments):
+def doomed(*arguments, **options):
     calls.append(what)
-    answer = None if (len(calls), when) == (3, "before") else real(*arguments)
+    answer = None if (len(calls), when) == (3, "before") else real(*arguments, **options)
     if len(calls) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return answer
@@ -48,7 +49,7 @@ class Workshop:
 
     def __init__(self, terminal: Terminal, spar: Spar, count: int) -> None:
         self.terminal, self.spar, self.count = terminal, spar, count
-        terminal.settings["SHOP_TOKEN"] = "spar-token"
+        terminal.settings |= {"SHOP_TOKEN": "spar-token", "OUTKEY_DEMO": "1"}
         text = document(spar, count=count).replace("size = 100", f"size = {SIZE}")
         assert terminal("apply", "-", stdin=text).code == 0
         spar.clear()

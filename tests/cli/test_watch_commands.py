@@ -62,7 +62,7 @@ def test_what_is_paused_sends_nothing_until_it_is_resumed(ready: Terminal) -> No
     (row,) = [row for row in ready("list", "--json").json if row["name"] == "acme"]
     assert row["status"] == "paused"
     assert stopped.json["error"]["hint"].count("outkey resume acme ") == 1
-    assert "paused   since 1970-01-01T00:00:01Z, after 5 refusals" in shrunk(
+    assert "paused   since 1970-01-01 00:00:01 UTC, after 5 refusals" in shrunk(
         ready("show", "acme")
     )
     assert ready("resume", "acme").out == "resumed: acme\n"
@@ -131,7 +131,7 @@ def test_the_background_of_the_server_tells_and_leaves_with_it(ready: Terminal) 
     narrow = on_terminal(ready, "notices")
     assert max(map(len, narrow)) <= 80
     assert re.match(
-        r"[-0-9]{10} [:0-9]{5}  error  S-paused  acme  sending is paused", narrow[0]
+        r"[-0-9]{10} [:0-9]{8} UTC  error  S-paused  acme  sending is paused", narrow[0]
     )
     assert narrow[-1] == "  Enter the right credentials, or test the configuration."
     assert monitored_until(ready) == [0]
@@ -156,7 +156,7 @@ def test_a_narrow_terminal_parts_words_and_never_addresses_or_times(
         for line in recorded
     )
     assert any(
-        re.match(r"[-0-9]{10} [:0-9]{8}  send ended  acme  404 not_found", line)
+        re.match(r"[-0-9]{10} [:0-9]{8} UTC  send ended  acme  404 not_found", line)
         for line in recorded
     )
     assert max(map(len, [*listed, *recorded])) <= 80

@@ -18,7 +18,6 @@ from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.listeners_file import ListenerFiles
 from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
@@ -45,8 +44,8 @@ from outkey.ports.storage import (
     AuditRows,
     Checkpoints,
     Database,
-    Registry,
     StateRows,
+    Storage,
 )
 from outkey.testing import (
     AsyncFake,
@@ -75,8 +74,15 @@ from outkey.testing.contracts import (
 from outkey.testing.contracts_audit import AuditRowsContract, CheckpointsContract
 from outkey.testing.contracts_database import DatabaseContract
 from outkey.testing.contracts_state import PermitsContract, StateRowsContract
-from outkey.testing.contracts_storage import RegistryContract
+from outkey.testing.contracts_storage import (
+    ConfigurationRowsContract,
+    KeyRowsContract,
+    LineRowsContract,
+    RegistryContract,
+    SecretRowsContract,
+)
 from outkey.testing.contracts_tokens import TokensContract
+from outkey.testing.fakes_storage import memory_registry, memory_storage
 
 FLOOD = b"x" * (2 * 1024 * 1024)
 
@@ -281,21 +287,44 @@ class TestCheckpointFile(CheckpointsContract):
         return CheckpointFile(self.folder / "checkpoints")
 
 
-class TestMemoryRegistry(RegistryContract):
-    def make(self) -> Registry:
-        return MemoryRegistry()
+class TestMemoryConfigurationRows(ConfigurationRowsContract):
+    def make(self) -> Storage:
+        return memory_storage()
+
+
+class TestMemoryLineRows(LineRowsContract):
+    def make(self) -> Storage:
+        return memory_storage()
+
+
+class TestMemorySecretRows(SecretRowsContract):
+    def make(self) -> Storage:
+        return memory_storage()
+
+
+class TestMemoryKeyRows(KeyRowsContract):
+    def make(self) -> Storage:
+        return memory_storage()
+
+
+class TestRegistryInMemory(RegistryContract):
+    def make(self) -> Storage:
+        return memory_storage()
 
 
 class TestStoredSecrets(SecretsContract):
     def make(self, value: str) -> tuple[Secrets, Configuration]:
-        registry, ring = MemoryRegistry(), new_keyring()
+        storage = memory_storage()
+        registry = memory_registry(storage=storage)
         secrets = StoredSecrets(
-            registry, ReferencedSecrets(), FixedRing(ring), FakeClock()
+            storage, ReferencedSecrets(), FixedRing(new_keyring()), FakeClock()
         )
-        kept = registry.add(build("a", {"base_url": "https://a.example"}))
-        secrets.replace(kept, "token", Secret(value))
+        added = registry.add(build("a", {"base_url": "https://a.example"}))
+        secrets.replace(added, "token", Secret(value))
+        registry.note_secrets_changed("a")
         stored = registry.get("a")
         secrets.vouch(stored, facts_of(stored))
+        registry.note_vouched("a")
         return secrets, registry.get("a")
 
 

@@ -12,13 +12,20 @@ from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.config.configuration import Configuration
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Clock, Permits, Tokens
-from outkey.ports.storage import AuditRows, Database, Registry, StateRows
+from outkey.ports.storage import AuditRows, Database, StateRows, Storage
 from outkey.testing import FixedRing, configuration
 from outkey.testing.contracts_audit import AuditRowsContract
 from outkey.testing.contracts_database import DatabaseContract
 from outkey.testing.contracts_state import PermitsContract, StateRowsContract
-from outkey.testing.contracts_storage import RegistryContract
+from outkey.testing.contracts_storage import (
+    ConfigurationRowsContract,
+    KeyRowsContract,
+    LineRowsContract,
+    RegistryContract,
+    SecretRowsContract,
+)
 from outkey.testing.contracts_tokens import TokensContract
 from outkey.testing.fakes import FakeClock
 
@@ -32,12 +39,40 @@ class TestDjangoDatabase(DatabaseContract):
         return DjangoDatabase(), DjangoStateRows()
 
 
-@pytest.mark.usefixtures("database")
-class TestDjangoRegistry(RegistryContract):
-    def make(self) -> Registry:
-        from outkey.hosts.django.registry import DjangoRegistry
+def storage() -> Storage:
+    from outkey.hosts.django.registry import django_storage
 
-        return DjangoRegistry()
+    return django_storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoConfigurationRows(ConfigurationRowsContract):
+    def make(self) -> Storage:
+        return storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoLineRows(LineRowsContract):
+    def make(self) -> Storage:
+        return storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoSecretRows(SecretRowsContract):
+    def make(self) -> Storage:
+        return storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoKeyRows(KeyRowsContract):
+    def make(self) -> Storage:
+        return storage()
+
+
+@pytest.mark.usefixtures("database")
+class TestRegistryInDjango(RegistryContract):
+    def make(self) -> Storage:
+        return storage()
 
 
 @pytest.mark.usefixtures("database")
@@ -88,13 +123,15 @@ def close_in_thread() -> None:
 @pytest.mark.usefixtures("database")
 class TestTokensSealedInDjango(TokensContract):
     def make(self) -> tuple[Tokens, Configuration]:
-        from outkey.hosts.django.database import DjangoDatabase
-        from outkey.hosts.django.registry import DjangoRegistry
         from outkey.hosts.django.tokens import DjangoTokenRows
 
-        stored = DjangoRegistry().add(configuration())
+        rows = storage()
+        stored = Registry(rows).add(configuration())
         tokens = StoredTokens(
-            DjangoTokenRows(), FixedRing(new_keyring()), DjangoDatabase().now
+            DjangoTokenRows(),
+            FixedRing(new_keyring()),
+            rows.database,
+            rows.configurations,
         )
         return tokens, stored
 

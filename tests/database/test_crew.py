@@ -15,12 +15,14 @@ from database.test_workers import two_lines
 from outkey.adapters.clock_system import SystemClock
 from outkey.core.config.document import parse_document
 from outkey.core.sync.run import RunState
+from outkey.engine.sync import loop
+from outkey.engine.sync.loop import RUNS_AT_ONCE
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
+    from outkey.engine.sync import Runs
     from outkey.hosts.django.local_workers import LocalWorkers
-    from outkey.hosts.django.runs import DjangoRuns
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
@@ -50,24 +52,24 @@ def crew(here: "Application") -> Iterator["LocalWorkers"]:
 
 
 @pytest.fixture
-def shop(here: "Application") -> Iterator["DjangoRuns"]:
-    from outkey.hosts.django.runs import DjangoRuns
+def shop(here: "Application") -> Iterator["Runs"]:
+    from database.stored_runs import runs
 
     with Spar() as spar:
         document = parse_document(two_lines(spar, 1500, "runs_at_once = 1"))
         here.apply(here.administration("tester"), document, dry_run=False)
-        yield DjangoRuns()
+        yield runs()
 
 
-def states(runs: "DjangoRuns") -> dict[str, str]:
+def states(runs: "Runs") -> dict[str, str]:
     return {run.line: str(run.state) for run in runs.newest(10)}
 
 
-def until(crew: "LocalWorkers", runs: "DjangoRuns", state: RunState) -> list[int]:
+def until(crew: "LocalWorkers", runs: "Runs", state: RunState) -> list[int]:
     """Let the crew look until every run is in a state; return what was running on the way."""
     ends, seen = time.monotonic() + 40, [0]
     while set(states(runs).values()) != {state}:
-        crew.round()
+        crew.loop.round()
         seen.append(len(runs.newest(10, state=RunState.RUNNING)))
         assert time.monotonic() < ends, states(runs)
         time.sleep(0.05)
@@ -75,7 +77,7 @@ def until(crew: "LocalWorkers", runs: "DjangoRuns", state: RunState) -> list[int
 
 
 def test_runs_that_wait_are_done_as_many_at_a_time_as_their_configuration_allows(
-    crew: "LocalWorkers", shop: "DjangoRuns"
+    crew: "LocalWorkers", shop: "Runs"
 ) -> None:
     for line in ("contacts", "others"):
         shop.request(line, "ada")
@@ -84,7 +86,7 @@ def test_runs_that_wait_are_done_as_many_at_a_time_as_their_configuration_allows
 
 
 def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
-    here: "Application", crew: "LocalWorkers", shop: "DjangoRuns"
+    here: "Application", crew: "LocalWorkers", shop: "Runs"
 ) -> None:
     from outkey.hosts.django.local_workers import LocalWorkers
 
@@ -125,7 +127,7 @@ class Endless:
 @pytest.fixture
 def endless(crew: "LocalWorkers", monkeypatch: pytest.MonkeyPatch) -> Iterator[Endless]:
     made = Endless()
-    monkeypatch.setattr(crew, "_planner", made)
+    monkeypatch.setattr(crew.loop, "_planner", made)
     yield made
     made.release.set()
 
@@ -133,18 +135,16 @@ def endless(crew: "LocalWorkers", monkeypatch: pytest.MonkeyPatch) -> Iterator[E
 def test_a_crew_that_has_its_hands_full_does_not_ask_what_is_due(
     crew: "LocalWorkers", endless: Endless
 ) -> None:
-    from outkey.hosts.django.local_workers import AT_ONCE
-
-    for _ in range(AT_ONCE + 3):
-        crew.round()
-    assert endless.asked == AT_ONCE
+    for _ in range(RUNS_AT_ONCE + 3):
+        crew.loop.round()
+    assert endless.asked == RUNS_AT_ONCE
 
 
 def test_a_crew_that_ends_waits_for_all_its_runs_together(
     crew: "LocalWorkers", endless: Endless
 ) -> None:
     for _ in range(4):
-        crew.round()
+        crew.loop.round()
     begun = time.monotonic()
     crew.end(0.5)
     assert 0.4 < time.monotonic() - begun < 1.5
@@ -155,16 +155,14 @@ def test_what_fails_is_logged_by_its_name_and_looked_at_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    from outkey.hosts.django import local_workers as module
-
     tried = threading.Event()
 
     def fail(_self: object) -> None:
         tried.set()
         raise ValueError("the-value-of-something")
 
-    monkeypatch.setattr(module.LocalWorkers, "round", fail)
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(loop.RunLoop, "round", fail)
+    monkeypatch.setattr(loop, "LOOK_SECONDS", 0.01)
     crew.start()
     assert tried.wait(10)
     tried.clear()

@@ -13,7 +13,7 @@ from django.db.models import F
 
 from database.test_installation import here, installed, spar  # noqa: F401 - fixtures
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.document import Draft, parse_document
+from outkey.core.config.document import ConfigurationDraft, parse_document
 from outkey.core.errors import EditConflict, OutkeyError, SecretUnreadable
 from outkey.core.secret import Secret
 from outkey.core.vault import voucher
@@ -98,7 +98,8 @@ def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
     here: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811
 ) -> None:
-    from outkey.hosts.django.models import Configuration, SecretLabel, SecretValue
+    from outkey.core.vault.versions import SecretLabel
+    from outkey.hosts.django.models import Configuration, SecretValue
 
     desk = here.administration("tester")
     desk.set_secret("acme", "header:X-API-Key", Secret("a-key"))
@@ -164,9 +165,9 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
         try:
             while not done.is_set():
                 stored = here.registry.find(["acme"])["acme"]
-                moved = Draft("acme", {"base_url": attacker.url}, None, {}).merged(
-                    stored
-                )
+                moved = ConfigurationDraft(
+                    "acme", {"base_url": attacker.url}, None, {}
+                ).merged(stored)
                 try:
                     here.administration("editor").save(
                         ConfigurationChange(stored, moved)
@@ -183,7 +184,9 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
         deadline = time.monotonic() + 10
         while saved < 20 and time.monotonic() < deadline:
             stored = here.registry.find(["acme"])["acme"]
-            made = Draft("acme", {"base_url": ours}, None, {}).merged(stored)
+            made = ConfigurationDraft("acme", {"base_url": ours}, None, {}).merged(
+                stored
+            )
             change = ConfigurationChange(stored, made, {"token": Secret("spar-token")})
             try:
                 here.administration("administrator").save(change)
@@ -199,7 +202,7 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
 
 
 @pytest.mark.parametrize(
-    "place", ["lock", "replace", "put_secret", "activate_secret", "vouch"]
+    "place", ["lock", "replace", "set", "note_secrets_changed", "vouch"]
 )
 def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
     here: "Application",  # noqa: F811
@@ -210,7 +213,10 @@ def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
     desk.set_secret("acme", "token", Secret("before"))
     before = here.registry.find(["acme"])["acme"]
     made = replace(before, notes="after")
-    target = desk.secrets if place == "vouch" else desk.registry
+    target: object = desk.registry
+    if place in {"set", "vouch"}:
+        target = desk.secrets
+        place = place.replace("set", "replace")
     original = getattr(target, place)
 
     def fail_afterwards(*args: object, **kwargs: object) -> None:

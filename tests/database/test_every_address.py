@@ -14,7 +14,7 @@ import pytest
 PROGRAM = """
 import logging, re, sys
 from outkey.hosts.server.home import PAGES, prepare
-prepare(PAGES)
+prepare(PAGES, demo=True)
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db import connection

@@ -32,24 +32,18 @@ from outkey.core.sync.line import (
     Paging,
     Sync,
 )
-from outkey.core.sync.run import (
-    Counts,
-    FieldKind,
-    Outcome,
-    Quarantined,
-    Run,
-    RunState,
-    Written,
-)
-from outkey.engine.sync import SyncPorts, SyncRunner
-from outkey.ports.sync import Records, Runs
+from outkey.core.sync.records import FieldKind, WriteOutcome, Written
+from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.engine.managing.registry import Registry
+from outkey.engine.sync import Runs, SyncPorts, SyncRunner
+from outkey.ports.storage import Database
+from outkey.ports.sync import Records, RunRows
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.contracts_records import RecordsContract, contact
-from outkey.testing.contracts_runs import RunsContract
+from outkey.testing.contracts_runs import RunRowsContract, RunsContract
 
 if TYPE_CHECKING:
     from outkey.hosts.django.records.django_records import DjangoRecords
-    from outkey.hosts.django.runs import DjangoRuns
 
 CONTACT, ORDER = "demo.contact", "demo.order"
 KEYS = ("external_id",)
@@ -62,9 +56,9 @@ SYNC = Sync(
 
 
 def make_lines() -> None:
-    from outkey.hosts.django.registry import DjangoRegistry
+    from outkey.hosts.django.registry import django_storage
 
-    registry = DjangoRegistry()
+    registry = Registry(django_storage())
     registry.add(configuration())
     for name in ("contacts", "others", "orders"):
         registry.put_line(SyncLine(name, "acme", "GET", "/x", SYNC))
@@ -80,11 +74,11 @@ def opened(**people: Any) -> "DjangoRecords":  # noqa: ANN401 - whoever has perm
 
 def begun(line: str = "contacts") -> str:
     """Return a new run's id; the one before it is over."""
+    from database.stored_runs import runs
     from outkey.hosts.django import models
-    from outkey.hosts.django.runs import DjangoRuns
 
     models.Run.objects.filter(state="running").update(state="done")
-    return DjangoRuns().begin(line, "tester", dry_run=False).id
+    return runs().begin(line, "tester", dry_run=False).id
 
 
 @pytest.mark.usefixtures("database")
@@ -93,17 +87,30 @@ class TestDjangoRecords(RecordsContract):
         make_lines()
         return opened()
 
-    def begun(self, line: str) -> str:
+    def begin_run(self, line: str) -> str:
         return begun(line)
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoRunRows(RunRowsContract):
+    def make(self) -> tuple[RunRows, Database]:
+        from outkey.hosts.django.database import DjangoDatabase
+        from outkey.hosts.django.runs import DjangoRunRows
+
+        make_lines()
+        return DjangoRunRows(), DjangoDatabase()
+
+    def leave_thread(self) -> None:
+        connection.close()
 
 
 @pytest.mark.usefixtures("database")
 class TestDjangoRuns(RunsContract):
     def make(self) -> Runs:
-        from outkey.hosts.django.runs import DjangoRuns
+        from database.stored_runs import runs
 
         make_lines()
-        return DjangoRuns()
+        return runs()
 
     def pass_time(self, seconds: float) -> None:
         from outkey.hosts.django import models
@@ -115,7 +122,7 @@ class TestDjangoRuns(RunsContract):
             mark = {"at": state.value["at"] - seconds}
             states.put(StateKind.MARK, {duty: mark})
 
-    def finished(self) -> None:
+    def leave_thread(self) -> None:
         connection.close()
 
 
@@ -126,10 +133,10 @@ def records(database: str) -> "DjangoRecords":
 
 
 @pytest.fixture
-def runs(records: "DjangoRecords") -> "DjangoRuns":
-    from outkey.hosts.django.runs import DjangoRuns
+def runs(records: "DjangoRecords") -> Runs:
+    from database.stored_runs import runs as stored_runs
 
-    return DjangoRuns()
+    return stored_runs()
 
 
 def order(number: object, **values: object) -> dict[str, object]:
@@ -147,7 +154,7 @@ def put(records: "DjangoRecords", target: str, **values: object) -> Written:
 
 
 def refused(field: str, reason: str) -> Written:
-    return Written(Outcome.REFUSED, field, reason)
+    return Written(WriteOutcome.REFUSED, field, reason)
 
 
 # ── what may be synchronized ─────────────────────────────────────────────────────────────────
@@ -156,7 +163,7 @@ def refused(field: str, reason: str) -> Written:
 def test_only_fields_that_may_be_synchronized_are_described(
     records: "DjangoRecords",
 ) -> None:
-    known = {f.name: f for f in [*records.describe(CONTACT), *records.describe(ORDER)]}
+    known = {f.name: f for target in records.targets() for f in target.fields}
     assert {name: str(field.kind) for name, field in known.items()} == {
         "external_id": "text",
         "name": "text",
@@ -196,10 +203,10 @@ def test_an_allow_list_that_is_wrong_is_refused(database: str) -> None:
         ({"demo.Nobody": {}}, "no such model"),
         ({"nonsense": {}}, "no such model"),
         ({"outkey.Configuration": {}}, "own records"),
-        ({"demo.Contact": {"name": False}}, "yes-or-no field"),
-        ({"demo.Contact": {"nobody": False}}, "yes-or-no field"),
-        ({"demo.Contact": {"active": "no"}}, "yes-or-no field"),
-        ({"demo.Contact": {"active": False, "name": True}}, "yes-or-no field"),
+        ({"demo.Contact": {"name": False}}, "boolean field"),
+        ({"demo.Contact": {"nobody": False}}, "boolean field"),
+        ({"demo.Contact": {"active": "no"}}, "boolean field"),
+        ({"demo.Contact": {"active": False, "name": True}}, "boolean field"),
     ]
     for allowed, reason in wrong:
         with pytest.raises(ConfigError, match=reason) as caught:
@@ -227,7 +234,7 @@ def test_an_installation_checks_its_lines_by_the_models_that_are_open(
     here = wiring.install(tmp_path, {})
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {}}}):
         assert here.sync_runner().check("contacts") == []
-        with pytest.raises(ConfigError, match="permission is missing"):
+        with pytest.raises(ConfigError, match="for the permission to view it"):
             here.sync_runner(wiring.records(Person())).check("contacts")
     with pytest.raises(ConfigError, match="not open"):
         here.sync_runner().check("contacts")
@@ -246,9 +253,10 @@ def test_a_person_needs_the_permissions_of_the_model(records: "DjangoRecords") -
     run = begun()
     viewer = opened(person=Person("view_contact"))
     assert [target.name for target in viewer.targets()] == [CONTACT]
-    viewer.describe(CONTACT)
+    assert [target.name for target in viewer.targets()] == [CONTACT]
     viewer.find(CONTACT, "name", ["x"])
-    assert viewer.compare(CONTACT, KEYS, [contact(1)])[0][0].outcome is Outcome.CREATED
+    (written,) = viewer.upsert(CONTACT, KEYS, [contact(1)], "", dry_run=True)
+    assert written.outcome is WriteOutcome.CREATED
     for some in (("view_contact", "add_contact"), ("change_contact",), ()):
         person = opened(person=Person(*some))
         with pytest.raises(ConfigError, match="permission is missing") as caught:
@@ -315,7 +323,7 @@ def test_a_bad_value_is_refused_by_field_and_reason_and_takes_no_other_with_it(
     between = [good(2 * n + 2) for n in range(len(bad))]
     mixed = [row for pair in zip(rows, between, strict=True) for row in pair]
     written = records.upsert(target, keys, mixed, begun())
-    assert {w.outcome for w in written[1::2]} == {Outcome.CREATED}
+    assert {w.outcome for w in written[1::2]} == {WriteOutcome.CREATED}
     assert written[::2] == [refused(field, reason) for field, _, reason in bad]
 
 
@@ -333,8 +341,8 @@ def test_values_are_kept_as_the_fields_hold_them_and_the_same_again_is_unchanged
         "reference": "",
         "number": "1",
     }
-    assert put(records, ORDER, **given).outcome is Outcome.CREATED
-    assert put(records, ORDER, **given).outcome is Outcome.UNCHANGED
+    assert put(records, ORDER, **given).outcome is WriteOutcome.CREATED
+    assert put(records, ORDER, **given).outcome is WriteOutcome.UNCHANGED
     (kept,) = records.read(ORDER, "", 1)
     assert kept.values == {
         "year": 2027,
@@ -346,7 +354,9 @@ def test_values_are_kept_as_the_fields_hold_them_and_the_same_again_is_unchanged
         "note": "",
         "reference": None,
     }
-    assert put(records, ORDER, contact=None, details=None).outcome is Outcome.UPDATED
+    assert (
+        put(records, ORDER, contact=None, details=None).outcome is WriteOutcome.UPDATED
+    )
     (kept,) = records.read(ORDER, "", 1)
     assert (kept.values["contact"], kept.values["details"]) == (None, {})
     values = {
@@ -355,8 +365,8 @@ def test_values_are_kept_as_the_fields_hold_them_and_the_same_again_is_unchanged
         "kind": "person",
         "born_on": date(1980, 1, 2),
     }
-    assert put(records, CONTACT, **values).outcome is Outcome.UPDATED
-    assert put(records, CONTACT, **values).outcome is Outcome.UNCHANGED
+    assert put(records, CONTACT, **values).outcome is WriteOutcome.UPDATED
+    assert put(records, CONTACT, **values).outcome is WriteOutcome.UNCHANGED
     (kept,) = records.read(CONTACT, "", 1)
     assert (kept.values["credit"], kept.values["active"]) == (Decimal("12.50"), True)
 
@@ -376,10 +386,10 @@ def test_a_project_without_zones_gets_moments_without_them(database: str) -> Non
     from django.test import override_settings
 
     from outkey.hosts.demo_records.models import Order
-    from outkey.hosts.django.records.fields import cleaned
+    from outkey.hosts.django.records.fields import clean_value
 
     with override_settings(USE_TZ=False, TIME_ZONE="UTC"):
-        made = cleaned(
+        made = clean_value(
             Order._meta.get_field("ordered_at"), datetime(2027, 1, 31, tzinfo=UTC)
         )
     assert made == datetime(2027, 1, 31)  # noqa: DTZ001 - that is the point
@@ -395,7 +405,7 @@ def test_a_value_that_another_record_has_is_refused_by_its_field(
     rows = [order(n, reference=f"r-{n}") for n in range(1, 21)]
     rows[7]["reference"] = "r-3"
     written = records.upsert(ORDER, ORDER_KEYS, rows, run)
-    assert [w.outcome for w in written].count(Outcome.CREATED) == 19
+    assert [w.outcome for w in written].count(WriteOutcome.CREATED) == 19
     assert written[7] == refused("reference", "taken")
     # Another key than the model's own: the pair of year and number is taken.
     (bad,) = records.upsert(ORDER, ("reference",), [order(1, reference="new")], run)
@@ -409,7 +419,7 @@ def test_an_update_that_the_model_refuses_leaves_the_record_as_it_was(
     records.upsert(ORDER, ORDER_KEYS, [order(1, reference="r")], run)
     rows = [order(0, reference="r"), {"reference": "r", "year": 2028}]
     written = records.upsert(ORDER, ("reference",), rows, run)
-    assert written == [refused("number", "invalid"), Written(Outcome.UPDATED)]
+    assert written == [refused("number", "invalid"), Written(WriteOutcome.UPDATED)]
     (kept,) = records.read(ORDER, "", 5)
     assert (kept.values["year"], kept.values["number"]) == (2028, 1)
 
@@ -440,9 +450,9 @@ def test_a_record_that_somebody_else_creates_meanwhile_is_found_at_the_second_lo
 
     run = begun()
     records.upsert(CONTACT, KEYS, [contact(1)], run)
-    real, looks = module._found, iter([{}])
+    real, looks = module.find_records, iter([{}])
     monkeypatch.setattr(
-        module, "_found", lambda *a, **k: next(looks, None) or real(*a, **k)
+        module, "find_records", lambda *a, **k: next(looks, None) or real(*a, **k)
     )
     written = records.upsert(CONTACT, KEYS, [contact(n) for n in range(3)], run)
     assert [w.outcome for w in written] == ["created", "unchanged", "created"]
@@ -519,7 +529,12 @@ def test_the_quick_way_to_clean_a_value_ends_like_the_long_one() -> None:
     from django.db import models as django
 
     from outkey.hosts.demo_records.models import Contact, Order
-    from outkey.hosts.django.records.fields import cleaned, cleaner, fault, fields_of
+    from outkey.hosts.django.records.fields import (
+        clean_value,
+        cleaner_of,
+        fault_of,
+        fields_of,
+    )
 
     class Loud(django.CharField):  # type: ignore[type-arg]  # Django's stubs want two
         def to_python(self, value: Any) -> Any:  # noqa: ANN401 - as Django has it
@@ -533,7 +548,7 @@ def test_the_quick_way_to_clean_a_value_ends_like_the_long_one() -> None:
         try:
             made = clean(value)
         except ValidationError as error:
-            return "refused", fault(error)
+            return "refused", fault_of(error)
         return type(made).__name__, repr(made)
 
     fields = [
@@ -551,7 +566,7 @@ def test_the_quick_way_to_clean_a_value_ends_like_the_long_one() -> None:
     ]
     for field in fields:
         for value in VALUES:
-            quick, long = cleaner(field), lambda v, f=field: cleaned(f, v)
+            quick, long = cleaner_of(field), lambda v, f=field: clean_value(f, v)
             assert ended(quick, value) == ended(long, value), (field, value)
 
 
@@ -559,11 +574,11 @@ def test_the_quick_way_to_clean_a_value_ends_like_the_long_one() -> None:
 def test_no_address_is_plain_that_django_refuses(address: str) -> None:
     from django.core.validators import EmailValidator
 
-    from outkey.hosts.django.records.fields import _PLAIN_ADDRESS
+    from outkey.hosts.django.records.fields import _PLAIN_EMAIL
 
-    if _PLAIN_ADDRESS.fullmatch(address):
+    if _PLAIN_EMAIL.fullmatch(address):
         EmailValidator()(address)  # raises what it refuses
-    assert not _PLAIN_ADDRESS.fullmatch(f"{address}\n")
+    assert not _PLAIN_EMAIL.fullmatch(f"{address}\n")
 
 
 def test_new_records_have_their_defaults_and_the_time_whatever_their_rows_name(
@@ -639,10 +654,10 @@ def test_ten_thousand_rows_need_few_statements_and_the_second_time_no_writing(
     rows = [contact(n, credit=n) for n in range(10_000)]
     with watched() as first:
         written = records.upsert(CONTACT, KEYS, rows, run)
-    assert {w.outcome for w in written} == {Outcome.CREATED}
+    assert {w.outcome for w in written} == {WriteOutcome.CREATED}
     with watched() as second:
         written = records.upsert(CONTACT, KEYS, rows, run)
-    assert {w.outcome for w in written} == {Outcome.UNCHANGED}
+    assert {w.outcome for w in written} == {WriteOutcome.UNCHANGED}
     assert len(first) < 600
     assert [sql.split()[0] for sql in second if "POINT" not in sql].count(
         "SELECT"
@@ -665,7 +680,7 @@ def conditions() -> list[str]:
     return [": ".join(filter(None, condition)) for condition in found]
 
 
-def test_a_line_whose_last_run_failed_is_noticed(runs: "DjangoRuns") -> None:
+def test_a_line_whose_last_run_failed_is_noticed(runs: Runs) -> None:
     assert conditions() == []
     for dry_run, state, noticed in (
         (False, RunState.DONE, []),
@@ -678,7 +693,7 @@ def test_a_line_whose_last_run_failed_is_noticed(runs: "DjangoRuns") -> None:
         assert conditions() == noticed
 
 
-def test_a_run_that_no_worker_takes_is_noticed(runs: "DjangoRuns") -> None:
+def test_a_run_that_no_worker_takes_is_noticed(runs: Runs) -> None:
     from outkey.hosts.django import models
 
     runs.request("contacts", "tester", dry_run=True)
@@ -690,12 +705,12 @@ def test_a_run_that_no_worker_takes_is_noticed(runs: "DjangoRuns") -> None:
 
 
 def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(
-    runs: "DjangoRuns",
+    runs: Runs,
 ) -> None:
     ended = []
     for state in (RunState.DONE, RunState.DONE, RunState.FAILED):
         run = runs.begin("contacts", "tester", dry_run=False)
-        runs.quarantine(run, [Quarantined(1, "k", "f", "missing")])
+        runs.add_rejected(run, [RejectedRecord(1, "k", "f", "missing")])
         runs.finish(replace(run, state=state, ended_at=1000.0, cursor="2027"))
         ended.append(run.id)
     asked = runs.request("contacts", "tester")
@@ -707,7 +722,7 @@ def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(
 
 
 def test_runs_of_a_line_that_never_came_to_its_end_are_forgotten_too(
-    runs: "DjangoRuns",
+    runs: Runs,
 ) -> None:
     for _ in range(2):
         run = runs.begin("contacts", "tester", dry_run=False)
@@ -769,12 +784,12 @@ def test_what_has_no_archive_is_kept(records: "DjangoRecords") -> None:
 
 
 def test_a_page_takes_records_and_checkpoint_back_together(
-    records: "DjangoRecords", runs: "DjangoRuns"
+    records: "DjangoRecords", runs: Runs
 ) -> None:
     run = runs.begin("contacts", "tester", dry_run=False)
     with (  # noqa: PT012 - the last one fails
         pytest.raises(StorageUnavailable),
-        runs.page(),
+        runs.transaction(),
     ):
         records.upsert(CONTACT, KEYS, [contact(1), contact(1, name="\x00")], run.id)
         runs.save(replace(run, pages=1))
@@ -782,32 +797,30 @@ def test_a_page_takes_records_and_checkpoint_back_together(
             cursor.execute("SELECT nonsense")
     assert records.read(CONTACT, "", 5) == []
     assert runs.get(run.id) == run
-    with runs.page():
+    with runs.transaction():
         records.upsert(CONTACT, KEYS, [contact(1)], run.id)
         runs.save(replace(run, pages=1))
     assert (len(records.read(CONTACT, "", 5)), runs.get(run.id).pages) == (1, 1)
 
 
-def test_a_page_of_a_ghost_writes_nothing(
-    records: "DjangoRecords", runs: "DjangoRuns"
-) -> None:
+def test_a_page_of_a_ghost_writes_nothing(records: "DjangoRecords", runs: Runs) -> None:
     from outkey.core.errors import RunStopped
 
     ghost = runs.begin("contacts", "tester", dry_run=False)
     runs.cancel(ghost.id)
-    with pytest.raises(RunStopped), runs.page():  # noqa: PT012 - the last one fails
+    with pytest.raises(RunStopped), runs.transaction():  # noqa: PT012 - the last one fails
         records.upsert(CONTACT, KEYS, [contact(1)], ghost.id)
         runs.save(ghost)
     assert records.read(CONTACT, "", 5) == []
 
 
 def test_a_line_that_was_changed_starts_anew_and_one_with_another_schedule_goes_on(
-    runs: "DjangoRuns",
+    runs: Runs,
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.registry import DjangoRegistry
+    from outkey.hosts.django.registry import django_storage
 
-    registry = DjangoRegistry()
+    registry = Registry(django_storage())
     run = runs.begin("contacts", "tester", dry_run=False)
     runs.finish(replace(run, cursor="2027", state=RunState.DONE))
     killed = runs.begin("contacts", "tester", dry_run=False)
@@ -829,7 +842,7 @@ def test_a_line_that_was_changed_starts_anew_and_one_with_another_schedule_goes_
 
 
 def test_a_trial_in_between_does_not_keep_a_killed_run_from_going_on(
-    runs: "DjangoRuns",
+    runs: Runs,
 ) -> None:
     from outkey.hosts.django import models
 
@@ -847,37 +860,37 @@ def test_a_trial_in_between_does_not_keep_a_killed_run_from_going_on(
 
 
 def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
-    records: "DjangoRecords", runs: "DjangoRuns"
+    records: "DjangoRecords", runs: Runs
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.registry import DjangoRegistry
+    from outkey.hosts.django.registry import django_storage
 
-    registry = DjangoRegistry()
+    registry = Registry(django_storage())
     assert registry.line("contacts").sync == SYNC
     assert [line.sync for line in registry.lines()] == [SYNC] * 3
     registry.put_line(SyncLine("others", "acme", "GET", "/"))
     assert registry.line("others").sync is None
     run = runs.begin("contacts", "tester", dry_run=False)
     records.upsert(CONTACT, KEYS, [contact(1)], run.id)
-    runs.quarantine(run, [Quarantined(1, "k", "f", "r")])
+    runs.add_rejected(run, [RejectedRecord(1, "k", "f", "r")])
     registry.remove_line("contacts")
     assert runs.newest(5) == []
     assert not models.SyncMark.objects.exists()
     assert len(records.read(CONTACT, "", 5)) == 1
 
 
-def test_the_key_of_what_was_left_out_steers_no_terminal(runs: "DjangoRuns") -> None:
+def test_the_key_of_what_was_left_out_steers_no_terminal(runs: Runs) -> None:
     run = runs.begin("contacts", "tester", dry_run=False)
-    runs.quarantine(
-        run, [Quarantined(1, "a\x00\x1b[2J\ud800" + "b" * 999, "name", "missing")]
+    runs.add_rejected(
+        run, [RejectedRecord(1, "a\x00\x1b[2J\ud800" + "b" * 999, "name", "missing")]
     )
-    (kept,) = runs.left_out(run.id, 5)
+    (kept,) = runs.rejected(run.id, 5)
     assert kept.key.startswith("a\ufffd\ufffd[2J\ufffdbbb")
     assert len(kept.key) == 200
 
 
 def test_two_threads_upsert_the_same_rows_and_each_record_is_there_once(
-    records: "DjangoRecords", runs: "DjangoRuns"
+    records: "DjangoRecords", runs: Runs
 ) -> None:
     run = begun()
     failures: list[BaseException] = []
@@ -891,8 +904,8 @@ def test_two_threads_upsert_the_same_rows_and_each_record_is_there_once(
                 assert not {
                     w.outcome for w in opened().upsert(CONTACT, KEYS, rows, run)
                 } - {
-                    Outcome.CREATED,
-                    Outcome.UNCHANGED,
+                    WriteOutcome.CREATED,
+                    WriteOutcome.UNCHANGED,
                 }
         except BaseException as error:  # noqa: BLE001 - raised below
             failures.append(error)
@@ -915,10 +928,13 @@ class Killed(BaseException):
 
 
 def test_a_pull_that_is_killed_between_record_and_checkpoint_goes_on_without_doubles_or_losses(
-    records: "DjangoRecords", runs: "DjangoRuns", monkeypatch: pytest.MonkeyPatch
+    records: "DjangoRecords", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from outkey.hosts.demo_records.models import Contact
     from outkey.hosts.django import models
+    from outkey.hosts.django.database import DjangoDatabase
+    from outkey.hosts.django.runs import DjangoRunRows
+    from outkey.hosts.django.shared_state import DjangoStateRows
 
     theirs = [{"id": number, "n": f"Name {number}"} for number in range(5)]
 
@@ -942,6 +958,7 @@ def test_a_pull_that_is_killed_between_record_and_checkpoint_goes_on_without_dou
         lines=[line],
     )
     stored = world.ports.configurations
+    runs = Runs(DjangoRunRows(), DjangoStateRows(), DjangoDatabase(), stored)
     finder = JmespathCompiler()
     runner = SyncRunner(
         SyncPorts(

@@ -21,7 +21,7 @@ from cli.conftest import Terminal
 from cli.test_line_commands import document
 from outkey.core.config.document import parse_document
 from outkey.core.errors import OutkeyError
-from outkey.core.sync.run import Counts, Quarantined, Run, RunState
+from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.engine.managing.changes import Administration
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
@@ -76,11 +76,11 @@ class Shop:
 
     def stopped(self) -> tuple[str, Run]:
         """Run until it stops, and return what was said and what was kept."""
-        from outkey.hosts.django.runs import DjangoRuns
+        from database.stored_runs import runs
 
         with pytest.raises(OutkeyError) as caught:
             self.run()
-        kept, *_ = DjangoRuns().newest(1)
+        kept, *_ = runs().newest(1)
         assert kept.state is RunState.FAILED
         return str(caught.value.reason or caught.value.code), kept
 
@@ -281,13 +281,13 @@ def test_a_run_that_stops_archives_nothing(shop: Shop) -> None:
 def test_a_record_of_a_million_fields_is_left_out_and_said_so_while_the_others_come(
     shop: Shop,
 ) -> None:
-    from outkey.hosts.django.runs import DjangoRuns
+    from database.stored_runs import runs
 
     shop.apply(fail="wide", at=3)
     run = shop.run()
     assert run.counts == Counts(created=COUNT - 1, failed=1)
-    assert DjangoRuns().left_out(run.id, 5) == [
-        Quarantined(201, "", "", "too_many_fields")
+    assert runs().rejected(run.id, 5) == [
+        RejectedRecord(201, "", "", "too_many_fields")
     ]
     assert shop.target() == [row for row in source(COUNT) if row[0] != "c200"]
     assert shop.run().counts == Counts(created=1, unchanged=COUNT - 1)

@@ -10,7 +10,7 @@ from cli.test_line_commands import document
 from database.test_sync_faults import ON_ONE, Shop, shop, spar  # noqa: F401 - fixtures
 from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError, ScriptFailed
-from outkey.core.sync.run import Counts, Quarantined
+from outkey.core.sync.run import Counts, RejectedRecord
 from outkey.engine.managing.changes import Administration
 
 COUNT = 250
@@ -44,15 +44,15 @@ def with_script(shop: Shop, script: str, count: int = COUNT) -> None:  # noqa: F
 
 
 def test_records_are_kept_as_the_script_made_them(shop: Shop) -> None:  # noqa: F811
-    from outkey.hosts.django.runs import DjangoRuns
+    from database.stored_runs import runs
 
     with_script(shop, SCRIPT)
     run = shop.run()
     assert run.counts == Counts(created=COUNT - 25 - 2, failed=2)
     assert shop.target()[1] == ("c2", "CONTACT 2", Decimal("2.51"), True)
-    assert DjangoRuns().left_out(run.id, 9) == [
-        Quarantined(5, "", "script:8 KeyError", "script_error"),
-        Quarantined(7, "", "script", "script_result"),
+    assert runs().rejected(run.id, 9) == [
+        RejectedRecord(5, "", "script:8 KeyError", "script_error"),
+        RejectedRecord(7, "", "script", "script_result"),
     ]
     assert shop.run().counts == Counts(unchanged=COUNT - 25 - 2, failed=2)
 

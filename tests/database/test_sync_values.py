@@ -23,7 +23,7 @@ from database.test_sync import (
     refused,
 )
 from outkey.core.errors import StorageUnavailable
-from outkey.core.sync.run import Outcome
+from outkey.core.sync.records import WriteOutcome
 
 if TYPE_CHECKING:
     from outkey.hosts.django.records.django_records import DjangoRecords
@@ -56,18 +56,18 @@ def test_a_link_is_read_exactly_or_refused(records: "DjangoRecords") -> None:
         order(n, contact=link) for n, link in enumerate([key, made.id, Decimal(key)], 1)
     ]
     written = records.upsert(ORDER, ORDER_KEYS, good, begun())
-    assert [one.outcome for one in written] == [Outcome.CREATED] * 3
+    assert [one.outcome for one in written] == [WriteOutcome.CREATED] * 3
     assert {one.values["contact"] for one in records.read(ORDER, "", 9)} == {key}
 
 
 def test_a_link_to_a_text_or_to_a_link_is_read_exactly_too(database: str) -> None:
     from outkey.hosts.demo_records.models import Contact
-    from outkey.hosts.django.records.fields import cleaned
+    from outkey.hosts.django.records.fields import clean_value
 
     def linked(key: "models.Field[object, object]", value: object) -> object:
         link = models.ForeignKey(Contact, models.PROTECT)
         link.__dict__["foreign_related_fields"] = (key,)  # as if Contact had such a key
-        return cleaned(link, value)
+        return clean_value(link, value)
 
     def made(value: object) -> object:
         return linked(models.UUIDField(), value)
@@ -94,15 +94,15 @@ def test_a_number_that_no_integer_holds_is_refused_at_once(
         "number", "invalid"
     )
     assert time.process_time() - started < 2
-    assert put(records, ORDER, number=Decimal("7.0")).outcome is Outcome.CREATED
+    assert put(records, ORDER, number=Decimal("7.0")).outcome is WriteOutcome.CREATED
 
 
 def test_json_with_a_fraction_is_kept_and_the_same_again_is_unchanged(
     records: "DjangoRecords",
 ) -> None:
     details = {"price": Decimal("19.99"), "exact": [Decimal("1234567890.123456789")]}
-    assert put(records, ORDER, details=details).outcome is Outcome.CREATED
-    assert put(records, ORDER, details=details).outcome is Outcome.UNCHANGED
+    assert put(records, ORDER, details=details).outcome is WriteOutcome.CREATED
+    assert put(records, ORDER, details=details).outcome is WriteOutcome.UNCHANGED
     (kept,) = records.read(ORDER, "", 1)
     assert kept.values["details"] == {"price": 19.99, "exact": ["1234567890.123456789"]}
     bad = put(records, ORDER, details={"price": Decimal("Infinity")})
@@ -141,7 +141,7 @@ def test_a_rule_of_the_host_that_breaks_refuses_its_record_alone(
         CONTACT, KEYS, [contact(1, name="bad"), contact(3)], begun()
     )
     assert changed == [refused("", "invalid"), changed[1]]
-    assert changed[1].outcome is Outcome.UNCHANGED
+    assert changed[1].outcome is WriteOutcome.UNCHANGED
     assert [one.values["name"] for one in records.read(CONTACT, "", 9)] == [
         "Contact 1",
         "Contact 3",
@@ -163,7 +163,7 @@ def test_a_validator_of_the_host_that_breaks_refuses_its_record_alone(
     records: "DjangoRecords", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from outkey.hosts.demo_records.models import Contact
-    from outkey.hosts.django.records.fields import cleaner
+    from outkey.hosts.django.records.fields import cleaner_of
 
     def check(value: str) -> None:
         if value == "bad":
@@ -171,30 +171,31 @@ def test_a_validator_of_the_host_that_breaks_refuses_its_record_alone(
 
     field = Contact._meta.get_field("name")
     monkeypatch.setitem(field.__dict__, "validators", [check])
-    cleaner.cache_clear()
+    cleaner_of.cache_clear()
     try:
         written = records.upsert(
             CONTACT, KEYS, [contact(1, name="bad"), contact(2)], begun()
         )
     finally:
-        cleaner.cache_clear()
+        cleaner_of.cache_clear()
     assert written[0] == refused("name", "invalid")
-    assert written[1].outcome is Outcome.CREATED
+    assert written[1].outcome is WriteOutcome.CREATED
 
 
 def test_fields_say_whether_they_are_unique(records: "DjangoRecords") -> None:
     from outkey.hosts.demo_records.models import Order
-    from outkey.hosts.django.records.fields import described
+    from outkey.hosts.django.records.fields import describe_field
 
-    known = {one.name: one.unique for one in records.describe(CONTACT)}
+    fields = {target.name: target.fields for target in records.targets()}
+    known = {field.name: field.unique for field in fields[CONTACT]}
     assert known["external_id"] is True
     assert known["name"] is False
-    assert {one.name for one in records.describe(ORDER) if one.unique} == {"reference"}
+    assert {field.name for field in fields[ORDER] if field.unique} == {"reference"}
     alone = models.UniqueConstraint(fields=["note"], name="alone")
     meta = Order._meta
     before = meta.total_unique_constraints
     meta.__dict__["total_unique_constraints"] = [*before, alone]
     try:
-        assert described(meta.get_field("note")).unique is True
+        assert describe_field(meta.get_field("note")).unique is True
     finally:
         meta.__dict__["total_unique_constraints"] = before

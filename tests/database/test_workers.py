@@ -301,23 +301,21 @@ django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from outkey.core.config.document import parse_document
-from outkey.engine.managing.changes import apply
 from outkey.hosts.django.pages.access import installation
-from outkey.hosts.django.runs import DjangoRuns
 here = installation()
 here.apply(here.administration("t"), parse_document(sys.stdin.read()), dry_run=False)
-asked = DjangoRuns().request("contacts", "t")
+asked = here.runs.request("contacts", "t")
 import os, signal, time
 
 def watch():
     ends = time.monotonic() + 30
-    while DjangoRuns().get(asked.id).state != "done" and time.monotonic() < ends:
+    while here.runs.get(asked.id).state != "done" and time.monotonic() < ends:
         time.sleep(0.1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 threading.Thread(target=watch, daemon=True).start()
 call_command("outkey_worker", runs=2)
-print(DjangoRuns().get(asked.id).state, DjangoRuns().get(asked.id).counts.created)
+print(here.runs.get(asked.id).state, here.runs.get(asked.id).counts.created)
 """
 
 

@@ -76,7 +76,8 @@ def test_the_lines_of_a_page_run_as_they_are_shown(
 ) -> None:
     text = "\n".join(blocks(page, "toml"))
     assert "http://127.0.0.1:9000" in text
-    run = Terminal(tmp_path / "home", canary, {"ACME_TOKEN": "spar-token"})
+    environment = {"ACME_TOKEN": "spar-token", "OUTKEY_DEMO": "1"}
+    run = Terminal(tmp_path / "home", canary, environment)
     applied = run("apply", "-", stdin=text.replace("http://127.0.0.1:9000", spar.url))
     assert applied.code == 0, applied.err
     for name in tomllib.loads(text)["line"]:

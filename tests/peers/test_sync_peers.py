@@ -12,6 +12,7 @@ import pytest
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, SyncFailed
 from outkey.core.sync.line import (
@@ -23,10 +24,12 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.run import Counts, FieldKind, HostField, Run, RunState
-from outkey.engine.sync import SyncPorts, SyncRunner
+from outkey.core.sync.records import FieldKind, HostField
+from outkey.core.sync.run import Counts, Run, RunState
+from outkey.engine.sync import Runs, SyncPorts, SyncRunner
 from outkey.testing.canary import find
-from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
+from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes_sync import MemorySync
 from peers.authorization_servers import SECRET, Asker, Oidc
 from peers.certificates import Pki
 from peers.conftest import oauth2
@@ -208,8 +211,8 @@ class Host:
 
     def __init__(self, gateway_for: GatewayFor) -> None:
         self._gateway_for = gateway_for
-        self.runs = MemoryRuns(SystemClock())
-        self.records = MemoryRecords(FIELDS, self.runs)
+        self.memory = MemorySync(memory_registry(), FIELDS, SystemClock())
+        self.records = self.memory.records
 
     def steps(
         self, configuration: Table, method: str, path: str, sync: Sync
@@ -217,7 +220,12 @@ class Host:
         """Run a line page by page; it has the name of its path."""
         gateway = self._gateway_for(peer=configuration)
         registry = gateway._configurations
-        registry.put_line(SyncLine(path, "peer", method, path, sync))  # type: ignore[attr-defined]
+        line = SyncLine(path, "peer", method, path, sync)
+        registry.lines[path] = line  # type: ignore[attr-defined]
+        self.memory.rows.configurations = registry
+        self.runs = Runs(
+            self.memory.rows, MemoryStateRows(), self.memory.database, registry
+        )
         ports = SyncPorts(
             gateway,
             registry,
@@ -232,7 +240,7 @@ class Host:
     def sync(self, configuration: Table, method: str, path: str, sync: Sync) -> Run:
         """Run a line to its end, and leave nothing out."""
         *_, last = self.steps(configuration, method, path, sync)
-        assert self.runs.left_out(last.id, 10) == []
+        assert self.runs.rejected(last.id, 10) == []
         assert last.state is RunState.DONE
         return last
 
@@ -397,7 +405,7 @@ def test_what_was_pulled_from_one_server_and_pushed_to_another_is_the_same_there
     other.sync(tokened.table(), "GET", "/pushed", pages)
     assert other.rows() == expected
 
-    for one in host.records.tables["contact"].values():
+    for one in host.records.table("contact").values():
         one["credit"] = Decimal("0.1") - Decimal(str(one["credit"]))
     put = host.sync(signed.table(), "PUT", "/pushed/{number}", PUSH)
     assert put.counts == Counts(updated=size)

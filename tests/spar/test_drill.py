@@ -19,11 +19,11 @@ from outkey.core.errors import ConfigError, RedirectBlocked
 from outkey.core.request.assembly import redirected_request
 from outkey.core.request.message import Request, Response, Route
 from outkey.core.request.origin import parse_url
-from outkey.hosts.drill.drill import Played, Verdict, drill, speed_of
+from outkey.hosts.drill.drill import DrillVerdict, ScenarioResult, drill, speed_of
 from outkey.hosts.drill.scenarios import SCENARIOS, concerning
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
-from outkey.spar.records import Refused
+from outkey.spar.records import OAuthError
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = (ROOT / "examples" / "scripts" / "hmac_time.py").read_text("utf-8")
@@ -106,18 +106,20 @@ COUNTS = {
 }
 
 
-def play(configuration: Configuration, *ids: str) -> list[Played]:
+def play(configuration: Configuration, *ids: str) -> list[ScenarioResult]:
     chosen = [s for s in concerning(configuration) if not ids or s.id in ids]
     return drill(configuration, chosen, lambda _: None)
 
 
-def only(configuration: Configuration, scenario: str) -> Played:
+def only(configuration: Configuration, scenario: str) -> ScenarioResult:
     (played,) = play(configuration, scenario)
     return played
 
 
 @pytest.fixture(scope="module")
-def drilled(request: pytest.FixtureRequest) -> Iterator[dict[str, list[Played]]]:
+def drilled(
+    request: pytest.FixtureRequest,
+) -> Iterator[dict[str, list[ScenarioResult]]]:
     """Every method through every scenario; they mostly wait, so three at a time."""
     methods = METHODS | (VARIANTS if request.config.getoption("--full") else {})
     with ThreadPoolExecutor(3) as threads:
@@ -125,13 +127,13 @@ def drilled(request: pytest.FixtureRequest) -> Iterator[dict[str, list[Played]]]
 
 
 def test_no_method_leaks_storms_or_locks_out_in_any_scenario(
-    drilled: dict[str, list[Played]],
+    drilled: dict[str, list[ScenarioResult]],
 ) -> None:
     bad = [
         f"{method}: {one.scenario.id}: {one.meaning}"
         for method, all_played in drilled.items()
         for one in all_played
-        if one.verdict is Verdict.BAD
+        if one.verdict is DrillVerdict.BAD
     ]
     assert bad == []
     assert {s.id for s in SCENARIOS} == {
@@ -141,7 +143,7 @@ def test_no_method_leaks_storms_or_locks_out_in_any_scenario(
 
 @pytest.mark.parametrize("method", METHODS)
 def test_requests_are_as_many_as_they_should_be(
-    drilled: dict[str, list[Played]], method: str
+    drilled: dict[str, list[ScenarioResult]], method: str
 ) -> None:
     counted = {
         one.scenario.id: (
@@ -158,7 +160,7 @@ def test_requests_are_as_many_as_they_should_be(
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_request_has_credentials_and_none_goes_elsewhere(
-    drilled: dict[str, list[Played]], method: str
+    drilled: dict[str, list[ScenarioResult]], method: str
 ) -> None:
     for one in drilled[method]:
         assert one.requests.elsewhere == 0
@@ -169,15 +171,19 @@ def test_every_request_has_credentials_and_none_goes_elsewhere(
 
 @pytest.mark.parametrize("method", METHODS)
 def test_only_these_scenarios_are_worth_a_warning(
-    drilled: dict[str, list[Played]], method: str
+    drilled: dict[str, list[ScenarioResult]], method: str
 ) -> None:
-    warned = {one.scenario.id for one in drilled[method] if one.verdict is Verdict.WARN}
+    warned = {
+        one.scenario.id for one in drilled[method] if one.verdict is DrillVerdict.WARN
+    }
     of_tokens = {"expired-403"} if METHODS[method].sends_token else set()
     of_tokens |= {"token-expired"} if method == "bearer" else set()
     assert warned == {"error-in-200"} | of_tokens
 
 
-def test_seconds_are_those_of_production(drilled: dict[str, list[Played]]) -> None:
+def test_seconds_are_those_of_production(
+    drilled: dict[str, list[ScenarioResult]],
+) -> None:
     seconds = {one.scenario.id: one.seconds for one in drilled["basic"]}
     assert speed_of(METHODS["basic"]) == 10
     assert 15 <= seconds["silence"] < 30
@@ -191,7 +197,7 @@ def test_seconds_are_those_of_production(drilled: dict[str, list[Played]]) -> No
 def test_without_retries_it_says_what_a_second_try_would_do() -> None:
     played = only(build("acme", BEARER | {"limits.retries": 0}), "flapping")
     assert (played.outcomes, played.status) == (("server_error",), 503)
-    assert played.verdict is Verdict.WARN
+    assert played.verdict is DrillVerdict.WARN
     assert played.meaning.startswith("Ends with server_error after 1 request and ")
     assert "set Retries (limits.retries) to 1 or more" in played.meaning
 
@@ -201,7 +207,7 @@ def test_403_is_known_for_an_expired_token_where_the_configuration_says_so() -> 
         build("acme", OAUTH2 | {"verification.forbidden_means_expired": True}),
         "expired-403",
     )
-    assert (played.verdict, played.outcomes) == (Verdict.OK, ("answered",))
+    assert (played.verdict, played.outcomes) == (DrillVerdict.OK, ("answered",))
     assert tuple(played.requests) == (2, 0, 0, 2)
 
 
@@ -232,8 +238,8 @@ def test_a_credential_at_another_origin_is_a_leak(
     monkeypatch.setattr("outkey.engine.sending.exchange.redirected", careless)
     for method in ("basic", "bearer", "key", "script", "client credentials"):
         played = only(METHODS[method], "redirect-elsewhere")
-        assert (played.verdict, played.requests.elsewhere) == (Verdict.BAD, 1)
-        assert "LEAK: a credential came to elsewhere /echo" in played.meaning
+        assert (played.verdict, played.requests.elsewhere) == (DrillVerdict.BAD, 1)
+        assert "LEAK: a credential was sent to elsewhere /echo" in played.meaning
 
 
 def test_more_requests_than_allowed_are_a_storm(
@@ -244,7 +250,7 @@ def test_more_requests_than_allowed_are_a_storm(
     )
     for scenario, sent in (("down", 3), ("wrong-credentials", 9)):
         played = only(METHODS["basic"], scenario)
-        assert played.verdict is Verdict.BAD
+        assert played.verdict is DrillVerdict.BAD
         assert f"{sent} requests where {sent // 3} are allowed" in played.meaning
 
 
@@ -259,7 +265,7 @@ def test_a_request_without_credentials_is_bad(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(Urllib3Transport, "send", forgetful)
     played = only(METHODS["bearer"], "works")
-    assert played.verdict is Verdict.BAD
+    assert played.verdict is DrillVerdict.BAD
     assert "3 requests were sent WITHOUT CREDENTIALS" in played.meaning
 
 
@@ -273,14 +279,14 @@ def test_a_time_out_that_is_not_kept_is_bad(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(Urllib3Transport, "send", patient)
     played = only(build("acme", BEARER | {"limits.total_timeout": 0.5}), "silence")
-    assert played.verdict is Verdict.BAD
-    assert "The time-out was not kept" in played.meaning
+    assert played.verdict is DrillVerdict.BAD
+    assert "The timeout was exceeded" in played.meaning
 
 
 def test_a_failure_although_all_is_well_is_bad(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("outkey.spar.authority.Authority.access", lambda *_: None)
     played = only(METHODS["client credentials"], "works")
-    assert (played.verdict, played.status) == (Verdict.BAD, 401)
+    assert (played.verdict, played.status) == (DrillVerdict.BAD, 401)
 
 
 # ── the scenes ───────────────────────────────────────────────────────────────────────────────
@@ -310,7 +316,7 @@ def test_an_assertion_is_taken_once_and_from_its_own_client_only() -> None:
             (CLIENT, assertion(shared, "HS256", sub="signs", jti="5")),
             ("signs", assertion(shared, "HS256", sub="signs", jti="6")),
         ):
-            with pytest.raises(Refused):
+            with pytest.raises(OAuthError):
                 authority.check_assertion(client, text, "http://spar")
 
 

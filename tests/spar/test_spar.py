@@ -120,22 +120,32 @@ def test_a_port_that_is_taken_is_said_in_one_line(spar: Spar) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr == f"port {port} cannot be used; choose another with --port\n"
+    assert done.stderr == (
+        f"error: port {port} cannot be used. Choose another one with --port.\n"
+    )
 
 
 def test_it_runs_from_the_command_line_and_lists_its_scenes() -> None:
     command = [sys.executable, "-m", "outkey.spar", "--port", "0", "--tls"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        first = process.stdout.readline()
-        second = process.stdout.readline()
-        third = process.stdout.readline()
-        fourth = process.stdout.readline()
+        lines = [process.stdout.readline().rstrip() for _ in range(13)]
         process.terminate()
-    assert first.startswith("sparring provider on http://127.0.0.1:")
-    assert second.startswith("with TLS on https://localhost:")
-    assert third.startswith("authorization server http://127.0.0.1:")
-    assert "List the scenes." in fourth
+    assert lines[0] == "The sparring provider is running. Press Ctrl-C to stop it."
+    facts = [line[:24].strip() for line in lines[2:9]]
+    assert facts == [
+        "URL",
+        "Another origin",
+        "URL with TLS",
+        "CA certificate",
+        "Authorization server",
+        "Client",
+        "Metadata",
+    ]
+    assert lines[2].split()[-1].startswith("http://127.0.0.1:")
+    assert lines[4].split()[-1].startswith("https://localhost:")
+    assert lines[10] == "Scenes by path:"
+    assert "List the scenes." in lines[11]
 
 
 def test_a_body_in_chunks_is_read_and_the_connection_kept(spar: Spar) -> None:

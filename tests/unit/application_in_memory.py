@@ -6,14 +6,14 @@ from pathlib import Path
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.configuration import Configuration
 from outkey.core.findings.posture import Policy
-from outkey.core.sync.run import FieldKind, HostField, Run
+from outkey.core.sync.records import FieldKind, HostField
+from outkey.core.sync.run import Run
 from outkey.engine.application import Application
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sync import SyncPorts
 from outkey.testing import (
     FakeListeners,
@@ -22,9 +22,10 @@ from outkey.testing import (
     MemoryCheckpoints,
     fake_gateway,
 )
-from outkey.testing.fakes import Answer, FakeWorld, MemoryDatabase
+from outkey.testing.fakes import Answer, FakeWorld
 from outkey.testing.fakes_monitoring import MemoryLineRuns
-from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
+from outkey.testing.fakes_storage import memory_registry, memory_storage
+from outkey.testing.fakes_sync import MemorySync
 
 KEY = b"a" * 32
 FIELDS = {
@@ -83,7 +84,7 @@ class MemoryHost:
 
     application: Application
     world: FakeWorld
-    registry: MemoryRegistry
+    registry: Registry
     audit: BufferingAudit
     queue: MemoryQueue
 
@@ -94,40 +95,38 @@ def memory_host(
     home: Path = Path("/nowhere"),
 ) -> MemoryHost:
     """Return an application without a database, a file or a socket."""
-    world = fake_gateway(*configurations, answers=answers)
+    storage = memory_storage()
+    registry = memory_registry(configurations, storage=storage)
+    world = fake_gateway(answers=answers, registry=registry)
     clock = world.clock
-    registry = world.ports.configurations
-    assert isinstance(registry, MemoryRegistry)
     keys = MemoryKeys()
     audit = BufferingAudit()
-    rows = MemoryAuditRows()
-    states = MemoryStateRows()
-    runs = MemoryRuns(clock)
+    memory = MemorySync(registry, FIELDS, clock)
     queue = MemoryQueue()
 
     def sync_ports() -> SyncPorts:
         return SyncPorts(
             sender=world.sender,
             configurations=registry,
-            records=MemoryRecords(FIELDS, runs),
-            runs=runs,
+            records=memory.records,
+            runs=memory.runs,
             finder=JmespathCompiler(),
             clock=clock,
             calendar=CronCalendar(),
         )
 
     application = Application(
-        database=MemoryDatabase(clock, states),
+        database=memory.database,
         registry=registry,
-        states=states,
-        secrets=StoredSecrets(registry, ReferencedSecrets(), keys, clock),
+        states=memory.states,
+        secrets=StoredSecrets(storage, ReferencedSecrets(), keys, clock),
         keys=keys,
         key_file=home / "key",
         rotation=None,  # type: ignore[arg-type]  # no key is changed here
         audit=audit,
-        audit_rows=rows,
+        audit_rows=MemoryAuditRows(),
         checkpoints=MemoryCheckpoints(),
-        runs=runs,
+        run_rows=memory.rows,
         line_runs=MemoryLineRuns(),
         clock=clock,
         listeners=FakeListeners(),  # type: ignore[arg-type]  # nothing is served here

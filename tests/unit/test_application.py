@@ -21,7 +21,7 @@ from outkey.engine.sync.unsaved_lines import DocumentLines
 from outkey.hosts.cli.main import run
 from outkey.hosts.cli.session import CommandHost
 from outkey.testing import configuration
-from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
+from outkey.testing.fakes_sync import MemoryRecords, MemoryRunRows
 from unit.application_in_memory import FIELDS, MemoryHost, memory_host
 
 SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
@@ -140,11 +140,11 @@ def test_lines_run_now_or_wait_in_the_queue() -> None:
     host = lines_host()
     *_, last = host.application.sync_runner().run("contacts", "ada")
     assert last.state is RunState.DONE
-    queued = host.application.planner().ask("contacts", "ada")
+    queued = host.application.planner().request("contacts", "ada")
     assert host.queue.runs == [queued.id]
-    nothing_open = MemoryRecords({}, MemoryRuns(host.world.clock))
+    nothing_open = MemoryRecords({}, MemoryRunRows(host.registry))
     with pytest.raises(ConfigError, match="not open"):
-        host.application.planner(records=nothing_open).ask("contacts", "ada")
+        host.application.planner(records=nothing_open).request("contacts", "ada")
 
 
 def test_the_lines_of_a_document_are_checked_before_it_is_saved() -> None:
@@ -156,7 +156,7 @@ def test_the_lines_of_a_document_are_checked_before_it_is_saved() -> None:
 
 def test_an_unsaved_line_is_checked_with_the_stored_configuration() -> None:
     host = lines_host()
-    records = MemoryRecords(FIELDS, MemoryRuns(host.world.clock))
+    records = MemoryRecords(FIELDS, MemoryRunRows(host.registry))
     _, stray, _ = parse_document(LINES).lines
     unsaved = WithLine(host.registry, replace(stray, configuration="acme"))
     with pytest.raises(ConfigError, match="not open"):

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration, HeaderRow, SecretState
 from outkey.core.config.reference import parse_reference
@@ -22,6 +21,7 @@ from outkey.engine.managing.fixes import (
 )
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
+from outkey.testing.fakes_storage import memory_registry
 
 
 class Store:
@@ -46,9 +46,8 @@ class Store:
 def fixing(
     made: Configuration, fix: Fix, **secrets: str
 ) -> tuple[FakeWorld, Administration]:
-    world = fake_gateway(made, secrets=secrets)
-    registry = world.ports.configurations
-    assert isinstance(registry, MemoryRegistry)
+    registry = memory_registry([made])
+    world = fake_gateway(secrets=secrets, registry=registry)
     desk = Administration(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
     apply_fix(desk, world.sender.context, "acme", fix)
     return world, desk

@@ -32,7 +32,12 @@ from outkey.core.request.script import check_script
 from outkey.core.secret import Secret
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
 from outkey.core.sync.link_header import next_link
-from outkey.core.sync.mapping import Means, Unmapped, incoming, refusal
+from outkey.core.sync.mapping import (
+    MappingContext,
+    Unmapped,
+    map_incoming,
+    refusal_reason,
+)
 from outkey.core.sync.response import MOST_VALUES, read_json
 
 SECONDS, MEGABYTES = 0.1, 50
@@ -373,14 +378,14 @@ def test_other_threads_run_while_a_large_response_is_parsed() -> None:
 
 # ── values, templates and checks of a line ───────────────────────────────────────────────────
 
-MEANS = Means(ZoneInfo)
+MEANS = MappingContext(ZoneInfo)
 
 
 def test_a_template_makes_no_text_of_a_million_characters() -> None:
     def filled(times: int, length: int) -> object:
         options = {"template": "{a}" * times}
         mapping = FieldMapping("a", "b", Transform.TEMPLATE, options=options)
-        return incoming([mapping], [{"a": "x" * length}], MEANS)
+        return map_incoming([mapping], [{"a": "x" * length}], MEANS)
 
     assert filled(10, 100_000) == {"b": "x" * 1_000_000}
     assert filled(10, 100_001) == Unmapped("b", "too_long")
@@ -405,7 +410,7 @@ def test_a_long_text_is_no_number_and_no_date(
         "9" * 8_000_000,
     ):
         began = time.process_time()
-        assert refusal(mapping, text, MEANS) == reason
+        assert refusal_reason(mapping, text, MEANS) == reason
         assert time.process_time() - began < SECONDS
 
 
@@ -418,7 +423,7 @@ def test_a_format_with_one_part_twice_is_a_finding() -> None:
     mapping = FieldMapping("a", "b", Transform.CONSTANT, options={"value": "x"})
     twice = replace(mapping, transform=Transform.AS_IS, options={"format": "%d %d"})
     pull = Sync(target="t", keys=("b",), mappings=(twice,))
-    from outkey.core.sync.run import FieldKind, HostField
+    from outkey.core.sync.records import FieldKind, HostField
 
     fields = [HostField("b", "B", FieldKind.DATE)]
     findings = check(SyncLine("l", "c", "GET", "/", pull), pull, fields, ZoneInfo)

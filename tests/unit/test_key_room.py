@@ -14,7 +14,6 @@ from outkey.adapters.keyring_loader import (
     ProcessHeartbeat,
     processes_without_key,
 )
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 from outkey.core.errors import (
     AuditUnavailable,
@@ -29,6 +28,7 @@ from outkey.testing import (
     MemoryCheckpoints,
     MemoryStateRows,
 )
+from outkey.testing.fakes_storage import MemoryStorage, memory_storage
 
 
 @pytest.fixture
@@ -36,12 +36,18 @@ def source(tmp_path: Path) -> KeySource:
     return KeySource(tmp_path / "key", None)
 
 
+def loader(source: KeySource, storage: MemoryStorage | None = None) -> KeyringLoader:
+    rows = storage or memory_storage()
+    return KeyringLoader(source, rows.keys, rows.secrets)
+
+
 def rotation(
     keys: KeyringLoader,
-    registry: MemoryRegistry,
+    storage: MemoryStorage,
     states: MemoryStateRows | None = None,
 ) -> KeyRotation:
-    return KeyRotation(keys, registry, states or MemoryStateRows(), FakeClock())
+    secrets = storage.secrets
+    return KeyRotation(keys, secrets, states or MemoryStateRows(), FakeClock())
 
 
 def heartbeats(states: MemoryStateRows) -> dict[str, SharedState]:
@@ -58,19 +64,19 @@ def put_heartbeat(
 def test_a_key_that_another_process_added_is_found_when_it_is_needed(
     source: KeySource,
 ) -> None:
-    registry = MemoryRegistry()
-    ours, theirs = KeyringLoader(source, registry), KeyringLoader(source, registry)
+    storage = memory_storage()
+    ours, theirs = loader(source, storage), loader(source, storage)
     ours.ring()
-    added = rotation(theirs, registry).add(lambda _: None)
+    added = rotation(theirs, storage).add(lambda _: None)
     assert not ours.ring().holds(added)
     assert ours.ring(added).holds(added)
 
 
 def test_sealing_uses_the_ring_as_it_is_kept_now(source: KeySource) -> None:
-    registry = MemoryRegistry()
-    ours, theirs = KeyringLoader(source, registry), KeyringLoader(source, registry)
+    storage = memory_storage()
+    ours, theirs = loader(source, storage), loader(source, storage)
     ours.ring()
-    steps = rotation(theirs, registry)
+    steps = rotation(theirs, storage)
     added = steps.add(lambda _: None)
     steps.promote(added, lambda _: None)
     assert ours.ring().primary.name != added
@@ -80,11 +86,11 @@ def test_sealing_uses_the_ring_as_it_is_kept_now(source: KeySource) -> None:
 def test_another_key_than_the_one_the_database_knows_is_sealed_and_nothing_is_lost(
     source: KeySource, tmp_path: Path
 ) -> None:
-    registry = MemoryRegistry()
-    right = KeyringLoader(source, registry)
+    storage = memory_storage()
+    right = loader(source, storage)
     right.ring()
-    known = registry.known_keys()
-    stranger = KeyringLoader(KeySource(tmp_path / "other", None), registry)
+    known = storage.keys.read()
+    stranger = loader(KeySource(tmp_path / "other", None), storage)
     assert stranger.is_sealed()
     with pytest.raises(Sealed, match="missing"):
         stranger.ring()
@@ -92,39 +98,39 @@ def test_another_key_than_the_one_the_database_knows_is_sealed_and_nothing_is_lo
     assert stranger.is_sealed()
     with pytest.raises(Sealed, match="this database was not used with"):
         stranger.ring()
-    assert registry.known_keys() == known
+    assert storage.keys.read() == known
     assert not right.is_sealed()
 
 
 def test_a_key_of_the_right_name_with_another_check_value_is_sealed(
     source: KeySource,
 ) -> None:
-    registry = MemoryRegistry()
-    name = KeyringLoader(source, registry).ring().primary.name
-    forged = MemoryRegistry()
-    forged.put_known_keys({name: b"another"})
+    storage = memory_storage()
+    name = loader(source, storage).ring().primary.name
+    forged = memory_storage()
+    forged.keys.add({name: b"another"})
     with pytest.raises(Sealed):
-        KeyringLoader(source, forged).ring()
+        loader(source, forged).ring()
 
 
 def test_an_empty_installation_is_not_sealed_and_asking_makes_no_key(
     source: KeySource,
 ) -> None:
-    assert not KeyringLoader(source, MemoryRegistry()).is_sealed()
+    assert not loader(source).is_sealed()
     assert not source.file.exists()
 
 
 def test_a_process_is_seen_once_a_minute_with_the_keys_it_holds_by_then(
     source: KeySource,
 ) -> None:
-    clock, states, registry = FakeClock(), MemoryStateRows(), MemoryRegistry()
-    keys = KeyringLoader(source, registry)
+    clock, states, storage = FakeClock(), MemoryStateRows(), memory_storage()
+    keys = loader(source, storage)
     first = keys.ring().primary.name
     presence = ProcessHeartbeat(states, keys, clock)
     presence.beat()
     presence.end()
     assert heartbeats(states) == {}
-    ring, key = KeyringLoader(source, registry).ring().add()
+    ring, key = loader(source, storage).ring().add()
     source.save(ring)
     clock.advance(BEAT_SECONDS)
     presence.beat()
@@ -140,11 +146,11 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
     source: KeySource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("atexit.register", lambda _: None)
-    clock, states, registry = FakeClock(), MemoryStateRows(), MemoryRegistry()
-    rows, keys = MemoryAuditRows(), KeyringLoader(source, registry)
+    clock, states, storage = FakeClock(), MemoryStateRows(), memory_storage()
+    rows, keys = MemoryAuditRows(), loader(source, storage)
     presence = ProcessHeartbeat(states, keys, clock)
     audit = KeyedAudit(keys, rows, MemoryCheckpoints(), clock, presence)
-    registry.put_known_keys({"gone": b"x"})
+    storage.keys.add({"gone": b"x"})
     intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", (), 0)
     with pytest.raises(Sealed):
         audit.intend(intent)
@@ -152,7 +158,7 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
     audit.close()
     assert rows.rows == []
     open_audit = KeyedAudit(
-        KeyringLoader(source, MemoryRegistry()),
+        loader(source),
         rows,
         MemoryCheckpoints(),
         clock,
@@ -170,9 +176,9 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
 def test_a_key_is_not_promoted_while_a_running_process_lacks_it(
     source: KeySource,
 ) -> None:
-    registry, states = MemoryRegistry(), MemoryStateRows()
-    keys, noted = KeyringLoader(source, registry), list[str]()
-    steps = rotation(keys, registry, states)
+    storage, states = memory_storage(), MemoryStateRows()
+    keys, noted = loader(source, storage), list[str]()
+    steps = rotation(keys, storage, states)
     old = keys.ring().primary.name
     added = steps.add(noted.append)
     put_heartbeat(states, "other", [old], FakeClock().now())
@@ -198,15 +204,15 @@ def test_only_running_processes_without_a_key_are_named() -> None:
 
 
 def test_a_step_that_cannot_be_noted_is_not_taken(source: KeySource) -> None:
-    registry = MemoryRegistry()
-    keys = KeyringLoader(source, registry)
+    storage = memory_storage()
+    keys = loader(source, storage)
     before = keys.ring()
 
     def refuse(_: str) -> None:
         raise AuditUnavailable
 
     with pytest.raises(AuditUnavailable):
-        rotation(keys, registry).add(refuse)
+        rotation(keys, storage).add(refuse)
     assert keys.fresh() == before
 
 
@@ -222,7 +228,7 @@ def test_a_forked_child_neither_beats_nor_ends_for_its_parent(
     source: KeySource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, states = FakeClock(), MemoryStateRows()
-    presence = ProcessHeartbeat(states, KeyringLoader(source, MemoryRegistry()), clock)
+    presence = ProcessHeartbeat(states, loader(source), clock)
     clock.advance(BEAT_SECONDS)
     presence.beat()
     (parent,) = heartbeats(states)
@@ -240,9 +246,7 @@ def test_a_key_that_cannot_be_written_is_said_and_not_a_traceback(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "file").write_text("in the way")
-    nowhere = KeyringLoader(
-        KeySource(tmp_path / "file" / "key", None), MemoryRegistry()
-    )
+    nowhere = loader(KeySource(tmp_path / "file" / "key", None))
     with pytest.raises(StorageUnavailable, match="cannot be written"):
         nowhere.source.create()
     with pytest.raises(StorageUnavailable, match="cannot be written"):

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.access.line_permissions import (
     RecordAccess,
     line_requirements,
@@ -24,8 +23,6 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.reason_texts import REASONS, reason_text
-from outkey.core.sync.run import RunState
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.line_editing import (
     LineEdit,
@@ -37,6 +34,7 @@ from outkey.engine.managing.line_editing import (
 )
 from outkey.engine.sync import SyncRunner
 from outkey.testing import configuration
+from outkey.testing.fakes_storage import memory_registry, memory_storage
 from unit.test_manage import Office
 from unit.test_sync_run import PULL, PUSH, desk
 
@@ -65,7 +63,9 @@ class Lines:
     """An installation with one configuration, where lines are edited."""
 
     def __init__(self, *lines: SyncLine) -> None:
-        self.office = Office(MemoryRegistry([configuration()], lines))
+        self.office = Office(configuration())
+        for line in lines:
+            self.office.registry.put_line(line)
         self.administration: Administration = self.office.desk
 
     def save(
@@ -160,12 +160,12 @@ def test_a_new_line_does_not_take_the_place_of_another() -> None:
 
 
 def test_the_name_of_a_line_that_cannot_be_read_is_taken_too() -> None:
-    class Unreadable(MemoryRegistry):
-        def line(self, name: str) -> SyncLine:
-            raise ConfigError("not readable")
-
+    storage = memory_storage()
+    registry = memory_registry([configuration()], [LINE], storage=storage)
+    rows = storage.lines.rows
+    rows["people"] = replace(rows["people"], sync={"target": 1})
     with pytest.raises(ConfigError, match="already"):
-        LineEdit.read(line_values(LINE), None, Unreadable())
+        LineEdit.read(line_values(LINE), None, registry)
 
 
 def test_adding_is_not_changing_and_a_script_needs_its_permission() -> None:
@@ -260,20 +260,14 @@ def test_an_error_belongs_to_an_input_of_the_form(
 
 def test_a_line_on_a_form_is_found_and_everything_else_as_it_is_stored() -> None:
     other = replace(LINE, name="other")
-    registry = MemoryRegistry([configuration()], [LINE, other])
+    registry = memory_registry([configuration()], [LINE, other])
     draft = replace(LINE, path="/draft")
     override = WithLine(registry, draft)
     assert override.line("people") == draft
     assert override.line("other") == other
     assert override.get("acme") == registry.get("acme")
-    assert override.note_refused("acme", 0) == 1
+    assert override.note_refused("acme", 1) == 1
     override.pause("acme", 1.0)
     assert registry.get("acme").paused
     override.note_accepted("acme")
     assert not registry.get("acme").paused
-
-
-def test_every_reason_has_a_text_and_an_unlisted_one_its_own_words() -> None:
-    assert reason_text("key_missing") == REASONS["key_missing"]
-    assert reason_text("quite_new") == "quite new"
-    assert RunState.DONE not in REASONS

@@ -1,5 +1,5 @@
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 import pytest
@@ -7,7 +7,6 @@ import pytest
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
@@ -37,9 +36,10 @@ from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.health import Health
 from outkey.core.findings.policy import parse_policy
 from outkey.core.request.message import Response, ResponseHeaders
+from outkey.core.rows import LineRow
 from outkey.core.secret import Secret
 from outkey.core.vault import voucher
-from outkey.core.vault.envelope import SealedRow
+from outkey.core.vault.versions import SecretLabel, SecretVersion
 from outkey.engine.managing.background import prune_expired
 from outkey.engine.managing.changes import (
     Administration,
@@ -62,6 +62,13 @@ from outkey.testing import (
     fake_gateway,
 )
 from outkey.testing.fakes import FakeScripts
+from outkey.testing.fakes_storage import (
+    MemoryLineRows,
+    MemorySecretRows,
+    MemoryStorage,
+    memory_registry,
+    memory_storage,
+)
 
 DOCUMENT = """
 [configuration.acme]
@@ -81,11 +88,15 @@ path = "/orders"
 class Office:
     """A registry with what is needed to manage it."""
 
-    def __init__(self, registry: MemoryRegistry | None = None) -> None:
-        self.registry, self.clock = registry or MemoryRegistry(), FakeClock()
+    def __init__(
+        self, *configurations: Configuration, storage: MemoryStorage | None = None
+    ) -> None:
+        self.clock = FakeClock()
+        self.storage = storage or memory_storage()
+        self.registry = memory_registry(configurations, storage=self.storage)
         self.keys = FixedRing(new_keyring())
         self.secrets = StoredSecrets(
-            self.registry, ReferencedSecrets(), self.keys, self.clock
+            self.storage, ReferencedSecrets(), self.keys, self.clock
         )
         self.audit = MemoryAudit()
         self.desk = Administration(self.registry, self.secrets, self.audit, "tester")
@@ -105,8 +116,8 @@ class Office:
         return apply(self.desk, self.sender, parse_document(text), dry_run=dry_run)
 
 
-def sealed_secrets(office: Office) -> list[SealedRow]:
-    rows = office.registry.sealed_by_others("", 10)
+def sealed_secrets(office: Office) -> list[SecretVersion]:
+    rows = office.storage.secrets.sealed_by_others("", 10)
     return [row for row in rows if row.place.field != voucher.FIELD]
 
 
@@ -203,7 +214,7 @@ def test_what_can_never_be_sent_refuses_the_whole_document(
 
 
 def test_a_desk_saves_nothing_that_can_never_be_sent() -> None:
-    office = Office(MemoryRegistry([configuration(base_url="http://api.acme.example")]))
+    office = Office(configuration(base_url="http://api.acme.example"))
     stored = office.registry.get("acme")
     with pytest.raises(AuthenticationRequired):
         office.desk.save(ConfigurationChange(stored, replace(stored, notes="changed")))
@@ -214,7 +225,7 @@ def test_what_was_saved_before_can_be_corrected_given_a_secret_and_deleted() -> 
     before = configuration(
         authentication_type="bearer", base_url="http://api.acme.example"
     )
-    office = Office(MemoryRegistry([before, replace(before, name="shop")]))
+    office = Office(before, replace(before, name="shop"))
     office.desk.set_secret("acme", "token", Secret("t"))
     corrected = office.apply(
         '[configuration.acme]\nbase_url = "https://api.acme.example"'
@@ -257,21 +268,14 @@ def test_a_dry_run_keeps_nothing() -> None:
 
 
 def test_lines_are_told_apart_and_only_what_changed_is_kept() -> None:
-    class Unreadable(MemoryRegistry):
-        unread = ""
+    class WrittenLines(MemoryLineRows):
+        def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
+            written.append(after.name if after else "")
+            return super().swap(before, after)
 
-        def line(self, name: str) -> SyncLine:
-            if name == self.unread:
-                raise ConfigError
-            return super().line(name)
-
-        def put_line(self, line: SyncLine) -> None:
-            kept.append(line.name)
-            super().put_line(line)
-
-    kept: list[str] = []
-    registry = Unreadable()
-    office = Office(registry)
+    written: list[str] = []
+    lines = WrittenLines()
+    office = Office(storage=memory_storage(lines=lines))
     first = office.apply(DOCUMENT).lines
     assert first == {"created": ("orders",), "updated": (), "unchanged": ()}
     more = DOCUMENT + '[line.more]\nconfiguration = "other"'
@@ -280,9 +284,10 @@ def test_lines_are_told_apart_and_only_what_changed_is_kept() -> None:
     assert office.apply(more.replace('"/orders"', '"/new"')).lines["updated"] == (
         "orders",
     )
-    registry.unread = "more"
+    unreadable = replace(lines.rows["more"], sync={"target": 1})
+    lines.rows["more"] = unreadable
     assert office.apply(more).lines["updated"] == ("orders", "more")
-    assert kept == ["orders", "more", "orders", "orders", "more"]
+    assert written == ["orders", "more", "orders", "orders", "more"]
 
 
 def test_nothing_is_kept_of_a_document_that_is_wrong_somewhere() -> None:
@@ -317,7 +322,9 @@ def test_a_secret_that_was_set_is_kept_through_changes_and_opens(
         set_by="tester",
     )
     assert office.secrets.open(kept, "token") == Secret("canary")
-    assert "canary" not in json.dumps([repr(kept), repr(vars(office.registry))])
+    assert "canary" not in json.dumps(
+        [repr(kept), repr(vars(office.registry)), repr(office.storage.secrets.rows)]
+    )
     office.apply('[configuration.acme]\ntoken = "env:OTHER_TOKEN"')
     monkeypatch.setenv("OTHER_TOKEN", "by reference")
     assert office.secrets.open(office.registry.get("acme"), "token") == Secret(
@@ -347,8 +354,8 @@ def test_two_ciphertexts_that_were_swapped_do_not_open() -> None:
     for field in ("token", "password"):
         office.desk.set_secret("acme", field, Secret(field))
     one, two = sealed_secrets(office)
-    office.registry.swap_sealed(one, two.stored)
-    office.registry.swap_sealed(two, one.stored)
+    office.storage.secrets.swap(one, replace(one, sealed=two.sealed))
+    office.storage.secrets.swap(two, replace(two, sealed=one.sealed))
     for field in ("token", "password"):
         with pytest.raises(SecretUnreadable):
             office.secrets.open(office.registry.get("acme"), field)
@@ -369,9 +376,10 @@ def test_a_state_without_its_ciphertext_is_a_missing_secret() -> None:
     office = Office()
     office.apply(DOCUMENT)
     state = SecretState("https://api.acme.example:443", version=2)
-    office.registry.put_secret("acme", "token", state, None)
-    office.registry.activate_secret("acme", "token", 2)
+    office.registry.put_reference(office.registry.get("acme"), "token", state)
+    office.registry.note_secrets_changed("acme")
     office.secrets.vouch(office.registry.get("acme"), {"token"})
+    office.registry.note_vouched("acme")
     with pytest.raises(SecretMissing):
         office.secrets.open(office.registry.get("acme"), "token")
 
@@ -464,24 +472,34 @@ def test_a_reference_that_replaces_an_entered_value_is_a_warning() -> None:
 def test_a_value_that_cannot_be_read_back_never_takes_the_place_of_one_that_can() -> (
     None
 ):
-    class Forgetful(MemoryRegistry):
-        """A storage that says it has kept what it has not."""
+    class ForgetfulRows(MemorySecretRows):
+        """Rows that lose a pending version, or its ciphertext."""
 
-        lost = False
+        loses: Callable[[SecretVersion], list[SecretVersion]] = staticmethod(
+            lambda version: [version]
+        )
 
-        def sealed(
-            self, configuration: Configuration, field: str, version: int
-        ) -> bytes | None:
-            return None if self.lost else super().sealed(configuration, field, version)
+        def read(
+            self, records: Collection[str], field: str = ""
+        ) -> list[SecretVersion]:
+            return [
+                row
+                for version in super().read(records, field)
+                for row in (
+                    self.loses(version)
+                    if version.label == SecretLabel.PENDING
+                    else [version]
+                )
+            ]
 
-    registry = Forgetful()
-    office = Office(registry)
+    secrets = ForgetfulRows()
+    office = Office(storage=memory_storage(secrets=secrets))
     office.apply(DOCUMENT)
     office.desk.set_secret("acme", "token", Secret("good"))
-    registry.lost = True
-    with pytest.raises(SecretUnreadable):
-        office.desk.set_secret("acme", "token", Secret("lost"))
-    registry.lost = False
+    for loses in (lambda _: [], lambda version: [replace(version, sealed=None)]):
+        secrets.loses = loses
+        with pytest.raises(SecretUnreadable):
+            office.desk.set_secret("acme", "token", Secret("lost"))
     assert office.secrets.open(office.registry.get("acme"), "token") == Secret("good")
 
 
@@ -590,10 +608,10 @@ def test_a_table_with_changed_times_prunes_no_younger_record() -> None:
 def test_a_line_is_kept_and_removed_with_a_record() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.keep_line(SyncLine("more", "acme", "GET", "/more"))
+    office.desk.save_line(SyncLine("more", "acme", "GET", "/more"))
     office.desk.remove_line("more")
     with pytest.raises(UnknownConfiguration):
-        office.desk.keep_line(SyncLine("stray", "nobody", "GET", "/"))
+        office.desk.save_line(SyncLine("stray", "nobody", "GET", "/"))
     assert office.audit.events[-2:] == [
         Change(Tag.LINE_KEPT, "tester", "acme", ("more",)),
         Change(Tag.LINE_REMOVED, "tester", "acme", ("more",)),
@@ -619,7 +637,9 @@ def test_a_ciphertext_that_does_not_open_is_named_and_stops_no_rotation() -> Non
         office.desk.set_secret("acme", field, Secret(field))
     kept = office.registry.get("acme")
     row, _ = sealed_secrets(office)
-    office.registry.swap_sealed(row, row.stored[:30] + b"spoilt" + row.stored[36:])
+    assert row.sealed
+    spoilt = row.sealed[:30] + b"spoilt" + row.sealed[36:]
+    office.storage.secrets.swap(row, replace(row, sealed=spoilt))
     ring, key = office.keys.kept.add()
     office.keys.kept = ring.promote(key.name)
     steps = office.secrets.rewrap()
@@ -628,18 +648,17 @@ def test_a_ciphertext_that_does_not_open_is_named_and_stops_no_rotation() -> Non
         SecretUnreadable, match=f"1 secrets .* {row.place.field} of {kept.record}"
     ):
         next(steps)
-    assert office.registry.key_uses(vouchers=True)[key.name] == 3
-    assert office.registry.key_uses()[key.name] == 1
+    assert office.storage.secrets.key_uses(vouchers=True)[key.name] == 3
+    assert office.storage.secrets.key_uses()[key.name] == 1
 
 
 def test_a_test_is_recorded_and_its_end_kept() -> None:
     made = configuration(no_auth_reason="public_api", authentication_type="none")
     status = [200]
+    registry = memory_registry([made])
     world = fake_gateway(
-        made, answers=lambda _: Response(status[0], ResponseHeaders(), b"")
+        answers=lambda _: Response(status[0], ResponseHeaders(), b""), registry=registry
     )
-    registry = world.ports.configurations
-    assert isinstance(registry, MemoryRegistry)
     desk = Administration(registry, Office().secrets, world.audit, "tester")
     assert desk.test(world.sender, "acme").ok
     seen = {"tls": "TLSv1.3", "certificate_ends": None, "clock_offset": 0}
@@ -698,5 +717,5 @@ def test_what_cannot_be_recorded_is_not_done() -> None:
 def test_an_unknown_name_is_told_some_that_are_known(count: int, hint: str) -> None:
     names = [f"a{number:02}" for number in range(count)]
     with pytest.raises(UnknownConfiguration) as refused:
-        MemoryRegistry([configuration(name) for name in names]).get("nobody")
+        memory_registry([configuration(name) for name in names]).get("nobody")
     assert refused.value.hint.endswith(hint)

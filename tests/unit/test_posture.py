@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.policy_file import read_policy
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit.chain import (
     ChainRow,
     canonical,
@@ -45,6 +44,7 @@ from outkey.testing.fakes import (
     MemoryCheckpoints,
     MemorySecrets,
 )
+from outkey.testing.fakes_storage import memory_registry
 
 NOW = 1_800_000_000.0  # 2027-01-15
 DAY = 86_400
@@ -376,9 +376,7 @@ class Runtime:
     """An installation of fakes, with an audit that tells what it is given."""
 
     def __init__(self, *configurations: Configuration) -> None:
-        self.registry = MemoryRegistry()
-        for made in configurations:
-            self.registry.add(made)
+        self.registry = memory_registry(configurations)
         self.secrets, self.scripts = MemorySecrets(), FakeScripts()
         self.rows, self.checkpoints = MemoryAuditRows(), MemoryCheckpoints()
         self.premises = WELL
@@ -444,6 +442,13 @@ def test_one_secret_in_two_configurations_is_found_in_both_and_named_nowhere() -
     assert [name for name, _ in found] == ["a", "b", "c", "d", "e"]
     assert found[0][1].message.endswith("also used by b, c, d and 1 more")
     assert "hunter2" not in repr(found)
+
+
+def test_a_few_configurations_with_one_secret_are_all_named() -> None:
+    world = Runtime(*(referring(name) for name in ("a", "b", "c")))
+    world.secrets.values["token"] = "hunter2"
+    messages = [f.message for _, f in world.examine() if f.id == "P-shared-secret"]
+    assert messages[0].endswith("also used by b, c")
 
 
 def test_an_empty_password_is_nobodys_and_what_does_not_open_is_passed_over() -> None:

@@ -334,7 +334,7 @@ def test_a_secret_key_comes_before_the_password() -> None:
     )
     named = parse_document(text).drafts[0].configuration().secrets
     kept = replace(registry.get("acme"), secrets=named)
-    registry._configurations["acme"] = kept  # type: ignore[attr-defined]
+    registry.configurations["acme"] = kept  # type: ignore[attr-defined]
     fake.gateway.send("acme", "GET", "/")
     assert fake.scripts.calls[0].secret == Secret("the-key")
     assert "secret_key" in kept.needed_secrets()

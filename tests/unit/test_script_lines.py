@@ -7,8 +7,9 @@ import pytest
 from outkey.core.errors import ConfigError, ScriptFailed
 from outkey.core.sync.line import Gone, Incremental, Sync
 from outkey.core.sync.mapping import Unmapped
+from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.response import Record
-from outkey.core.sync.run import Counts, Outcome, Quarantined, RunState
+from outkey.core.sync.run import Counts, RejectedRecord, RunState
 from unit.test_sync_run import PULL, PUSH, Administration, Api, desk, people
 
 SCRIPT = "def transform(record):\n    return record\n"
@@ -44,8 +45,8 @@ def test_a_record_that_the_script_fails_on_is_left_out_with_the_reason() -> None
     made.world.scripts.change = change
     run = made.run()
     assert (run.state, run.counts) == (RunState.DONE, Counts(created=2, failed=1))
-    assert made.runs.left_out(run.id, 9) == [
-        Quarantined(2, "", "script:4 KeyError", "script_error")
+    assert made.runs.rejected(run.id, 9) == [
+        RejectedRecord(2, "", "script:4 KeyError", "script_error")
     ]
 
 
@@ -61,7 +62,7 @@ def test_what_a_script_makes_too_big_is_left_out() -> None:
     made = shop()
     made.world.scripts.change = lambda r: r | {"many": list(range(20_000))}
     run = made.run()
-    assert {one.reason for one in made.runs.left_out(run.id, 9)} == {"too_many_fields"}
+    assert {one.reason for one in made.runs.rejected(run.id, 9)} == {"too_many_fields"}
 
 
 def test_how_far_a_line_has_come_is_read_from_the_api_s_own_records() -> None:
@@ -78,7 +79,7 @@ def test_a_sample_runs_the_script_on_no_more_than_is_shown() -> None:
     seen: list[Record] = []
     made.world.scripts.change = lambda r: seen.append(r) or r  # type: ignore[func-returns-value]
     (effect,) = made.runner.preview("contacts", 1)
-    assert (effect.outcome, len(seen)) == (Outcome.CREATED, 1)
+    assert (effect.outcome, len(seen)) == (WriteOutcome.CREATED, 1)
 
 
 def test_where_scripts_cannot_run_the_run_fails_and_writes_nothing(

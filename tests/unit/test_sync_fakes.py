@@ -1,24 +1,44 @@
-from outkey.testing import FakeClock
+from outkey.core.config.configuration import SyncLine
+from outkey.engine.sync import Runs
+from outkey.testing import FakeClock, configuration
 from outkey.testing.contracts_records import FIELDS, TARGET, RecordsContract
-from outkey.testing.contracts_runs import RunsContract
-from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
+from outkey.testing.contracts_runs import RunRowsContract, RunsContract
+from outkey.testing.fakes import MemoryDatabase
+from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes_sync import MemoryRecords, MemoryRunRows, MemorySync
+
+NAMES = ("contacts", "orders", "others")
+
+
+def memory(clock: FakeClock) -> MemorySync:
+    lines = [SyncLine(name, "acme", "GET", "/x") for name in NAMES]
+    return MemorySync(
+        memory_registry([configuration()], lines), {TARGET: FIELDS}, clock
+    )
 
 
 class TestMemoryRecords(RecordsContract):
     def make(self) -> MemoryRecords:
-        self.runs = MemoryRuns(FakeClock())
-        return MemoryRecords({TARGET: FIELDS}, self.runs)
+        self.memory = memory(FakeClock())
+        return self.memory.records
 
-    def begun(self, line: str) -> str:
-        for run in self.runs.newest(9):
-            self.runs.cancel(run.id)
-        return self.runs.begin(line, "tester", dry_run=False).id
+    def begin_run(self, line: str) -> str:
+        runs = self.memory.runs
+        for run in runs.newest(9):
+            runs.cancel(run.id)
+        return runs.begin(line, "tester", dry_run=False).id
+
+
+class TestMemoryRunRows(RunRowsContract):
+    def make(self) -> tuple[MemoryRunRows, MemoryDatabase]:
+        made = memory(FakeClock())
+        return made.rows, made.database
 
 
 class TestMemoryRuns(RunsContract):
-    def make(self) -> MemoryRuns:
+    def make(self) -> Runs:
         self.clock = FakeClock()
-        return MemoryRuns(self.clock)
+        return memory(self.clock).runs
 
     def pass_time(self, seconds: float) -> None:
         self.clock.advance(seconds)

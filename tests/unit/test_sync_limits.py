@@ -251,7 +251,7 @@ def test_a_line_that_was_changed_begins_with_all_its_minutes() -> None:
 def test_a_run_that_reached_its_limit_is_not_tried_again_by_itself() -> None:
     made, api = endless(replace(LIMITED, schedule="0 * * * *"))
     here = office(made)
-    here.planner.ask("contacts", "ada")
+    here.planner.request("contacts", "ada")
     (ended,) = here.work()
     assert (ended.state, ended.cause) == (RunState.FAILED, "run_limit")
     pages = api.pages

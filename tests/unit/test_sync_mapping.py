@@ -25,20 +25,26 @@ from outkey.core.sync.line import (
     Transform,
 )
 from outkey.core.sync.mapping import (
-    Means,
+    MappingContext,
     Unmapped,
-    filled_body,
-    filled_path,
-    incoming,
-    nested,
-    outgoing,
-    settled,
+    fill_body,
+    fill_path,
+    map_incoming,
+    map_outgoing,
+    nest_values,
+    resolve_transform,
 )
-from outkey.core.sync.response import later, mark_of, oversize, read_json, records_in
-from outkey.core.sync.run import FieldKind, HostField
+from outkey.core.sync.records import FieldKind, HostField
+from outkey.core.sync.response import (
+    greater_value,
+    mark_of,
+    read_json,
+    records_in,
+    size_fault,
+)
 
 T = Transform
-MEANS = Means(ZoneInfo, {"x": {"7": 70}})
+MEANS = MappingContext(ZoneInfo, {"x": {"7": 70}})
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
@@ -49,7 +55,7 @@ def mapping(transform: Transform, host: str = "x", **values: object) -> FieldMap
 
 def came(transform: Transform, value: object, **options: str) -> object:
     """Return what a value becomes, or the reason why not."""
-    row = incoming([mapping(transform, options=options)], [value], MEANS)
+    row = map_incoming([mapping(transform, options=options)], [value], MEANS)
     return row.reason if isinstance(row, Unmapped) else row["x"]
 
 
@@ -180,9 +186,9 @@ def test_a_missing_value_is_the_default_or_nothing_or_a_reason() -> None:
         mapping(T.NUMBER, "b", default=""),
         mapping(T.TEXT, "c", default=""),
     ]
-    assert incoming(rows, [None, "", None], MEANS) == {"a": 7, "b": None, "c": ""}
+    assert map_incoming(rows, [None, "", None], MEANS) == {"a": 7, "b": None, "c": ""}
     needed = [*rows, mapping(T.TEXT, "d", required=True)]
-    refused = incoming(needed, [1, 2, "3", None], MEANS)
+    refused = map_incoming(needed, [1, 2, "3", None], MEANS)
     assert refused == Unmapped("d", "missing", {"a": 1, "b": 2, "c": "3"})
     assert "3" not in repr(refused)
 
@@ -200,15 +206,15 @@ def test_a_missing_value_is_the_default_or_nothing_or_a_reason() -> None:
 def test_as_it_is_means_what_the_hosts_field_takes(
     kind: FieldKind, value: object, made: object
 ) -> None:
-    ready = settled(mapping(T.AS_IS), HostField("x", "X", kind))
-    assert incoming([ready], [value], MEANS) == {"x": made}
+    ready = resolve_transform(mapping(T.AS_IS), HostField("x", "X", kind))
+    assert map_incoming([ready], [value], MEANS) == {"x": made}
 
 
 def test_a_constant_is_read_like_any_other_text() -> None:
     constant = mapping(T.CONSTANT, options={"value": "yes"})
-    ready = settled(constant, HostField("x", "X", FieldKind.BOOLEAN))
-    assert incoming([ready], [None], MEANS) == {"x": True}
-    assert settled(constant, None).default == "yes"
+    ready = resolve_transform(constant, HostField("x", "X", FieldKind.BOOLEAN))
+    assert map_incoming([ready], [None], MEANS) == {"x": True}
+    assert resolve_transform(constant, None).default == "yes"
 
 
 # ── to the API ───────────────────────────────────────────────────────────────────────────────
@@ -236,14 +242,14 @@ def test_a_constant_is_read_like_any_other_text() -> None:
 def test_a_value_is_sent_as_json_has_it(
     transform: Transform, value: object, options: dict[str, str], sent: object
 ) -> None:
-    row = outgoing([mapping(transform, options=options)], {"x": value}, MEANS)
+    row = map_outgoing([mapping(transform, options=options)], {"x": value}, MEANS)
     assert row == {"x": sent}
     json.dumps(row)
 
 
 def test_what_cannot_be_sent_is_named() -> None:
     rows = [mapping(T.NUMBER)]
-    assert outgoing(rows, {"x": "seven"}, MEANS) == Unmapped("x", "no_whole_number")
+    assert map_outgoing(rows, {"x": "seven"}, MEANS) == Unmapped("x", "no_whole_number")
 
 
 def test_dots_make_objects() -> None:
@@ -252,7 +258,7 @@ def test_dots_make_objects() -> None:
         FieldMapping("address.city", "c"),
         FieldMapping("address.zip", "z"),
     ]
-    made = nested(rows, {"n": "Ada", "c": "London", "z": "W1"})
+    made = nest_values(rows, {"n": "Ada", "c": "London", "z": "W1"})
     assert made == {"name": "Ada", "address": {"city": "London", "zip": "W1"}}
 
 
@@ -269,12 +275,12 @@ def test_dots_make_objects() -> None:
 def test_a_value_stays_one_segment_of_the_path(
     values: Mapping[str, object], path: str | Unmapped
 ) -> None:
-    assert filled_path("/contacts/{id}", values) == path
+    assert fill_path("/contacts/{id}", values) == path
 
 
 def test_a_value_in_a_body_stays_a_value() -> None:
     template = {"n": "{name}", "a": ["{age}", "#{age}", 1], "d": "Dear {name}{no}"}
-    made = filled_body(template, {"name": '", "admin": "1', "age": 7})
+    made = fill_body(template, {"name": '", "admin": "1', "age": 7})
     assert made == {
         "n": '", "admin": "1',
         "a": [7, "#7", 1],
@@ -348,7 +354,7 @@ def deep(levels: int) -> dict[str, object]:
     ],
 )
 def test_a_record_has_bounds(record: dict[str, object], reason: str) -> None:
-    assert oversize(record) == reason
+    assert size_fault(record) == reason
 
 
 @pytest.mark.parametrize(
@@ -369,7 +375,7 @@ def test_a_record_has_bounds(record: dict[str, object], reason: str) -> None:
 def test_the_greatest_value_of_a_field_is_remembered(
     before: str, value: object, after: str
 ) -> None:
-    assert later(before, value) == after
+    assert greater_value(before, value) == after
 
 
 @given(
@@ -380,7 +386,7 @@ def test_the_greatest_value_of_a_field_is_remembered(
 def test_the_latest_moment_is_the_same_in_any_order(moments: list[datetime]) -> None:
     found = ""
     for moment in moments:
-        found = later(found, moment.isoformat())
+        found = greater_value(found, moment.isoformat())
     assert not moments or datetime.fromisoformat(found) == max(moments)
 
 
@@ -621,5 +627,5 @@ def test_whatever_an_api_sends_becomes_a_value_or_a_reason(
     transform: Transform, value: object, pattern: str
 ) -> None:
     options: dict[str, str] = {"format": pattern, "template": "{a}"}
-    row = incoming([mapping(transform, options=options)], [value], MEANS)
+    row = map_incoming([mapping(transform, options=options)], [value], MEANS)
     assert set(row) == {"x"} if isinstance(row, dict) else row.field == "x"

@@ -15,15 +15,15 @@ from outkey.core.sync.link_header import next_link
 from outkey.core.sync.paging import (
     Page,
     Position,
-    following,
     is_behind_the_end,
+    next_position,
     parameters,
     position_of,
 )
 
 ORIGIN = Origin("https", "api.acme.example", 443)
 HERE = Location(ORIGIN, "/v2/contacts?page=1")
-START = Position("line")
+START = Position()
 
 
 def line(kind: Paging, **values: object) -> Sync:
@@ -44,7 +44,7 @@ def page(*records: object, cursor: object = None, link: str = "") -> Page:
 
 def reason_of(sync: Sync, position: Position, answer: Page) -> str:
     with pytest.raises(SyncFailed) as failed:
-        following(sync, position, answer)
+        next_position(sync, position, answer)
     assert failed.value.hint
     return failed.value.reason
 
@@ -52,7 +52,7 @@ def reason_of(sync: Sync, position: Position, answer: Page) -> str:
 def test_everything_at_once_has_no_second_page() -> None:
     sync = line(Paging.NONE, size_parameter="")
     assert parameters(sync, START, "") == {"active": ["1", "2"]}
-    assert following(sync, START, page(1, 2, 3)).ended
+    assert next_position(sync, START, page(1, 2, 3)).ended
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_numbers_and_offsets_are_sent_with_the_size(
     sync = line(kind)
     asked = {"active": ["1", "2"], "per_page": ["2"]}
     assert parameters(sync, START, "") == asked | {"at": [first]}
-    after = following(sync, START, page(1, 2))
+    after = next_position(sync, START, page(1, 2))
     assert parameters(sync, after, "") == asked | {"at": [second]}
 
 
 def test_pages_may_be_counted_from_zero() -> None:
     sync = line(Paging.PAGE, first=0)
     assert parameters(sync, START, "")["at"] == ["0"]
-    assert parameters(sync, following(sync, START, page(1, 2)), "")["at"] == ["1"]
+    assert parameters(sync, next_position(sync, START, page(1, 2)), "")["at"] == ["1"]
 
 
 def test_the_time_of_the_last_run_is_sent_along_except_to_an_address_of_the_api() -> (
@@ -80,29 +80,33 @@ def test_the_time_of_the_last_run_is_sent_along_except_to_an_address_of_the_api(
     sync = replace(line(Paging.LINK), incremental=Incremental("since", "updated_at"))
     assert parameters(sync, START, "2026-01-01")["since"] == ["2026-01-01"]
     assert "since" not in parameters(sync, START, "")
-    after = following(sync, START, page(1, link='</v2/contacts?page=2>; rel="next"'))
+    after = next_position(
+        sync, START, page(1, link='</v2/contacts?page=2>; rel="next"')
+    )
     assert after.at == "https://api.acme.example/v2/contacts?page=2"
     assert parameters(sync, after, "2026-01-01") == {}
 
 
 def test_a_short_page_in_the_middle_is_not_the_end() -> None:
     sync = line(Paging.PAGE)
-    third = following(sync, following(sync, START, page(1, 2)), page(3))
+    third = next_position(sync, next_position(sync, START, page(1, 2)), page(3))
     assert (third.at, third.ended) == ("3", False)
-    assert following(sync, third, page()).ended
+    assert next_position(sync, third, page()).ended
 
 
-def test_a_place_that_another_version_has_kept_is_the_beginning() -> None:
-    assert position_of("a", START.kept() | {"line": "a", "at": "7"}).at == "7"
-    assert position_of("a", START.kept() | {"line": "a", "at": "7", "new": 1}).at == ""
+def test_a_checkpoint_that_a_later_version_wrote_is_the_beginning() -> None:
+    checkpoint = START.as_checkpoint() | {"at": "7"}
+    assert position_of(checkpoint).at == "7"
+    assert position_of(checkpoint | {"line": "as version 0.1 has it"}).at == "7"
+    assert position_of(checkpoint | {"new": 1}) == START
 
 
 def test_a_short_first_page_may_be_the_greatest_that_the_api_gives() -> None:
     sync = line(Paging.OFFSET, size=100)
-    second = following(sync, START, page(*range(50)))
+    second = next_position(sync, START, page(*range(50)))
     assert (second.at, second.short, second.ended) == ("50", True, False)
-    assert not following(sync, second, page(*range(50, 90))).ended
-    assert following(sync, second, page()).ended
+    assert not next_position(sync, second, page(*range(50, 90))).ended
+    assert next_position(sync, second, page()).ended
 
 
 @pytest.mark.parametrize(
@@ -132,33 +136,33 @@ def test_some_apis_refuse_the_page_behind_the_last_one(
 
 def test_the_same_full_page_again_means_that_the_number_is_not_heeded() -> None:
     sync = line(Paging.PAGE)
-    second = following(sync, START, page(1, 2))
+    second = next_position(sync, START, page(1, 2))
     assert reason_of(sync, second, page(1, 2)) == "page_repeated"
 
 
 def test_the_same_short_page_again_is_the_last_one() -> None:
     sync = line(Paging.PAGE)
-    second = following(sync, START, page(1))
-    assert following(sync, second, page(1)).ended
+    second = next_position(sync, START, page(1))
+    assert next_position(sync, second, page(1)).ended
 
 
 def test_there_is_an_end_to_pages() -> None:
     full = replace(START, pages=paging.MOST_PAGES)
     with pytest.raises(SyncFailed) as failed:
-        following(line(Paging.PAGE), full, page(1, 2))
+        next_position(line(Paging.PAGE), full, page(1, 2))
     assert failed.value.reason == "too_many_pages"
 
 
 @pytest.mark.parametrize("nothing", [None, "", False])
 def test_without_a_cursor_it_ends(nothing: object) -> None:
-    assert following(line(Paging.CURSOR), START, page(1, cursor=nothing)).ended
+    assert next_position(line(Paging.CURSOR), START, page(1, cursor=nothing)).ended
 
 
 @pytest.mark.parametrize("cursor", ["abc", 7, "/9j/4AA="])
 def test_a_cursor_is_sent_back_as_it_came(cursor: object) -> None:
     sync = line(Paging.CURSOR)
     assert "at" not in parameters(sync, START, "")
-    after = following(sync, START, page(1, cursor=cursor))
+    after = next_position(sync, START, page(1, cursor=cursor))
     assert parameters(sync, after, "")["at"] == [str(cursor)]
 
 
@@ -173,7 +177,7 @@ def test_a_cursor_is_sent_back_as_it_came(cursor: object) -> None:
 )
 def test_a_cursor_may_be_an_address(parameter: str, cursor: str) -> None:
     sync = line(Paging.CURSOR, position_parameter=parameter)
-    after = following(sync, START, page(1, cursor=cursor))
+    after = next_position(sync, START, page(1, cursor=cursor))
     assert (after.at, after.is_address) == (
         "https://api.acme.example/v2/contacts?c=9",
         True,
@@ -212,7 +216,7 @@ def test_cursors_that_walk_in_a_circle_are_found(length: int) -> None:
         assert number < 4 * length + 8
         answer = page(number, cursor=f"cursor-{number % length}")
         try:
-            position = following(sync, position, answer)
+            position = next_position(sync, position, answer)
         except SyncFailed as failed:
             assert failed.reason == "cursor_loop"
             return
@@ -223,16 +227,15 @@ def test_ten_thousand_different_cursors_are_no_circle_and_make_no_bigger_checkpo
 ):
     sync, position = line(Paging.CURSOR), START
     for number in range(10_000):
-        position = following(sync, position, page(number, cursor=f"c{number}"))
-    assert len(json.dumps(position.kept())) < 300
+        position = next_position(sync, position, page(number, cursor=f"c{number}"))
+    assert len(json.dumps(position.as_checkpoint())) < 300
 
 
-def test_a_position_survives_a_checkpoint_unless_the_line_was_changed() -> None:
-    position = following(line(Paging.CURSOR), START, page(1, cursor="abc"))
-    kept = json.loads(json.dumps(position.kept()))
-    assert position_of("line", kept) == position
-    assert position_of("another", kept) == Position("another")
-    assert position_of("line", {}) == START
+def test_a_position_survives_a_checkpoint() -> None:
+    position = next_position(line(Paging.CURSOR), START, page(1, cursor="abc"))
+    checkpoint = json.loads(json.dumps(position.as_checkpoint()))
+    assert position_of(checkpoint) == position
+    assert position_of({}) == START
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,12 @@ from outkey.core.errors import (
 from outkey.core.findings.checks import Level
 from outkey.core.request.message import Request, Response, Route
 from outkey.core.sync.line import Pagination, Paging, Sync
-from outkey.core.sync.run import Counts, Outcome, Quarantined, RunState
+from outkey.core.sync.records import WriteOutcome
+from outkey.core.sync.run import Counts, RejectedRecord, RunState
 from outkey.engine.sending.sender import Asynchronous, Sender
 from outkey.engine.sync import Effect, SyncRunner
+from outkey.engine.sync.plan import LinePlan
 from outkey.engine.sync.requests import RequestBatch
-from outkey.engine.sync.run_in_progress import Plan
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from unit.test_sync_run import (
     PULL,
@@ -302,15 +303,15 @@ def names(*numbers: int) -> list[str]:
 
 def test_records_are_sent_together_and_told_in_their_order() -> None:
     made, crowd = pushing(8, 3, {"n3": Response(422)})
-    made.records.tables["contact"]["6"]["number"] = None
+    made.records.table("contact")["6"]["number"] = None
     told: list[Effect] = []
     run = made.run(note=told.append)
     assert (run.counts, run.pages) == (Counts(created=6, failed=2), 1)
     assert [effect.key for effect in told] == [str(n) for n in range(1, 9)]
-    assert [e.key for e in told if e.outcome is Outcome.REFUSED] == ["3", "6"]
-    assert made.runs.left_out(run.id, 9) == [
-        Quarantined(3, "3", "", "status_422"),
-        Quarantined(6, "6", "number", "missing"),
+    assert [e.key for e in told if e.outcome is WriteOutcome.REFUSED] == ["3", "6"]
+    assert made.runs.rejected(run.id, 9) == [
+        RejectedRecord(3, "3", "", "status_422"),
+        RejectedRecord(6, "6", "number", "missing"),
     ]
     assert sorted(sent(made)) == names(1, 2, 3, 4, 5, 7, 8)
     assert crowd.sizes == [1, 3, 3, 3, 2, 2, 1]
@@ -431,7 +432,7 @@ def test_no_more_are_sent_than_the_rate_limit_lets_through_in_time(
     made = configuration(
         limits__requests_per_minute=per_minute, limits__total_timeout=60
     )
-    plan = Plan(
+    plan = LinePlan(
         SyncLine("contacts", "acme", "POST", "/"), replace(PUSH, parallel=10), made
     )
     with RequestBatch(fake_gateway(made).sender, plan, 10) as asking:

@@ -74,7 +74,7 @@ def office(made: Administration) -> Office:
 
 def test_who_asks_gets_a_run_that_waits_and_a_worker_does_it() -> None:
     here = office(desk(answers=Api(people(1, 2, 3))))
-    asked = here.planner.ask("contacts", "ada")
+    asked = here.planner.request("contacts", "ada")
     assert (asked.state, here.queue.given) == (RunState.WAITING, [(asked.id, "acme/0")])
     (done,) = here.work()
     assert (done.id, done.state, done.actor, done.counts.created) == (
@@ -88,22 +88,22 @@ def test_who_asks_gets_a_run_that_waits_and_a_worker_does_it() -> None:
 
 def test_a_run_that_is_not_due_is_left_alone() -> None:
     here = office(desk(answers=Api(people(1))))
-    asked = here.planner.ask("contacts", "ada")
+    asked = here.planner.request("contacts", "ada")
     here.work()
     assert here.planner.work(asked.id).state is RunState.DONE
-    assert len(here.desk.runs.kept) == 1
+    assert len(here.desk.memory.rows.runs) == 1
 
 
 def test_a_line_that_cannot_work_is_refused_when_it_is_asked_for() -> None:
     here = office(desk(replace(PULL, records="[")))
     with pytest.raises(ConfigError):
-        here.planner.ask("contacts", "ada")
-    assert here.desk.runs.kept == {}
+        here.planner.request("contacts", "ada")
+    assert here.desk.memory.rows.runs == {}
 
 
 def test_a_trial_is_asked_for_too_and_not_tried_again() -> None:
     here = office(desk(answers=lambda _request: Response(500)))
-    here.planner.ask("contacts", "ada", dry_run=True)
+    here.planner.request("contacts", "ada", dry_run=True)
     (ended,) = here.work()
     assert (ended.state, ended.dry_run, here.desk.runs.due()) == (
         RunState.FAILED,
@@ -146,7 +146,9 @@ def test_a_line_that_is_at_it_when_its_moment_comes_is_left_alone() -> None:
     next(here.desk.runner.run("contacts", "ada"))
     here.wait(20)
     here.planner.plan("schedule")
-    assert [run.state for run in here.desk.runs.kept.values()] == [RunState.RUNNING]
+    assert [run.state for run in here.desk.memory.rows.runs.values()] == [
+        RunState.RUNNING
+    ]
 
 
 def test_a_schedule_that_is_none_is_a_fault_and_never_comes() -> None:
@@ -156,7 +158,7 @@ def test_a_schedule_that_is_none_is_a_fault_and_never_comes() -> None:
     here.planner.plan("schedule")
     here.wait(86_400)
     here.planner.plan("schedule")
-    assert here.desk.runs.kept == {}
+    assert here.desk.memory.rows.runs == {}
 
 
 # ── once more ────────────────────────────────────────────────────────────────────────────────
@@ -164,13 +166,13 @@ def test_a_schedule_that_is_none_is_a_fault_and_never_comes() -> None:
 
 def test_what_may_pass_is_tried_again_later_and_later_and_then_given_up() -> None:
     here = office(desk(answers=lambda _request: Response(503)))
-    asked, waits = here.planner.ask("contacts", "ada"), []
+    asked, waits = here.planner.request("contacts", "ada"), []
     for _ in range(ATTEMPTS):
         (run,) = here.work()
         waits.append(run.due_at and run.due_at - here.desk.world.clock.now())
         here.wait(3601)
     assert waits == [*DELAYS, None]
-    (kept,) = here.desk.runs.kept.values()
+    (kept,) = here.desk.memory.rows.runs.values()
     assert (kept.id, kept.state, kept.cause) == (
         asked.id,
         RunState.FAILED,
@@ -184,7 +186,7 @@ def test_what_may_pass_is_tried_again_later_and_later_and_then_given_up() -> Non
 
 def test_what_waited_for_its_time_is_handed_out_when_it_comes() -> None:
     here = office(desk(answers=lambda _request: Response(503)))
-    here.planner.ask("contacts", "ada")
+    here.planner.request("contacts", "ada")
     here.work()
     here.planner.plan("schedule")
     assert len(here.queue.given) == 1
@@ -196,7 +198,7 @@ def test_what_waited_for_its_time_is_handed_out_when_it_comes() -> None:
 def test_a_run_goes_on_where_it_failed() -> None:
     api = Api(people(1, 2, 3, 4, 5), {2: ConnectionFailed()})
     here = office(desk(answers=api))
-    here.planner.ask("contacts", "ada")
+    here.planner.request("contacts", "ada")
     (failed,) = here.work()
     assert (failed.state, failed.cause, failed.pages) == (
         RunState.WAITING,
@@ -216,14 +218,14 @@ def test_a_run_goes_on_where_it_failed() -> None:
 
 def test_what_only_a_person_can_mend_is_not_tried_again() -> None:
     here = office(desk(answers=lambda _request: Response(401)))
-    here.planner.ask("contacts", "ada")
+    here.planner.request("contacts", "ada")
     (failed,) = here.work()
     assert (failed.state, here.desk.runs.due()) == (RunState.FAILED, [])
 
 
 def test_a_line_that_was_broken_while_its_run_waited_fails_with_the_cause() -> None:
     here = office(desk())
-    here.planner.ask("contacts", "ada")
+    here.planner.request("contacts", "ada")
     here.desk.change(replace(PULL, records="["))
     (failed,) = here.work()
     assert (failed.state, failed.cause) == (RunState.FAILED, "configuration")
@@ -232,7 +234,7 @@ def test_a_line_that_was_broken_while_its_run_waited_fails_with_the_cause() -> N
 
 def test_who_is_told_to_stop_lets_go_at_the_next_page_and_another_goes_on() -> None:
     here = office(desk(answers=Api(people(1, 2, 3))))
-    here.planner.ask("contacts", "ada")
+    here.planner.request("contacts", "ada")
     here.stopping = True
     (stopped,) = here.work()
     assert (stopped.state, stopped.cause, stopped.attempt) == (
@@ -247,19 +249,19 @@ def test_who_is_told_to_stop_lets_go_at_the_next_page_and_another_goes_on() -> N
 
 def test_a_run_whose_worker_is_killed_again_and_again_is_given_up() -> None:
     here = office(desk(answers=Api(people(1, 2, 3))))
-    asked = here.planner.ask("contacts", "ada")
+    asked = here.planner.request("contacts", "ada")
     for _ in range(ATTEMPTS):
         next(here.desk.runner.run("contacts", "worker"))
         here.desk.kill()
     (ended,) = here.work()
-    kept = here.desk.runs.kept[asked.id]
+    kept = here.desk.memory.rows.runs[asked.id]
     assert (ended.id, ended.state, ended.cause) == (kept.id, RunState.FAILED, "killed")
     assert kept.state is RunState.FAILED
 
 
 def test_a_run_that_somebody_else_has_taken_is_left_to_them() -> None:
     here = office(desk(answers=Api(people(1, 2, 3))))
-    asked = here.planner.ask("contacts", "ada")
+    asked = here.planner.request("contacts", "ada")
     due = here.desk.runs.due()
     next(here.desk.runner.run("contacts", "other"))
     here.desk.runs.due = lambda _run="": due  # type: ignore[method-assign]
@@ -284,9 +286,9 @@ class Away:
 
 def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -> None:
     here = office(desk(answers=Api(people(1, 2, 3, 4, 5))))
-    here.planner.ask("contacts", "ada")
+    here.planner.request("contacts", "ada")
     runs, away = here.desk.runs, Away(0)
-    for name in ("save", "finish", "wait_again", "get"):
+    for name in ("save", "finish", "retry_later", "get"):
         setattr(runs, name, away.between(getattr(runs, name)))
     effects = iter([0, 4])
     save = runs.save
@@ -313,29 +315,29 @@ def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -
 def test_a_cancelled_run_is_not_begun_by_who_has_heard_of_it_before() -> None:
     api = Api(people(1))
     here = office(desk(answers=api))
-    asked = here.planner.ask("contacts", "ada")
+    asked = here.planner.request("contacts", "ada")
     due = here.desk.runs.due()
     here.desk.runs.cancel(asked.id)
     here.desk.runs.due = lambda _run="": due  # type: ignore[method-assign]
     assert here.planner.work(asked.id).state is RunState.CANCELLED
-    assert (len(here.desk.runs.kept), api.asked) == (1, [])
+    assert (len(here.desk.memory.rows.runs), api.asked) == (1, [])
 
 
 def test_a_schedule_does_not_hurry_a_run_that_waits_for_another_attempt() -> None:
     here = office(desk(HOURLY, lambda _request: Response(503)))
     here.planner.plan("schedule")
     here.wait(3599.5)
-    here.planner.ask("contacts", "ada")
+    here.planner.request("contacts", "ada")
     (waiting,) = here.work()
     here.wait(1)
     here.planner.plan("schedule")
-    assert here.desk.runs.kept[waiting.id] == waiting
-    assert here.planner.ask("contacts", "ada").due_at == here.desk.world.clock.now()
+    assert here.desk.memory.rows.runs[waiting.id] == waiting
+    assert here.planner.request("contacts", "ada").due_at == here.desk.world.clock.now()
 
 
 def test_a_database_that_stays_away_is_told() -> None:
     here = office(desk(answers=Api(people(1))))
-    here.planner.ask("contacts", "ada")
+    here.planner.request("contacts", "ada")
     due = here.desk.runs.due()
     away = Away(1000)
     for name in ("begin", "finish", "get"):
@@ -398,7 +400,7 @@ def test_a_configuration_that_cannot_be_read_holds_up_no_other() -> None:
 
 def test_the_run_of_a_line_that_was_deleted_is_handed_to_nobody() -> None:
     here = office(desk())
-    here.planner.ask("contacts", "ada")
+    here.planner.request("contacts", "ada")
     here.desk.world.ports.configurations.remove_line("contacts")  # type: ignore[attr-defined]
     assert here.planner.due() == []
 
@@ -410,7 +412,7 @@ def test_lines_of_another_configuration_have_locks_of_their_own() -> None:
     for name in ("a", "z"):
         registry.put_line(SyncLine(name, "shop", "GET", "/", PULL))  # type: ignore[attr-defined]
     for name in ("a", "contacts", "z"):
-        here.planner.ask(name, "ada")
+        here.planner.request(name, "ada")
     assert [lock for _, lock in here.queue.given] == ["shop/0", "acme/0", "shop/0"]
     assert [lock for _, lock in here.planner.due()] == ["shop/0", "acme/0", "shop/0"]
 

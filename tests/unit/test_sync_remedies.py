@@ -4,7 +4,9 @@ import pytest
 
 from outkey.core.diagnosis import REMEDIES
 from outkey.core.errors import Cause, SecretMissing
-from outkey.core.sync.remedies import cause_of, remedy_of
+from outkey.core.sync.reasons import RUN_FAILURES, rejection_text, sync_failure
+from outkey.core.sync.remedies import remedy_of, summary_of
+from outkey.core.text import Text
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,27 @@ def test_a_cause_has_the_remedy_that_a_test_would_give(word: str, remedy: str) -
 
 
 def test_the_words_of_errors_and_of_token_endpoints_are_known() -> None:
-    assert cause_of("secret_missing") == SecretMissing().message
-    assert cause_of("invalid_client")
-    assert cause_of("gap") == ""
+    assert summary_of("secret_missing") == SecretMissing().message
+    assert summary_of("invalid_client")
+    assert summary_of("gap") == RUN_FAILURES["gap"].summary
+    assert summary_of("a word of nobody") == ""
+
+
+def test_an_error_that_ends_a_run_has_the_remedy_of_its_page() -> None:
+    for reason, failure in RUN_FAILURES.items():
+        error = sync_failure(reason)
+        assert (error.message, error.hint) == (failure.summary, failure.remedy)
+        assert remedy_of(reason) == error.hint
+        assert sync_failure(reason, Text("more")).message == "more"
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        ("key_missing", "the key field is empty"),
+        ("status_422", "the API returned status 422"),
+        ("of_another_version", "of another version"),
+    ],
+)
+def test_every_reason_of_a_rejected_record_has_words(reason: str, text: str) -> None:
+    assert rejection_text(reason) == text

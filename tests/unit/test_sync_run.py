@@ -23,6 +23,7 @@ from outkey.core.errors import (
     SyncFailed,
 )
 from outkey.core.request.message import Request, Response, ResponseHeaders
+from outkey.core.request.script import SEAL, digest
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -33,19 +34,13 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.run import (
-    Counts,
-    FieldKind,
-    HostField,
-    Outcome,
-    Quarantined,
-    Run,
-    RunState,
-)
-from outkey.engine.sync import Effect, SyncPorts, SyncRunner
+from outkey.core.sync.records import FieldKind, HostField, WriteOutcome
+from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.engine.sync import Effect, Runs, SyncPorts, SyncRunner
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
-from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
+from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes_sync import MemoryRecords, MemorySync
 
 FIELDS = {
     "contact": (
@@ -99,9 +94,16 @@ def people(*numbers: int, **values: object) -> list[dict[str, Any]]:
 class Administration:
     runner: SyncRunner
     world: FakeWorld
-    records: MemoryRecords
-    runs: MemoryRuns
+    memory: MemorySync
     ports: SyncPorts
+
+    @property
+    def records(self) -> MemoryRecords:
+        return self.memory.records
+
+    @property
+    def runs(self) -> Runs:
+        return self.memory.runs
 
     def run(
         self, *, dry_run: bool = False, note: Callable[[Effect], None] | None = None
@@ -118,6 +120,11 @@ class Administration:
         line = SyncLine("contacts", "acme", method, path, sync)
         self.world.ports.configurations.put_line(line)  # type: ignore[attr-defined]
 
+    def use(self, sync: Sync, method: str = "GET", path: str = "/contacts") -> None:
+        """Run a line that no document can have, and that no registry can store."""
+        line = SyncLine("contacts", "acme", method, path, sync)
+        self.world.ports.configurations.line = lambda _: line  # type: ignore[method-assign]
+
     def kill(self) -> None:
         """Let the lease of whoever runs now pass."""
         self.world.clock.advance(3600)
@@ -133,26 +140,27 @@ def desk(
     line = SyncLine("contacts", "acme", method, path, sync)
     made = configuration(limits__retries=0, authentication_type="bearer")
     world = fake_gateway(
-        made, answers=answers or Api(), secrets={"token": "t"}, lines=[line]
+        answers=answers or Api(),
+        secrets={"token": "t"},
+        registry=memory_registry([made], [line]),
     )
-    runs = MemoryRuns(world.clock)
-    records = MemoryRecords(FIELDS, runs)
+    memory = MemorySync(world.ports.configurations, FIELDS, world.clock)
     ports = SyncPorts(
         world.sender,
         world.ports.configurations,
-        records,
-        runs,
+        memory.records,
+        memory.runs,
         JmespathCompiler(),
         world.clock,
         CronCalendar(),
     )
-    return Administration(SyncRunner(ports), world, records, runs, ports)
+    return Administration(SyncRunner(ports), world, memory, ports)
 
 
 def stored(made: Administration, *rows: dict[str, object]) -> None:
     """Put records into the host that no line has brought."""
     for number, row in enumerate(rows, start=1):
-        made.records.tables["contact"][str(number)] = {
+        made.records.table("contact")[str(number)] = {
             "_archived": False,
             "_line": "",
             **row,
@@ -196,9 +204,9 @@ def test_a_run_keeps_the_script_that_it_began_with() -> None:
     registry = made.world.ports.configurations
     signs = "def compute_auth_header(sync_line): return {}  # version %d"
     for version in (1, 2):
-        configured = replace(
-            registry.get("acme"), script=signs % version, script_enabled=True
-        )
+        script = signs % version
+        made.world.secrets.values[SEAL] = digest(script)
+        configured = replace(registry.get("acme"), script=script, script_enabled=True)
         registry.replace(configured)  # type: ignore[attr-defined]
         if version == 1:
             steps = made.runner.run("contacts", "ada")
@@ -227,7 +235,7 @@ def test_values_are_mapped_and_looked_up_once_for_a_page() -> None:
         + people(3, o="eve")
     )
     made = desk(replace(PULL, mappings=rows, pagination=Pagination()), api)
-    made.records.tables["person"]["7"] = {"login": "ada"}
+    made.records.table("person")["7"] = {"login": "ada"}
     run = made.run()
     assert made.records.rows("contact") == [
         {
@@ -238,10 +246,10 @@ def test_values_are_mapped_and_looked_up_once_for_a_page() -> None:
             "owner": 7,
         }
     ]
-    left = made.runs.left_out(run.id, 9)
+    left = made.runs.rejected(run.id, 9)
     assert left == [
-        Quarantined(2, "2", "owner", "not_found"),
-        Quarantined(3, "3", "owner", "not_found"),
+        RejectedRecord(2, "2", "owner", "not_found"),
+        RejectedRecord(3, "3", "owner", "not_found"),
     ]
 
 
@@ -285,7 +293,7 @@ def test_a_bad_record_is_left_out_and_takes_no_other_with_it(
     run = made.run()
     assert made.numbers() == ["1", "2"]
     assert run.counts == Counts(created=2, failed=1)
-    assert made.runs.left_out(run.id, 9) == [Quarantined(2, *left)]
+    assert made.runs.rejected(run.id, 9) == [RejectedRecord(2, *left)]
 
 
 def test_the_same_record_twice_on_a_page_is_one() -> None:
@@ -299,7 +307,9 @@ def test_an_expression_that_fails_on_one_record_leaves_that_one_out() -> None:
         replace(PULL, mappings=rows), Api(people(1, names=["a", "b"]) + people(2))
     )
     run = made.run()
-    assert made.runs.left_out(run.id, 9) == [Quarantined(2, "", "name", "expression")]
+    assert made.runs.rejected(run.id, 9) == [
+        RejectedRecord(2, "", "name", "expression")
+    ]
     assert made.records.rows("contact") == [{"number": "1", "name": "a-b"}]
 
 
@@ -587,7 +597,7 @@ def test_a_preview_asks_for_one_page_and_keeps_no_run() -> None:
     api = Api(people(1, 2, 3))
     made = desk(answers=api)
     (effect,) = made.runner.preview("contacts", limit=1)
-    assert (effect.outcome, effect.key) == (Outcome.CREATED, "1")
+    assert (effect.outcome, effect.key) == (WriteOutcome.CREATED, "1")
     assert effect.values == {"number": "1", "name": "Name 1"}
     assert len(api.asked) == 1
     assert made.runs.newest(9) == []
@@ -689,7 +699,7 @@ class Faulty:
             "begin",
             "save",
             "finish",
-            "quarantine",
+            "add_rejected",
             "upsert",
             "archive",
             "send",
@@ -707,8 +717,8 @@ class Faulty:
         return call
 
     @contextmanager
-    def page(self) -> Iterator[None]:
-        with self._port.page():  # type: ignore[attr-defined]
+    def transaction(self) -> Iterator[None]:
+        with self._port.transaction():  # type: ignore[attr-defined]
             yield
             self._step()  # the commit fails
         self._step()
@@ -758,11 +768,11 @@ def test_whatever_ends_a_pull_at_any_step_the_next_run_completes_it(
         made.kill()
         run = made.run()
         assert made.numbers() == ["1", "2", "3", "4"]
-        assert len(made.records.tables["contact"]) == 4
+        assert len(made.records.table("contact")) == 4
         first = made.runs.newest(9)[-1]
         if run.id == first.id:  # gone on with: every record was counted once
             assert run.counts == Counts(created=1, unchanged=3, failed=1)
-            assert len(made.runs.left_out(run.id, 9)) == 1
+            assert len(made.runs.rejected(run.id, 9)) == 1
     pytest.fail("the run never got through")
 
 
@@ -797,7 +807,8 @@ def test_a_push_sends_each_record_with_a_key_against_doubles() -> None:
 def test_a_push_fills_in_path_and_body() -> None:
     sync = replace(PUSH, body='{"contact": {"name": "{name}", "label": "#{number}"}}')
     sync = replace(sync, query=(("notify", "no"), ("tag", "a"), ("tag", "b")))
-    made, api = pushing(sync, method="PUT", path="/contacts/{number}")
+    made, api = pushing(PUSH, method="PUT", path="/contacts/{number}")
+    made.use(sync, method="PUT", path="/contacts/{number}")
     assert made.run().counts == Counts(updated=3)
     assert api.asked[0].target == "/contacts/n1?notify=no&tag=a&tag=b"
     assert header(api.asked[0], "Idempotency-Key") == ""
@@ -809,16 +820,16 @@ def test_a_record_that_the_api_refuses_is_left_out() -> None:
     made, api = pushing(api=Api(odd={2: Response(422)}))
     run = made.run()
     assert run.counts == Counts(created=2, failed=1)
-    assert made.runs.left_out(run.id, 9) == [Quarantined(2, "2", "", "status_422")]
+    assert made.runs.rejected(run.id, 9) == [RejectedRecord(2, "2", "", "status_422")]
     assert len(api.asked) == 3
 
 
 def test_a_record_that_cannot_be_mapped_is_left_out() -> None:
     made, api = pushing(path="/contacts/{name}")
-    made.records.tables["contact"]["1"]["name"] = None
-    made.records.tables["contact"]["2"]["number"] = None
+    made.records.table("contact")["1"]["name"] = None
+    made.records.table("contact")["2"]["number"] = None
     run = made.run()
-    left = [(q.key, q.field, q.reason) for q in made.runs.left_out(run.id, 9)]
+    left = [(q.key, q.field, q.reason) for q in made.runs.rejected(run.id, 9)]
     assert left == [("1", "name", "not_for_a_path"), ("2", "number", "missing")]
     assert len(api.asked) == 1
 
@@ -898,7 +909,7 @@ def test_a_page_that_could_not_be_committed_is_not_taken_for_kept() -> None:
 def test_a_fault_of_our_own_ends_the_run_with_its_place_and_none_of_its_words() -> None:
     made = desk(answers=Api(people(1, 2, 3)))
 
-    def broken(*_arguments: object) -> list[Any]:
+    def broken(*_arguments: object, **_options: object) -> list[Any]:
         raise ValueError("a-value-of-a-record")
 
     made.records.upsert = broken  # type: ignore[method-assign]
@@ -917,10 +928,23 @@ def test_what_another_version_has_begun_counts_from_the_beginning() -> None:
     with pytest.raises(ConnectionFailed):
         made.run()
     (failed,) = made.runs.newest(9)
-    made.runs.kept[failed.id] = replace(
-        failed, position={**failed.position, "line": "another"}
-    )
+    made.memory.rows.runs[failed.id] = replace(failed, digest="another")
     assert made.run().counts == Counts(created=1, unchanged=2)
+
+
+def test_a_checkpoint_of_version_0_1_is_continued() -> None:
+    api = Api(people(1, 2, 3), {2: ConnectionFailed()})
+    made = desk(answers=api)
+    with pytest.raises(ConnectionFailed):
+        made.run()
+    (failed,) = made.runs.newest(9)
+    assert "line" not in failed.position
+    made.memory.rows.runs[failed.id] = replace(
+        failed, position={**failed.position, "line": "a digest of its own"}
+    )
+    done = made.run()
+    assert (done.id, done.counts) == (failed.id, Counts(created=3))
+    assert len(api.asked) == 4
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.run import Counts, Outcome, RunState
+from outkey.core.sync.records import WriteOutcome
+from outkey.core.sync.run import Counts, RunState
 from outkey.engine.sending.echoed_secrets import (
     EchoDetector,
     gives_away,
@@ -30,7 +31,7 @@ from outkey.engine.sending.echoed_secrets import (
 )
 from outkey.engine.sync import Effect, SyncPorts, SyncRunner
 from outkey.testing import FakeWorld, configuration, fake_gateway
-from outkey.testing.fakes_sync import MemoryRecords, MemoryRuns
+from outkey.testing.fakes_sync import MemorySync
 from unit.test_sync_run import FIELDS, PULL, PUSH, Administration, answer, desk, stored
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider
 
@@ -48,18 +49,17 @@ def shop(sync: Sync, *answers: Response) -> Administration:
 
 
 def desk_of(world: FakeWorld) -> Administration:
-    runs = MemoryRuns(world.clock)
-    records = MemoryRecords(FIELDS, runs)
+    memory = MemorySync(world.ports.configurations, FIELDS, world.clock)
     ports = SyncPorts(
         world.sender,
         world.ports.configurations,
-        records,
-        runs,
+        memory.records,
+        memory.runs,
         JmespathCompiler(),
         world.clock,
         CronCalendar(),
     )
-    return Administration(SyncRunner(ports), world, records, runs, ports)
+    return Administration(SyncRunner(ports), world, memory, ports)
 
 
 def mapped(*mappings: FieldMapping) -> Sync:
@@ -72,10 +72,10 @@ def told(made: Administration) -> list[Effect]:
     return effects
 
 
-REJECTED = (Outcome.REFUSED, "secret_in_record", {})
+REJECTED = (WriteOutcome.REFUSED, "secret_in_record", {})
 
 
-def result(effect: Effect) -> tuple[Outcome, str, object]:
+def result(effect: Effect) -> tuple[WriteOutcome, str, object]:
     return effect.outcome, effect.reason, effect.values
 
 
@@ -94,7 +94,7 @@ def test_a_record_that_repeats_a_secret_is_rejected_and_the_others_are_written()
     run = made.run(note=effects.append)
     assert run.counts == Counts(created=1, failed=1)
     assert made.records.rows("contact") == [{"number": "8", "name": "harmless"}]
-    (item,) = made.runs.left_out(run.id, 9)
+    (item,) = made.runs.rejected(run.id, 9)
     assert (item.number, item.key, item.field, item.reason) == (
         1,
         "***",
@@ -141,7 +141,7 @@ def test_a_secret_is_recognised_in_every_usual_form(value: object, script: str) 
     made.world.scripts.change = lambda record: (seen.append(record["id"]), record)[1]
     run = made.run()
     assert run.counts == Counts(created=1, failed=1)
-    assert [one.reason for one in made.runs.left_out(run.id, 9)] == ["secret_in_record"]
+    assert [one.reason for one in made.runs.rejected(run.id, 9)] == ["secret_in_record"]
     assert made.records.rows("contact") == [{"number": "8", "name": "y"}]
     assert seen == (["8"] if script else [])  # a script is not even given it
 
@@ -166,7 +166,7 @@ def test_what_a_script_or_a_template_puts_together_is_rejected_too() -> None:
     ):
         run = made.run()
         assert run.counts == Counts(failed=1)
-        assert [one.reason for one in made.runs.left_out(run.id, 9)] == [
+        assert [one.reason for one in made.runs.rejected(run.id, 9)] == [
             "secret_in_record"
         ]
         assert made.records.rows("contact") == []
@@ -186,7 +186,7 @@ def test_a_record_that_is_too_big_to_be_looked_through_keeps_its_own_reason() ->
         deep = [deep]
     made = shop(ONE_PAGE, answer([{"id": "7", "name": "x", "deep": deep}]))
     run = made.run()
-    assert [one.reason for one in made.runs.left_out(run.id, 9)] == ["too_deep"]
+    assert [one.reason for one in made.runs.rejected(run.id, 9)] == ["too_deep"]
 
 
 @pytest.mark.parametrize("password", ["1", "abc", "test", "2026", "20261115"])
@@ -234,7 +234,7 @@ def test_what_a_script_signs_is_rejected_and_what_anybody_knows_is_not() -> None
     }
     run = made.run()
     assert run.counts == Counts(created=2, failed=1)
-    assert [one.number for one in made.runs.left_out(run.id, 9)] == [1]
+    assert [one.number for one in made.runs.rejected(run.id, 9)] == [1]
 
 
 @pytest.mark.parametrize("expression", ["reverse(name)", "to_string(reverse(@.name))"])
@@ -295,7 +295,7 @@ def test_a_record_that_is_left_out_is_kept_and_told_without_the_secret() -> None
     effects: list[Effect] = []
     run = made.run(note=effects.append)
     assert run.counts == Counts(created=1, failed=1)
-    assert [(one.number, one.key) for one in made.runs.left_out(run.id, 9)] == [
+    assert [(one.number, one.key) for one in made.runs.rejected(run.id, 9)] == [
         (2, "***")
     ]
     assert TOKEN not in repr([(one.key, one.values) for one in effects])
@@ -342,7 +342,7 @@ def test_a_number_of_a_page_is_no_secret() -> None:
         PULL,
         lambda request: answer([] if "page=1002" in request.target else [{"id": 1}]),
     )
-    made.change(replace(PULL, pagination=replace(PULL.pagination, first=1001)))
+    made.use(replace(PULL, pagination=replace(PULL.pagination, first=1001)))
     made.world.secrets.values["token"] = "1002"
     assert made.run().state is RunState.DONE
 

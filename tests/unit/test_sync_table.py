@@ -114,6 +114,11 @@ def test_a_synchronization_comes_back_as_it_was_without_the_request() -> None:
         assert parse_sync(render_sync(sync)) == sync
 
 
+def test_the_fields_of_a_synchronization_are_written_last() -> None:
+    headings = [line for line in render_sync(READ).split("\n") if line[:1] == "["]
+    assert headings == ["[pagination]", "[incremental]", "[[fields]]", "[[fields]]"]
+
+
 @pytest.mark.parametrize("name", ["name", "configuration", "method", "path"])
 def test_the_request_of_a_line_is_not_part_of_its_synchronization(name: str) -> None:
     with pytest.raises(ConfigError, match=f"{name} has a field of its own") as caught:

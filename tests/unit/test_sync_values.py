@@ -15,29 +15,31 @@ from outkey.core.findings.checks import Level
 from outkey.core.findings.line_checks import check
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
 from outkey.core.sync.mapping import (
-    Means,
+    MappingContext,
     Unmapped,
     as_json,
-    exactly,
-    incoming,
-    outgoing,
+    convert_exactly,
+    map_incoming,
+    map_outgoing,
 )
-from outkey.core.sync.response import later, mark_of, records_in
-from outkey.core.sync.run import FieldKind, HostField
+from outkey.core.sync.records import FieldKind, HostField
+from outkey.core.sync.response import greater_value, mark_of, records_in
 
 T = Transform
-MEANS = Means(ZoneInfo)
+MEANS = MappingContext(ZoneInfo)
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 def came(transform: Transform, value: object, **options: str) -> object:
-    row = incoming([FieldMapping("x", "x", transform, options=options)], [value], MEANS)
+    row = map_incoming(
+        [FieldMapping("x", "x", transform, options=options)], [value], MEANS
+    )
     return row.reason if isinstance(row, Unmapped) else row["x"]
 
 
 def sent(transform: Transform, value: object, **options: str) -> object:
     """Return what is sent of a value, which JSON must have, or the reason why nothing is."""
-    row = outgoing(
+    row = map_outgoing(
         [FieldMapping("x", "x", transform, options=options)], {"x": value}, MEANS
     )
     if isinstance(row, Unmapped):
@@ -102,11 +104,11 @@ def test_a_value_that_an_expression_has_blown_up_is_refused() -> None:
 
 
 def test_a_value_can_be_read_exactly_without_a_mapping() -> None:
-    assert exactly(T.NUMBER, Decimal("7.0")) == 7
-    assert exactly(T.TEXT, 7) == "7"
+    assert convert_exactly(T.NUMBER, Decimal("7.0")) == 7
+    assert convert_exactly(T.TEXT, 7) == "7"
     for value in (Decimal("1.5"), True, Decimal("1e999990")):
         with pytest.raises(ValueError, match="no_whole_number"):
-            exactly(T.NUMBER, value)
+            convert_exactly(T.NUMBER, value)
 
 
 # ── to the API ───────────────────────────────────────────────────────────────────────────────
@@ -196,12 +198,12 @@ def test_the_ends_of_the_calendar_are_sent_exactly_or_refused(
     ids=["surrogate", "lines", "null", "long text", "long number", "long decimal"],
 )
 def test_a_latest_value_that_no_request_could_carry_is_ignored(value: object) -> None:
-    assert ascii(later("5", value)) == ascii("5")  # which a failure can print
-    assert ascii(later("", value)) == ascii("")
+    assert ascii(greater_value("5", value)) == ascii("5")  # which a failure can print
+    assert ascii(greater_value("", value)) == ascii("")
 
 
 def test_a_latest_value_of_200_characters_is_remembered() -> None:
-    assert later("", "z" * 200) == "z" * 200
+    assert greater_value("", "z" * 200) == "z" * 200
 
 
 def test_a_page_has_a_bound() -> None:

@@ -10,7 +10,6 @@ from urllib.parse import parse_qs
 import pytest
 
 from frames import places_showing, product_frames
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 from outkey.core.config.choices import Network
@@ -41,6 +40,7 @@ from outkey.engine.wire.drive import drive
 from outkey.hosts.file import from_text
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeClock, FakeWorld, MemorySecrets
+from outkey.testing.fakes_storage import memory_registry
 
 OAUTH = {
     "authentication_type": "bearer",
@@ -769,7 +769,7 @@ def test_new_settings_drop_the_token() -> None:
     send(fake)
     other = configuration(**(OAUTH | {"oauth2__scope": "orders:read"}))
     registry = fake.ports.configurations
-    registry._configurations["acme"] = other  # type: ignore[attr-defined]
+    registry.configurations["acme"] = other  # type: ignore[attr-defined]
     assert fake.token("acme").status().state is State.NONE
     send(fake)
     assert provider.asked[-1]["scope"] == "orders:read"
@@ -1135,7 +1135,7 @@ def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
 
 def test_what_people_do_with_a_token_is_recorded_first() -> None:
     fake = world(Provider(), **REVOKING)
-    desk = Administration(MemoryRegistry(), fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
+    desk = Administration(memory_registry(), fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
     desk.token(fake.sender, "acme", Tag.TOKEN_RENEWED).renew()
     assert (
         desk.token(fake.sender, "acme", Tag.TOKEN_REVOKED).status().state is State.FRESH
@@ -1282,7 +1282,7 @@ def test_storage_that_fails_for_everybody_is_said() -> None:
 def changed_meanwhile(fake: FakeWorld, **values: object) -> None:
     """Save other settings, as an editor would while requests are on their way."""
     other = configuration(**(OAUTH | values))
-    fake.ports.configurations._configurations["acme"] = other  # type: ignore[attr-defined]
+    fake.ports.configurations.configurations["acme"] = other  # type: ignore[attr-defined]
 
 
 def test_other_wishes_do_not_use_an_entered_refresh_token_twice() -> None:

@@ -17,8 +17,17 @@ from outkey.core.errors import (
 from outkey.core.request.message import TlsSettings
 from outkey.core.request.origin import parse_base_url
 from outkey.core.request.script import SEAL, seal_of
+from outkey.core.rows import settings_of
 from outkey.core.secret import Secret
-from outkey.core.vault.voucher import SETTINGS, Voucher, facts_of, read_voucher
+from outkey.core.vault.versions import SecretLabel, SecretVersion, secret_version
+from outkey.core.vault.voucher import (
+    FIELD,
+    SETTINGS,
+    Voucher,
+    facts_of,
+    read_voucher,
+    voucher_place,
+)
 from outkey.engine.managing.changes import ConfigurationChange
 
 ORIGIN = "https://api.acme.example:443"
@@ -34,8 +43,29 @@ def office_with_token() -> Office:
 def written_by_sql(office: Office, **changes: object) -> Configuration:
     """Change what is stored, as a writer of the database does who has no key."""
     forged = replace(office.registry.get("acme"), **changes)  # type: ignore[arg-type]
-    office.registry._configurations["acme"] = forged
-    return forged
+    rows = office.storage.configurations.rows
+    settings = settings_of(forged)
+    rows["acme"] = replace(rows["acme"], settings=settings, headers=forged.headers)
+    versions = office.storage.secrets.rows
+    for key, version in versions.items():
+        if key[0] == forged.record and key[1] != FIELD:
+            versions[key] = replace(version, label=SecretLabel.PREVIOUS)
+    for field, state in forged.secrets.items():
+        before = versions.get((forged.record, field, state.version))
+        versions[forged.record, field, state.version] = secret_version(
+            forged.record,
+            field,
+            state,
+            label=SecretLabel.CURRENT,
+            sealed=before.sealed if before else None,
+        )
+    for key in [key for key in versions if key[:2] == (forged.record, FIELD)]:
+        del versions[key]
+    if forged.voucher:
+        place = voucher_place(forged.record, forged.voucher.place.version)
+        stored = SecretVersion(place, sealed=forged.voucher.stored)
+        versions[forged.record, FIELD, place.version] = stored
+    return office.registry.get("acme")
 
 
 def test_a_saved_secret_reference_and_script_are_vouched_for() -> None:
@@ -77,7 +107,8 @@ def test_a_replaced_secret_does_not_come_back_when_labels_are_swapped() -> None:
     before = office.registry.get("acme").secrets
     office.desk.set_secret("acme", "token", Secret("newer"))
     forged = written_by_sql(office, secrets=before)
-    assert office.registry.sealed(forged, "token", before["token"].version), (
+    version = before["token"].version
+    assert office.storage.secrets.rows[forged.record, "token", version].sealed, (
         "it is still there"
     )
     with pytest.raises(SecretUnreadable):
@@ -167,7 +198,9 @@ def test_an_older_ciphertext_of_the_same_version_does_not_open() -> None:
     office.desk.set_secret("acme", "token", Secret("replaced"))
     saved = office.registry.get("acme")
     (older,) = [
-        r for r in office.registry.sealed_by_others("", 9) if r.place.field == "token"
+        r
+        for r in office.storage.secrets.sealed_by_others("", 9)
+        if r.place.field == "token"
     ]
     office.desk.clear_secret("acme", "token")
     office.desk.set_secret("acme", "token", Secret("current"))
@@ -176,9 +209,11 @@ def test_an_older_ciphertext_of_the_same_version_does_not_open() -> None:
         == saved.secrets["token"].version
     )
     (newer,) = [
-        r for r in office.registry.sealed_by_others("", 9) if r.place.field == "token"
+        r
+        for r in office.storage.secrets.sealed_by_others("", 9)
+        if r.place.field == "token"
     ]
-    office.registry.swap_sealed(newer, older.stored)
+    office.storage.secrets.swap(newer, replace(newer, sealed=older.sealed))
     with pytest.raises(SecretUnreadable):
         office.sender.open(office.registry.get("acme"), "token")
 
@@ -189,7 +224,7 @@ def test_a_key_rotation_leaves_vouchers_and_secrets_usable() -> None:
     office.keys.kept = ring.promote(key.name)
     list(office.secrets.rewrap())
     assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
-    assert set(office.registry.key_uses(vouchers=True)) == {key.name}
+    assert set(office.storage.secrets.key_uses(vouchers=True)) == {key.name}
 
 
 def test_a_voucher_of_another_configuration_or_an_earlier_one_does_not_help() -> None:
@@ -225,7 +260,7 @@ def test_only_what_was_seen_is_confirmed() -> None:
 def test_no_save_leaves_a_voucher_behind_that_could_return() -> None:
     office = office_with_token()
     office.desk.set_secret("acme", "token", Secret("newer"))
-    rows = office.registry.sealed_by_others("", 100)
+    rows = office.storage.secrets.sealed_by_others("", 100)
     record = office.registry.get("acme").record
     vouchers = [
         r for r in rows if r.place.record == record and r.place.field == "voucher"
@@ -245,7 +280,7 @@ def test_a_voucher_drops_what_is_not_there_any_more() -> None:
     office = office_with_token()
     saved = office.registry.get("acme")
     smaller = replace(saved, secrets={})
-    renewed = Voucher(facts_of(saved)).renewed(smaller, saved.secrets, {})
+    renewed = Voucher(facts_of(saved)).after_save(smaller, saved.secrets, {})
     assert set(renewed.facts) == {"base_url", "authentication_type"}
 
 
@@ -294,7 +329,7 @@ def test_a_voucher_that_is_garbage_vouches_for_nothing_and_can_be_replaced() -> 
 def test_many_configurations_do_not_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.adapters.secrets_stored._CACHED_VOUCHERS", 1)
+    monkeypatch.setattr("outkey.adapters.secrets_stored._MOST_CACHED", 1)
     office = office_with_token()
     for name in ("acme", "other", "acme"):
         office.secrets.refuse_changed_settings(office.registry.get(name))

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.core.audit.chain import canonical, chain_rows, label_of
 from outkey.core.audit.events import Change, Refusal
 from outkey.core.config.configuration import Configuration, HeaderRow
@@ -69,6 +69,7 @@ from outkey.testing.fakes import (
     MemoryStateRows,
 )
 from outkey.testing.fakes_monitoring import MemoryLineRuns, RecordedNotices
+from outkey.testing.fakes_storage import memory_registry
 
 NOW = 1_800_000_000.0
 HOUR = int(NOW // 3600)
@@ -229,7 +230,7 @@ def test_who_waited_while_sending_was_paused_sends_nothing() -> None:
 
 
 def test_a_count_that_cannot_be_written_costs_no_answer() -> None:
-    class Broken(MemoryRegistry):
+    class Broken(MemoryConfigurations):
         def note_refused(self, name: str, revision: int) -> int:
             raise StorageUnavailable
 
@@ -516,7 +517,7 @@ class Bench:
         self.states = MemoryStateRows()
         self.runs = MemoryLineRuns()
         self.notifier = RecordedNotices()
-        self.registry = MemoryRegistry(configurations)
+        self.registry = memory_registry(configurations)
         rows = MonitoredRows(
             database=MemoryDatabase(self.clock, self.states),
             states=self.states,
@@ -698,8 +699,8 @@ class NoSecrets:
 
 
 def kept_open(name: str) -> Configuration:
-    """Return a configuration without credentials, under a record of its own."""
-    return replace(configuration(name, no_auth_reason="public_api"), record=name)
+    """Return a configuration without credentials."""
+    return configuration(name, no_auth_reason="public_api")
 
 
 def desk_of(fake: FakeWorld) -> Administration:
@@ -712,7 +713,7 @@ def verified(fake: FakeWorld) -> list[str]:
 
 def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
     names = [f"n{number:03}" for number in range(150)]
-    fake = fake_gateway(*map(kept_open, names))
+    fake = fake_gateway(registry=memory_registry(map(kept_open, names)))
     desk = desk_of(fake)
     for number, name in enumerate(names):
         desk.registry.put_trial(
@@ -726,7 +727,7 @@ def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
 
 def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -> None:
     names = [f"n{number:03}" for number in range(60)]
-    fake = fake_gateway(*map(kept_open, names))
+    fake = fake_gateway(registry=memory_registry(map(kept_open, names)))
     desk = desk_of(fake)
     for name in names:
         desk.registry.put_trial(desk.registry.get(name), 1.0, "")
@@ -758,7 +759,7 @@ class Site:
     """An installation of fakes with its background work."""
 
     def __init__(self, states: MemoryStateRows | None = None) -> None:
-        self.fake = fake_gateway(kept_open("acme"))
+        self.fake = fake_gateway(registry=memory_registry([kept_open("acme")]))
         self.clock = self.fake.clock
         self.states = states or MemoryStateRows()
         self.rows = MemoryAuditRows()
@@ -919,7 +920,6 @@ def test_late_refusals_of_a_former_secret_say_nothing_of_the_new_one() -> None:
     made = configuration(authentication_type="bearer")
     fake = fake_gateway(made, secrets={"token": "new"})
     registry = fake.ports.configurations
-    assert isinstance(registry, MemoryRegistry)
     lockout_guard = fake.sender.context.lockout_guard
     for _ in range(MOST_REFUSED):
         lockout_guard.record_status(
@@ -932,7 +932,6 @@ def test_a_late_success_ends_what_it_did_not_know_of() -> None:
     made = configuration(authentication_type="bearer")
     fake = fake_gateway(made, secrets={"token": "t"})
     registry = fake.ports.configurations
-    assert isinstance(registry, MemoryRegistry)
     before, lockout_guard = registry.get("acme"), fake.sender.context.lockout_guard
     for _ in range(MOST_REFUSED):
         lockout_guard.record_status(registry.get("acme"), 401, 0.0)
@@ -967,7 +966,7 @@ def test_a_test_that_would_change_something_is_not_repeated_in_the_background() 
     made = configuration(
         no_auth_reason="public_api", verification__test_method="DELETE"
     )
-    fake = fake_gateway(replace(made, record="acme"))
+    fake = fake_gateway(registry=memory_registry([made]))
     desk = desk_of(fake)
     desk.registry.put_trial(desk.registry.get("acme"), 1.0, "")
     assert verify_due(desk, fake.sender, 86_400, lambda: True) == 1

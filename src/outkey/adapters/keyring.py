@@ -1,7 +1,8 @@
-"""The keys that seal secrets: one primary, others that still open, retired ones kept on file.
+"""The keys that seal secrets: one primary, others that still open, and retired ones.
 
-A ring is a value; every step of a rotation returns another ring and refuses to be unsafe. The
-text form is one key per line, `state base64`, and is what the key file and OUTKEY_KEY hold.
+A ring is a value; every step of a rotation returns another ring, or refuses if it is
+unsafe. The text form, in the key file and in OUTKEY_KEY, is one key per line:
+`state base64`.
 """
 
 import binascii
@@ -85,11 +86,11 @@ class Keyring:
         return any(key.name == name for key in self.keys)
 
     def check_values(self) -> dict[str, bytes]:
-        """Return a value per key that only that key gives, and that does not give the key."""
+        """Return a value per key that proves the key and does not reveal it."""
         return {key.name: self.derive("check", key.name) for key in self.keys}
 
     def derive(self, purpose: str, name: str | None = None) -> bytes:
-        """Return a key for another purpose, such as the audit, from the primary or a named key."""
+        """Return a key for another purpose, derived from the primary or a named key."""
         key = self.primary if name is None else self._find(name)
         kdf = HKDF(SHA256(), KEY_BYTES, salt=None, info=f"outkey {purpose}".encode())
         return kdf.derive(key.raw())
@@ -109,7 +110,7 @@ class Keyring:
         )
 
     def retire(self, name: str, *, secrets: int) -> "Keyring":
-        """Return a ring that no longer opens with this key; refused while secrets need it."""
+        """Return a ring that no longer opens with this key, unless secrets need it."""
         chosen = self._find(name)
         if chosen.state is KeyState.PRIMARY:
             raise KeyStepRefused(
@@ -124,7 +125,7 @@ class Keyring:
         return self._with_states({chosen.id: KeyState.RETIRED})
 
     def same_keys(self, other: "Keyring") -> bool:
-        """Tell whether two rings hold the same keys, in constant time for the material."""
+        """Whether two rings hold the same keys, in constant time for the material."""
         mine, theirs = serialize(self), serialize(other)
         return hmac.compare_digest(mine.reveal().encode(), theirs.reveal().encode())
 
@@ -155,7 +156,7 @@ def serialize(ring: Keyring) -> Secret:
 
 @frameless
 def parse(text: Secret) -> Keyring:
-    """Read a ring: its lines, or one bare Base64 key; what cannot be read leaves us sealed."""
+    """Read a ring, lines or one bare Base64 key, or raise Sealed."""
     keys = [_parse_line(line) for line in text.reveal().splitlines() if line.strip()]
     if sum(key.state is KeyState.PRIMARY for key in keys) != 1:
         raise Sealed(Text("the key file has no primary key, or more than one"))
@@ -182,7 +183,7 @@ def _parse_line(line: str) -> Key:
 
 
 def agree(first: Keyring | None, second: Keyring | None) -> Keyring | None:
-    """Return the ring of two sources; two that differ are refused, and neither is overwritten."""
+    """Return the ring of two sources, or raise ConfigError where they differ."""
     if first is not None and second is not None and not first.same_keys(second):
         hint = Text("Remove one of the two; nothing was changed.")
         raise ConfigError(

@@ -25,7 +25,7 @@ class KeySource:
     def from_environment(
         cls, environment: Mapping[str, str], default: Path
     ) -> "KeySource":
-        """Read OUTKEY_KEY and OUTKEY_KEY_FILE; without them the file is the default one."""
+        """Read OUTKEY_KEY and OUTKEY_KEY_FILE, which has this default."""
         given = environment.get("OUTKEY_KEY")
         file = Path(environment.get("OUTKEY_KEY_FILE") or default)
         return cls(file, None if given is None else Secret(given))
@@ -36,7 +36,7 @@ class KeySource:
         return agree(by_variable, self._from_file())
 
     def create(self) -> Keyring:
-        """Make and keep a new ring. The caller has made sure that nothing is sealed yet."""
+        """Create and store a ring. The caller made sure that nothing is sealed yet."""
         ring = new_keyring()
         try:
             self._write(ring, os.link)
@@ -46,7 +46,7 @@ class KeySource:
         return ring
 
     def save(self, ring: Keyring) -> None:
-        """Write the file in one step, so that a kill leaves the old one or the new one."""
+        """Write the file in one step: a kill leaves the old one or the new one."""
         self._write(ring, os.replace)
 
     def _write(self, ring: Keyring, put: Callable[[str, Path], None]) -> None:
@@ -79,7 +79,7 @@ class KeySource:
         try:
             with self.file.open("rb") as file:
                 _refuse_open_to_others(os.fstat(file.fileno()))
-                # What is no ASCII is no key; an error of the codec would carry the key along.
+                # A key is ASCII; an error of the codec would contain the key.
                 return parse(Secret(file.read().decode("ascii", "replace")))
         except FileNotFoundError:
             return None

@@ -1,4 +1,4 @@
-"""Where a process gets its key ring: found when first needed, checked, and read again in time."""
+"""Where a process gets its key ring: loaded when first needed, checked, read again."""
 
 import fcntl
 import os
@@ -14,82 +14,87 @@ from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, StorageUnava
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.text import Text
 from outkey.ports.sending import Clock
-from outkey.ports.storage import Registry, StateRows
+from outkey.ports.storage import KeyRows, SecretRows, StateRows
 
 BEAT_SECONDS = 60.0
 ALIVE_SECONDS = 2.5 * BEAT_SECONDS
 
 
 class KeyringLoader:
-    """Finds the ring, or says why the installation is sealed."""
+    """Loads the ring, or raises Sealed with the reason."""
 
-    def __init__(self, source: KeySource, registry: Registry) -> None:
+    def __init__(self, source: KeySource, keys: KeyRows, secrets: SecretRows) -> None:
         self.source = source
-        self._registry = registry
+        self._keys = keys
+        self._secrets = secrets
         self._lock = ProcessLock()
         self._ring: Keyring | None = None
 
     def ring(self, needed: str = "") -> Keyring:
-        """Return the ring; the first use of an empty installation makes one.
+        """Return the ring; the first use of an empty installation creates one.
 
-        A key that is needed and not there may have been added by another process since.
+        A key that is needed and missing may have been added by another process since.
         """
         with self._lock:
             ring = self._ring
             if ring is None or (needed and not ring.holds(needed)):
-                ring = self._ring = self._load()
+                ring = self._load()
+                self._ring = ring
             return ring
 
     def fresh(self) -> Keyring:
-        """Return the ring as it is kept now: sealing with a key that was retired loses a secret."""
+        """Return the ring as it is stored now.
+
+        A secret that is sealed with a retired key would be lost.
+        """
         with self._lock:
             self._ring = self._load()
             return self._ring
 
     def change(self, step: Callable[[Keyring], Keyring]) -> None:
-        """Take one step of a rotation, with nobody else taking another meanwhile."""
-        with self._alone():
+        """Take one step of a rotation; no other process takes one at the same time."""
+        with self._locked_file():
             ring = step(self.fresh())
             self.source.save(ring)
-            self._registry.put_known_keys(ring.check_values())
+            self._keys.add(ring.check_values())
             self.fresh()
 
     def audit_key(self, key_id: str) -> bytes | None:
-        """Return the audit key of a stream; None if no key of the ring can have begun it."""
+        """Return the audit key of a stream; None if its key is not in the ring."""
         ring = self.ring(key_id)
         return ring.derive("audit", key_id) if ring.holds(key_id) else None
 
     def is_sealed(self) -> bool:
-        """Say whether stored secrets cannot be opened; makes no key."""
+        """Whether stored secrets cannot be opened; creates no key."""
         try:
             if self._ring is None and self.source.load() is None:
-                return bool(self._registry.known_keys())
+                return bool(self._keys.read())
             self.ring()
         except (Sealed, ConfigError):
             return True
         return False
 
     def _load(self) -> Keyring:
-        known = self._registry.known_keys()
+        stored = self._keys.read()
         ring = self.source.load()
         if ring is None:
             # A new key over existing ciphertext would lose it for good.
-            if known or self._registry.key_uses(vouchers=True):
+            if stored or self._secrets.key_uses(vouchers=True):
                 raise Sealed(
                     Text("the key that decrypts the stored secrets is missing")
                 )
             ring = self.source.create()
         checks = ring.check_values()
-        if known and not any(
-            known.get(name) == value for name, value in checks.items()
+        if stored and not any(
+            stored.get(name) == value for name, value in checks.items()
         ):
             raise Sealed(Text("this database was not used with the present key"))
-        if checks.keys() - known.keys():
-            self._registry.put_known_keys(checks)
+        if checks.keys() - stored.keys():
+            self._keys.add(checks)
         return ring
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _locked_file(self) -> Iterator[None]:
         file = self.source.file.with_suffix(".lock")
         try:
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -105,19 +110,23 @@ class KeyringLoader:
 
 
 class KeyRotation:
-    """The steps of a rotation, each noted before it is taken and refused where it is unsafe."""
+    """The steps of a rotation, each recorded first and refused where it is unsafe."""
 
     def __init__(
         self,
         keys: KeyringLoader,
-        registry: Registry,
+        secrets: SecretRows,
         states: StateRows,
         clock: Clock,
     ) -> None:
         self._keys = keys
-        self._registry = registry
+        self._secrets = secrets
         self._states = states
         self._clock = clock
+
+    def uses(self) -> dict[str, int]:
+        """Return how many secrets and tokens each key seals, by the key's name."""
+        return self._secrets.key_uses()
 
     def add(self, note: Callable[[str], None]) -> str:
         """Add a key that only opens, until every process has it; return its name."""
@@ -133,7 +142,7 @@ class KeyRotation:
         return added[0]
 
     def promote(self, name: str, note: Callable[[str], None]) -> None:
-        """Seal with this key from now on, unless a process at work lacks it."""
+        """Seal with this key from now on, unless a running process lacks it."""
 
         def step(ring: Keyring) -> Keyring:
             promoted = ring.promote(name)
@@ -160,9 +169,9 @@ class KeyRotation:
         """Stop opening with a key that no secret needs any more."""
 
         def step(ring: Keyring) -> Keyring:
-            # Reported are secrets, as everywhere; a voucher alone needs the key just the same.
-            secrets_left = self._registry.key_uses().get(name, 0)
-            left = secrets_left or self._registry.key_uses(vouchers=True).get(name, 0)
+            # Secrets are reported, as everywhere; a voucher alone needs the key too.
+            secrets_left = self._secrets.key_uses().get(name, 0)
+            left = secrets_left or self._secrets.key_uses(vouchers=True).get(name, 0)
             retired = ring.retire(name, secrets=left)
             note(name)
             return retired

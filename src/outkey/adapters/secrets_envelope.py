@@ -1,4 +1,4 @@
-"""Secrets sealed by AES-256-GCM envelopes: a fresh data key per write, wrapped by the ring's key.
+"""Secrets in AES-256-GCM envelopes: a data key per write, wrapped by the ring's key.
 
 Rotation rewraps the data key only, 32 bytes a secret, and never sees the secret itself.
 """
@@ -39,7 +39,7 @@ def seal(secret: Secret, place: Place, ring: Keyring) -> bytes:
 
 @frameless
 def unseal(stored: bytes, place: Place, ring: Keyring) -> Secret:
-    """Return the secret that was sealed at this place, or say that it does not open here."""
+    """Return the secret that was sealed at this place, or raise SecretUnreadable."""
     envelope = unpack(stored)
     bound = place.associated_data()
     data_key = _unwrap(envelope, bound, ring)
@@ -57,7 +57,7 @@ def unseal_text(stored: bytes, place: Place, ring: Keyring) -> str:
 
 @frameless
 def rewrap(stored: bytes, place: Place, ring: Keyring) -> bytes:
-    """Return the same secret under the primary key; what is under it already stays as it is."""
+    """Return the same secret under the primary key; unchanged if it is already."""
     envelope = unpack(stored)
     key = ring.primary
     if envelope.key_id == key.id:

@@ -55,7 +55,7 @@ def _from_environment(reference: Reference, field: str) -> Secret:
 def _from_file(reference: Reference, field: str, files: ConfiguredFiles) -> Secret:
     try:
         content = files.read(reference.place, _MAX_BYTES)
-        # Editors end files with a newline that is no part of the secret; one is removed.
+        # Editors end files with a newline that is not part of the secret.
         text = re.sub(r"\r?\n\Z", "", content.decode("utf-8"))
     except OSError:
         raise SecretMissing(

@@ -1,121 +1,242 @@
-"""Secrets as an installation keeps them: sealed in its registry, or references to elsewhere."""
+"""Secrets as an installation stores them: sealed in its database, or references."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal, unseal_text
 from outkey.core.config.configuration import Configuration, SecretState, successor
-from outkey.core.errors import Sealed, SecretMissing, SecretUnreadable
+from outkey.core.errors import (
+    EditConflict,
+    Sealed,
+    SecretMissing,
+    SecretUnreadable,
+)
 from outkey.core.request.script import SEAL
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.core.vault.envelope import (
-    Place,
-    SealedRow,
-    key_name_of,
-    secret_place,
-    unpack,
+from outkey.core.vault.envelope import Place, SealedRow, key_name_of, unpack
+from outkey.core.vault.versions import (
+    SecretVersion,
+    Swap,
+    activate,
+    add_pending,
+    delete_all,
+    secret_version,
 )
 from outkey.core.vault.voucher import FIELD, Voucher, read_voucher, voucher_place
 from outkey.ports.sending import Clock, Secrets
-from outkey.ports.storage import Registry
+from outkey.ports.storage import Storage
 
-_BATCH = 200
+_REWRAPPED_AT_ONCE = 200
 _LONGEST_PAUSE = 0.25
-_CACHED_VOUCHERS = 2000
+_MOST_CACHED = 2000
 
 
 class Keyrings(Protocol):
-    """Where the ring comes from; asking for it may say that the installation is sealed."""
+    """Where the ring comes from; raises Sealed where there is no usable key."""
 
     def ring(self, needed: str = "") -> Keyring:
         """Return the ring, with the key of this name if there is one."""
 
     def fresh(self) -> Keyring:
-        """Return the ring as it is kept now."""
+        """Return the ring as it is stored now."""
+
+
+@dataclass(slots=True)
+class CachedSecrets:
+    """What was read for a configuration, valid as long as it is the same object."""
+
+    configuration: Configuration
+    has_saved_settings: bool = False
+    ciphertexts: dict[str, bytes | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Rewrapping:
+    """The state of a rewrap: what does not open, and what was missed once already."""
+
+    ring: Keyring
+    stuck: set[Place] = field(default_factory=set)
+    missed: set[SecretVersion] = field(default_factory=set)
 
 
 class StoredSecrets:
-    """Opens and replaces secrets."""
+    """Opens, replaces and vouches for secrets."""
 
     def __init__(
-        self, registry: Registry, references: Secrets, keys: Keyrings, clock: Clock
+        self, storage: Storage, references: Secrets, keys: Keyrings, clock: Clock
     ) -> None:
-        self._registry, self._references = registry, references
-        self._keys, self._clock = keys, clock
+        self._storage = storage
+        self._references = references
+        self._keys = keys
+        self._clock = clock
         self._vouchers: dict[SealedRow, Voucher] = {}
-        self._checked: dict[
-            str, Configuration
-        ] = {}  # by record, those whose settings are as saved
+        self._cache: dict[str, CachedSecrets] = {}  # by record
 
     def open(self, configuration: Configuration, field: str) -> Secret:
         if field == SEAL:
             return self._script_seal(configuration)
         state = configuration.secrets.get(field)
         if state is None:
-            raise SecretMissing(Text("{field} is not set", field=field), field=field)
-        # What is not stored yet came from whoever is about to store it, and not from the database.
+            raise _missing(field)
+        # A configuration that is not stored yet comes from the user, not the database.
         if configuration.record:
             self.refuse_changed_settings(configuration)
             if not self.voucher(configuration).covers(configuration, field):
                 raise _changed(field)
         if state.reference is not None:
             return self._references.open(configuration, field)
-        sealed = self._sealed(configuration, field, state)
+        sealed = self._ciphertext(configuration, field, state.version)
         if sealed is None:
-            raise SecretMissing(Text("{field} is not set", field=field), field=field)
+            raise _missing(field)
         if self.voucher(configuration).ciphertexts.get(field) != _ciphertext_id(sealed):
             raise _changed(field)
-        return self._unsealed(configuration, field, state, sealed)
+        version = secret_version(configuration.record, field, state, sealed=sealed)
+        return self._unseal(version)
 
     def voucher(self, configuration: Configuration) -> Voucher:
-        """Return what the key vouches for of a stored configuration; nothing without a voucher."""
+        """Return what the key vouches for; nothing without a voucher."""
         row = configuration.voucher
         if row is None:
             return Voucher({})
         voucher = self._vouchers.get(row)
         if voucher is None:
-            # The place is made anew, since the one that was read is as good as the database.
+            # The place is computed, since the stored one is as good as the database.
             place = voucher_place(configuration.record, row.place.version)
             try:
                 ring = self._keys.ring(key_name_of(row.stored))
                 voucher = read_voucher(unseal_text(row.stored, place, ring))
             except SecretUnreadable:
                 return Voucher({})  # not ours, so it vouches for nothing
-            if len(self._vouchers) >= _CACHED_VOUCHERS:
+            if len(self._vouchers) >= _MOST_CACHED:
                 self._vouchers.clear()
             self._vouchers[row] = voucher
         return voucher
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
-        # A configuration is the same object until it changes, and every send asks.
-        record = configuration.record
-        if not record or self._checked.get(record) is configuration:
+        if not configuration.record:
+            return
+        cached = self._cached(configuration)
+        if cached.has_saved_settings:
             return
         voucher = self.voucher(configuration)
         if not voucher.covers_settings(configuration):
             raise _changed(next(iter(voucher.differences(configuration)), ""))
-        if len(self._checked) >= _CACHED_VOUCHERS:
-            self._checked.clear()
-        self._checked[record] = configuration
+        cached.has_saved_settings = True
 
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
-        """Vouch for what a save has changed, besides what is vouched for already."""
+        """Vouch for what a save has changed, besides what is vouched for already.
+
+        The voucher before is deleted, so that nobody can put it back into use.
+        """
+        record = configuration.record
         ciphertexts = {
-            name: _ciphertext_id(sealed)
+            name: _ciphertext_id(version.sealed)
             for name, state in configuration.secrets.items()
-            if name in changed and (sealed := self._sealed(configuration, name, state))
+            if name in changed
+            for version in self._storage.secrets.read([record], name)
+            if version.place.version == state.version and version.sealed
         }
-        voucher = self.voucher(configuration).renewed(
+        voucher = self.voucher(configuration).after_save(
             configuration, changed, ciphertexts
         )
-        version = (
-            int(configuration.voucher.place.version) + 1 if configuration.voucher else 1
+        before = configuration.voucher
+        place = voucher_place(record, int(before.place.version) + 1 if before else 1)
+        sealed = seal(voucher.text(), place, self._keys.fresh())
+        with self._storage.database.transaction():
+            self._apply(delete_all(self._storage.secrets.read([record], FIELD)))
+            self._apply([(None, SecretVersion(place, sealed=sealed))])
+
+    def replace(
+        self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
+    ) -> SecretState:
+        """Seal a new value for the origin that the configuration has now, and store it.
+
+        It stays pending until it was read back and opened, so that a value which cannot
+        be opened never takes the place of one that can.
+        """
+        record = configuration.record
+        rows = self._storage.secrets
+        state = successor(
+            configuration.secrets.get(field),
+            configuration.binding_of(field),
+            set_at=self._clock.now(),
+            set_by=by,
         )
-        place = voucher_place(configuration.record, version)
-        sealed = seal(voucher.written(), place, self._keys.fresh())
-        self._registry.put_voucher(configuration.name, SealedRow(place, sealed))
+        pending = secret_version(record, field, state)
+        sealed = seal(secret, pending.place, self._keys.fresh())
+        with self._storage.database.transaction():
+            new = replace(pending, sealed=sealed)
+            self._apply(add_pending(rows.read([record], field), new))
+        versions = rows.read([record], field)
+        stored = [row for row in versions if row.place == pending.place]
+        if not stored or self._unseal(stored[0]) != secret:
+            raise SecretUnreadable(field=field)
+        with self._storage.database.transaction():
+            self._apply(activate(versions, state.version))
+        return state
+
+    def rewrap(self) -> Iterator[int]:
+        """Bring every secret under the primary key; yield how many at each step.
+
+        It can be stopped at any point and started again: what is under the key already
+        is not touched, and what changed in the meantime is not overwritten. What does
+        not open stays as it is and is named at the end.
+        """
+        work = Rewrapping(self._keys.fresh())
+        key = work.ring.primary.name
+        while True:
+            versions = self._storage.secrets.sealed_by_others(
+                key, _REWRAPPED_AT_ONCE + len(work.stuck)
+            )
+            versions = [row for row in versions if row.place not in work.stuck]
+            if not versions:
+                break
+            started = self._clock.monotonic()
+            yield self._rewrap_some(versions, work)
+            # Half of the time is for others: SQLite grants its one lock in no order.
+            self._clock.sleep(min(self._clock.monotonic() - started, _LONGEST_PAUSE))
+        if work.stuck:
+            fields = sorted(f"{place.field} of {place.record}" for place in work.stuck)
+            raise SecretUnreadable(
+                Text(
+                    "{count} secrets could not be re-encrypted: {fields}",
+                    count=len(work.stuck),
+                    fields=", ".join(fields[:5]),
+                )
+            )
+
+    def _rewrap_some(self, versions: list[SecretVersion], work: Rewrapping) -> int:
+        done = 0
+        changed: set[str] = set()
+        configurations = self._storage.configurations
+        with self._storage.database.transaction():
+            # Locked first, in the order in which a save locks them.
+            records = {row.place.record for row in versions}
+            owners = configurations.find(records=records, lock=True)
+            for row in versions:
+                try:
+                    sealed = rewrap(row.sealed or b"", row.place, work.ring)
+                except (SecretUnreadable, Sealed):
+                    work.stuck.add(row.place)
+                    continue
+                if self._storage.secrets.swap(row, replace(row, sealed=sealed)):
+                    done += row.place.field != FIELD  # vouchers are not reported
+                    if row.place.table == "secret":
+                        changed.add(row.place.record)
+                elif row in work.missed:
+                    # Missed twice with the same bytes: it was not changed in between.
+                    work.stuck.add(row.place)
+                else:
+                    work.missed.add(row)
+            for owner in owners:
+                if owner.record in changed and not configurations.swap(
+                    owner, owner.after_reseal()
+                ):
+                    raise EditConflict
+        return done
 
     def _script_seal(self, configuration: Configuration) -> Secret:
         script_seal = self.voucher(configuration).script_seal()
@@ -123,121 +244,51 @@ class StoredSecrets:
             raise SecretMissing(Text("there is no saved script"), field=SEAL)
         return script_seal
 
-    def replace(
-        self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
-    ) -> SecretState:
-        """Seal a new value for the origin that the configuration has now, and keep it.
-
-        It stays pending until it was read back and opened, so that a value which cannot be opened
-        never takes the place of one that can.
-        """
-        before, origin = (
-            configuration.secrets.get(field),
-            configuration.binding_of(field),
-        )
-        state = successor(before, origin, set_at=self._clock.now(), set_by=by)
-        sealed = seal(secret, place_of(configuration, field, state), self._keys.fresh())
-        self._registry.put_secret(configuration.name, field, state, sealed)
-        stored = self._sealed(configuration, field, state)
-        if (
-            stored is None
-            or self._unsealed(configuration, field, state, stored) != secret
-        ):
-            raise SecretUnreadable(field=field)
-        self._registry.activate_secret(configuration.name, field, state.version)
-        return state
-
-    def rewrap(self) -> Iterator[int]:
-        """Bring every secret under the primary key, and yield how many were done at each step.
-
-        It can be stopped at any point and begun again: what is under the key already is not
-        touched, and what changed meanwhile is not overwritten. What does not open is left as it is
-        and named at the end.
-        """
-        ring, stuck, missed = self._keys.fresh(), set[Place](), set[SealedRow]()
-        while True:
-            found = self._registry.sealed_by_others(
-                ring.primary.name, _BATCH + len(stuck)
-            )
-            rows = [row for row in found if row.place not in stuck]
-            if not rows:
-                break
-            started = self._clock.monotonic()
-            yield self._rewrap_some(rows, ring, stuck, missed)
-            # Half of the time is for the others: SQLite hands its one lock to nobody in turn.
-            self._clock.sleep(min(self._clock.monotonic() - started, _LONGEST_PAUSE))
-        if stuck:
-            fields = ", ".join(
-                sorted(f"{place.field} of {place.record}" for place in stuck)[:5]
-            )
-            raise SecretUnreadable(
-                Text(
-                    "{count} secrets could not be re-encrypted: {fields}",
-                    count=len(stuck),
-                    fields=fields,
-                )
-            )
-
-    def _rewrap_some(
-        self,
-        rows: list[SealedRow],
-        ring: Keyring,
-        stuck: set[Place],
-        missed: set[SealedRow],
-    ) -> int:
-        done = 0
-        with self._registry.batch():
-            for row in rows:
-                try:
-                    stored = rewrap(row.stored, row.place, ring)
-                except (SecretUnreadable, Sealed):
-                    stuck.add(row.place)
-                else:
-                    swapped = self._registry.swap_sealed(row, stored)
-                    done += (
-                        swapped and row.place.field != FIELD
-                    )  # vouchers are not reported
-                    if not swapped:
-                        # Missed twice with the same bytes: it was not changed meanwhile.
-                        if row in missed:
-                            stuck.add(row.place)
-                        missed.add(row)
-        return done
-
-    def _sealed(
-        self, configuration: Configuration, field: str, state: SecretState
+    def _ciphertext(
+        self, configuration: Configuration, field: str, version: int
     ) -> bytes | None:
-        return self._registry.sealed(configuration, field, state.version)
+        ciphertexts = self._cached(configuration).ciphertexts
+        if field not in ciphertexts:
+            rows = self._storage.secrets.read([configuration.record], field)
+            sealed = [row.sealed for row in rows if row.place.version == version]
+            ciphertexts[field] = sealed[0] if sealed else None
+        return ciphertexts[field]
 
-    def _unsealed(
-        self,
-        configuration: Configuration,
-        field: str,
-        state: SecretState,
-        sealed: bytes,
-    ) -> Secret:
-        ring = self._keys.ring(key_name_of(sealed))
-        return unseal(sealed, place_of(configuration, field, state), ring)
+    def _cached(self, configuration: Configuration) -> CachedSecrets:
+        """Return the cache of a configuration, which is one object until it changes."""
+        cached = self._cache.get(configuration.record)
+        if cached is None or cached.configuration is not configuration:
+            if len(self._cache) >= _MOST_CACHED:
+                self._cache.clear()
+            cached = CachedSecrets(configuration)
+            self._cache[configuration.record] = cached
+        return cached
+
+    def _unseal(self, version: SecretVersion) -> Secret:
+        sealed = version.sealed or b""
+        return unseal(sealed, version.place, self._keys.ring(key_name_of(sealed)))
+
+    def _apply(self, swaps: Iterable[Swap]) -> None:
+        for before, after in swaps:
+            if not self._storage.secrets.swap(before, after):
+                raise EditConflict
 
 
 def _ciphertext_id(sealed: bytes) -> str:
-    """Return what no other ciphertext has: the random nonce, which a rewrap leaves as it is."""
+    """Return the random nonce, which no other ciphertext has and a rewrap keeps."""
     return unpack(sealed).nonce.hex()
+
+
+def _missing(field: str) -> SecretMissing:
+    return SecretMissing(Text("{field} is not set", field=field), field=field)
 
 
 def _changed(field: str) -> SecretUnreadable:
     return SecretUnreadable(
         Text("{field} was changed outside of outkey", field=field),
-        hint=(
-            Text(
-                "The database may have been changed without outkey. An operator can"
-                " list the changes and accept them with: outkey secret confirm NAME"
-            )
+        hint=Text(
+            "The database may have been changed without outkey. An operator can list"
+            " the changes and accept them with: outkey secret confirm NAME"
         ),
         field=field,
     )
-
-
-def place_of(configuration: Configuration, field: str, state: SecretState) -> Place:
-    """Return the place that a secret's ciphertext is bound to."""
-    return secret_place(configuration.record, field, state.version, state.origin)

@@ -1,30 +1,37 @@
 """Tokens of an installation: sealed, and bound to their configuration and origins."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from outkey.adapters.secrets_envelope import seal, unseal
 from outkey.adapters.secrets_stored import Keyrings
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import SecretUnreadable
+from outkey.core.errors import EditConflict, SecretUnreadable
 from outkey.core.oauth2.token import TokenContent, TokenState
 from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow, key_name_of, token_place
-from outkey.ports.storage import TokenRows
+from outkey.ports.storage import ConfigurationRows, Database, TokenRows
 
 
 class StoredTokens:
     """Seals what is secret of a token before it is written.
 
-    `now` is the clock that all processes sharing the rows read alike.
+    It also updates the configuration's health, which lists show.
     """
 
     def __init__(
-        self, rows: TokenRows, keys: Keyrings, now: Callable[[], float]
+        self,
+        rows: TokenRows,
+        keys: Keyrings,
+        database: Database,
+        configurations: ConfigurationRows,
     ) -> None:
         self._rows = rows
         self._keys = keys
-        self.now = now
+        self._database = database
+        self._configurations = configurations
+
+    def now(self) -> float:
+        return self._database.now()
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
         """Return the state of a configuration's token.
@@ -61,6 +68,24 @@ class StoredTokens:
             sealed = seal(after.content.packed(), place, self._keys.fresh())
         state = replace(after, generation=before.generation + 1)
         row = TokenRow(state.generation, state.serial, origin, sealed, state.facts())
-        if not self._rows.swap(configuration, before.generation, row):
-            return None
+        with self._database.transaction():
+            if not self._rows.swap(configuration, before.generation, row):
+                return None
+            dead = bool(row.facts["dead"])
+            self._change_health(configuration, dead=dead, renewed=sealed is not None)
         return state
+
+    def _change_health(
+        self, configuration: Configuration, *, dead: bool, renewed: bool
+    ) -> None:
+        """Let lists show whether a user must allow the access again."""
+        name = configuration.name
+        for lock in (False, True):  # the lock is taken only for a change
+            for row in self._configurations.find(names=[name], lock=lock):
+                health = row.health.after_token(dead=dead, renewed=renewed)
+                if row.record != configuration.record or health == row.health:
+                    return
+                if lock and not self._configurations.swap(
+                    row, replace(row, health=health)
+                ):
+                    raise EditConflict

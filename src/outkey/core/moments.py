@@ -3,8 +3,8 @@
 from datetime import UTC, date, datetime
 
 # From here on a difference between two clocks is reported. Less is harmless: verifiers
-# of signed tokens allow 60 s by default (Spring Security, JwtTimestampValidator), and the
-# Date header of a slow response is itself some seconds old.
+# of signed tokens allow 60 s by default (Spring Security's JwtTimestampValidator), and
+# the Date header of a slow response is itself some seconds old.
 CLOCK_SKEW_SECONDS = 60
 
 

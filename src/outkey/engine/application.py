@@ -41,6 +41,7 @@ from outkey.engine.managing.monitoring import (
     has_monitored,
     open_notices,
 )
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.echoed_secrets import sent_secrets
 from outkey.engine.sending.preview import Preview
 from outkey.engine.sending.scripts import ScriptTrial, try_script
@@ -56,17 +57,11 @@ from outkey.ports.installation import (
 )
 from outkey.ports.monitoring import LineRuns, Notifier
 from outkey.ports.sending import Clock, Tokens
-from outkey.ports.storage import (
-    AuditRows,
-    Checkpoints,
-    Database,
-    Registry,
-    StateRows,
-)
-from outkey.ports.sync import LineSource, Queue, Records, Runs
+from outkey.ports.storage import AuditRows, Checkpoints, Database, StateRows
+from outkey.ports.sync import LineSource, Queue, Records, RunRows
 
 if TYPE_CHECKING:  # loaded when a line runs: most commands and pages need none of it
-    from outkey.engine.sync import Planner, SyncPorts, SyncRunner
+    from outkey.engine.sync import Planner, Runs, SyncPorts, SyncRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +78,7 @@ class Application:
     audit: BufferedAudit
     audit_rows: AuditRows
     checkpoints: Checkpoints
-    runs: Runs
+    run_rows: RunRows
     line_runs: LineRuns
     clock: Clock
     listeners: ServerAddresses
@@ -238,6 +233,13 @@ class Application:
         return self.sender.run(discover(self.sender.context, issuer, network, ca_file))
 
     # ── synchronization ─────────────────────────────────────────────────────────────
+
+    @property
+    def runs(self) -> "Runs":
+        """The stored runs of sync lines."""
+        from outkey.engine.sync import Runs  # noqa: PLC0415 - see above
+
+        return Runs(self.run_rows, self.states, self.database, self.registry)
 
     def sync_runner(
         self, records: Records | None = None, lines: LineSource | None = None

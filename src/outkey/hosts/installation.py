@@ -25,16 +25,11 @@ from outkey.adapters.tokens_stored import StoredTokens
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.engine.application import Application
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.storage import (
-    AuditRows,
-    Database,
-    Registry,
-    StateRows,
-    TokenRows,
-)
-from outkey.ports.sync import Queue, Records, Runs
+from outkey.ports.storage import AuditRows, StateRows, Storage, TokenRows
+from outkey.ports.sync import Queue, Records, RunRows
 
 if TYPE_CHECKING:
     from outkey.engine.sync import SyncPorts
@@ -48,12 +43,11 @@ class Tables:
     need neither.
     """
 
-    database: Database
-    registry: Registry
+    storage: Storage
     audit: AuditRows
     states: StateRows
     tokens: TokenRows
-    runs: Runs
+    runs: RunRows
     line_runs: LineRuns
     records: Callable[[], Records]
     queue: Callable[[], Queue]
@@ -64,13 +58,14 @@ def build_application(
 ) -> Application:
     """Put the adapters around a host's tables."""
     clock = SystemClock()
-    registry = tables.registry
+    storage = tables.storage
+    registry = Registry(storage)
     source = KeySource.from_environment(environment, home / "config" / "key")
-    keys = KeyringLoader(source, registry)
+    keys = KeyringLoader(source, storage.keys, storage.secrets)
     # No configuration may have these read and sent: the key, the database and what
     # lies beside them.
     files = ConfiguredFiles(own=[source.file, home / "config", home / "data"])
-    secrets = StoredSecrets(registry, ReferencedSecrets(files), keys, clock)
+    secrets = StoredSecrets(storage, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     heartbeat = ProcessHeartbeat(tables.states, keys, clock)
     audit = KeyedAudit(keys, tables.audit, checkpoints, clock, heartbeat)
@@ -86,7 +81,9 @@ def build_application(
             audit=audit,
             # Unix time, since the machines that share a database share no other.
             permits=LeasedPermits(tables.states, clock.now),
-            tokens=StoredTokens(tables.tokens, keys, tables.database.now),
+            tokens=StoredTokens(
+                tables.tokens, keys, storage.database, storage.configurations
+            ),
             signer=JoseSigner(),
             scripts=LockedScripts(),
             asynchronous=Asynchronous(
@@ -98,38 +95,39 @@ def build_application(
         )
     )
     return Application(
-        database=tables.database,
+        database=storage.database,
         registry=registry,
         states=tables.states,
         secrets=secrets,
         keys=keys,
         key_file=source.file,
-        rotation=KeyRotation(keys, registry, tables.states, clock),
+        rotation=KeyRotation(keys, storage.secrets, tables.states, clock),
         audit=audit,
         audit_rows=tables.audit,
         checkpoints=checkpoints,
-        runs=tables.runs,
+        run_rows=tables.runs,
         line_runs=tables.line_runs,
         clock=clock,
         listeners=listeners,
         sender=sender,
         policy=partial(read_policy, home, environment),
         queue=tables.queue,
-        sync_ports=partial(sync_ports, tables, sender),
+        sync_ports=partial(sync_ports, tables, registry, sender),
     )
 
 
-def sync_ports(tables: Tables, sender: Sender) -> "SyncPorts":
+def sync_ports(tables: Tables, registry: Registry, sender: Sender) -> "SyncPorts":
     """Return what sync lines run with; its libraries are loaded only then."""
     from outkey.adapters.calendar_cronsim import CronCalendar
     from outkey.adapters.paths_jmespath import JmespathCompiler
-    from outkey.engine.sync import SyncPorts
+    from outkey.engine.sync import Runs, SyncPorts
 
+    database = tables.storage.database
     return SyncPorts(
         sender=sender,
-        configurations=tables.registry,
+        configurations=registry,
         records=tables.records(),
-        runs=tables.runs,
+        runs=Runs(tables.runs, tables.states, database, registry),
         finder=JmespathCompiler(),
         clock=sender.context.clock,
         calendar=CronCalendar(),

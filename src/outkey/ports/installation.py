@@ -51,6 +51,9 @@ class Keys(Protocol):
 class KeySteps(Protocol):
     """The steps of a key rotation; each calls `note` before it is taken."""
 
+    def uses(self) -> dict[str, int]:
+        """Return how many secrets and tokens each key seals, by the key's name."""
+
     def add(self, note: Callable[[str], None]) -> str:
         """Add a key that only opens, and return its name."""
 

@@ -14,27 +14,23 @@ from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record
 
 
-class Refusals(Protocol):
-    """How often in a row the credentials of each configuration were refused."""
-
-    def note_refused(self, name: str, revision: int) -> int:
-        """Count an answer 401 to this revision, and return how many there are in a row."""
-
-    def note_accepted(self, name: str) -> None:
-        """Begin to count anew, and end a pause."""
-
-    def pause(self, name: str, at: float) -> None:
-        """Let nothing be sent any more, unless the credentials were replaced meanwhile."""
-
-
-class Configurations(Refusals, Protocol):
-    """Where configurations and sync lines are kept."""
+class Configurations(Protocol):
+    """Where sending finds configurations and sync lines, and counts refusals."""
 
     def get(self, name: str) -> Configuration:
         """Return one configuration, or raise UnknownConfiguration."""
 
     def line(self, name: str) -> SyncLine:
         """Return one sync line, or raise UnknownConfiguration."""
+
+    def note_refused(self, name: str, revision: int) -> int:
+        """Count a response 401 to this revision, and return how many came in a row."""
+
+    def note_accepted(self, name: str) -> None:
+        """Reset the count, and end a pause."""
+
+    def pause(self, name: str, at: float) -> None:
+        """Stop sending, unless the credentials were replaced in the meantime."""
 
 
 class Secrets(Protocol):

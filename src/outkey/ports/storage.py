@@ -1,140 +1,20 @@
 """What an installation stores: configurations, secrets, tokens, audit rows."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from outkey.core.audit.chain import AuditStream, ChainRow, Mark
-from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.findings.health import Summary
+from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.secret import Secret
 from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.sync.schedule import TimedLine
-from outkey.core.vault.envelope import SealedRow, TokenRow
+from outkey.core.vault.envelope import TokenRow
+from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import Voucher
-from outkey.ports.sending import Configurations, Secrets
-
-
-class Registry(Configurations, Protocol):
-    """Where configurations are kept and changed."""
-
-    def all(self) -> list[Configuration]:
-        """Return every configuration, by name; opens no secret."""
-
-    def find(self, names: Iterable[str]) -> dict[str, Configuration]:
-        """Return those of these configurations that there are."""
-
-    def batch(self) -> AbstractContextManager[None]:
-        """Keep all of what is changed inside, or none of it."""
-
-    def add(self, configuration: Configuration) -> Configuration:
-        """Keep a new configuration with its references; return it with record and version."""
-
-    def replace(self, configuration: Configuration) -> Configuration:
-        """Keep a changed configuration, or raise EditConflict if its version is not the newest."""
-
-    def remove(self, name: str) -> None:
-        """Forget a configuration with its secrets and lines, or raise UnknownConfiguration."""
-
-    def lines(self) -> list[SyncLine]:
-        """Return every sync line, by name."""
-
-    def timetable(self) -> list[TimedLine]:
-        """Return when lines run, of all of them, also of those that cannot be read otherwise."""
-
-    def put_line(self, line: SyncLine) -> None:
-        """Keep a sync line, new or changed."""
-
-    def remove_line(self, name: str) -> None:
-        """Forget a sync line, or raise UnknownConfiguration."""
-
-    def put_secret(
-        self, name: str, field: str, state: SecretState, sealed: bytes | None
-    ) -> None:
-        """Keep a pending version of a secret: its state and, if it is no reference, ciphertext."""
-
-    def lock(self, configuration: Configuration) -> None:
-        """Let nobody else change this configuration until the batch ends.
-
-        Raises EditConflict if it is not stored any more, or not in this version.
-        """
-
-    def put_voucher(self, name: str, voucher: SealedRow) -> None:
-        """Store a configuration's voucher; the one before is deleted, so that none can return."""
-
-    def clear_secret(self, name: str, field: str) -> None:
-        """Forget all versions of a secret."""
-
-    def activate_secret(self, name: str, field: str, version: int) -> None:
-        """Make the pending version the current one, and that the previous one.
-
-        Raises EditConflict where it is not pending any more.
-        """
-
-    def sealed(
-        self, configuration: Configuration, field: str, version: int
-    ) -> bytes | None:
-        """Return the ciphertext of one version of a stored secret."""
-
-    def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
-        """Return how many stored secrets each key seals, by the key's name.
-
-        With `vouchers`, those that it seals are counted as well.
-        """
-
-    def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
-        """Return some of the ciphertexts, all versions, that another key than this one seals."""
-
-    def swap_sealed(self, row: SealedRow, stored: bytes) -> bool:
-        """Put new bytes in the place of exactly these, and tell whether they were there."""
-
-    def known_keys(self) -> dict[str, bytes]:
-        """Return the keys that were used here, by name, with the check value of each."""
-
-    def put_known_keys(self, keys: dict[str, bytes]) -> None:
-        """Keep the check values of these keys as well."""
-
-    def put_trial(
-        self,
-        configuration: Configuration,
-        at: float,
-        cause: str,
-        seen: Mapping[str, object] | None = None,
-    ) -> None:
-        """Keep how the last test of this state of a configuration ended; no cause: it works.
-
-        What was seen of the other side is kept until another test sees something.
-        """
-
-    def resume(self, name: str) -> None:
-        """End a pause, or raise UnknownConfiguration."""
-
-    def due(self, before: float, limit: int) -> list[str]:
-        """Return the names of configurations that could send and whose last test is older.
-
-        The oldest first; what nobody has tested yet is not among them.
-        """
-
-    def summaries(self) -> list[Summary]:
-        """Return what lists show of every configuration, by name; reads no row and no secret."""
-
-
-class SecretStore(Secrets, Protocol):
-    """Where secret values are kept and replaced."""
-
-    def replace(
-        self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
-    ) -> SecretState:
-        """Keep a new value, for the origin that the configuration has now."""
-
-    def voucher(self, configuration: Configuration) -> Voucher:
-        """Return what the key vouches for of a stored configuration."""
-
-    def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
-        """Vouch for what a save has changed, so that it cannot be changed without the key.
-
-        `changed` are names of secrets, SEAL for the script, and paths of settings.
-        """
+from outkey.ports.sending import Secrets
 
 
 class Database(Protocol):
@@ -148,6 +28,121 @@ class Database(Protocol):
 
     def now(self) -> float:
         """Return Unix time by a clock that all processes sharing it read alike."""
+
+
+class ConfigurationRows(Protocol):
+    """The table of configurations."""
+
+    def find(
+        self,
+        *,
+        names: Collection[str] | None = None,
+        records: Collection[str] | None = None,
+        lock: bool = False,
+    ) -> list[ConfigurationRow]:
+        """Return the rows of these names or records, or all of them, by name.
+
+        Locked, no other process can change them until the transaction ends. A row that
+        did not change since it was last read may be the same object, which the
+        registry recognizes.
+        """
+
+    def swap(
+        self, before: ConfigurationRow | None, after: ConfigurationRow | None
+    ) -> bool:
+        """Write a row in the place of the one with the stamp of `before`.
+
+        Returns whether it was there. Without `before` the row is inserted, unless its
+        name is taken; without `after` it is deleted with its lines, secrets and token.
+        """
+
+    def summaries(self) -> list[Summary]:
+        """Return what lists show, by name; reads neither settings nor secrets."""
+
+
+class LineRows(Protocol):
+    """The table of sync lines."""
+
+    def find(self, names: Collection[str] | None = None) -> list[LineRow]:
+        """Return the lines of these names, or all of them, by name."""
+
+    def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
+        """Write a line in the place of the one named like `before`.
+
+        Returns whether it was there. Without `before` the line is inserted, without
+        `after` deleted.
+        """
+
+
+class SecretRows(Protocol):
+    """The tables of ciphertexts: secrets in all versions, vouchers and tokens."""
+
+    def read(self, records: Collection[str], field: str = "") -> list[SecretVersion]:
+        """Return the versions of secrets and vouchers of these records.
+
+        Ciphertexts are read only where a field is named.
+        """
+
+    def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
+        """Write a version in the place of exactly this one.
+
+        Returns whether it was there: place, label and ciphertext are compared. Without
+        `before` the version is inserted, unless there is one of its number; without
+        `after` deleted. Tokens are found by their place, and only their ciphertexts
+        change.
+        """
+
+    def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
+        """Return some of the ciphertexts that another key than this one seals."""
+
+    def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
+        """Return how many secrets and tokens each key seals, by the key's name.
+
+        With `vouchers`, those that it seals are counted as well.
+        """
+
+
+class KeyRows(Protocol):
+    """The table of keys that this database was used with."""
+
+    def read(self) -> dict[str, bytes]:
+        """Return the check value of each key, by the key's name."""
+
+    def add(self, keys: Mapping[str, bytes]) -> None:
+        """Store the check values of these keys; those stored already do not change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The rows of configurations and their secrets, with the database they are in."""
+
+    database: Database
+    configurations: ConfigurationRows
+    lines: LineRows
+    secrets: SecretRows
+    keys: KeyRows
+
+
+class SecretStore(Secrets, Protocol):
+    """Where secret values are stored, sealed and vouched for.
+
+    It writes secrets and vouchers only: after a change the registry must be told
+    (`Registry.note_secrets_changed`), so that no cache has the former value.
+    """
+
+    def replace(
+        self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
+    ) -> SecretState:
+        """Store a new value, for the origin that the configuration has now."""
+
+    def voucher(self, configuration: Configuration) -> Voucher:
+        """Return what the key vouches for of a stored configuration."""
+
+    def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
+        """Vouch for what a save has changed: it cannot be changed without the key.
+
+        `changed` are names of secrets, SEAL for the script, and paths of settings.
+        """
 
 
 class TokenRows(Protocol):

@@ -1,18 +1,13 @@
-"""What synchronizing needs: the host's records, runs, schedules and queues."""
+"""What synchronizing needs: the host's records, stored runs, schedules and queues."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from outkey.core.config.configuration import Configuration, SyncLine
-from outkey.core.sync.run import (
-    HostField,
-    HostRecord,
-    Quarantined,
-    Run,
-    Target,
-    Written,
-)
+from outkey.core.sync.records import HostRecord, Target, Written
+from outkey.core.sync.run import RejectedRecord, Run, RunState
 
 
 class LineSource(Protocol):
@@ -26,23 +21,23 @@ class LineSource(Protocol):
 
 
 class PathCompiler(Protocol):
-    """What finds values in an answer by a path that people write."""
+    """Compiles expressions that find values in a response."""
 
     def compile(self, expression: str, *, field: str) -> Callable[[object], object]:
-        """Return what finds; an expression that is none is a ConfigError at this field."""
+        """Return a function that finds the value; ConfigError at `field` if invalid."""
 
 
 class Records(Protocol):
-    """The host's own records, behind an allow-list and the host's permissions."""
+    """The host's own records, behind an allow-list and the host's permissions.
+
+    Every method raises ConfigError for a target or a field that is not open.
+    """
 
     def targets(self) -> Sequence[Target]:
-        """Return the models that may be synchronized."""
-
-    def describe(self, target: str) -> Sequence[HostField]:
-        """Return the fields of a model, or raise ConfigError."""
+        """Return the models that may be synchronized, with their fields."""
 
     def read(self, target: str, after: str, limit: int) -> Sequence[HostRecord]:
-        """Return some records behind one, in the order of their ids; the first ones after ""."""
+        """Return the next records after an id ("": the first ones), ordered by id."""
 
     def upsert(
         self,
@@ -50,92 +45,94 @@ class Records(Protocol):
         keys: Sequence[str],
         rows: Sequence[Mapping[str, object]],
         run: str,
+        *,
+        dry_run: bool = False,
     ) -> Sequence[Written]:
-        """Create or update a record for each row, found by its keys; the same again is unchanged.
+        """Create or update the record of each row, which the key fields identify.
 
-        A row that the host refuses takes no other with it. `run` marks what was seen.
+        The same row again is unchanged. A row that the host refuses affects no other.
+        `run` is the run that has seen the records: `archive` goes by it. A dry run
+        writes nothing, needs no run, and returns what would change.
         """
 
-    def compare(
-        self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]
-    ) -> Sequence[tuple[Written, Mapping[str, tuple[object, object]]]]:
-        """Tell what upsert would do, with each field's value before and after; writes nothing."""
-
     def archive(self, target: str, line: str, run: str) -> int:
-        """Archive what this line has brought and this run has not seen; return how many."""
+        """Archive the records that this line brought and this run has not seen.
+
+        Return how many.
+        """
 
     def find(
         self, target: str, field: str, values: Sequence[object]
     ) -> Mapping[object, object]:
-        """Return the ids of the records that have these values in a field, by value."""
+        """Return the id of the one record that has each value in a field, by value.
+
+        A value that two records have is not in the mapping.
+        """
 
 
 class Calendar(Protocol):
-    """What a schedule means."""
+    """The meaning of a schedule."""
 
     def next_after(self, schedule: str, moment: float) -> float:
-        """Return its first moment after this one, or raise ConfigError."""
+        """Return its first time after a moment, or raise ConfigError."""
 
 
 class Queue(Protocol):
-    """How workers learn of runs that wait."""
+    """Notifies workers of runs that wait."""
 
     def put(self, run: Run, lock: str) -> None:
-        """Let a worker take a run that is due; of those with one lock, one at a time."""
+        """Let a worker take a due run; of runs with the same lock, one at a time."""
 
 
-class Runs(Protocol):
-    """Where runs, their checkpoints and what they left out are kept."""
+class RunOrder(StrEnum):
+    """The order in which runs are found."""
 
-    def begin(self, line: str, actor: str, *, dry_run: bool, asked: str = "") -> Run:
-        """Begin a run, or go on with one that was killed; raise LineBusy while another one lives.
+    NEWEST = "newest"  # by id, the greatest first
+    OLDEST = "oldest"  # by id
+    DUE = "due"  # by `until`
 
-        A run lives as long as it is saved within a minute and the configuration's total time-out,
-        by the database's clock. One that waits is what begins; where it is not the one that was
-        `asked` for, RunStopped is raised.
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which stored runs to find; a default restricts nothing."""
+
+    id: str = ""  # text from outside: not necessarily an id
+    line: str = ""
+    states: tuple[RunState, ...] = ()
+    dry_run: bool | None = None
+    digest: str = ""
+    requested: bool = False  # only with an `attempt` of 1 or more
+    until: float | None = None  # with an `until` up to this one
+    ended_before: float | None = None
+    after: str = ""  # an id: only runs stored later
+    order: RunOrder = RunOrder.NEWEST
+    limit: int = 1000
+
+
+class RunRows(Protocol):
+    """The tables of runs and of the records that they rejected.
+
+    They belong to the database of `Database` and of `Records`: what is written inside
+    its transaction is kept together or not at all.
+    """
+
+    def find(self, query: RunQuery, *, lock: bool = False) -> Sequence[Run]:
+        """Return the runs of a query; `lock` them until the transaction ends."""
+
+    def swap(self, before: Run | None, after: Run | None) -> Run | None:
+        """Replace a stored run by another, if its generation is still `before`'s.
+
+        Without `before` insert a run, without `after` delete one with its rejected
+        records. Return the run as it is stored (or deleted), with its id; None if
+        another process was faster: the run has changed, or one of its line is RUNNING,
+        or one of its line and `dry_run` is WAITING already. UnknownConfiguration if
+        the line to insert a run of does not exist.
         """
 
-    def page(self) -> AbstractContextManager[None]:
-        """Keep all that is written inside, records and checkpoint, or nothing of it."""
+    def put_rejected(
+        self, run: str, first: int, records: Sequence[RejectedRecord]
+    ) -> None:
+        """Replace the rejected records of a run from the number `first` on."""
 
-    def save(self, run: Run) -> Run:
-        """Keep a checkpoint; raise RunStopped where somebody cancelled it or took it over."""
-
-    def quarantine(self, run: Run, items: Sequence[Quarantined]) -> None:
-        """Keep what was left out."""
-
-    def finish(self, run: Run) -> None:
-        """Keep how a run ended."""
-
-    def request(
-        self, line: str, actor: str, *, dry_run: bool = False, sooner: bool = True
-    ) -> Run:
-        """Ask for a run as soon as somebody is free; raise LineBusy while one lives.
-
-        One that waits already is returned, and is due now if it shall be sooner; one that failed in
-        the middle or was killed waits to go on.
-        """
-
-    def wait_again(self, run: Run, seconds: float, attempt: int) -> Run:
-        """Let a run that failed wait for another attempt, or raise LineBusy if another one does."""
-
-    def due(self, run: str = "") -> list[Run]:
-        """Return the runs that were asked for and that nobody is at, the longest due first.
-
-        With an id only that one, if it is due.
-        """
-
-    def take_schedules(self) -> tuple[float, float]:
-        """Take the time since schedules were last looked at; return when that was, and now."""
-
-    def newest(self, limit: int, line: str = "", state: str = "") -> list[Run]:
-        """Return runs, newest first."""
-
-    def get(self, run: str) -> Run:
-        """Return one run, or raise ConfigError."""
-
-    def left_out(self, run: str, limit: int) -> list[Quarantined]:
-        """Return what a run left out."""
-
-    def cancel(self, run: str) -> None:
-        """Let a run stop at its next page."""
+    def rejected(self, run: str, limit: int) -> Sequence[RejectedRecord]:
+        """Return the first rejected records of a run, by number."""

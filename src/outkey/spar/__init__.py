@@ -1,6 +1,6 @@
-"""The sparring provider: a local API and an authorization server that succeed and fail as asked.
+"""The sparring provider: a local API and authorization server that fail on request.
 
-Both journal what came. Aim a configuration at them before you aim it at the real thing:
+Both journal what arrives. Try a configuration on them before the real API:
 
     python -m outkey.spar
 """

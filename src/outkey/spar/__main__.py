@@ -28,24 +28,37 @@ def serve(port: int, *, tls: bool) -> int:
         spar = Spar(port=port, tls=tls)
     except (OSError, OverflowError):
         print(  # noqa: T201
-            f"port {port} cannot be used; choose another with --port", file=sys.stderr
+            f"error: port {port} cannot be used. Choose another one with --port.",
+            file=sys.stderr,
         )
         return 2
     with contextlib.suppress(KeyboardInterrupt):
-        for line in _introduction(spar):
+        for line in introduction_of(spar):
             print(line, flush=True)  # noqa: T201
         spar.wait()
     return 0
 
 
-def _introduction(spar: Spar) -> list[str]:
-    lines = [f"sparring provider on {spar.url}, another origin on {spar.elsewhere}"]
+def introduction_of(spar: Spar) -> list[str]:
+    """Return what the terminal shows: the URLs, a client and the scenes."""
+    lines = [
+        "The sparring provider is running. Press Ctrl-C to stop it.",
+        "",
+        f"  URL                   {spar.url}",
+        f"  Another origin        {spar.elsewhere}",
+    ]
     if spar.secure:
-        lines.append(f"with TLS on {spar.secure}, CA certificates in {spar.ca_file}")
-    lines.append(
-        f"authorization server {spar.issuer}: client {CLIENT} with secret"
-        f" {CLIENT_SECRET}, metadata at {spar.url}/{WELL_KNOWN}{ISSUER_PATH}"
-    )
+        lines += [
+            f"  URL with TLS          {spar.secure}",
+            f"  CA certificate        {spar.ca_file}",
+        ]
+    lines += [
+        f"  Authorization server  {spar.issuer}",
+        f"  Client                {CLIENT} with secret {CLIENT_SECRET}",
+        f"  Metadata              {spar.url}/{WELL_KNOWN}{ISSUER_PATH}",
+        "",
+        "Scenes by path:",
+    ]
     return lines + [f"  {path:<16} {purpose}" for path, purpose in index().items()]
 
 

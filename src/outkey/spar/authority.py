@@ -1,6 +1,6 @@
-"""What the authorization server knows and decides: clients, codes, tokens and their families.
+"""The state and rules of the authorization server: clients, codes, token families.
 
-No HTTP here; that is in `authorization.py`. Every public method may be called from any thread.
+No HTTP here; that is in `authorization.py`. Public methods are safe for threads.
 """
 
 import hmac
@@ -15,33 +15,35 @@ from outkey.spar.records import (
     SCOPE,
     Access,
     Code,
-    Counts,
     Device,
     Family,
     Fields,
+    GrantCounts,
+    OAuthError,
     Refresh,
-    Refused,
     Terms,
     check_verifier,
     claims_of,
-    needed,
     new_key,
+    required_parameter,
 )
 
-CLIENT, CLIENT_SECRET = "spar-client", "spar-client-secret"
+CLIENT = "spar-client"
+CLIENT_SECRET = "spar-client-secret"  # noqa: S105 - made up and public
 # A public client has no secret (RFC 6749 §2.1).
 PUBLIC_CLIENT = "spar-public"
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 GRANTS = ("client_credentials", "refresh_token", "authorization_code", DEVICE_GRANT)
 
-_CODE_LIFETIME, _DEVICE_LIFETIME = 60, 600
+_CODE_LIFETIME = 60
+_DEVICE_LIFETIME = 600
 # RFC 8628 §6.1: letters that spell no words and are not mistaken for each other.
 _USER_CODE_LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 _SLOW_DOWN = 5.0
 
 
 class Authority:
-    """The authorization server's memory; also what tests steer it by."""
+    """The authorization server without HTTP, and what tests control it by."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -57,10 +59,10 @@ class Authority:
         self._requests: Counter[str] = Counter()
         self._reuses = 0
 
-    # ── steering ─────────────────────────────────────────────────────────────────────────────
+    # ── control by tests ──────────────────────────────────────────────────────────────
 
     def seed_refresh(self, client: str = CLIENT, scope: str = SCOPE) -> str:
-        """Return a live refresh token, as if somebody had just approved."""
+        """Return a live refresh token, as if a user had just approved."""
         with self._lock:
             return self._new_refresh(self._new_family(client, scope))
 
@@ -72,13 +74,13 @@ class Authority:
                 access.expires = min(access.expires, now)
 
     def revoke_family(self) -> None:
-        """Revoke every family of tokens, as if everybody had withdrawn approval."""
+        """Revoke every family of tokens, as if all users had withdrawn approval."""
         with self._lock:
             for family in self._families:
                 family.live = False
 
     def next_answers(self, *names: str) -> None:
-        """Play these odd answers, in turn, to the next token requests."""
+        """Send these odd responses, in turn, to the next token requests."""
         with self._lock:
             self._next.extend(names)
 
@@ -92,61 +94,64 @@ class Authority:
         self.add_client(client, new_key())
         return self._clients[client]
 
-    def counts(self) -> Counts:
-        """Return what came and went so far."""
+    def counts(self) -> GrantCounts:
+        """Return the counts of requests and tokens so far."""
         with self._lock:
             now = time.monotonic()
             live = sum(family.live for family in self._families)
-            return Counts(
+            return GrantCounts(
                 token_requests=self._requests.total(),
                 by_grant=dict(self._requests),
                 reuses=self._reuses,
                 live_families=live,
                 dead_families=len(self._families) - live,
                 live_access_tokens=sum(
-                    access.usable(now) for access in self._access.values()
+                    access.is_usable(now) for access in self._access.values()
                 ),
             )
 
-    # ── what the scenes ask ──────────────────────────────────────────────────────────────────
+    # ── requests ──────────────────────────────────────────────────────────────────────
 
-    def requested(self, grant: str) -> None:
+    def count_request(self, grant: str) -> None:
         """Count a token request."""
         with self._lock:
-            # What a client made up might be a credential in the wrong field.
+            # An unknown grant might be a credential in the wrong field.
             self._requests[grant if grant in GRANTS else "other"] += 1
 
     def next_answer(self) -> str:
-        """Return the odd answer that is to be played now, or nothing."""
+        """Return the name of the odd response to send now, or nothing."""
         with self._lock:
             return self._next.popleft() if self._next else ""
 
     def knows(self, client: str) -> bool:
-        """Say whether a client is registered."""
+        """Whether a client is registered."""
         with self._lock:
             return client in self._clients
 
     def authenticate(self, client: str, secret: str) -> None:
         """Refuse a client that is unknown or has another secret."""
         with self._lock:
-            known = self._clients.get(client)
-        if known is None or not hmac.compare_digest(known.encode(), secret.encode()):
-            raise Refused("invalid_client", "Unknown client or wrong secret", 401)
+            expected = self._clients.get(client)
+        if expected is None or not hmac.compare_digest(
+            expected.encode(), secret.encode()
+        ):
+            raise OAuthError("invalid_client", "Unknown client or wrong secret", 401)
 
     def check_assertion(self, client: str, assertion: str, audience: str) -> None:
-        """Refuse a client whose assertion is not its own, or came before (RFC 7523 §3)."""
+        """Refuse an assertion of another client, or a repeated one (RFC 7523 §3)."""
         with self._lock:
             claims = claims_of(assertion, self._clients.get(client, ""))
-            ours = str(claims.get("aud", "")).startswith(audience)
+            is_for_us = str(claims.get("aud", "")).startswith(audience)
+            is_of_client = claims.get("sub") == client
             number = str(claims.get("jti"))
-            if not ours or claims.get("sub") != client or number in self._assertions:
-                raise Refused("invalid_client", "The assertion is not good", 401)
+            if not is_for_us or not is_of_client or number in self._assertions:
+                raise OAuthError("invalid_client", "The assertion is invalid", 401)
             self._assertions.add(number)
 
     def grant(self, client: str, form: Mapping[str, str], terms: Terms) -> Fields:
-        """Answer a token request (RFC 6749 §5.1) or refuse it."""
+        """Return the response to a token request (RFC 6749 §5.1), or refuse it."""
         with self._lock:
-            match needed(form, "grant_type"):
+            match required_parameter(form, "grant_type"):
                 case "client_credentials":
                     return self._client_credentials(client, form, terms)
                 case "refresh_token":
@@ -156,17 +161,17 @@ class Authority:
                 case "urn:ietf:params:oauth:grant-type:device_code":
                     return self._device_code(client, form, terms)
                 case _:
-                    raise Refused("unsupported_grant_type", "No such grant")
+                    raise OAuthError("unsupported_grant_type", "No such grant")
 
     def mint(self, terms: Terms, client: str = CLIENT, scope: str = SCOPE) -> Fields:
-        """Issue an access token that nobody had to ask for properly."""
+        """Issue an access token without a grant."""
         with self._lock:
             return self._issue(client, scope, terms, None)
 
     def approve(
         self, client: str, redirect_uri: str, challenge: str, scope: str
     ) -> str:
-        """Return a code for somebody who approved (RFC 6749 §4.1.2)."""
+        """Return the code for an approval of the user (RFC 6749 §4.1.2)."""
         with self._lock:
             code = f"spar-code-{secrets.token_hex(16)}"
             expires = time.monotonic() + _CODE_LIFETIME
@@ -189,7 +194,7 @@ class Authority:
         return facts | {"expires_in": _DEVICE_LIFETIME, "interval": int(interval)}
 
     def decide(self, user_code: str, decision: str) -> bool:
-        """Let somebody with a user code approve or deny; say whether there was such a code."""
+        """Record the decision for a user code; return whether there is such a code."""
         # RFC 8628 §6.1: case and punctuation do not matter.
         letters = "".join(filter(str.isalpha, user_code)).upper()
         with self._lock:
@@ -203,95 +208,98 @@ class Authority:
         """Return a live access token."""
         with self._lock:
             access = self._access.get(token)
-            return access if access and access.usable(time.monotonic()) else None
+            return access if access and access.is_usable(time.monotonic()) else None
 
     def revoke(self, client: str, token: str) -> None:
-        """Revoke a token; with a refresh token its whole family goes (RFC 7009 §2.1)."""
-        with self._lock:
-            access, refresh = self._access.get(token), self._refresh.get(token)
-            owned = access or (refresh and refresh.family)
-            if not owned:
-                return  # RFC 7009 §2.2: an unknown token is no error
-            if owned.client != client:
-                raise Refused(
-                    "unauthorized_client", "The token belongs to another client"
-                )
-            owned.live = False
-
-    def introspect(self, token: str) -> Fields:
-        """Tell what a token is (RFC 7662 §2.2), and nothing about one that is not live."""
+        """Revoke a token; a refresh token with its whole family (RFC 7009 §2.1)."""
         with self._lock:
             refresh = self._refresh.get(token)
-            unused = refresh.family if refresh and refresh.used is None else None
-            found = self.access(token) or unused
-            if found is None or not found.live:
-                return {"active": False}
-            return {"active": True, "client_id": found.client, "scope": found.scope}
+            target = self._access.get(token) or (refresh and refresh.family)
+            if not target:
+                return  # RFC 7009 §2.2: an unknown token is not an error
+            if target.client != client:
+                raise OAuthError(
+                    "unauthorized_client", "The token belongs to another client"
+                )
+            target.live = False
 
-    # ── grants; the lock is held ─────────────────────────────────────────────────────────────
+    def introspect(self, token: str) -> Fields:
+        """Describe a live token (RFC 7662 §2.2), and nothing about any other."""
+        with self._lock:
+            refresh = self._refresh.get(token)
+            family = refresh.family if refresh and refresh.used is None else None
+            grant = self.access(token) or family
+            if grant is None or not grant.live:
+                return {"active": False}
+            return {"active": True, "client_id": grant.client, "scope": grant.scope}
+
+    # ── grants; the lock is held ──────────────────────────────────────────────────────
 
     def _client_credentials(
         self, client: str, form: Mapping[str, str], terms: Terms
     ) -> Fields:
         if not self._clients[client]:
             # RFC 6749 §4.4: confidential clients only.
-            raise Refused("unauthorized_client", "A public client has no credentials")
+            raise OAuthError(
+                "unauthorized_client", "A public client has no credentials"
+            )
         return self._issue(client, form.get("scope", SCOPE), terms, None)
 
     def _refresh_token(
         self, client: str, form: Mapping[str, str], terms: Terms
     ) -> Fields:
-        refresh = self._refresh.get(needed(form, "refresh_token"))
+        refresh = self._refresh.get(required_parameter(form, "refresh_token"))
         if (
             refresh is None
             or refresh.family.client != client
             or not refresh.family.live
         ):
-            raise Refused("invalid_grant", "The refresh token is unknown or revoked")
-        family, now = refresh.family, time.monotonic()
+            raise OAuthError("invalid_grant", "The refresh token is unknown or revoked")
+        family = refresh.family
+        now = time.monotonic()
         scope = form.get("scope", family.scope)
         if not set(scope.split()) <= set(family.scope.split()):
-            raise Refused("invalid_scope", "More than was approved")  # RFC 6749 §6
+            raise OAuthError("invalid_scope", "More than was approved")  # RFC 6749 §6
         if refresh.used is not None and now - refresh.used > terms.grace:
-            self._betray(family, "The refresh token was used before")
+            self._revoke_reused(family, "The refresh token was used before")
         refresh.used = now if refresh.used is None else refresh.used
         return self._issue_pair(family, scope, terms)
 
     def _authorization_code(
         self, client: str, form: Mapping[str, str], terms: Terms
     ) -> Fields:
-        code = self._codes.get(needed(form, "code"))
+        code = self._codes.get(required_parameter(form, "code"))
         if code is None or code.client != client or time.monotonic() > code.expires:
-            raise Refused("invalid_grant", "The code is unknown or expired")
+            raise OAuthError("invalid_grant", "The code is unknown or expired")
         if code.family is not None:
             # RFC 6749 §4.1.2: deny, and revoke what was issued for this code.
-            self._betray(code.family, "The code was used before")
+            self._revoke_reused(code.family, "The code was used before")
         if code.redirect_uri != form.get("redirect_uri"):
-            raise Refused(
+            raise OAuthError(
                 "invalid_grant", "Another redirect_uri than the code was issued for"
             )
-        check_verifier(needed(form, "code_verifier"), code.challenge)
+        check_verifier(required_parameter(form, "code_verifier"), code.challenge)
         code.family = self._new_family(client, code.scope)
         return self._issue_pair(code.family, code.scope, terms)
 
     def _device_code(
         self, client: str, form: Mapping[str, str], terms: Terms
     ) -> Fields:
-        device = self._devices.get(needed(form, "device_code"))
+        device = self._devices.get(required_parameter(form, "device_code"))
         if device is None or device.client != client or device.decision == "used":
-            raise Refused("invalid_grant", "The device code is unknown or used")
+            raise OAuthError("invalid_grant", "The device code is unknown or used")
         now = time.monotonic()
-        hurried = device.polled is not None and now - device.polled < device.interval
+        is_early = device.polled is not None and now - device.polled < device.interval
         device.polled = now
         if now > device.expires:
-            raise Refused("expired_token", "Nobody approved in time")
+            raise OAuthError("expired_token", "The user did not approve in time")
         if device.decision == "deny":
-            raise Refused("access_denied", "Somebody denied it")
-        if hurried:
+            raise OAuthError("access_denied", "The user denied it")
+        if is_early:
             device.interval += _SLOW_DOWN  # RFC 8628 §3.5
-            raise Refused("slow_down", "Faster than the interval")
+            raise OAuthError("slow_down", "Faster than the interval")
         if device.decision == "pending":
-            raise Refused("authorization_pending", "Nobody has decided yet")
+            raise OAuthError("authorization_pending", "The user has not decided yet")
         device.decision = "used"
         return self._issue_pair(
             self._new_family(client, device.scope), device.scope, terms
@@ -304,8 +312,9 @@ class Authority:
     def _issue(
         self, client: str, scope: str, terms: Terms, family: Family | None
     ) -> Fields:
-        now, token = time.monotonic(), f"spar-at-{secrets.token_hex(16)}"
-        self._access[token] = Access(client, scope, now + terms.lifetime, family)
+        token = f"spar-at-{secrets.token_hex(16)}"
+        expires = time.monotonic() + terms.lifetime
+        self._access[token] = Access(client, scope, expires, family)
         fields: Fields = {"access_token": token, "token_type": "Bearer"}
         return fields | {"expires_in": int(terms.lifetime), "scope": scope}
 
@@ -318,7 +327,7 @@ class Authority:
         self._refresh[token] = Refresh(family)
         return token
 
-    def _betray(self, family: Family, description: str) -> NoReturn:
+    def _revoke_reused(self, family: Family, description: str) -> NoReturn:
         family.live = False
         self._reuses += 1
-        raise Refused("invalid_grant", description)
+        raise OAuthError("invalid_grant", description)

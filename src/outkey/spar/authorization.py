@@ -1,119 +1,138 @@
-"""The authorization server over HTTP: OAuth 2.0 by the RFCs, unless the query says otherwise.
+"""The authorization server over HTTP: OAuth 2.0 by the RFCs, or as the query says.
 
 Its clients are made up and public: `spar-client` with secret `spar-client-secret`, and
-`spar-public` without one. Who approves is in `approval.py`, what is odd in `odd.py`.
+`spar-public` without one. Approval is in `approval.py`, odd responses in
+`malformed_responses.py`.
 """
 
 import json
 from collections.abc import Callable
 
-from outkey.spar import malformed_responses as odd
+from outkey.spar import malformed_responses
 from outkey.spar.approval import ISSUER_PATH, authorize, device
 from outkey.spar.authority import CLIENT, GRANTS
 from outkey.spar.exchange import Stage
-from outkey.spar.records import SCOPE, Fields, Refused, Terms, needed
-from outkey.spar.token_requests import NO_STORE, authenticated, read_form, read_pairs
+from outkey.spar.records import SCOPE, Fields, OAuthError, Terms, required_parameter
+from outkey.spar.token_requests import (
+    NO_STORE,
+    authenticate_client,
+    read_form,
+    read_pairs,
+)
 
 WELL_KNOWN = ".well-known/oauth-authorization-server"
 
 
-# ── the token endpoint ───────────────────────────────────────────────────────────────────────
+# ── the token endpoint ────────────────────────────────────────────────────────────────
 
 
-def _token(stage: Stage) -> None:
-    """Issue tokens (RFC 6749) to `spar-client` with `spar-client-secret`; refresh tokens rotate.
+def play_token(stage: Stage) -> None:
+    """Issue tokens (RFC 6749) to `spar-client` with `spar-client-secret`.
 
-    In seconds: `?lifetime=` of a token, `before=` a wait before the grant, `grace=` to repeat an
-    old refresh token, `skew=` of the Date. The answer: `bend=` with a JSON object replaces fields,
-    `omit=FIELD,FIELD` leaves some out, `status=` is another. `format=json` wants a JSON body.
+    Refresh tokens rotate. In seconds: `?lifetime=` of a token, `before=` a wait before
+    the grant, `grace=` to repeat an old refresh token, `skew=` of the Date. `bend=`
+    with a JSON object replaces fields of the response, `omit=FIELD,FIELD` removes some,
+    `status=` is another status. `format=json` expects a JSON body.
     """
     if stage.method != "POST":
-        stage.answer(405, {"error": "invalid_request"}, ("Allow", "POST"))
+        stage.respond(405, {"error": "invalid_request"}, ("Allow", "POST"))
         return
-    _play(stage, stage.authority.next_answer())
+    send_token_response(stage, stage.authority.next_answer())
 
 
-def _odd(stage: Stage) -> None:
-    """Give the token answer that `/oauth/odd/NAME` names; `/oauth/odd` lists the names.
+def play_odd(stage: Stage) -> None:
+    """Send the token response that `/oauth/odd/NAME` names.
 
-    `/oauth/odd/literal?status=&type=&body=` gives exactly that one.
+    `/oauth/odd` lists the names. `/oauth/odd/literal?status=&type=&body=` sends exactly
+    that one.
     """
     name = stage.rest.partition("/")[2]
     if name:
-        _play(stage, name)
+        send_token_response(stage, name)
     else:
-        stage.answer(200, {"names": odd.names()})
+        stage.respond(200, {"names": malformed_responses.names()})
 
 
-def _play(stage: Stage, name: str) -> None:
-    stage.authority.requested(dict(read_pairs(stage)).get("grant_type", ""))
+def send_token_response(stage: Stage, name: str) -> None:
+    """Send the odd response of that name, or else tokens."""
+    stage.authority.count_request(dict(read_pairs(stage)).get("grant_type", ""))
     stage.sleep(0, "before")
     if name:
-        odd.play(stage, name, lambda: _granted(stage))
+        malformed_responses.play(stage, name, lambda: grant_response(stage))
     else:
-        stage.answer(int(stage.number("status", 200)), _granted(stage), *NO_STORE)
+        status = int(stage.number("status", 200))
+        stage.respond(status, grant_response(stage), *NO_STORE)
 
 
-def _granted(stage: Stage) -> Fields:
-    bent = _bent(stage.query.get("bend", "{}"))
+def grant_response(stage: Stage) -> Fields:
+    """Return the fields of a token response, changed as the query says."""
+    replacements = replacement_fields(stage.query.get("bend", "{}"))
     terms = Terms(stage.number("lifetime", 3600), stage.number("grace", 0))
     form = read_form(stage)
-    fields = stage.authority.grant(authenticated(stage, form), form, terms) | bent
-    omitted = stage.query.get("omit", "").split(",")
-    return {name: value for name, value in fields.items() if name not in omitted}
+    client = authenticate_client(stage, form)
+    fields = stage.authority.grant(client, form, terms) | replacements
+    for name in stage.query.get("omit", "").split(","):
+        fields.pop(name, None)
+    return fields
 
 
-def _bent(text: str) -> Fields:
+def replacement_fields(text: str) -> Fields:
+    """Return the fields of `?bend=`."""
     try:
         return dict(json.loads(text))
     except (ValueError, TypeError):
-        raise Refused("invalid_request", "bend must be a JSON object") from None
+        raise OAuthError("invalid_request", "bend must be a JSON object") from None
 
 
-# ── tokens that were issued ──────────────────────────────────────────────────────────────────
+# ── tokens that were issued ───────────────────────────────────────────────────────────
 
 
-def _revoke(stage: Stage) -> None:
-    """Revoke a token (RFC 7009); a refresh token takes its whole family along."""
+def play_revocation(stage: Stage) -> None:
+    """Revoke a token (RFC 7009); a refresh token with its whole family."""
     form = read_form(stage)
-    stage.authority.revoke(authenticated(stage, form), needed(form, "token"))
-    stage.answer(200, b"", *NO_STORE)
+    stage.authority.revoke(
+        authenticate_client(stage, form), required_parameter(form, "token")
+    )
+    stage.respond(200, b"", *NO_STORE)
 
 
-def _introspect(stage: Stage) -> None:
-    """Tell a client what a token is (RFC 7662)."""
+def play_introspection(stage: Stage) -> None:
+    """Describe a token to a client (RFC 7662)."""
     form = read_form(stage)
-    authenticated(stage, form)
-    stage.answer(200, stage.authority.introspect(needed(form, "token")), *NO_STORE)
+    authenticate_client(stage, form)
+    stage.respond(
+        200, stage.authority.introspect(required_parameter(form, "token")), *NO_STORE
+    )
 
 
-def _api(stage: Stage) -> None:
+def play_api(stage: Stage) -> None:
     """Demand a live access token."""
     scheme, _, token = stage.headers.get("authorization", "").partition(" ")
     access = stage.authority.access(token.strip())
     challenge = 'Bearer realm="spar"'
     if scheme.lower() != "bearer":
-        # RFC 6750 §3.1: who showed nothing is told nothing.
-        stage.answer(401, {"error": "unauthorized"}, ("WWW-Authenticate", challenge))
+        # RFC 6750 §3.1: no error code for a request without credentials.
+        stage.respond(401, {"error": "unauthorized"}, ("WWW-Authenticate", challenge))
     elif access is None:
         challenge += (
             ', error="invalid_token", error_description="Expired, revoked or unknown"'
         )
-        stage.answer(401, {"error": "invalid_token"}, ("WWW-Authenticate", challenge))
+        stage.respond(401, {"error": "invalid_token"}, ("WWW-Authenticate", challenge))
     else:
-        stage.answer(
+        stage.respond(
             200, {"token": "accepted", "client": access.client, "scope": access.scope}
         )
 
 
-def _metadata(stage: Stage) -> None:
-    """Describe the authorization server (RFC 8414), with `/oauth`, the issuer's path, at the end.
+def play_metadata(stage: Stage) -> None:
+    """Describe the authorization server (RFC 8414); the path ends with `/oauth`.
 
-    The other origin states the issuer of the main one, which RFC 8414 §3.3 has clients refuse.
+    The other origin names the issuer of the main one, which clients must refuse
+    (RFC 8414 §3.3).
     """
-    # RFC 8414 §3.1: the well-known part goes between the host and the path of the issuer.
+    # RFC 8414 §3.1: the well-known part is between host and path of the issuer.
     if stage.path != f"/{WELL_KNOWN}{ISSUER_PATH}":
-        stage.answer(
+        stage.respond(
             404, {"error": "no such issuer", "try": f"/{WELL_KNOWN}{ISSUER_PATH}"}
         )
         return
@@ -125,7 +144,7 @@ def _metadata(stage: Stage) -> None:
     }
     names |= {"revoke": "revocation", "introspect": "introspection"}
     methods = ["client_secret_basic", "client_secret_post", "none"]
-    stage.answer(
+    stage.respond(
         200,
         {
             "issuer": issuer + ISSUER_PATH,
@@ -142,38 +161,38 @@ def _metadata(stage: Stage) -> None:
     )
 
 
-# ── steering by hand ─────────────────────────────────────────────────────────────────────────
+# ── control by hand ──────────────────────────────────────────────────────────────────
 
 
-def _journal(stage: Stage) -> None:
+def play_counts(stage: Stage) -> None:
     """Count token requests, reuses, families and live tokens, without values."""
-    stage.answer(200, stage.authority.counts()._asdict())
+    stage.respond(200, stage.authority.counts()._asdict())
 
 
-def _seed(stage: Stage) -> None:
-    """Return a live refresh token, as if somebody had approved; `?client=`, `?scope=`."""
-    client, scope = stage.query.get("client", CLIENT), stage.query.get("scope", SCOPE)
-    stage.answer(
-        200, {"refresh_token": stage.authority.seed_refresh(client, scope)}, *NO_STORE
-    )
+def play_seed(stage: Stage) -> None:
+    """Return a live refresh token, as if a user had approved; `?client=`, `?scope=`."""
+    client = stage.query.get("client", CLIENT)
+    scope = stage.query.get("scope", SCOPE)
+    token = stage.authority.seed_refresh(client, scope)
+    stage.respond(200, {"refresh_token": token}, *NO_STORE)
 
 
-def _expire(stage: Stage) -> None:
+def play_expiry(stage: Stage) -> None:
     """Let every access token expire now."""
     stage.authority.expire_all()
-    stage.answer(200)
+    stage.respond(200)
 
 
 AUTHORIZATION: dict[str, Callable[[Stage], None]] = {
-    "oauth/token": _token,
-    "oauth/odd": _odd,
+    "oauth/token": play_token,
+    "oauth/odd": play_odd,
     "oauth/authorize": authorize,
     "oauth/device": device,
-    "oauth/revoke": _revoke,
-    "oauth/introspect": _introspect,
-    "oauth/api": _api,
-    "oauth/journal": _journal,
-    "oauth/seed": _seed,
-    "oauth/expire": _expire,
-    WELL_KNOWN: _metadata,
+    "oauth/revoke": play_revocation,
+    "oauth/introspect": play_introspection,
+    "oauth/api": play_api,
+    "oauth/journal": play_counts,
+    "oauth/seed": play_seed,
+    "oauth/expire": play_expiry,
+    WELL_KNOWN: play_metadata,
 }

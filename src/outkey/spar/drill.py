@@ -1,4 +1,4 @@
-"""The scenes that only a drill needs, as a table: what is said, to how many, and welcome after."""
+"""The scenes that only a drill needs: a table of failures, then a welcome."""
 
 import re
 from typing import NamedTuple
@@ -11,41 +11,43 @@ _INVALID = (
 )
 
 
-class _Said(NamedTuple):
+class CannedResponse(NamedTuple):
+    """A response that is the same each time."""
+
     status: int
     body: dict[str, object]
     headers: tuple[tuple[str, str], ...] = ()
 
 
-SAID = {
-    "wrong": _Said(401, {"error": "unauthorized"}),
-    "expired-403": _Said(403, {"error": "forbidden"}),
-    "error-in-200": _Said(
-        200, {"ok": False, "error": "invalid_auth"}
-    ),  # as Slack says no
-    "limited": _Said(429, {"error": "rate_limited"}, (("Retry-After", "5"),)),
-    "unavailable": _Said(503, {"error": "unavailable"}),
-    "skewed": _Said(403, {"Code": "RequestTimeTooSkewed"}),  # as Amazon S3 says it
+FAILURES = {
+    "wrong": CannedResponse(401, {"error": "unauthorized"}),
+    "expired-403": CannedResponse(403, {"error": "forbidden"}),
+    # As Slack refuses.
+    "error-in-200": CannedResponse(200, {"ok": False, "error": "invalid_auth"}),
+    "limited": CannedResponse(429, {"error": "rate_limited"}, (("Retry-After", "5"),)),
+    "unavailable": CannedResponse(503, {"error": "unavailable"}),
+    # As Amazon S3 refuses.
+    "skewed": CannedResponse(403, {"Code": "RequestTimeTooSkewed"}),
 }
 
 
 def drill(stage: Stage) -> None:
-    """Say `/drill/NAME` to the first `?times=` requests (to all by default), then welcome them.
+    """Fail as `/drill/NAME` says for the first `?times=` requests (all by default).
 
-    Names: `wrong`, `expired-403`, `error-in-200`, `limited`, `unavailable`, `skewed`, `welcome`.
-    Whoever shows a token of the authorization server, in any header, is welcome while it lives.
+    Then succeed. Names: `wrong`, `expired-403`, `error-in-200`, `limited`,
+    `unavailable`, `skewed`, `welcome`. A token of the authorization server, in any
+    header, must be live.
     """
-    said = SAID.get(stage.rest)
-    if said is not None and _came(stage) <= stage.number("times", 1e9):
-        stage.answer(said.status, said.body, *said.headers)
-    elif all(
-        map(stage.authority.access, _ISSUED.findall(" ".join(stage.headers.values())))
-    ):
-        stage.answer(200, {"welcome": True})
+    failure = FAILURES.get(stage.rest)
+    tokens = _ISSUED.findall(" ".join(stage.headers.values()))
+    if failure is not None and arrival_count(stage) <= stage.number("times", 1e9):
+        stage.respond(failure.status, failure.body, *failure.headers)
+    elif all(map(stage.authority.access, tokens)):
+        stage.respond(200, {"welcome": True})
     else:
-        stage.answer(401, {"error": "invalid_token"}, ("WWW-Authenticate", _INVALID))
+        stage.respond(401, {"error": "invalid_token"}, ("WWW-Authenticate", _INVALID))
 
 
-def _came(stage: Stage) -> int:
-    """Return how many requests for this scene came so far, this one included."""
+def arrival_count(stage: Stage) -> int:
+    """Return how many requests for this scene arrived, this one included."""
     return sum(arrival.path == stage.path for arrival in list(stage.journal))

@@ -1,6 +1,6 @@
-"""One request, as the journal keeps it and with the means to answer it.
+"""One request, as the journal records it and with the means to respond to it.
 
-What is answered is in `scenes.py`, `authorization.py` and `odd.py`.
+The responses are in `scenes.py`, `authorization.py` and `malformed_responses.py`.
 """
 
 import json
@@ -22,7 +22,7 @@ _MAX_SKEW = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request as it arrived. Values are kept for tests and never shown."""
+    """One request as it arrived. Its values are for tests and are never shown."""
 
     server: str
     method: str
@@ -47,14 +47,14 @@ class Arrival:
 
 
 class Neighbours(NamedTuple):
-    """The addresses of the provider's servers."""
+    """The URLs of the provider's servers."""
 
     main: str
     elsewhere: str
     secure: str
 
     def origin(self, server: str) -> str:
-        """Return the address of a server by its name."""
+        """Return the URL of a server by its name."""
         return {"elsewhere": self.elsewhere, "secure": self.secure}.get(
             server, self.main
         )
@@ -62,7 +62,7 @@ class Neighbours(NamedTuple):
 
 @dataclass(slots=True)
 class Stage:
-    """One request and the means to answer it, politely or not."""
+    """One request and the means to respond to it, correctly or not."""
 
     method: str
     path: str
@@ -84,7 +84,7 @@ class Stage:
 
     @property
     def origin(self) -> str:
-        """The address of the server that was asked."""
+        """The URL of the server that received the request."""
         return self.neighbours.origin(self.server)
 
     def number(self, name: str, default: float) -> float:
@@ -95,14 +95,14 @@ class Stage:
             return float(default)
         return number if math.isfinite(number) else float(default)
 
-    def answer(
+    def respond(
         self,
         status: int,
         body: object = None,
         *headers: tuple[str, str],
         kind: str = "application/json",
     ) -> None:
-        """Send a whole, correct answer."""
+        """Send a complete and correct response."""
         if not isinstance(body, bytes):
             body = json.dumps({"status": status} if body is None else body).encode()
         self.head(
@@ -128,9 +128,9 @@ class Stage:
         time.sleep(max(0.0, min(_MAX_SLEEP, self.number(name, default))))
 
     def silence(self) -> None:
-        """Say nothing for `?seconds=`, then answer."""
+        """Send nothing for `?seconds=`, then respond."""
         self.sleep(30)
-        self.answer(200)
+        self.respond(200)
 
     def trickle(self, part: str) -> None:
         """Send the `headers`, or else the body, a byte at a time for `?seconds=`."""

@@ -1,4 +1,4 @@
-"""What the authorization server keeps and counts, and the checks that need no state."""
+"""The records and counters of the authorization server, and checks without state."""
 
 import json
 import re
@@ -15,23 +15,25 @@ SCOPE = "orders:read"
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
 
-class Refused(Exception):
-    """An error answer (RFC 6749 §5.2)."""
+class OAuthError(Exception):
+    """An error response (RFC 6749 §5.2)."""
 
     def __init__(self, code: str, description: str, status: int = 400) -> None:
         super().__init__(code, description)
-        self.code, self.description, self.status = code, description, status
+        self.code = code
+        self.description = description
+        self.status = status
 
 
 class Terms(NamedTuple):
-    """How tokens are issued; within `grace` an old refresh token may come again."""
+    """How tokens are issued; an old refresh token is accepted for `grace` seconds."""
 
     lifetime: float = 3600.0
     grace: float = 0.0
 
 
-class Counts(NamedTuple):
-    """What came and went so far, without any value."""
+class GrantCounts(NamedTuple):
+    """Requests and tokens so far, without any value."""
 
     token_requests: int
     by_grant: dict[str, int]
@@ -68,8 +70,8 @@ class Access:
     family: Family | None
     live: bool = True
 
-    def usable(self, now: float) -> bool:
-        """Say whether an API takes it."""
+    def is_usable(self, now: float) -> bool:
+        """Whether an API accepts it."""
         return (
             self.live
             and now < self.expires
@@ -91,7 +93,7 @@ class Code:
 
 @dataclass(slots=True)
 class Device:
-    """A device that waits for somebody to decide (RFC 8628)."""
+    """A device that waits for a decision of its user (RFC 8628)."""
 
     client: str
     scope: str
@@ -101,19 +103,19 @@ class Device:
     polled: float | None = None
 
 
-def needed(form: Mapping[str, str], name: str) -> str:
-    """Return a parameter that the grant cannot do without."""
+def required_parameter(form: Mapping[str, str], name: str) -> str:
+    """Return a parameter that the grant requires."""
     if name not in form:
-        raise Refused("invalid_request", f"{name} is missing")
+        raise OAuthError("invalid_request", f"{name} is missing")
     return form[name]
 
 
 def check_verifier(verifier: str, challenge: str) -> None:
     """Refuse a verifier that does not fit its challenge, S256 (RFC 7636 §4.6)."""
     digest = sha256(verifier.encode()).digest()
-    computed = urlsafe_b64encode(digest).rstrip(b"=").decode()
-    if not _VERIFIER.fullmatch(verifier) or computed != challenge:
-        raise Refused("invalid_grant", "code_verifier does not fit code_challenge")
+    expected = urlsafe_b64encode(digest).rstrip(b"=").decode()
+    if not _VERIFIER.fullmatch(verifier) or challenge != expected:
+        raise OAuthError("invalid_grant", "code_verifier does not fit code_challenge")
 
 
 def new_key() -> str:
@@ -123,13 +125,16 @@ def new_key() -> str:
     return json.dumps(ECKey.generate_key("P-256").as_dict(private=True))
 
 
-def claims_of(assertion: str, known: str) -> Fields:
-    """Return what an assertion claims, if this key or else this secret signed it."""
+def claims_of(assertion: str, key_or_secret: str) -> Fields:
+    """Return the claims of an assertion if this key or secret signed it."""
     from joserfc import errors, jwk, jwt  # noqa: PLC0415 - only who signs needs it
 
     try:
-        own = json.loads(known) if known.startswith("{") else {}
-        key = jwk.ECKey.import_key(own) if own else jwk.OctKey.import_key(known)
+        key: jwk.ECKey | jwk.OctKey
+        if key_or_secret.startswith("{"):
+            key = jwk.ECKey.import_key(json.loads(key_or_secret))
+        else:
+            key = jwk.OctKey.import_key(key_or_secret)
         return jwt.decode(assertion, key, algorithms=["ES256", "HS256"]).claims
     except (errors.JoseError, ValueError):
         return {}

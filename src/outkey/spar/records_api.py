@@ -1,8 +1,8 @@
-"""An API with records to synchronize: contacts and orders, in every way of handing out pages.
+"""An API with records to synchronize: contacts and orders, in every kind of paging.
 
-`/records/contacts` and `/records/orders` demand the token `spar-token`. `?count=` says how many
-there are, `?style=` how pages are asked for: `page`, `offset`, `cursor` or `link`. What is posted
-or put is only counted. `?fail=` spoils a page, as often as it is asked to.
+`/records/contacts` and `/records/orders` demand the token `spar-token`. `?count=` is
+the number of records, `?style=` the paging: `page`, `offset`, `cursor` or `link`.
+What is posted or put is only counted. `?fail=` spoils a page, as often as requested.
 """
 
 import json
@@ -15,7 +15,8 @@ from outkey.spar.exchange import Stage
 TOKEN = "spar-token"  # noqa: S105 - made up and public
 _MOST = 1_000_000
 _SIZE = 100
-_HUGE, _WIDE = 50_000_000, 1_000_000
+_HUGE = 50_000_000
+_WIDE = 1_000_000
 
 Body = dict[str, Any]
 
@@ -50,28 +51,30 @@ _KINDS: dict[str, Callable[[int], dict[str, object]]] = {
 
 
 def records(stage: Stage) -> None:
-    """Hand out `contacts` or `orders` (`?count=`, `?style=`), or take one; `spar-token` needed.
+    """Return `contacts` or `orders` (`?count=`, `?style=`), or accept one.
 
-    A live access token will do as well. `?fail=` with a status, `truncated`, `text`, `huge`,
-    `wide` (a record of a million fields) or `loop` (of cursors) spoils the page `at=` (2), the
-    first `times=` (1) that it is asked for.
+    Demands `spar-token` or a live access token. `?fail=` with a status, `truncated`,
+    `text`, `huge`, `wide` (a record of a million fields) or `loop` (of cursors) spoils
+    the page `at=` (2), the first `times=` (1) that it is requested.
     """
     make = _KINDS.get(stage.rest.partition("/")[0])
-    given = stage.headers.get("authorization", "").removeprefix("Bearer ")
-    if given != TOKEN and stage.authority.access(given) is None:
-        stage.answer(
+    token = stage.headers.get("authorization", "").removeprefix("Bearer ")
+    if token != TOKEN and stage.authority.access(token) is None:
+        stage.respond(
             401, {"error": "unauthorized"}, ("WWW-Authenticate", 'Bearer realm="spar"')
         )
     elif make is None:
-        stage.answer(404, {"error": "no such records", "records": sorted(_KINDS)})
+        stage.respond(404, {"error": "no such records", "records": sorted(_KINDS)})
     elif stage.method in {"POST", "PUT", "PATCH"}:
-        stage.answer(201, {"kept": len(stage.body)})
+        stage.respond(201, {"kept": len(stage.body)})
     else:
-        _page(stage, make)
+        send_page(stage, make)
 
 
-def _page(stage: Stage, make: Callable[[int], dict[str, object]]) -> None:
-    style, size = stage.query.get("style", "page"), int(stage.number("per_page", _SIZE))
+def send_page(stage: Stage, make: Callable[[int], dict[str, object]]) -> None:
+    """Send one page of records, or the fault that `?fail=` names."""
+    style = stage.query.get("style", "page")
+    size = int(stage.number("per_page", _SIZE))
     count = int(min(stage.number("count", 250), _MOST))
     start = int(stage.number("offset", 0))
     if style == "page":
@@ -86,30 +89,33 @@ def _page(stage: Stage, make: Callable[[int], dict[str, object]]) -> None:
         body["next"] = str(start + size)
     if style == "link" and more:
         query = {**stage.query, "after": str(start + size)}
-        joined = "&".join(f"{name}={value}" for name, value in query.items())
-        headers.append(("Link", f'<{stage.path}?{joined}>; rel="next"'))
-    if _is_spoiled(stage, start // size + 1):
-        _FAULTS.get(stage.query["fail"], _refused)(stage, body)
+        text = "&".join(f"{name}={value}" for name, value in query.items())
+        headers.append(("Link", f'<{stage.path}?{text}>; rel="next"'))
+    if is_spoiled(stage, start // size + 1):
+        _FAULTS.get(stage.query["fail"], fail_with_status)(stage, body)
     else:
-        stage.answer(200, body, *headers)
+        stage.respond(200, body, *headers)
 
 
-# ── pages that are spoiled ───────────────────────────────────────────────────────────────────
+# ── pages that are spoiled ────────────────────────────────────────────────────────────
 
 
-def _is_spoiled(stage: Stage, page: int) -> bool:
+def is_spoiled(stage: Stage, page: int) -> bool:
+    """Whether `?fail=` is about this page, and has not been played often enough."""
     if "fail" not in stage.query or page != stage.number("at", 2):
         return False
-    here = [dict(parse_qsl(arrived.query)) for arrived in list(stage.journal)]
-    return here.count(stage.query) <= stage.number("times", 1)
+    queries = [dict(parse_qsl(arrival.query)) for arrival in list(stage.journal)]
+    return queries.count(stage.query) <= stage.number("times", 1)
 
 
-def _refused(stage: Stage, _: Body) -> None:
+def fail_with_status(stage: Stage, _: Body) -> None:
+    """Respond with the status of `?fail=`."""
     status = int(stage.number("fail", 500))
-    stage.answer(status, None, *[("Retry-After", "1")] if status in {429, 503} else [])
+    stage.respond(status, None, *[("Retry-After", "1")] if status in {429, 503} else [])
 
 
-def _truncated(stage: Stage, body: Body) -> None:
+def truncate(stage: Stage, body: Body) -> None:
+    """Send half of the page and close the connection."""
     whole = json.dumps(body).encode()
     stage.head(
         200, ("Content-Type", "application/json"), ("Content-Length", str(len(whole)))
@@ -118,18 +124,19 @@ def _truncated(stage: Stage, body: Body) -> None:
     stage.hang_up = True
 
 
-def _wide(stage: Stage, body: Body) -> None:
+def widen(stage: Stage, body: Body) -> None:
+    """Send a page whose first record has a million fields."""
     first, *others = body["items"]
     wide = first | {f"f{number}": 0 for number in range(_WIDE)}
-    stage.answer(200, body | {"items": [wide, *others]})
+    stage.respond(200, body | {"items": [wide, *others]})
 
 
 _FAULTS: dict[str, Callable[[Stage, Body], None]] = {
-    "truncated": _truncated,
-    "text": lambda stage, _: stage.answer(
+    "truncated": truncate,
+    "text": lambda stage, _: stage.respond(
         200, b"<p>Please log in</p>", kind="text/html"
     ),
-    "huge": lambda stage, body: stage.answer(200, body | {"padding": "x" * _HUGE}),
-    "wide": _wide,
-    "loop": lambda stage, body: stage.answer(200, body | {"next": "0"}),
+    "huge": lambda stage, body: stage.respond(200, body | {"padding": "x" * _HUGE}),
+    "wide": widen,
+    "loop": lambda stage, body: stage.respond(200, body | {"next": "0"}),
 }

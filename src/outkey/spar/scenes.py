@@ -1,7 +1,8 @@
-"""What the sparring provider plays: one function a scene, found by the first parts of the path.
+"""The scenes of the sparring provider: one function each, named by the path.
 
 Credentials are made up and public: user `sparring` with password `open sesame`, token
-`spar-token`, key `spar-key` in X-API-Key. The authorization server is in `authorization.py`.
+`spar-token`, key `spar-key` in X-API-Key. `authorization.py` has the authorization
+server.
 """
 
 import hmac
@@ -13,29 +14,32 @@ from collections.abc import Callable, Iterator
 from outkey.spar.authorization import AUTHORIZATION
 from outkey.spar.drill import drill
 from outkey.spar.exchange import Stage
-from outkey.spar.records import Refused
+from outkey.spar.records import OAuthError
 from outkey.spar.records_api import records
 from outkey.spar.token_requests import refuse
 
-USERNAME, PASSWORD = "sparring", "open sesame"
-TOKEN, API_KEY, SIGNING_KEY = "spar-token", "spar-key", "spar-signing-key"
+USERNAME = "sparring"
+PASSWORD = "open sesame"  # noqa: S105 - made up and public
+TOKEN = "spar-token"  # noqa: S105 - made up and public
+API_KEY = "spar-key"
+SIGNING_KEY = "spar-signing-key"
 _MAX_SKEW = 300
 _BASIC = "Basic " + b64encode(f"{USERNAME}:{PASSWORD}".encode()).decode()
 _BLOCK = b"\0" * 65536
 
 
 def play(stage: Stage) -> None:
-    """Play the scene that is named by the first two parts of the path, or else by the first."""
+    """Play the scene that the first two parts of the path name, or the first part."""
     first, _, rest = stage.path.strip("/").partition("/")
     pair = f"{first}/{rest.partition('/')[0]}"
     scene = SCENES.get(pair) or SCENES.get(first)
     if scene is None:
-        stage.answer(404, {"error": "no such scene", "scenes": index()})
+        stage.respond(404, {"error": "no such scene", "scenes": index()})
         return
     try:
         scene(stage)
-    except Refused as refused:
-        refuse(stage, refused)
+    except OAuthError as error:
+        refuse(stage, error)
 
 
 def index() -> dict[str, str]:
@@ -46,68 +50,72 @@ def index() -> dict[str, str]:
     }
 
 
-def _welcome(stage: Stage) -> None:
+def list_scenes(stage: Stage) -> None:
     """List the scenes."""
-    stage.answer(200, {"name": "outkey sparring provider", "scenes": index()})
+    stage.respond(200, {"name": "outkey sparring provider", "scenes": index()})
 
 
-# ── credentials ──────────────────────────────────────────────────────────────────────────────
+# ── credentials ───────────────────────────────────────────────────────────────────────
 
 
-def _basic(stage: Stage) -> None:
+def play_basic(stage: Stage) -> None:
     """Demand user `sparring` with password `open sesame`."""
-    if _equal(stage.headers.get("authorization"), _BASIC):
-        stage.answer(200, {"user": USERNAME})
+    if is_equal(stage.headers.get("authorization"), _BASIC):
+        stage.respond(200, {"user": USERNAME})
     else:
         challenge = 'Basic realm="spar", charset="UTF-8"'
-        stage.answer(401, {"error": "unauthorized"}, ("WWW-Authenticate", challenge))
+        stage.respond(401, {"error": "unauthorized"}, ("WWW-Authenticate", challenge))
 
 
-def _bearer(stage: Stage) -> None:
-    """Demand the token `spar-token`; `/bearer/expired` takes none any more."""
-    given = stage.headers.get("authorization")
+def play_bearer(stage: Stage) -> None:
+    """Demand the token `spar-token`; `/bearer/expired` accepts none."""
+    header = stage.headers.get("authorization")
     if stage.rest == "expired":
         text = (
             'Bearer realm="spar", error="invalid_token", error_description="The token'
             ' expired"'
         )
-        stage.answer(401, {"error": "token_expired"}, ("WWW-Authenticate", text))
-    elif _equal(given, f"Bearer {TOKEN}"):
-        stage.answer(200, {"token": "accepted"})
+        stage.respond(401, {"error": "token_expired"}, ("WWW-Authenticate", text))
+    elif is_equal(header, f"Bearer {TOKEN}"):
+        stage.respond(200, {"token": "accepted"})
     else:
-        stage.answer(
+        stage.respond(
             401, {"error": "unauthorized"}, ("WWW-Authenticate", 'Bearer realm="spar"')
         )
 
 
-def _key(stage: Stage) -> None:
+def play_api_key(stage: Stage) -> None:
     """Demand `X-API-Key: spar-key`."""
-    if _equal(stage.headers.get("x-api-key"), API_KEY):
-        stage.answer(200, {"key": "accepted"})
+    if is_equal(stage.headers.get("x-api-key"), API_KEY):
+        stage.respond(200, {"key": "accepted"})
     else:
-        stage.answer(401, {"error": "unauthorized"})
+        stage.respond(401, {"error": "unauthorized"})
 
 
-def _signed(stage: Stage) -> None:
-    """Demand `X-Timestamp` and its HMAC-SHA256 with `spar-signing-key` in `X-Signature`."""
+def play_signature(stage: Stage) -> None:
+    """Demand `X-Timestamp` and in `X-Signature` its HMAC-SHA256.
+
+    The key is `spar-signing-key`.
+    """
     stamp = stage.headers.get("x-timestamp", "")
-    wanted = hmac.new(SIGNING_KEY.encode(), stamp.encode(), "sha256").hexdigest()
-    recent = stamp.isdigit() and abs(time.time() - int(stamp[:12])) < _MAX_SKEW
-    if recent and _equal(stage.headers.get("x-signature"), wanted):
-        stage.answer(200, {"signature": "accepted"})
+    expected = hmac.new(SIGNING_KEY.encode(), stamp.encode(), "sha256").hexdigest()
+    is_recent = stamp.isdigit() and abs(time.time() - int(stamp[:12])) < _MAX_SKEW
+    if is_recent and is_equal(stage.headers.get("x-signature"), expected):
+        stage.respond(200, {"signature": "accepted"})
     else:
-        stage.answer(401, {"error": "unauthorized"})
+        stage.respond(401, {"error": "unauthorized"})
 
 
-def _equal(given: str | None, wanted: str) -> bool:
-    return hmac.compare_digest((given or "").encode(), wanted.encode())
+def is_equal(value: str | None, expected: str) -> bool:
+    """Compare credentials in constant time."""
+    return hmac.compare_digest((value or "").encode(), expected.encode())
 
 
-# ── answers ──────────────────────────────────────────────────────────────────────────────────
+# ── responses ─────────────────────────────────────────────────────────────────────────
 
 
-def _echo(stage: Stage) -> None:
-    """Tell what arrived: method, path, header names, body size."""
+def play_echo(stage: Stage) -> None:
+    """Describe the request: method, path, header names, body size."""
     names = sorted(stage.headers)
     facts = {
         "method": stage.method,
@@ -115,11 +123,14 @@ def _echo(stage: Stage) -> None:
         "headers": names,
         "body": len(stage.body),
     }
-    stage.answer(200, facts)
+    stage.respond(200, facts)
 
 
-def _status(stage: Stage) -> None:
-    """Answer `/status/NNN`, with `?challenge=` as WWW-Authenticate and `?retry_after=` if given."""
+def play_status(stage: Stage) -> None:
+    """Respond with `/status/NNN`.
+
+    `?challenge=` sets WWW-Authenticate, `?retry_after=` sets Retry-After.
+    """
     status = int(stage.rest) if stage.rest.isdigit() else 200
     headers = []
     for parameter, name in (
@@ -127,42 +138,46 @@ def _status(stage: Stage) -> None:
         ("retry_after", "Retry-After"),
     ):
         if parameter in stage.query:
-            # A query may hold an encoded line break, which must not become a header of its own.
+            # An encoded line break in the query must not become a header of its own.
             headers.append((name, " ".join(stage.query[parameter].split())))
-    stage.answer(status, None, *headers)
+    stage.respond(status, None, *headers)
 
 
-def _forbidden(stage: Stage) -> None:
-    """Answer 403: the user is known, but may not."""
+def play_forbidden(stage: Stage) -> None:
+    """Respond with 403: the user is known, but lacks a permission."""
     text = 'Bearer realm="spar", error="insufficient_scope", scope="orders:read"'
-    stage.answer(403, {"error": "forbidden"}, ("WWW-Authenticate", text))
+    stage.respond(403, {"error": "forbidden"}, ("WWW-Authenticate", text))
 
 
-def _header_format(stage: Stage) -> None:
-    """Answer 400 as to a malformed Authorization header."""
+def play_header_format(stage: Stage) -> None:
+    """Respond with 400, as to a malformed Authorization header."""
     text = 'Bearer realm="spar", error="invalid_request"'
-    stage.answer(400, {"error": "invalid_request"}, ("WWW-Authenticate", text))
+    stage.respond(400, {"error": "invalid_request"}, ("WWW-Authenticate", text))
 
 
-def _limited(stage: Stage) -> None:
-    """Answer 429 with Retry-After from `?after=` (1 by default)."""
+def play_rate_limit(stage: Stage) -> None:
+    """Respond with 429 and Retry-After from `?after=` (1 by default)."""
     after = " ".join(stage.query.get("after", "1").split())
-    stage.answer(429, {"error": "rate_limited"}, ("Retry-After", after))
+    stage.respond(429, {"error": "rate_limited"}, ("Retry-After", after))
 
 
-def _journal(stage: Stage) -> None:
-    """List what arrived at all servers, without values."""
-    stage.answer(200, [arrived.facts() for arrived in list(stage.journal)])
+def play_journal(stage: Stage) -> None:
+    """List the requests to all servers, without values."""
+    stage.respond(200, [arrival.facts() for arrival in list(stage.journal)])
 
 
-# ── redirects ────────────────────────────────────────────────────────────────────────────────
+# ── redirects ─────────────────────────────────────────────────────────────────────────
 
 
-def _redirect(stage: Stage) -> None:
-    """To `same`, `elsewhere`, `scheme-relative`, `userinfo`, `downgrade`, `upgrade` or `loop`."""
+def play_redirect(stage: Stage) -> None:
+    """Redirect to a place.
+
+    Places: `same`, `elsewhere`, `scheme-relative`, `userinfo`, `downgrade`, `upgrade`
+    or `loop`.
+    """
     near = stage.neighbours
     host = near.main.removeprefix("http://")
-    places = {
+    urls = {
         "same": "/echo",
         "elsewhere": f"{near.elsewhere}/echo",
         "downgrade": f"{near.main}/echo",
@@ -172,35 +187,35 @@ def _redirect(stage: Stage) -> None:
         "loop": "/redirect/loop",
     }
     if not near.secure:
-        del places["upgrade"], places["downgrade"]
-    if stage.rest in places:
+        del urls["upgrade"], urls["downgrade"]
+    if stage.rest in urls:
         status = int(stage.number("status", 302))
-        stage.answer(status, None, ("Location", places[stage.rest]))
+        stage.respond(status, None, ("Location", urls[stage.rest]))
     else:
-        stage.answer(404, {"error": "no such place", "places": sorted(places)})
+        stage.respond(404, {"error": "no such place", "places": sorted(urls)})
 
 
-# ── bad manners ──────────────────────────────────────────────────────────────────────────────
+# ── bad manners ───────────────────────────────────────────────────────────────────────
 
 
-def _slow(stage: Stage) -> None:
-    """Trickle the `headers` or the `body`, a byte at a time, or stay `silent`, for `?seconds=`."""
+def play_slow(stage: Stage) -> None:
+    """Send `headers` or `body` a byte at a time, or stay `silent`, for `?seconds=`."""
     if stage.rest == "silent":
         stage.silence()
     else:
         stage.trickle(stage.rest)
 
 
-def _reset(stage: Stage) -> None:
-    """Reset the connection, before the answer or in the middle of the `body`."""
+def play_reset(stage: Stage) -> None:
+    """Reset the connection, before the response or in the middle of the `body`."""
     if stage.rest == "body":
         stage.head(200, ("Content-Length", "100000"))
         stage.write(b"half of it")
     stage.reset()
 
 
-def _truncated(stage: Stage) -> None:
-    """Announce 1000 bytes, send 10 and hang up; `/truncated/chunked` stops inside a chunk."""
+def play_truncation(stage: Stage) -> None:
+    """Announce 1000 bytes, send 10 and close; `/truncated/chunked` stops in a chunk."""
     if stage.rest == "chunked":
         stage.head(200, ("Transfer-Encoding", "chunked"))
         stage.write(b"400\r\n0123456789")
@@ -210,28 +225,29 @@ def _truncated(stage: Stage) -> None:
     stage.hang_up = True
 
 
-def _huge(stage: Stage) -> None:
+def play_huge(stage: Stage) -> None:
     """Send `?bytes=` (5 GB by default), announced, `chunked` or `unannounced`."""
     size = int(stage.number("bytes", 5_000_000_000))
     stage.hang_up = True
     if stage.rest == "chunked":
         stage.head(200, ("Transfer-Encoding", "chunked"))
-        for block in _blocks(size):
+        for block in zero_blocks(size):
             stage.write(b"%x\r\n%b\r\n" % (len(block), block))
         stage.write(b"0\r\n\r\n")
         return
-    announced = [] if stage.rest == "unannounced" else [("Content-Length", str(size))]
-    stage.head(200, *announced, ("Connection", "close"))
-    for block in _blocks(size):
+    length = [] if stage.rest == "unannounced" else [("Content-Length", str(size))]
+    stage.head(200, *length, ("Connection", "close"))
+    for block in zero_blocks(size):
         stage.write(block)
 
 
-def _blocks(size: int) -> Iterator[bytes]:
+def zero_blocks(size: int) -> Iterator[bytes]:
+    """Yield blocks of zeros, `size` bytes in all."""
     for start in range(0, size, len(_BLOCK)):
         yield _BLOCK[: min(len(_BLOCK), size - start)]
 
 
-def _bomb(stage: Stage) -> None:
+def play_bomb(stage: Stage) -> None:
     """Send about 1 MB of gzip that inflates to `?mebibytes=` (1024 by default)."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = compressor.compress(b"\0" * 1024 * 1024) + compressor.flush(
@@ -241,49 +257,50 @@ def _bomb(stage: Stage) -> None:
     body = b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + block * int(
         stage.number("mebibytes", 1024)
     )
-    stage.answer(200, body, ("Content-Encoding", stage.query.get("encoding", "gzip")))
+    stage.respond(200, body, ("Content-Encoding", stage.query.get("encoding", "gzip")))
 
 
-def _headers(stage: Stage) -> None:
-    """Answer with `?count=` headers (200 by default), each of `?length=` bytes."""
+def play_headers(stage: Stage) -> None:
+    """Respond with `?count=` headers (200 by default), each of `?length=` bytes."""
     value = "x" * int(stage.number("length", 10))
-    many = [(f"X-Number-{n}", value) for n in range(int(stage.number("count", 200)))]
-    stage.answer(200, None, *many)
+    count = int(stage.number("count", 200))
+    headers = [(f"X-Number-{number}", value) for number in range(count)]
+    stage.respond(200, None, *headers)
 
 
-def _impatient(stage: Stage) -> None:
-    """Answer properly, then close the kept-alive connection without having said so."""
-    stage.answer(200, {"next": "closed"})
+def play_impatience(stage: Stage) -> None:
+    """Respond correctly, then close the connection without having announced it."""
+    stage.respond(200, {"next": "closed"})
     stage.hang_up = True
 
 
-def _hints(stage: Stage) -> None:
-    """Send 103 Early Hints before the answer."""
+def play_hints(stage: Stage) -> None:
+    """Send 103 Early Hints before the response."""
     stage.head(103, ("Link", "</style.css>; rel=preload"))
-    stage.answer(200, {"hinted": True})
+    stage.respond(200, {"hinted": True})
 
 
 SCENES: dict[str, Callable[[Stage], None]] = {
-    "": _welcome,
-    "basic": _basic,
-    "bearer": _bearer,
-    "key": _key,
-    "signed": _signed,
-    "echo": _echo,
-    "status": _status,
-    "forbidden": _forbidden,
-    "header-format": _header_format,
-    "limited": _limited,
-    "journal": _journal,
-    "redirect": _redirect,
-    "slow": _slow,
-    "reset": _reset,
-    "truncated": _truncated,
-    "huge": _huge,
-    "bomb": _bomb,
-    "headers": _headers,
-    "impatient": _impatient,
-    "hints": _hints,
+    "": list_scenes,
+    "basic": play_basic,
+    "bearer": play_bearer,
+    "key": play_api_key,
+    "signed": play_signature,
+    "echo": play_echo,
+    "status": play_status,
+    "forbidden": play_forbidden,
+    "header-format": play_header_format,
+    "limited": play_rate_limit,
+    "journal": play_journal,
+    "redirect": play_redirect,
+    "slow": play_slow,
+    "reset": play_reset,
+    "truncated": play_truncation,
+    "huge": play_huge,
+    "bomb": play_bomb,
+    "headers": play_headers,
+    "impatient": play_impatience,
+    "hints": play_hints,
     "records": records,
     "drill": drill,
     **AUTHORIZATION,

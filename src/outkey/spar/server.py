@@ -1,4 +1,4 @@
-"""The servers of the sparring provider. What they play is in `scenes.py`."""
+"""The servers of the sparring provider. Their responses are in `scenes.py`."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ _UNJOURNALED = frozenset({"/journal", "/oauth/journal"})
 class Spar:
     """Loopback servers: `url`, `elsewhere` (another origin) and, if asked, `secure`.
 
-    `authorization` is the memory of the authorization server, whose identifier is `issuer`.
+    `authorization` controls the authorization server, whose identifier is `issuer`.
     """
 
     def __init__(self, *, port: int = 0, tls: bool = False) -> None:
@@ -38,7 +38,8 @@ class Spar:
         self.url = f"http://127.0.0.1:{self._main.server_port}"
         self.elsewhere = f"http://127.0.0.1:{self._elsewhere.server_port}"
         self.issuer = self.url + ISSUER_PATH
-        self.secure, self.ca_file = "", ""
+        self.secure = ""
+        self.ca_file = ""
         if tls:
             self._serve_tls()
         neighbours = Neighbours(self.url, self.elsewhere, self.secure)
@@ -47,7 +48,7 @@ class Spar:
 
     @property
     def journal(self) -> list[Arrival]:
-        """What arrived so far, oldest first."""
+        """The requests so far, oldest first."""
         return list(self._journal)
 
     def clear(self) -> None:
@@ -79,18 +80,18 @@ class Spar:
         return self.start()
 
     def __exit__(self, *exc_info: object) -> None:
-        # A child that was forked meanwhile has no threads to wait for.
+        # A forked child has no threads to wait for.
         if os.getpid() == self._process:
             self.close()
 
     @property
-    def _servers(self) -> Iterator["_Server"]:
+    def _servers(self) -> Iterator["SparServer"]:
         yield from (self._main, self._elsewhere)
         if self.secure:
             yield self._secure_server
 
-    def _server(self, name: str, port: int) -> "_Server":
-        server = _Server(name, port, self._journal, self.authorization)
+    def _server(self, name: str, port: int) -> "SparServer":
+        server = SparServer(name, port, self._journal, self.authorization)
         self._closing.callback(server.server_close)
         return server
 
@@ -108,7 +109,9 @@ class Spar:
         self.ca_file = str(folder / "ca.pem")
 
 
-class _Server(ThreadingHTTPServer):
+class SparServer(ThreadingHTTPServer):
+    """One of the servers, which journals what arrives."""
+
     daemon_threads = True
     request_queue_size = 512
     context: ssl.SSLContext | None = None
@@ -120,12 +123,12 @@ class _Server(ThreadingHTTPServer):
         self.name = name
         self.journal = journal
         self.authority = authority
-        super().__init__(("127.0.0.1", port), _Handler)
+        super().__init__(("127.0.0.1", port), SparHandler)
 
     def finish_request(self, request: object, client_address: object) -> None:
-        """Shake hands in the connection's own thread, so that one peer cannot block the rest."""
+        """Do the TLS handshake in the thread of the connection: none blocks others."""
         if self.context is None or not isinstance(request, socket.socket):
-            super().finish_request(request, client_address)  # type: ignore[arg-type]  # as given
+            super().finish_request(request, client_address)  # type: ignore[arg-type]
             return
         with (
             contextlib.suppress(OSError),
@@ -137,9 +140,11 @@ class _Server(ThreadingHTTPServer):
         """Stay quiet: peers that hang up are what this server is for."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class SparHandler(BaseHTTPRequestHandler):
+    """One connection, which plays a scene for each request."""
+
     protocol_version = "HTTP/1.1"
-    server: _Server
+    server: SparServer
     disable_nagle_algorithm = True
 
     def handle_one_request(self) -> None:
@@ -176,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _body(self) -> bytes:
-        """Read a body by its length or in chunks (RFC 9112 §7.1), up to what we take."""
+        """Read a body by its length or in chunks (RFC 9112 §7.1), up to our limit."""
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
             length = int(self.headers.get("Content-Length") or 0)
             return self.rfile.read(min(length, _MAX_BODY))
@@ -189,5 +194,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.readline(20)
         return body
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - inherited
         """Write no access log; the journal is the log."""

@@ -1,20 +1,193 @@
-"""The contract suite of the runs of sync lines, used like those of `contracts`."""
+"""The contract suites of stored runs, used like those of `contracts`.
+
+`RunRowsContract` tries the tables of a host, `RunsContract` the runs on top of them.
+"""
 
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from outkey.core.errors import ConfigError, LineBusy, RunStopped
-from outkey.core.sync.run import Counts, Quarantined, Run, RunState
-from outkey.ports.sync import Runs
+from outkey.core.errors import ConfigError, LineBusy, RunStopped, UnknownConfiguration
+from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.engine.sync.runs import Runs
+from outkey.ports.storage import Database
+from outkey.ports.sync import RunOrder, RunQuery, RunRows
 
-_LEASE = 120.0  # a minute, and the total time-out that a configuration has by default
+LEASE = 120.0  # a minute, and the default total timeout of a configuration
+THREADS = 8
+
+
+def run_of(line: str = "contacts", **values: Any) -> Run:  # noqa: ANN401 - fields of Run
+    """Return a run that is not stored yet."""
+    return Run("", line, "tester", 1000.0, generation=1, **values)
+
+
+def insert(rows: RunRows, line: str = "contacts", **values: Any) -> Run:  # noqa: ANN401 - fields of Run
+    """Store a new run."""
+    stored = rows.swap(None, run_of(line, **values))
+    assert stored is not None
+    return stored
+
+
+class RunRowsContract(ABC):
+    """What the tables of every host promise."""
+
+    @abstractmethod
+    def make(self) -> tuple[RunRows, Database]:
+        """Return empty tables; there are the sync lines `contacts` and `orders`."""
+
+    def leave_thread(self) -> None:
+        """Do what a thread of the suite must do at its end."""
+        return
+
+    def test_a_run_is_read_as_it_was_stored(self) -> None:
+        rows, _ = self.make()
+        run = move(run_of(dry_run=True, attempt=2, digest="abc", until=9.5, since="1"))
+        stored = rows.swap(None, run)
+        assert stored is not None
+        assert stored == replace(run, id=stored.id)
+        assert list(rows.find(RunQuery(id=stored.id))) == [stored]
+        after = replace(
+            stored,
+            actor="other",
+            state=RunState.FAILED,
+            ended_at=5.0,
+            cause="timeout",
+            generation=2,
+            attempt=3,
+            digest="def",
+            until=1.0,
+            started_at=2000.0,
+        )
+        assert rows.swap(stored, after) == after
+        assert list(rows.find(RunQuery(id=stored.id))) == [after]
+
+    def test_a_run_of_a_line_that_does_not_exist_is_refused(self) -> None:
+        rows, _ = self.make()
+        with pytest.raises(UnknownConfiguration):
+            rows.swap(None, run_of("unknown"))
+
+    def test_only_the_generation_that_was_read_is_replaced(self) -> None:
+        rows, _ = self.make()
+        run = insert(rows)
+        first = rows.swap(run, replace(run, pages=1, generation=2))
+        assert first is not None
+        assert rows.swap(run, replace(run, pages=9, generation=2)) is None
+        assert rows.swap(run, None) is None
+        assert list(rows.find(RunQuery())) == [first]
+
+    @pytest.mark.parametrize("dry_run", [False, True])
+    def test_one_run_of_a_line_runs_whether_dry_or_not(self, *, dry_run: bool) -> None:
+        rows, _ = self.make()
+        insert(rows)
+        waiting = insert(rows, state=RunState.WAITING, dry_run=dry_run)
+        begun = replace(waiting, state=RunState.RUNNING, generation=2)
+        assert rows.swap(None, run_of(dry_run=dry_run)) is None
+        assert rows.swap(waiting, begun) is None
+        insert(rows, "orders")
+        assert len(rows.find(RunQuery(states=(RunState.RUNNING,)))) == 2
+
+    def test_one_run_of_a_line_waits_and_one_dry_run_beside_it(self) -> None:
+        rows, _ = self.make()
+        for dry_run in (False, True):
+            insert(rows, state=RunState.WAITING, dry_run=dry_run)
+            run = run_of(state=RunState.WAITING, dry_run=dry_run)
+            assert rows.swap(None, run) is None
+
+    def test_a_refused_write_does_not_spoil_its_transaction(self) -> None:
+        rows, database = self.make()
+        insert(rows)
+        with database.transaction():
+            assert rows.swap(None, run_of()) is None
+            insert(rows, "orders")
+        assert len(rows.find(RunQuery())) == 2
+
+    def test_a_deleted_run_takes_its_rejected_records_along(self) -> None:
+        rows, _ = self.make()
+        run = insert(rows)
+        rows.put_rejected(run.id, 1, [RejectedRecord(1, "k", "f", "missing")])
+        assert rows.swap(run, None) == run
+        assert list(rows.find(RunQuery())) == []
+        assert list(rows.rejected(run.id, 9)) == []
+
+    def test_a_query_finds_what_it_describes(self) -> None:
+        rows, _ = self.make()
+        done = insert(rows, state=RunState.DONE, ended_at=10.0, digest="a", until=3.0)
+        dry = insert(rows, state=RunState.DONE, ended_at=20.0, dry_run=True, until=2.0)
+        other = insert(rows, "orders", state=RunState.WAITING, attempt=1, until=1.0)
+        running = insert(rows, attempt=1, digest="a", until=4.0)
+        for query, runs in (
+            (RunQuery(), [running, other, dry, done]),
+            (RunQuery(limit=2), [running, other]),
+            (RunQuery(order=RunOrder.OLDEST), [done, dry, other, running]),
+            (RunQuery(order=RunOrder.DUE), [other, dry, done, running]),
+            (RunQuery(line="orders"), [other]),
+            (RunQuery(states=(RunState.DONE, RunState.RUNNING)), [running, dry, done]),
+            (RunQuery(dry_run=True), [dry]),
+            (RunQuery(dry_run=False), [running, other, done]),
+            (RunQuery(digest="a"), [running, done]),
+            (RunQuery(requested=True), [running, other]),
+            (RunQuery(until=2.0), [other, dry]),
+            (RunQuery(ended_before=20.0), [done]),
+            (RunQuery(after=dry.id), [running, other]),
+            (RunQuery(id=dry.id, line="orders"), []),
+        ):
+            assert list(rows.find(query)) == runs, query
+        assert list(rows.find(RunQuery(), lock=False)) == [running, other, dry, done]
+
+    def test_what_is_not_an_id_finds_no_run(self) -> None:
+        rows, _ = self.make()
+        insert(rows)
+        for text in ("999999", "9" * 40, "²", "no number", "-1"):
+            assert list(rows.find(RunQuery(id=text))) == []
+
+    def test_rejected_records_are_replaced_from_a_number_on(self) -> None:
+        rows, _ = self.make()
+        run = insert(rows)
+        records = [RejectedRecord(n, f"c-{n}", "name", "missing") for n in range(1, 5)]
+        rows.put_rejected(run.id, 1, records[:2])
+        rows.put_rejected(run.id, 3, [records[3], records[2]])
+        assert list(rows.rejected(run.id, 9)) == records
+        assert list(rows.rejected(run.id, 1)) == records[:1]
+        rows.put_rejected(run.id, 2, ())
+        assert list(rows.rejected(run.id, 9)) == records[:1]
+
+    def test_a_transaction_is_kept_whole_or_not_at_all(self) -> None:
+        rows, database = self.make()
+        run = insert(rows)
+        with pytest.raises(KeyError), database.transaction():  # noqa: PT012 - the last one fails
+            rows.swap(run, replace(run, pages=1, generation=2))
+            rows.put_rejected(run.id, 1, [RejectedRecord(1, "k", "f", "missing")])
+            raise KeyError
+        assert list(rows.find(RunQuery())) == [run]
+        assert list(rows.rejected(run.id, 9)) == []
+
+    def test_of_many_that_insert_at_once_one_does(self) -> None:
+        rows, _ = self.make()
+        results: list[Run | None] = []
+        started = threading.Barrier(THREADS)
+
+        def work() -> None:
+            started.wait(10)
+            try:
+                results.append(rows.swap(None, run_of()))
+            finally:
+                self.leave_thread()
+
+        threads = [threading.Thread(target=work) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert len(results) == THREADS
+        assert len([run for run in results if run is not None]) == 1
 
 
 class RunsContract(ABC):
-    """What every place that keeps runs promises."""
+    """What runs on the tables of every host promise."""
 
     @abstractmethod
     def make(self) -> Runs:
@@ -24,7 +197,7 @@ class RunsContract(ABC):
     def pass_time(self, seconds: float) -> None:
         """Let time pass by the clock that the runs go by."""
 
-    def finished(self) -> None:
+    def leave_thread(self) -> None:
         """Do what a thread of the suite must do at its end."""
         return
 
@@ -55,7 +228,7 @@ class RunsContract(ABC):
 
     def test_a_checkpoint_is_read_as_it_was_saved(self) -> None:
         runs = self.make()
-        saved = runs.save(_moved(runs.begin("contacts", "tester", dry_run=False)))
+        saved = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
         assert runs.get(saved.id) == saved
         again = runs.save(replace(saved, pages=2))
         assert runs.get(again.id) == again
@@ -64,13 +237,13 @@ class RunsContract(ABC):
         self,
     ) -> None:
         runs = self.make()
-        ghost = runs.save(_moved(runs.begin("contacts", "tester", dry_run=False)))
-        self.pass_time(_LEASE - 5)
+        ghost = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
+        self.pass_time(LEASE - 5)
         with pytest.raises(LineBusy):
             runs.begin("contacts", "tester", dry_run=False)
         self.pass_time(10)
         resumed = runs.begin("contacts", "tester", dry_run=False)
-        assert replace(resumed, generation=ghost.generation) == ghost
+        assert replace(resumed, generation=ghost.generation, until=ghost.until) == ghost
         for late in (runs.save, runs.finish):
             with pytest.raises(RunStopped) as caught:
                 late(ghost)
@@ -81,7 +254,7 @@ class RunsContract(ABC):
         runs = self.make()
         run = runs.begin("contacts", "tester", dry_run=False)
         for _ in range(3):
-            self.pass_time(_LEASE - 5)
+            self.pass_time(LEASE - 5)
             run = runs.save(run)
         with pytest.raises(LineBusy):
             runs.begin("contacts", "tester", dry_run=False)
@@ -91,8 +264,8 @@ class RunsContract(ABC):
         self, *, dry_run: bool
     ) -> None:
         runs = self.make()
-        killed = runs.save(_moved(runs.begin("contacts", "tester", dry_run=dry_run)))
-        self.pass_time(_LEASE + 5)
+        killed = runs.save(move(runs.begin("contacts", "tester", dry_run=dry_run)))
+        self.pass_time(LEASE + 5)
         fresh = runs.begin("contacts", "tester", dry_run=not dry_run)
         assert fresh.id != killed.id
         assert (fresh.position, fresh.counts, fresh.dry_run) == (
@@ -103,11 +276,11 @@ class RunsContract(ABC):
         assert runs.get(killed.id).state is RunState.FAILED
 
     @pytest.mark.parametrize("state", [RunState.DONE, RunState.FAILED])
-    def test_what_ended_without_a_position_is_not_gone_on_with(
+    def test_what_ended_without_a_position_is_not_continued(
         self, state: RunState
     ) -> None:
         runs = self.make()
-        run = runs.save(_moved(runs.begin("contacts", "tester", dry_run=False)))
+        run = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
         ended = replace(
             run, state=state, position={}, ended_at=run.started_at + 1, cause="timeout"
         )
@@ -117,16 +290,16 @@ class RunsContract(ABC):
         assert fresh.id != run.id
         assert fresh.counts == Counts()
 
-    def test_what_failed_at_a_position_is_gone_on_with(self) -> None:
+    def test_what_failed_at_a_position_is_continued(self) -> None:
         runs = self.make()
-        run = runs.save(_moved(runs.begin("contacts", "tester", dry_run=False)))
+        run = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
         runs.finish(
             replace(
                 run, state=RunState.FAILED, ended_at=run.started_at, cause="timeout"
             )
         )
         resumed = runs.begin("contacts", "tester", dry_run=False)
-        assert replace(resumed, generation=run.generation) == run
+        assert replace(resumed, generation=run.generation, until=run.until) == run
         with pytest.raises(LineBusy):
             runs.begin("contacts", "tester", dry_run=False)
         assert runs.save(resumed).id == run.id
@@ -161,21 +334,21 @@ class RunsContract(ABC):
         runs = self.make()
         run = runs.begin("contacts", "tester", dry_run=False)
         left = [
-            Quarantined(3, "c-3", "name", "missing"),
-            Quarantined(1, "", "", "no_object"),
+            RejectedRecord(3, "c-3", "name", "missing"),
+            RejectedRecord(1, "", "", "no_object"),
         ]
-        with pytest.raises(KeyError), runs.page():  # noqa: PT012 - the last one fails
-            runs.quarantine(run, left)
-            runs.save(_moved(run))
+        with pytest.raises(KeyError), runs.transaction():  # noqa: PT012 - the last one fails
+            runs.add_rejected(run, left)
+            runs.save(move(run))
             raise KeyError
         assert runs.get(run.id) == run
-        assert runs.left_out(run.id, 10) == []
-        with runs.page():
-            runs.quarantine(run, left)
-            saved = runs.save(_moved(run))
+        assert runs.rejected(run.id, 10) == []
+        with runs.transaction():
+            runs.add_rejected(run, left)
+            saved = runs.save(move(run))
         assert runs.get(run.id) == saved
-        assert runs.left_out(run.id, 10) == [left[1], left[0]]
-        assert runs.left_out(run.id, 1) == [left[1]]
+        assert runs.rejected(run.id, 10) == [left[1], left[0]]
+        assert runs.rejected(run.id, 1) == [left[1]]
 
     def test_runs_are_listed_newest_first(self) -> None:
         runs = self.make()
@@ -188,43 +361,48 @@ class RunsContract(ABC):
         assert [run.id for run in runs.newest(10, "contacts")] == [begun[2], begun[0]]
         assert [run.id for run in runs.newest(1)] == begun[2:]
 
-    def test_a_run_that_was_asked_for_waits_until_it_is_due(self) -> None:
+    def test_a_run_that_was_requested_waits_until_it_is_due(self) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "ada")
-        assert (asked.state, asked.attempt, asked.actor) == (RunState.WAITING, 1, "ada")
-        assert runs.due() == [asked] == runs.due(asked.id)
+        requested = runs.request("contacts", "ada")
+        assert (requested.state, requested.attempt, requested.actor) == (
+            RunState.WAITING,
+            1,
+            "ada",
+        )
+        assert runs.due() == [requested] == runs.due(requested.id)
         orders = runs.request("orders", "ada")
         assert runs.due(orders.id) == [orders]
         begun = runs.begin("contacts", "worker", dry_run=False)
         assert (begun.id, begun.state, begun.attempt, begun.due_at) == (
-            asked.id,
+            requested.id,
             RunState.RUNNING,
             1,
             None,
         )
-        assert runs.due(asked.id) == []
+        assert runs.due(requested.id) == []
 
     def test_who_asks_twice_gets_one_run(self) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "ada")
-        assert runs.request("contacts", "bob") == asked
+        requested = runs.request("contacts", "ada")
+        assert runs.request("contacts", "bob") == requested
 
     def test_one_that_waits_for_another_attempt_is_due_now_only_for_who_wants_it_sooner(
         self,
     ) -> None:
         runs = self.make()
-        waiting = runs.wait_again(self._failed(runs), 60, 2)
-        assert runs.request("contacts", "schedule", sooner=False) == waiting
+        waiting = runs.retry_later(self.fail_a_run(runs), 60, 2)
+        assert runs.request("contacts", "schedule", run_now=False) == waiting
         assert runs.due() == []
         assert runs.request("contacts", "ada").id == waiting.id
         assert [run.id for run in runs.due()] == [waiting.id]
 
-    def _failed(self, runs: Runs, line: str = "contacts") -> Run:
-        run = runs.save(_moved(runs.begin(line, "tester", dry_run=False)))
+    def fail_a_run(self, runs: Runs, line: str = "contacts") -> Run:
+        """Return a run that failed after its first page."""
+        run = runs.save(move(runs.begin(line, "tester", dry_run=False)))
         runs.finish(replace(run, state=RunState.FAILED, cause="timeout"))
         return run
 
-    def test_a_trial_that_was_asked_for_stays_one(self) -> None:
+    def test_a_requested_dry_run_stays_one(self) -> None:
         runs = self.make()
         real, trial = (
             runs.request("contacts", "ada", dry_run=dry) for dry in (False, True)
@@ -233,7 +411,7 @@ class RunsContract(ABC):
         begun = runs.begin("contacts", "ada", dry_run=True)
         assert (begun.id, begun.dry_run) == (trial.id, True)
 
-    def test_while_a_line_runs_no_other_run_is_asked_for(self) -> None:
+    def test_while_a_line_runs_no_other_run_is_requested(self) -> None:
         runs = self.make()
         runs.begin("contacts", "tester", dry_run=False)
         with pytest.raises(LineBusy):
@@ -241,8 +419,8 @@ class RunsContract(ABC):
 
     def test_what_failed_waits_with_its_place_and_its_cause(self) -> None:
         runs = self.make()
-        run = self._failed(runs)
-        waiting = runs.wait_again(run, 60, 2)
+        run = self.fail_a_run(runs)
+        waiting = runs.retry_later(run, 60, 2)
         assert (waiting.id, waiting.state, waiting.attempt) == (
             run.id,
             RunState.WAITING,
@@ -251,7 +429,7 @@ class RunsContract(ABC):
         assert (waiting.cause, waiting.position) == ("timeout", run.position)
         self.pass_time(61)
         assert [one.id for one in runs.due()] == [run.id]
-        resumed = runs.begin("contacts", "tester", dry_run=False, asked=run.id)
+        resumed = runs.begin("contacts", "tester", dry_run=False, run_id=run.id)
         assert (resumed.id, resumed.position, resumed.cause) == (
             run.id,
             run.position,
@@ -259,78 +437,78 @@ class RunsContract(ABC):
         )
         assert resumed.ended_at is None
 
-    def test_what_failed_at_once_waits_as_the_same_run_and_forgets_what_it_left_out(
+    def test_what_failed_at_once_waits_as_the_same_run_and_forgets_what_it_rejected(
         self,
     ) -> None:
         runs = self.make()
         run = runs.begin("contacts", "tester", dry_run=False)
-        runs.quarantine(run, [Quarantined(1, "k", "f", "missing")])
+        runs.add_rejected(run, [RejectedRecord(1, "k", "f", "missing")])
         runs.finish(replace(run, state=RunState.FAILED, cause="timeout"))
-        assert runs.wait_again(run, 0, 2).id == run.id
+        assert runs.retry_later(run, 0, 2).id == run.id
         assert runs.begin("contacts", "tester", dry_run=False).id == run.id
-        assert runs.left_out(run.id, 9) == []
+        assert runs.rejected(run.id, 9) == []
         runs.finish(replace(runs.get(run.id), state=RunState.FAILED, cause="timeout"))
         assert runs.request("contacts", "tester").id != run.id, (
             "who asks anew gets a new one"
         )
 
-    def test_only_what_failed_and_nobody_else_waits_for_can_wait_again(self) -> None:
+    def test_only_what_failed_and_nobody_else_waits_for_can_retry_later(self) -> None:
         runs = self.make()
         run = runs.begin("contacts", "tester", dry_run=False)
         with pytest.raises(LineBusy):
-            runs.wait_again(run, 0, 2)
+            runs.retry_later(run, 0, 2)
         runs.finish(replace(run, state=RunState.FAILED))
         runs.request("contacts", "ada")
         with pytest.raises(LineBusy):
-            runs.wait_again(run, 0, 2)
+            runs.retry_later(run, 0, 2)
 
-    def test_only_the_run_that_was_asked_for_is_begun(self) -> None:
+    def test_only_the_run_that_was_requested_is_begun(self) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "tester")
-        runs.cancel(asked.id)
+        requested = runs.request("contacts", "tester")
+        runs.cancel(requested.id)
         with pytest.raises(RunStopped):
-            runs.begin("contacts", "tester", dry_run=False, asked=asked.id)
-        assert [run.id for run in runs.newest(9)] == [asked.id]
+            runs.begin("contacts", "tester", dry_run=False, run_id=requested.id)
+        assert [run.id for run in runs.newest(9)] == [requested.id]
 
-    def test_a_trial_under_way_keeps_no_run_from_being_asked_for(self) -> None:
+    def test_a_trial_under_way_keeps_no_run_from_being_requested(self) -> None:
         runs = self.make()
         runs.begin("contacts", "tester", dry_run=True)
         assert runs.request("contacts", "schedule").state is RunState.WAITING
         with pytest.raises(LineBusy):
             runs.request("contacts", "ada", dry_run=True)
 
-    def test_a_killed_run_that_was_asked_for_is_due_and_counts_its_attempts(
+    def test_a_killed_run_that_was_requested_is_due_and_counts_its_attempts(
         self,
     ) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "tester")
+        requested = runs.request("contacts", "tester")
         for attempt in (1, 2, 3):
             begun = runs.begin("contacts", "tester", dry_run=False)
-            assert (begun.id, begun.attempt) == (asked.id, attempt)
+            assert (begun.id, begun.attempt) == (requested.id, attempt)
             assert runs.due() == []
-            self.pass_time(_LEASE + 5)
-            assert [run.id for run in runs.due()] == [asked.id]
+            self.pass_time(LEASE + 5)
+            assert [run.id for run in runs.due()] == [requested.id]
 
-    def test_a_run_that_nobody_asked_for_is_not_due_when_it_is_killed(self) -> None:
+    def test_a_run_that_nobody_requested_is_not_due_when_it_is_killed(self) -> None:
         runs = self.make()
         runs.begin("contacts", "tester", dry_run=False)
-        self.pass_time(_LEASE + 5)
+        self.pass_time(LEASE + 5)
         assert runs.due() == []
 
     @pytest.mark.parametrize("state", [RunState.FAILED, RunState.CANCELLED])
     def test_a_run_that_waits_can_be_ended(self, state: RunState) -> None:
         runs = self.make()
-        asked = runs.request("contacts", "tester")
+        requested = runs.request("contacts", "tester")
         if state is RunState.CANCELLED:
-            runs.cancel(asked.id)
+            runs.cancel(requested.id)
         else:
-            runs.finish(replace(asked, state=state, cause="configuration"))
-        assert (runs.get(asked.id).state, runs.due()) == (state, [])
+            runs.finish(replace(requested, state=state, cause="configuration"))
+        assert (runs.get(requested.id).state, runs.due()) == (state, [])
 
     def test_the_longest_due_comes_first(self) -> None:
         runs = self.make()
-        second = runs.wait_again(self._failed(runs), 20, 2)
-        first = runs.wait_again(self._failed(runs, "orders"), 10, 2)
+        second = runs.retry_later(self.fail_a_run(runs), 20, 2)
+        first = runs.retry_later(self.fail_a_run(runs, "orders"), 10, 2)
         self.pass_time(30)
         assert [run.id for run in runs.due()] == [first.id, second.id]
 
@@ -345,40 +523,40 @@ class RunsContract(ABC):
     def test_runs_are_found_by_their_state(self) -> None:
         runs = self.make()
         runs.begin("contacts", "tester", dry_run=False)
-        asked = runs.request("orders", "tester")
-        assert runs.newest(10, state="waiting") == [asked]
+        requested = runs.request("orders", "tester")
+        assert runs.newest(10, state="waiting") == [requested]
         assert runs.newest(10, "contacts", "waiting") == []
 
     def test_an_unknown_run_is_an_error(self) -> None:
         runs = self.make()
         for unknown in ("", "999999", "9" * 40, "²", "no number"):
-            for asked in (runs.get, runs.cancel, lambda run: runs.left_out(run, 1)):
+            for method in (runs.get, runs.cancel, lambda run: runs.rejected(run, 1)):
                 with pytest.raises(ConfigError):
-                    asked(unknown)
+                    method(unknown)
 
     def test_of_many_who_begin_at_once_one_does(self) -> None:
         runs = self.make()
-        won: list[Run] = []
+        begun_runs: list[Run] = []
         busy: list[LineBusy] = []
         started = threading.Barrier(8)
 
         def begin() -> None:
             started.wait(10)
             try:
-                won.append(runs.begin("contacts", "tester", dry_run=False))
+                begun_runs.append(runs.begin("contacts", "tester", dry_run=False))
             except LineBusy as error:
                 busy.append(error)
-            self.finished()
+            self.leave_thread()
 
         threads = [threading.Thread(target=begin) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(30)
-        assert (len(won), len(busy)) == (1, 7)
+        assert (len(begun_runs), len(busy)) == (1, 7)
 
 
-def _moved(run: Run) -> Run:
+def move(run: Run) -> Run:
     """Return a run that has come a page further."""
     return replace(
         run,

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from uuid import uuid4
 
 import pytest
 
@@ -16,34 +17,38 @@ from outkey.core.config.configuration import (
 )
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
-from outkey.core.findings.health import Health
-from outkey.core.vault.envelope import Envelope, Place, SealedRow
+from outkey.core.findings.health import Health, Summary
+from outkey.core.rows import ConfigurationRow, LineRow, new_row
+from outkey.core.vault.envelope import Envelope, SealedRow, secret_place
+from outkey.core.vault.versions import (
+    SecretLabel,
+    SecretVersion,
+    activate,
+    add_pending,
+    secret_version,
+)
 from outkey.core.vault.voucher import voucher_place
-from outkey.ports.storage import Registry
+from outkey.engine.managing.registry import Registry
+from outkey.ports.storage import Storage
 
 
-class RegistryContract(ABC):
-    """What every registry of configurations promises."""
+class ConfigurationRowsContract(ABC):
+    """What every table of configurations promises."""
 
     @abstractmethod
-    def make(self) -> Registry:
-        """Return an empty registry."""
+    def make(self) -> Storage:
+        """Return empty rows."""
 
-    def kept(self) -> Registry:
-        """Return a registry with one configuration."""
-        registry = self.make()
-        registry.add(_configuration())
-        return registry
+    def test_a_row_comes_back_as_it_was(self) -> None:
+        rows = self.make().configurations
+        stored = _row("contract")
+        assert rows.swap(None, stored)
+        assert rows.find(names=["contract"]) == [stored]
+        assert rows.find(records=[stored.record]) == [stored]
+        assert rows.find() == [stored]
 
-    def test_what_was_added_comes_back_as_it_was(self) -> None:
-        registry = self.make()
-        kept = registry.add(_configuration())
-        assert kept.record
-        assert registry.get("contract") == kept
-        assert replace(kept, record="", version=0) == _configuration()
-
-    def test_every_field_comes_back(self) -> None:
-        registry = self.make()
+    def test_every_setting_header_and_fact_of_health_comes_back(self) -> None:
+        rows = self.make().configurations
         values = {
             "base_url": "https://contract.example/v2",
             "environment": "test",
@@ -62,47 +67,340 @@ class RegistryContract(ABC):
             "verification.test_path": "/me",
             "verification.forbidden_means_expired": True,
         }
-        rows = (
+        headers = (
             HeaderRow("X-Tenant", "7", secret=False),
             HeaderRow("X-API-Key", "", secret=True),
         )
-        made = build("contract", values, headers=rows)
-        registry.add(made)
-        assert replace(registry.get("contract"), record="", version=0) == made
+        made = build("contract", values, headers=headers)
+        health = Health(
+            tested_at=10.5,
+            verified_at=9.5,
+            cause="timeout",
+            current=True,
+            needs_secret=True,
+            stores_secret=True,
+            needs_person=True,
+            expires_on=date(2027, 1, 31),
+            refused=3,
+            paused_at=11.5,
+            active=False,
+            seen={"tls": "TLSv1.3", "offered": ["basic"]},
+        )
+        stored = replace(new_row(made, uuid4().hex), health=health)
+        assert rows.swap(None, stored)
+        (row,) = rows.find(names=["contract"])
+        assert row == stored
+        assert replace(row.configuration({}), record="", version=0) == made
 
-    def test_a_new_one_is_kept_with_its_references(self) -> None:
-        registry = self.make()
+    def test_rows_are_found_by_name_or_record_and_listed_by_name(self) -> None:
+        rows = self.make().configurations
+        stored = {name: _row(name) for name in ("b", "c", "a")}
+        for row in stored.values():
+            assert rows.swap(None, row)
+        assert [row.name for row in rows.find()] == ["a", "b", "c"]
+        assert [row.name for row in rows.find(names=["c", "nobody", "a"])] == ["a", "c"]
+        assert rows.find(names=["nobody"]) == []
+        assert rows.find(records=[stored["b"].record]) == [stored["b"]]
+
+    def test_a_name_is_stored_once(self) -> None:
+        rows = self.make().configurations
+        stored = _row("contract")
+        assert rows.swap(None, stored)
+        assert not rows.swap(None, _row("contract"))
+        assert rows.find() == [stored]
+
+    def test_a_row_is_changed_only_where_its_stamp_is_as_it_was(self) -> None:
+        rows = self.make().configurations
+        first = _row("contract")
+        rows.swap(None, first)
+        header = HeaderRow("X-Tenant", "7", secret=False)
+        changed = build(
+            "contract",
+            {"base_url": "https://contract.example", "notes": "one"},
+            headers=(header,),
+        )
+        second = first.after_edit(changed)
+        assert rows.swap(first, second)
+        assert not rows.swap(first, first.after_edit(changed))
+        assert not rows.swap(first, None)
+        assert rows.find(names=["contract"]) == [second]
+        refused = replace(second, health=second.health.after_refusal())
+        assert rows.swap(second, refused)
+        assert not rows.swap(second, replace(second, health=Health(cause="dns")))
+        paused = replace(refused, health=refused.health.after_pause(7.0))
+        assert rows.swap(refused, paused)
+        assert not rows.swap(refused, refused.after_reseal())
+        tested = replace(paused, health=paused.health.after_test(8.0, "", {"tls": "1"}))
+        assert rows.swap(paused, tested)
+        assert rows.find(names=["contract"]) == [tested]
+        resealed = tested.after_reseal()
+        assert rows.swap(tested, resealed)
+        (row,) = rows.find(names=["contract"])
+        assert row == resealed
+        assert row.health.current, "what a test found still holds"
+
+    def test_lists_are_made_of_columns_alone(self) -> None:
+        rows = self.make().configurations
+        for name in ("b", "a"):
+            rows.swap(None, _row(name))
+        first, second = rows.summaries()
+        assert (first.name, second.name) == ("a", "b")
+        assert first == Summary(
+            "a", "https://contract.example", "none", "production", "public", Health()
+        )
+
+    def test_a_deleted_row_takes_its_lines_and_secrets_along_and_no_others(
+        self,
+    ) -> None:
+        storage = self.make()
+        stored, other = _row("contract"), _row("other")
+        for row in (stored, other):
+            storage.configurations.swap(None, row)
+            storage.secrets.swap(None, _version(row.record, "token"))
+            storage.lines.swap(
+                None, LineRow(f"of {row.name}", row.name, "GET", "/", None)
+            )
+        with storage.database.transaction():
+            (locked,) = storage.configurations.find(names=["contract"], lock=True)
+            assert storage.configurations.swap(locked, None)
+        assert storage.configurations.find() == [other]
+        assert [line.name for line in storage.lines.find()] == ["of other"]
+        assert storage.secrets.read([stored.record]) == []
+        assert len(storage.secrets.read([other.record])) == 1
+
+
+class LineRowsContract(ABC):
+    """What every table of sync lines promises."""
+
+    @abstractmethod
+    def make(self) -> Storage:
+        """Return empty rows."""
+
+    def test_lines_come_back_by_name_and_can_be_changed_and_deleted(self) -> None:
+        storage = self.make()
+        for owner in ("contract", "other"):
+            storage.configurations.swap(None, _row(owner))
+        first = LineRow("b", "contract", "GET", "/b", None)
+        table = {"direction": "pull", "schedule": "0 * * * *", "nested": {"x": [1]}}
+        second = LineRow("a", "contract", "POST", "/a", table)
+        for row in (first, second):
+            assert storage.lines.swap(None, row)
+            assert not storage.lines.swap(None, row)
+        assert storage.lines.find() == [second, first]
+        assert storage.lines.find(["b"]) == [first]
+        assert storage.lines.find(["a", "b", "nobody"]) == [second, first]
+        assert storage.lines.find(["nobody"]) == []
+        moved = LineRow("b", "other", "PUT", "/c", {"schedule": ""})
+        assert storage.lines.swap(first, moved)
+        assert storage.lines.find(["b"]) == [moved]
+        assert storage.lines.swap(moved, None)
+        assert not storage.lines.swap(moved, None)
+        assert storage.lines.find() == [second]
+
+
+class SecretRowsContract(ABC):
+    """What every table of ciphertexts promises."""
+
+    @abstractmethod
+    def make(self) -> Storage:
+        """Return empty rows."""
+
+    def stored(self, storage: Storage, name: str = "contract") -> str:
+        """Store a configuration, and return its record."""
+        row = _row(name)
+        assert storage.configurations.swap(None, row)
+        return row.record
+
+    def test_versions_come_back_and_ciphertexts_only_by_field(self) -> None:
+        storage = self.make()
+        record, other = self.stored(storage), self.stored(storage, "other")
+        token = SecretVersion(
+            secret_place(record, "token", 3, "https://contract.example:443"),
+            SecretLabel.PENDING,
+            _sealed("k1"),
+            set_at=1_800_000_000.5,
+            set_by="alice",
+        )
+        elsewhere = SecretVersion(
+            secret_place(other, "password", 1, "https://contract.example:443"),
+            reference="env:PASSWORD",
+        )
+        for version in (token, elsewhere):
+            assert storage.secrets.swap(None, version)
+        assert storage.secrets.read([record], "token") == [token]
+        assert storage.secrets.read([record], "password") == []
+        assert storage.secrets.read([record]) == [replace(token, sealed=None)]
+        both = storage.secrets.read([record, other])
+        assert sorted(row.place.field for row in both) == ["password", "token"]
+        assert storage.secrets.read([record, other], "password") == [elsewhere]
+
+    def test_a_version_is_written_once_and_one_at_a_time_is_current(self) -> None:
+        storage = self.make()
+        record = self.stored(storage)
+        first = _version(record, "token", 1)
+        assert storage.secrets.swap(None, first)
+        assert not storage.secrets.swap(None, replace(first, sealed=_sealed("k2")))
+        pending = replace(_version(record, "token", 2), label=SecretLabel.PENDING)
+        assert storage.secrets.swap(None, pending)
+        assert storage.secrets.swap(first, replace(first, label=SecretLabel.PREVIOUS))
+        assert storage.secrets.swap(
+            pending, replace(pending, label=SecretLabel.CURRENT)
+        )
+        labels = {
+            row.place.version: row.label
+            for row in storage.secrets.read([record], "token")
+        }
+        assert labels == {1: SecretLabel.PREVIOUS, 2: SecretLabel.CURRENT}
+
+    def test_a_version_is_changed_only_where_it_is_exactly_as_it_was(self) -> None:
+        storage = self.make()
+        record = self.stored(storage)
+        secret = _version(record, "token")
+        reference = SecretVersion(
+            secret_place(record, "password", 1, ""), reference="env:P"
+        )
+        for version in (secret, reference):
+            storage.secrets.swap(None, version)
+        resealed = replace(secret, sealed=_sealed("k2"))
+        assert storage.secrets.swap(secret, resealed)
+        assert not storage.secrets.swap(secret, replace(secret, sealed=_sealed("k3")))
+        assert not storage.secrets.swap(secret, None)
+        other_label = replace(resealed, label=SecretLabel.PENDING)
+        assert not storage.secrets.swap(other_label, secret)
+        assert storage.secrets.read([record], "token") == [resealed]
+        previous = replace(reference, label=SecretLabel.PREVIOUS)
+        assert storage.secrets.swap(reference, previous)
+        assert storage.secrets.read([record], "password") == [previous]
+        for version in (resealed, previous):
+            assert storage.secrets.swap(version, None)
+        assert storage.secrets.read([record]) == []
+
+    def test_ciphertexts_are_counted_and_found_by_their_key(self) -> None:
+        storage = self.make()
+        record = self.stored(storage)
+        versions = [
+            _version(record, f"header:X-{number}", number + 4) for number in range(3)
+        ]
+        voucher = SecretVersion(voucher_place(record, 1), sealed=_sealed("k1"))
+        elsewhere = SecretVersion(
+            secret_place(record, "password", 1, ""), reference="env:P"
+        )
+        for version in (*versions, voucher, elsewhere):
+            storage.secrets.swap(None, version)
+        assert storage.secrets.key_uses() == {_name("k1"): 3}
+        assert storage.secrets.key_uses(vouchers=True) == {_name("k1"): 4}
+        assert storage.secrets.sealed_by_others(_name("new"), 2) == versions[:2]
+        assert storage.secrets.sealed_by_others(_name("k1"), 10) == []
+        for version in storage.secrets.sealed_by_others(_name("new"), 10):
+            resealed = replace(version, sealed=_sealed("new"))
+            assert storage.secrets.swap(version, resealed)
+        assert storage.secrets.key_uses(vouchers=True) == {_name("new"): 4}
+        assert storage.secrets.sealed_by_others(_name("new"), 10) == []
+
+
+class KeyRowsContract(ABC):
+    """What every table of known keys promises."""
+
+    @abstractmethod
+    def make(self) -> Storage:
+        """Return empty rows."""
+
+    def test_check_values_of_keys_are_stored_once(self) -> None:
+        rows = self.make().keys
+        assert rows.read() == {}
+        rows.add({"k1": b"1"})
+        rows.add({"k1": b"changed", "k2": b"2"})
+        assert rows.read() == {"k1": b"1", "k2": b"2"}
+
+
+class RegistryContract(ABC):
+    """What the registry promises over the rows of a host, taken together."""
+
+    @abstractmethod
+    def make(self) -> Storage:
+        """Return empty rows."""
+
+    def registry(self, *configurations: Configuration) -> Registry:
+        """Return a registry with these configurations, by default the contract's."""
+        self.storage = self.make()
+        registry = Registry(self.storage, fresh_seconds=0.0)
+        for configuration in configurations or [_configuration()]:
+            registry.add(configuration)
+        return registry
+
+    def put_pending(self, field: str, state: SecretState, sealed: bytes | None) -> None:
+        """Store a pending version of a secret of the contract's configuration."""
+        (row,) = self.storage.configurations.find(names=["contract"])
+        rows = self.storage.secrets
+        new = secret_version(row.record, field, state, sealed=sealed)
+        for before, after in add_pending(rows.read([row.record], field), new):
+            assert rows.swap(before, after)
+
+    def activate(self, registry: Registry, field: str, version: int) -> None:
+        """Put a pending version into use."""
+        (row,) = self.storage.configurations.find(names=["contract"])
+        rows = self.storage.secrets
+        for before, after in activate(rows.read([row.record], field), version):
+            assert rows.swap(before, after)
+        registry.note_secrets_changed("contract")
+
+    def put_secret(
+        self, registry: Registry, field: str = "token", version: int = 1
+    ) -> None:
+        """Store a secret of the contract's configuration and use it at once."""
+        state = SecretState("https://contract.example:443", version=version)
+        self.put_pending(field, state, _sealed(f"k{version}"))
+        self.activate(registry, field, version)
+
+    def ciphertexts(
+        self, configuration: Configuration, field: str
+    ) -> dict[int, bytes | None]:
+        """Return the ciphertexts of a secret by version."""
+        versions = self.storage.secrets.read([configuration.record], field)
+        return {row.place.version: row.sealed for row in versions}
+
+    def test_what_was_added_comes_back_as_it_was(self) -> None:
+        registry = self.registry(build("other", {"base_url": "https://other.example"}))
+        stored = registry.add(_configuration())
+        assert stored.record
+        assert registry.get("contract") == stored
+        assert registry.get("contract") is registry.get("contract"), "until it changes"
+        assert replace(stored, record="", version=0) == _configuration()
+        assert [made.name for made in registry.all()] == ["contract", "other"]
+        assert registry.find(["contract", "nobody"]) == {"contract": stored}
+
+    def test_a_new_one_is_stored_with_its_references(self) -> None:
         reference = parse_reference("env:TOKEN", field="token")
         values = {
             "base_url": "https://contract.example",
             "authentication_type": "bearer",
         }
         made = build("contract", values, references={"token": reference})
-        registry.add(made)
+        registry = self.registry(made)
         assert registry.get("contract").secrets == made.secrets
-        (found,) = registry.summaries()
-        assert not found.standing.needs_secret
+        assert not _health(registry).needs_secret
 
     def test_a_second_one_of_the_same_name_is_refused(self) -> None:
-        registry = self.kept()
+        registry = self.registry()
         with pytest.raises(ConfigError) as caught:
             registry.add(_configuration())
         assert caught.value.field == "name"
 
     def test_a_change_needs_the_newest_version(self) -> None:
-        registry = self.make()
-        first = registry.add(_configuration())
+        registry = self.registry()
+        first = registry.get("contract")
         second = registry.replace(replace(first, notes="one"))
         assert (second.record, registry.get("contract").notes) == (first.record, "one")
+        assert registry.get("contract") == second
         with pytest.raises(EditConflict):
             registry.replace(replace(first, notes="two"))
         assert registry.get("contract").notes == "one"
 
     def test_what_was_removed_is_unknown_and_its_record_is_not_used_again(self) -> None:
-        registry = self.make()
-        first = registry.add(_configuration())
+        registry = self.registry()
+        first = registry.get("contract")
         registry.put_line(SyncLine("line", "contract", "GET", "/"))
-        put(registry, "token", SecretState("https://a:443"), _sealed("k1"))
+        self.put_secret(registry)
         registry.remove("contract")
         for missing in (registry.get, registry.remove):
             with pytest.raises(UnknownConfiguration):
@@ -111,238 +409,155 @@ class RegistryContract(ABC):
             registry.line("line")
         again = registry.add(_configuration())
         assert again.record != first.record
-        assert registry.sealed(again, "token", 1) is None
+        assert self.ciphertexts(again, "token") == {}
         assert registry.get("contract").secrets == {}
 
-    def test_all_are_listed_by_name(self) -> None:
-        registry = self.make()
-        for name in ("b", "c", "a"):
-            registry.add(build(name, {"base_url": "https://contract.example"}))
-        assert [configuration.name for configuration in registry.all()] == [
-            "a",
-            "b",
-            "c",
-        ]
-
-    def test_a_line_is_kept_and_changed(self) -> None:
-        registry = self.kept()
+    def test_a_line_is_stored_changed_and_removed(self) -> None:
+        registry = self.registry()
         for path in ("/one", "/two"):
             registry.put_line(SyncLine("line", "contract", "GET", path))
-        assert registry.line("line") == SyncLine("line", "contract", "GET", "/two")
-        assert registry.lines() == [SyncLine("line", "contract", "GET", "/two")]
+            assert registry.line("line").path == path
+        line = SyncLine("line", "contract", "GET", "/two")
+        assert registry.lines() == [line]
+        assert registry.line("line") is registry.line("line"), "until it changes"
+        assert registry.timetable() == [("line", "contract", "")]
         with pytest.raises(UnknownConfiguration):
-            registry.line("another")
-
-    def test_a_sealed_secret_is_replaced_by_a_reference_and_back(self) -> None:
-        registry = self.kept()
-        stored = SecretState(
-            "https://contract.example:443", version=3, set_at=1_800_000_000.5
-        )
-        put(registry, "token", stored, _sealed("k1"))
-        found = registry.get("contract")
-        assert found.secrets == {"token": stored}
-        assert registry.sealed(found, "token", 3) == _sealed("k1")
-        reference = parse_reference("env:TOKEN", field="token")
-        elsewhere = SecretState("https://contract.example:443", reference, 4)
-        put(registry, "token", elsewhere, None)
-        found = registry.get("contract")
-        assert found.secrets == {"token": elsewhere}
-        assert registry.sealed(found, "token", 4) is None
-
-    def test_a_pending_secret_is_not_in_use_and_two_versions_before_are_gone(
-        self,
-    ) -> None:
-        registry = self.kept()
-        states = [
-            SecretState("https://contract.example:443", version=n) for n in (1, 2, 3)
-        ]
-        for state in states[:2]:
-            put(registry, "token", state, _sealed(f"k{state.version}"))
-        for _ in range(2):  # the second time one is pending already, as after a kill
-            registry.put_secret("contract", "token", states[2], _sealed("k3"))
-        found = registry.get("contract")
-        assert found.secrets == {"token": states[1]}
-        assert registry.sealed(found, "token", 3) == _sealed("k3")
-        registry.activate_secret("contract", "token", 3)
-        assert registry.get("contract").secrets == {"token": states[2]}
-        kept = [registry.sealed(found, "token", n) for n in (1, 2, 3)]
-        assert kept == [None, _sealed("k2"), _sealed("k3")]
-
-    def test_two_who_set_one_secret_at_once_leave_one_in_use(self) -> None:
-        registry = self.kept()
-        state = SecretState("https://contract.example:443", version=1)
-        for key in ("mine", "theirs"):
-            registry.put_secret("contract", "token", state, _sealed(key))
-        registry.activate_secret("contract", "token", 1)
-        with pytest.raises(EditConflict):
-            registry.activate_secret("contract", "token", 1)
-        with pytest.raises(EditConflict):
-            registry.put_secret("contract", "token", state, _sealed("late"))
-        found = registry.get("contract")
-        assert found.secrets == {"token": state}
-        assert registry.sealed(found, "token", 1) == _sealed("theirs")
-
-    def test_a_row_that_is_gone_takes_its_secret_along_and_no_other(self) -> None:
-        registry = self.make()
-        row = HeaderRow("X-Key", "", secret=True)
-        made = registry.add(replace(_configuration(), headers=(row,)))
-        for field in ("token", "header:X-Key"):  # set after the configuration was read
-            put(
-                registry,
-                field,
-                SecretState("https://contract.example:443"),
-                _sealed("k1"),
-            )
-        registry.replace(replace(made, headers=()))
-        assert set(registry.get("contract").secrets) == {"token"}
-        assert registry.key_uses() == {_name("k1"): 1}
-
-    def test_a_removed_line_is_unknown(self) -> None:
-        registry = self.kept()
-        registry.put_line(SyncLine("line", "contract", "GET", "/"))
+            registry.put_line(SyncLine("stray", "nobody", "GET", "/"))
         registry.remove_line("line")
         assert registry.lines() == []
         with pytest.raises(UnknownConfiguration):
+            registry.line("line")
+        with pytest.raises(UnknownConfiguration):
             registry.remove_line("line")
 
-    def test_some_are_found_by_name_and_what_is_not_there_is_left_out(self) -> None:
-        registry = self.make()
-        made = [
-            registry.add(build(n, {"base_url": "https://a.example"}))
-            for n in ("a", "b")
-        ]
-        found = registry.find(["b", "nobody", "a"])
-        assert found == {"a": made[0], "b": made[1]}
+    def test_a_sealed_secret_is_replaced_by_a_reference(self) -> None:
+        registry = self.registry()
+        self.put_secret(registry, version=3)
+        reference = parse_reference("env:TOKEN", field="token")
+        elsewhere = SecretState("https://contract.example:443", reference, 4)
+        registry.put_reference(registry.get("contract"), "token", elsewhere)
+        registry.note_secrets_changed("contract")
+        stored = registry.get("contract")
+        assert stored.secrets == {"token": elsewhere}
+        assert self.ciphertexts(stored, "token") == {3: _sealed("k3"), 4: None}
+        with pytest.raises(EditConflict):
+            registry.put_reference(stored, "token", elsewhere)
 
-    def test_a_batch_is_kept_whole_or_not_at_all(self) -> None:
-        registry = self.make()
-        first = registry.add(_configuration())
+    def test_a_pending_secret_is_not_in_use_and_two_versions_before_are_deleted(
+        self,
+    ) -> None:
+        registry = self.registry()
+        for version in (1, 2):
+            self.put_secret(registry, version=version)
+        state = SecretState("https://contract.example:443", version=3)
+        for key in ("mine", "k3"):  # one is pending already, as after a kill
+            self.put_pending("token", state, _sealed(key))
+        assert registry.get("contract").secrets["token"].version == 2
+        self.activate(registry, "token", 3)
+        stored = registry.get("contract")
+        assert stored.secrets == {"token": state}
+        assert self.ciphertexts(stored, "token") == {2: _sealed("k2"), 3: _sealed("k3")}
+
+    def test_a_header_that_is_removed_takes_its_secret_along_and_no_other(self) -> None:
+        header = HeaderRow("X-Key", "", secret=True)
+        registry = self.registry(replace(_configuration(), headers=(header,)))
+        made = registry.get("contract")
+        for field in ("token", "header:X-Key"):  # set after the configuration was read
+            self.put_secret(registry, field)
+        registry.replace(replace(made, headers=()))
+        assert set(registry.get("contract").secrets) == {"token"}
+        assert self.storage.secrets.key_uses() == {_name("k1"): 1}
+
+    def test_a_transaction_is_written_whole_or_not_at_all(self) -> None:
+        registry = self.registry()
+        first = registry.get("contract")
         with (  # noqa: PT012 - the last one fails
             pytest.raises(EditConflict),
-            registry.batch(),
+            registry.transaction(),
         ):
             registry.add(build("another", {"base_url": "https://a.example"}))
-            put(
-                registry,
-                "token",
-                SecretState("https://contract.example:443"),
-                _sealed("k1"),
-            )
+            self.put_secret(registry)
             registry.replace(replace(first, version=7))
         assert [c.name for c in registry.all()] == ["contract"]
         assert registry.get("contract").secrets == {}
-        with registry.batch():
+        with registry.transaction():
             registry.add(build("another", {"base_url": "https://a.example"}))
         assert [c.name for c in registry.all()] == ["another", "contract"]
 
-    def test_check_values_of_keys_are_kept_once(self) -> None:
-        registry = self.make()
-        assert registry.known_keys() == {}
-        registry.put_known_keys({"k1": b"1"})
-        registry.put_known_keys({"k1": b"changed", "k2": b"2"})
-        assert registry.known_keys() == {"k1": b"1", "k2": b"2"}
-
-    def test_a_cleared_secret_is_gone_in_all_versions(self) -> None:
-        registry = self.kept()
+    def test_a_cleared_secret_is_deleted_in_all_versions(self) -> None:
+        registry = self.registry()
         for version in (1, 2):
-            state = SecretState("https://contract.example:443", version=version)
-            put(registry, "token", state, _sealed("k1"))
-        registry.clear_secret("contract", "token")
-        found = registry.get("contract")
-        assert found.secrets == {}
-        assert [registry.sealed(found, "token", version) for version in (1, 2)] == [
-            None,
-            None,
-        ]
-        assert registry.key_uses() == {}
+            self.put_secret(registry, version=version)
+        registry.clear_secret(registry.get("contract"), "token")
+        registry.note_secrets_changed("contract")
+        stored = registry.get("contract")
+        assert stored.secrets == {}
+        assert self.ciphertexts(stored, "token") == {}
+        assert self.storage.secrets.key_uses() == {}
 
-    def test_a_standing_says_what_is_missing_stored_and_about_to_expire(self) -> None:
-        registry = self.make()
+    def test_health_shows_what_is_missing_stored_and_about_to_expire(self) -> None:
         day = date(2027, 1, 31)
         values = {
             "base_url": "https://contract.example",
             "authentication_type": "bearer",
+            "token_expires_on": day,
         }
-        registry.add(build("contract", values | {"token_expires_on": day}))
-        known = standing(registry)
-        assert (known.needs_secret, known.stores_secret, known.expires_on) == (
-            True,
-            False,
-            day,
-        )
-        put(
-            registry,
-            "token",
-            SecretState("https://contract.example:443"),
-            _sealed("k1"),
-        )
-        (found,) = registry.summaries()
-        assert (found.standing.needs_secret, found.standing.stores_secret) == (
-            False,
-            True,
-        )
-        registry.clear_secret("contract", "token")
-        assert standing(registry).needs_secret
+        registry = self.registry(build("contract", values))
+        assert _health(registry) == Health(needs_secret=True, expires_on=day)
+        self.put_secret(registry)
+        assert _health(registry) == Health(stores_secret=True, expires_on=day)
+        registry.clear_secret(registry.get("contract"), "token")
+        registry.note_secrets_changed("contract")
+        assert _health(registry).needs_secret
 
     def test_how_a_test_ended_holds_until_something_changes(self) -> None:
-        registry = self.make()
-        made = registry.add(_configuration())
-        assert standing(registry) == Health()
+        registry = self.registry()
+        made = registry.get("contract")
         registry.put_trial(made, 10.0, "")
-        assert standing(registry) == Health(10.0, 10.0, "", current=True)
-        registry.put_trial(made, 20.0, "timeout")
-        failing = Health(20.0, 10.0, "timeout", current=True)
-        assert standing(registry) == failing
-        put(
-            registry,
-            "token",
-            SecretState("https://contract.example:443"),
-            _sealed("k1"),
-        )
-        assert standing(registry) == replace(failing, current=False)
+        registry.put_trial(made, 20.0, "timeout", {"tls": "TLSv1.2"})
+        failing = Health(20.0, 10.0, "timeout", current=True, seen={"tls": "TLSv1.2"})
+        assert _health(registry) == failing
+        self.put_secret(registry)
+        assert _health(registry) == replace(failing, current=False)
         registry.put_trial(made, 30.0, "")  # of the state before the secret was set
-        assert standing(registry) == replace(failing, current=False)
+        assert _health(registry) == replace(failing, current=False)
         registry.put_trial(registry.get("contract"), 40.0, "")
-        assert standing(registry).current
+        assert _health(registry).current
+        registry.note_vouched("contract")
+        assert _health(registry).current
         registry.replace(made)
-        assert not standing(registry).current
-
-    def test_what_a_test_saw_is_kept_until_another_sees_something(self) -> None:
-        registry = self.make()
-        made = registry.add(_configuration())
-        registry.put_trial(made, 10.0, "", {"tls": "TLSv1.2", "offered": ["basic"]})
-        registry.put_trial(made, 20.0, "dns")
-        assert standing(registry).seen == {"tls": "TLSv1.2", "offered": ["basic"]}
-        registry.put_trial(made, 30.0, "", {"tls": "TLSv1.3"})
-        assert standing(registry).seen == {"tls": "TLSv1.3"}
+        assert not _health(registry).current
 
     def test_refusals_are_counted_until_one_is_accepted(self) -> None:
-        registry = self.kept()
+        registry = self.registry()
         revision = registry.get("contract").revision
-        assert [registry.note_refused("contract", revision) for _ in range(3)] == [
-            1,
-            2,
-            3,
-        ]
-        assert registry.note_refused("contract", revision - 1) == 0, (
-            "of a former secret"
-        )
-        assert (registry.get("contract").refused, standing(registry).refused) == (3, 3)
+        for count in (1, 2, 3):
+            assert registry.note_refused("contract", revision) == count
+        assert registry.note_refused("contract", revision - 1) == 0, "a former secret"
+        assert registry.get("contract").refused == _health(registry).refused == 3
         registry.pause("contract", 70.0)
         registry.pause("contract", 80.0)
         assert registry.get("contract").paused
         assert registry.find(["contract"])["contract"].paused
-        assert standing(registry).paused_at == 70.0
+        assert _health(registry).paused_at == 70.0
         registry.note_accepted("contract")
-        found = registry.get("contract")
-        assert (found.refused, found.paused) == (0, False)
-        registry.note_refused("contract", registry.get("contract").revision)
+        stored = registry.get("contract")
+        assert (stored.refused, stored.paused) == (0, False)
+        registry.note_refused("contract", revision)
         registry.pause("contract", 90.0)
         registry.resume("contract")
-        assert standing(registry) == Health()
+        assert _health(registry) == Health()
 
-    def test_what_is_gone_is_neither_counted_nor_resumed(self) -> None:
-        registry = self.make()
+    def test_two_who_have_read_the_same_count_lose_no_refusal(self) -> None:
+        registry = self.registry()
+        revision = registry.get("contract").revision
+        other = Registry(self.storage, fresh_seconds=60.0)
+        other.get("contract")
+        assert registry.note_refused("contract", revision) == 1
+        assert other.note_refused("contract", revision) == 2
+
+    def test_what_was_removed_is_neither_counted_nor_resumed(self) -> None:
+        registry = self.registry()
         assert registry.note_refused("nobody", 1) == 0
         registry.note_accepted("nobody")
         registry.pause("nobody", 1.0)
@@ -350,42 +565,36 @@ class RegistryContract(ABC):
             registry.resume("nobody")
 
     def test_another_secret_an_edit_or_a_good_test_ends_a_pause(self) -> None:
-        registry = self.kept()
+        registry = self.registry()
 
-        def paused_after(change: Callable[[], object]) -> bool:
+        def is_paused_after(change: Callable[[], object]) -> bool:
             registry.note_refused("contract", registry.get("contract").revision)
             registry.pause("contract", 70.0)
             assert registry.get("contract").paused
             change()
-            found = registry.get("contract")
-            assert found.paused == bool(found.refused)
-            return found.paused
+            stored = registry.get("contract")
+            assert stored.paused == bool(stored.refused)
+            return stored.paused
 
-        state = SecretState("https://contract.example:443")
-        assert not paused_after(lambda: put(registry, "token", state, _sealed("k1")))
-        assert not paused_after(lambda: registry.clear_secret("contract", "token"))
-        assert not paused_after(lambda: registry.replace(registry.get("contract")))
-        assert not paused_after(
+        assert not is_paused_after(lambda: self.put_secret(registry))
+        assert not is_paused_after(lambda: registry.note_secrets_changed("contract"))
+        assert not is_paused_after(lambda: registry.replace(registry.get("contract")))
+        assert not is_paused_after(
             lambda: registry.put_trial(registry.get("contract"), 1.0, "")
         )
-        assert paused_after(
+        assert is_paused_after(
             lambda: registry.put_trial(registry.get("contract"), 1.0, "timeout")
         )
 
     def test_a_late_refusal_of_the_old_secret_does_not_pause_the_new_one(self) -> None:
-        registry = self.kept()
+        registry = self.registry()
         registry.note_refused("contract", registry.get("contract").revision)
-        put(
-            registry,
-            "token",
-            SecretState("https://contract.example:443"),
-            _sealed("k1"),
-        )
+        self.put_secret(registry)
         registry.pause("contract", 70.0)
         assert not registry.get("contract").paused
 
     def test_due_are_those_that_could_send_and_were_tested_before(self) -> None:
-        registry = self.make()
+        registry = self.registry()
         for name in ("old", "older", "new", "untested", "paused", "off", "unset"):
             values = {"base_url": "https://contract.example", "active": name != "off"}
             if name == "unset":
@@ -400,74 +609,40 @@ class RegistryContract(ABC):
         assert registry.due(50.0, 1) == ["older"]
 
     def test_a_lock_holds_for_the_version_that_was_read_and_no_other(self) -> None:
-        registry = self.kept()
+        registry = self.registry()
         stored = registry.get("contract")
-        with registry.batch():
+        with registry.transaction():
             registry.lock(stored)
         registry.replace(replace(stored, notes="changed"))
-        with pytest.raises(EditConflict), registry.batch():
+        with pytest.raises(EditConflict), registry.transaction():
             registry.lock(stored)
         registry.remove("contract")
+        with pytest.raises(EditConflict), registry.transaction():
+            registry.lock(stored)
         again = registry.add(_configuration())
         assert again.version == stored.version
-        with pytest.raises(EditConflict), registry.batch():
+        with pytest.raises(EditConflict), registry.transaction():
             registry.lock(stored)
 
-    def test_a_voucher_comes_with_its_configuration_and_only_the_last_one_stays(
-        self,
-    ) -> None:
-        registry = self.kept()
+    def test_a_voucher_comes_with_its_configuration_and_is_not_a_secret(self) -> None:
+        registry = self.registry()
         stored = registry.get("contract")
         assert stored.voucher is None
-        rows = [
-            SealedRow(voucher_place(stored.record, version), _sealed("old"))
-            for version in (1, 2)
-        ]
-        for row in rows:
-            registry.put_voucher("contract", row)
+        place = voucher_place(stored.record, 1)
+        self.storage.secrets.swap(None, SecretVersion(place, sealed=_sealed("k1")))
+        registry.note_vouched("contract")
+        vouched = registry.get("contract")
+        assert vouched.voucher == SealedRow(place, _sealed("k1"))
+        assert vouched.secrets == {}
         registry.replace(replace(stored, notes="changed"))
-        assert registry.find(["contract"])["contract"].voucher == rows[1]
-        assert registry.get("contract").voucher == rows[1]
-        assert "voucher" not in registry.get("contract").secrets
-        assert registry.sealed_by_others("", 10) == [rows[1]]
-        assert registry.key_uses() == {}
-        assert registry.key_uses(vouchers=True) == {_name("old"): 1}
-        assert registry.swap_sealed(rows[1], _sealed("new"))
-        swapped = registry.find(["contract"])["contract"].voucher
-        assert swapped == replace(rows[1], stored=_sealed("new"))
-
-    def test_ciphertexts_are_counted_found_and_swapped_by_their_key(self) -> None:
-        registry = self.make()
-        record = registry.add(_configuration()).record
-        origin = "https://contract.example:443"
-        for number in range(3):
-            state = SecretState(origin, version=number + 4)
-            put(registry, f"header:X-{number}", state, _sealed("old"))
-        assert registry.key_uses() == {_name("old"): 3}
-        rows = registry.sealed_by_others(_name("new"), 2)
-        assert len(rows) == 2
-        assert rows[0].place == Place("secret", record, "header:X-0", 4, origin)
-        for row in registry.sealed_by_others(_name("new"), 10):
-            assert registry.swap_sealed(row, _sealed("new"))
-        assert registry.key_uses() == {_name("new"): 3}
-        assert registry.sealed_by_others(_name("new"), 10) == []
-        assert not registry.swap_sealed(rows[0], _sealed("old"))
-        assert registry.key_uses() == {_name("new"): 3}
+        assert registry.find(["contract"])["contract"].voucher == vouched.voucher
 
 
-def standing(registry: Registry) -> Health:
-    """Return how the contract's configuration stands, apart from its secrets."""
-    (found,) = registry.summaries()
-    assert found[:2] == ("contract", "https://contract.example")
-    return replace(found.standing, stores_secret=False)
-
-
-def put(
-    registry: Registry, field: str, state: SecretState, sealed: bytes | None
-) -> None:
-    """Keep a secret of the contract's configuration and use it at once."""
-    registry.put_secret("contract", field, state, sealed)
-    registry.activate_secret("contract", field, state.version)
+def _health(registry: Registry) -> Health:
+    """Return the health of the contract's configuration."""
+    (summary,) = registry.summaries()
+    assert summary[:2] == ("contract", "https://contract.example")
+    return summary.standing
 
 
 def _sealed(key: str) -> bytes:
@@ -483,3 +658,12 @@ def _name(key: str) -> str:
 
 def _configuration() -> Configuration:
     return build("contract", {"base_url": "https://contract.example"})
+
+
+def _row(name: str) -> ConfigurationRow:
+    return new_row(replace(_configuration(), name=name), uuid4().hex)
+
+
+def _version(record: str, field: str, number: int = 1) -> SecretVersion:
+    place = secret_place(record, field, number, "https://contract.example:443")
+    return SecretVersion(place, sealed=_sealed("k1"))

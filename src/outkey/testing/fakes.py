@@ -1,13 +1,15 @@
 """In-memory stand-ins for the ports, which remember what they were called with."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 
+from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
@@ -33,7 +35,7 @@ from outkey.core.sync.response import Record
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.tokens.actions import TokenActions
-from outkey.ports.sending import Clock
+from outkey.ports.sending import Clock, Configurations
 
 Answer = Response | OutkeyError
 
@@ -310,29 +312,31 @@ class MemoryCheckpoints:
 
 
 class MemoryDatabase:
-    """Transactions over tables in memory, and the time of a clock."""
+    """Transactions over tables in memory, one at a time, and the time of a clock."""
 
     def __init__(self, clock: Clock, *tables: object) -> None:
         self._clock = clock
         self._tables = tables
+        self._lock = threading.RLock()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Restore the lists and dictionaries of all tables where the block fails."""
-        before = [
-            {
-                name: value.copy()
-                for name, value in vars(table).items()
-                if isinstance(value, dict | list)
-            }
-            for table in self._tables
-        ]
-        try:
-            yield
-        except BaseException:
-            for table, values in zip(self._tables, before, strict=True):
-                vars(table).update(values)
-            raise
+        with self._lock:
+            before = [
+                {
+                    name: deepcopy(value)
+                    for name, value in vars(table).items()
+                    if isinstance(value, dict | list)
+                }
+                for table in self._tables
+            ]
+            try:
+                yield
+            except BaseException:
+                for table, values in zip(self._tables, before, strict=True):
+                    vars(table).update(values)
+                raise
 
     def now(self) -> float:
         return self._clock.now()
@@ -392,8 +396,12 @@ def fake_gateway(
     secrets: Mapping[str, str] | None = None,
     names: Mapping[str, tuple[str, ...]] | None = None,
     lines: Iterable[SyncLine] = (),
+    registry: Configurations | None = None,
 ) -> FakeWorld:
-    """Return a gateway whose every port is a fake."""
+    """Return a gateway whose every port is a fake.
+
+    Configurations are those given here, or those of a registry.
+    """
     clock = FakeClock()
     transport = FakeTransport([] if answers is None else answers, clock=clock)
     resolver = FakeResolver(
@@ -404,7 +412,7 @@ def fake_gateway(
     scripts = FakeScripts()
     both = AsyncFake(transport, resolver)
     ports = Ports(
-        configurations=MemoryRegistry(configurations, lines),
+        configurations=registry or MemoryConfigurations(configurations, lines),
         secrets=store,
         transport=transport,
         resolver=resolver,

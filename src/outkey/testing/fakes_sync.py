@@ -1,30 +1,30 @@
-"""In-memory stand-ins for a host's own records, and for the runs that synchronize them."""
+"""In-memory tables of runs and of a host's own records, for tests."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
-from outkey.core.errors import ConfigError, LineBusy, RunStopped
-from outkey.core.sync.run import (
+from outkey.adapters.states_memory import MemoryStateRows
+from outkey.core.errors import ConfigError
+from outkey.core.sync.records import (
     FieldKind,
     HostField,
     HostRecord,
-    Outcome,
-    Quarantined,
-    Run,
-    RunState,
     Target,
+    WriteOutcome,
     Written,
+    find_target,
 )
-from outkey.ports.sending import Clock
+from outkey.core.sync.run import RejectedRecord, Run, RunState
+from outkey.core.text import Text
+from outkey.engine.sync.runs import Runs
+from outkey.ports.sending import Clock, Configurations
+from outkey.ports.sync import RunOrder, RunQuery
+from outkey.testing.fakes import MemoryDatabase
 
-_LEASE_SECONDS = 120.0  # a minute, and as long as a request may take
-_OPEN = (RunState.WAITING, RunState.RUNNING)
-_TYPES: Mapping[FieldKind, type] = {
+PYTHON_TYPES: Mapping[FieldKind, type] = {
     FieldKind.TEXT: str,
     FieldKind.CHOICE: str,
     FieldKind.NUMBER: int,
@@ -35,199 +35,135 @@ _TYPES: Mapping[FieldKind, type] = {
 }
 
 
-class MemoryRuns:
-    """Runs in a dictionary; what is done on a page is undone if the page fails."""
+class MemoryRunRows:
+    """Runs and rejected records in dictionaries by the id of the run."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.kept: dict[str, Run] = {}
-        self._seen_at: dict[str, float] = {}
-        self._left_out: dict[str, list[Quarantined]] = {}
+    def __init__(self, configurations: Configurations) -> None:
+        self.configurations = configurations
+        self.runs: dict[str, Run] = {}
+        self._rejected: dict[str, list[RejectedRecord]] = {}
         self._lock = threading.Lock()
-        self._planned: float | None = None
-        self.records: MemoryRecords | None = None
 
-    def begin(self, line: str, actor: str, *, dry_run: bool, asked: str = "") -> Run:
+    def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
+        """Return the runs of a query."""
+        runs = [run for run in self.runs.values() if is_in_query(run, query)]
+        if query.order is RunOrder.DUE:
+            runs.sort(key=lambda run: run.until)
+        else:
+            is_newest_first = query.order is RunOrder.NEWEST
+            runs.sort(key=lambda run: int(run.id), reverse=is_newest_first)
+        return runs[: query.limit]
+
+    def swap(self, before: Run | None, after: Run | None) -> Run | None:
+        """Replace a run in its generation, insert one or delete one."""
         with self._lock:
-            return self._begun(line, actor, asked, dry_run=dry_run)
+            if before is not None:
+                stored = self.runs.get(before.id)
+                if stored is None or stored.generation != before.generation:
+                    return None
+            if after is None:
+                return None if before is None else self._delete(before)
+            if self._is_taken(after):
+                return None
+            if before is None:
+                self.configurations.line(after.line)  # it must exist
+                newest = max((int(run_id) for run_id in self.runs), default=0)
+                after = replace(after, id=str(newest + 1))
+            self.runs[after.id] = after
+            return after
 
-    def _begun(self, line: str, actor: str, asked: str, *, dry_run: bool) -> Run:
-        self._end_killed(line)
-        found = self._waiting(line, dry_run=dry_run) or self._unfinished(
-            line, dry_run=dry_run
-        )
-        if asked and (found is None or found.id != asked):
-            raise RunStopped(reason="taken_over")
-        run = found or self._new(line, dry_run=dry_run)
-        if not run.position:
-            self._left_out.pop(run.id, None)
-        begun = replace(
-            run, actor=actor, state=RunState.RUNNING, generation=run.generation + 1
-        )
-        return self._put(replace(begun, cause="", ended_at=None, due_at=None))
+    def put_rejected(
+        self, run: str, first: int, records: Sequence[RejectedRecord]
+    ) -> None:
+        """Replace the rejected records of a run from a number on."""
+        stored = self._rejected.get(run, [])
+        earlier = [record for record in stored if record.number < first]
+        self._rejected[run] = [*earlier, *records]
 
-    def _end_killed(self, line: str, *, dry_run: bool | None = None) -> None:
-        now = self._clock.now()
-        for run in self.newest(1, line, RunState.RUNNING):
-            if dry_run not in (None, run.dry_run):
-                continue
-            if self._seen_at[run.id] + _LEASE_SECONDS >= now:
-                raise LineBusy
-            attempt = run.attempt and run.attempt + 1
-            ended = replace(run, state=RunState.FAILED, cause="killed", ended_at=now)
-            self._put(replace(ended, attempt=attempt))
+    def rejected(self, run: str, limit: int) -> list[RejectedRecord]:
+        """Return the first rejected records of a run."""
+        records = self._rejected.get(run, [])
+        return sorted(records, key=lambda record: record.number)[:limit]
 
-    def _waiting(self, line: str, *, dry_run: bool) -> Run | None:
-        found = self.newest(len(self.kept), line, RunState.WAITING)
-        return next((run for run in found if run.dry_run is dry_run), None)
+    def _delete(self, run: Run) -> Run:
+        self._rejected.pop(run.id, None)
+        return self.runs.pop(run.id)
 
-    def _unfinished(self, line: str, *, dry_run: bool) -> Run | None:
-        real = [run for run in self.newest(len(self.kept), line) if not run.dry_run]
-        failed = not dry_run and bool(real) and real[0].state is RunState.FAILED
-        goes_on = failed and (real[0].cause == "killed" or bool(real[0].position))
-        return real[0] if goes_on else None
-
-    def _new(self, line: str, *, dry_run: bool) -> Run:
-        done = self.newest(len(self.kept), line, RunState.DONE)
-        since = next((run.cursor or run.since for run in done if not run.dry_run), "")
-        number, now = str(len(self.kept) + 1), self._clock.now()
-        return Run(number, line, "", now, dry_run=dry_run, since=since)
-
-    def request(
-        self, line: str, actor: str, *, dry_run: bool = False, sooner: bool = True
-    ) -> Run:
-        with self._lock:
-            self._end_killed(line, dry_run=dry_run)
-            now, waiting = self._clock.now(), self._waiting(line, dry_run=dry_run)
-            if waiting is not None:
-                is_later = sooner and (waiting.due_at or 0) > now
-                return self._put(replace(waiting, due_at=now)) if is_later else waiting
-            found = self._unfinished(line, dry_run=dry_run) or self._new(
-                line, dry_run=dry_run
+    def _is_taken(self, run: Run) -> bool:
+        """Whether another run of the line has a state that only one may have."""
+        return any(
+            other.id != run.id
+            and other.line == run.line
+            and other.state is run.state
+            and (
+                run.state is RunState.RUNNING
+                or (run.state is RunState.WAITING and other.dry_run is run.dry_run)
             )
-            return self._wait(replace(found, actor=actor), 0.0, 1)
+            for other in self.runs.values()
+        )
 
-    def wait_again(self, run: Run, seconds: float, attempt: int) -> Run:
-        failed = self.kept[run.id]
-        if failed.state is not RunState.FAILED or self._waiting(
-            run.line, dry_run=run.dry_run
-        ):
-            raise LineBusy
-        return self._wait(failed, seconds, attempt)
 
-    def _wait(self, run: Run, seconds: float, attempt: int) -> Run:
-        due_at, generation = self._clock.now() + seconds, run.generation + 1
-        waits = replace(run, state=RunState.WAITING, due_at=due_at, attempt=attempt)
-        return self._put(replace(waits, generation=generation))
-
-    def due(self, run: str = "") -> list[Run]:
-        ends = {
-            one.id: (
-                self._seen_at[one.id] + _LEASE_SECONDS
-                if one.due_at is None
-                else one.due_at
-            )
-            for one in self.kept.values()
-            if one.attempt and one.state in _OPEN
-        }
-        due = [
-            one
-            for one, end in ends.items()
-            if end <= self._clock.now() and run in ("", one)
-        ]
-        return [self.kept[one] for one in sorted(due, key=lambda one: ends[one])]
-
-    def take_schedules(self) -> tuple[float, float]:
-        now = self._clock.now()
-        since = self._planned or now
-        self._planned = max(since, now)
-        return since, now
-
-    @contextmanager
-    def page(self) -> Iterator[None]:
-        mine = self.kept.copy(), deepcopy(self._left_out)
-        theirs = deepcopy(self.records.tables) if self.records else {}
-        try:
-            yield
-        except BaseException:
-            self.kept, self._left_out = mine
-            if self.records:
-                self.records.tables = theirs
-            raise
-
-    def save(self, run: Run) -> Run:
-        kept = self.kept[run.id]
-        if kept.state is RunState.CANCELLED:
-            raise RunStopped(reason="cancelled")
-        if kept.generation != run.generation or kept.state not in _OPEN:
-            raise RunStopped(reason="taken_over")
-        return self._put(replace(run, generation=run.generation + 1))
-
-    def quarantine(self, run: Run, items: Sequence[Quarantined]) -> None:
-        self._left_out.setdefault(run.id, []).extend(items)
-
-    def finish(self, run: Run) -> None:
-        self.save(run)
-
-    def newest(self, limit: int, line: str = "", state: str = "") -> list[Run]:
-        chosen = (run for run in self.kept.values() if line in ("", run.line))
-        found = [run for run in chosen if state in ("", run.state)]
-        return sorted(found, key=lambda run: int(run.id), reverse=True)[:limit]
-
-    def get(self, run: str) -> Run:
-        if run not in self.kept:
-            raise ConfigError("there is no such run", field="run")
-        return self.kept[run]
-
-    def left_out(self, run: str, limit: int) -> list[Quarantined]:
-        return sorted(self._left_out.get(self.get(run).id, []), key=lambda q: q.number)[
-            :limit
-        ]
-
-    def cancel(self, run: str) -> None:
-        found = self.get(run)
-        if found.state in _OPEN:
-            ended = replace(found, state=RunState.CANCELLED, ended_at=self._clock.now())
-            self.kept[run] = ended
-
-    def _put(self, run: Run) -> Run:
-        self.kept[run.id] = run
-        self._seen_at[run.id] = self._clock.now()
-        return run
+def is_in_query(run: Run, query: RunQuery) -> bool:
+    """Whether a query finds a run."""
+    return (
+        query.id in {"", run.id}
+        and query.line in {"", run.line}
+        and (not query.states or run.state in query.states)
+        and query.dry_run in {None, run.dry_run}
+        and query.digest in {"", run.digest}
+        and (run.attempt > 0 or not query.requested)
+        and (query.until is None or run.until <= query.until)
+        and (
+            query.ended_before is None
+            or (run.ended_at is not None and run.ended_at < query.ended_before)
+        )
+        and (not query.after or int(run.id) > int(query.after))
+    )
 
 
 class MemoryRecords:
-    """Records in dictionaries, by target and id; `_run` and `_archived` stand among the values."""
+    """Records in dictionaries, by target and id.
+
+    `_run`, `_line` and `_archived` are among the values of a record.
+    """
 
     def __init__(
-        self, fields: Mapping[str, Sequence[HostField]], runs: MemoryRuns
+        self, fields: Mapping[str, Sequence[HostField]], runs: MemoryRunRows
     ) -> None:
-        self._fields, self._runs = fields, runs
+        self._runs = runs
         self.tables: dict[str, dict[str, dict[str, object]]] = {
             name: {} for name in fields
         }
-        runs.records = self
+        self._targets = [
+            Target(name, name, tuple(of_model)) for name, of_model in fields.items()
+        ]
 
     def targets(self) -> list[Target]:
-        return [Target(name, name) for name in self._fields]
+        """Return the models with their fields."""
+        return self._targets
 
-    def describe(self, target: str) -> Sequence[HostField]:
-        if target not in self._fields:
-            raise ConfigError(
-                "this model is not open to be synchronized", field="target"
-            )
-        return self._fields[target]
+    def table(self, target: str) -> dict[str, dict[str, object]]:
+        """Return the records of a target by id, with the marks."""
+        return self.tables[find_target(self._targets, target).name]
 
     def rows(self, target: str) -> list[dict[str, object]]:
-        """Return what is kept, without what was archived and without our own marks."""
+        """Return the records that are not archived, without the marks."""
         return [
-            _own(row) for row in self._table(target).values() if not row["_archived"]
+            without_marks(row)
+            for row in self.table(target).values()
+            if not row["_archived"]
         ]
 
     def read(self, target: str, after: str, limit: int) -> list[HostRecord]:
-        table = self._table(target)
-        numbers = sorted(int(one) for one in table if int(one) > int(after or 0))
-        return [HostRecord(str(n), _own(table[str(n)])) for n in numbers[:limit]]
+        """Return the next records, ordered by id."""
+        table = self.table(target)
+        numbers = sorted(
+            int(record) for record in table if int(record) > int(after or 0)
+        )
+        return [
+            HostRecord(str(number), without_marks(table[str(number)]))
+            for number in numbers[:limit]
+        ]
 
     def upsert(
         self,
@@ -235,92 +171,126 @@ class MemoryRecords:
         keys: Sequence[str],
         rows: Sequence[Mapping[str, object]],
         run: str,
+        *,
+        dry_run: bool = False,
     ) -> list[Written]:
-        line, written = self._runs.get(run).line, []
+        """Create or update a record for each row."""
+        results = []
         for row in rows:
-            ((outcome, _),) = self.compare(target, keys, [row])
-            written.append(outcome)
-            if outcome.outcome is not Outcome.REFUSED:
-                place = self._place(target, keys, row) or self._next_id(target)
-                kept = self.tables[target].setdefault(place, {})
-                kept.update(row, _run=run, _line=line, _archived=False)
-        return written
-
-    def compare(
-        self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]
-    ) -> list[tuple[Written, Mapping[str, tuple[object, object]]]]:
-        return [self._compared(target, keys, row) for row in rows]
+            result = self._compare(target, keys, row)
+            if not dry_run:
+                self._write(target, keys, row, run=run, outcome=result.outcome)
+                result = replace(result, changes={})
+            results.append(result)
+        return results
 
     def archive(self, target: str, line: str, run: str) -> int:
-        gone = [
+        """Archive what the line brought and the run has not seen."""
+        missing = [
             row
-            for row in self._table(target).values()
+            for row in self.table(target).values()
             if row["_line"] == line and row["_run"] != run and not row["_archived"]
         ]
-        for row in gone:
+        for row in missing:
             row["_archived"] = True
-        return len(gone)
+        return len(missing)
 
     def find(
         self, target: str, field: str, values: Sequence[object]
     ) -> dict[object, object]:
-        if field not in {known.name for known in self.describe(target)}:
-            raise ConfigError("the model has no such field to synchronize", field=field)
-        found: dict[object, list[int]] = {}
-        for place, row in self._table(target).items():
-            found.setdefault(row.get(field), []).append(int(place))
+        """Return the ids of the records that alone have a value."""
+        if field not in self._fields(target):
+            raise ConfigError(Text("the model has no such field"), field=field)
+        ids: dict[object, list[int]] = {}
+        for record, row in self.table(target).items():
+            ids.setdefault(row.get(field), []).append(int(record))
         return {
-            value: found[value][0] for value in values if len(found.get(value, ())) == 1
+            value: ids[value][0] for value in values if len(ids.get(value, ())) == 1
         }
 
-    def _table(self, target: str) -> dict[str, dict[str, object]]:
-        self.describe(target)
-        return self.tables[target]
+    def _fields(self, target: str) -> dict[str, HostField]:
+        fields = find_target(self._targets, target).fields
+        return {field.name: field for field in fields}
 
-    def _next_id(self, target: str) -> str:
-        return str(max(map(int, self.tables[target]), default=0) + 1)
+    def _write(
+        self,
+        target: str,
+        keys: Sequence[str],
+        row: Mapping[str, object],
+        *,
+        run: str,
+        outcome: WriteOutcome,
+    ) -> None:
+        line = self._runs.runs[run].line
+        if outcome is WriteOutcome.REFUSED:
+            return
+        table = self.table(target)
+        newest = max((int(record) for record in table), default=0)
+        record = self._record_of(target, keys, row) or str(newest + 1)
+        marks = {"_run": run, "_line": line, "_archived": False}
+        table.setdefault(record, {}).update(row, **marks)
 
-    def _place(
+    def _record_of(
         self, target: str, keys: Sequence[str], row: Mapping[str, object]
     ) -> str:
+        """Return the id of the record with the keys of a row, or "" for none."""
         wanted = [row[key] for key in keys]
-        for place, kept in self.tables[target].items():
-            if [kept.get(key) for key in keys] == wanted:
-                return place
+        for record, stored in self.table(target).items():
+            if [stored.get(key) for key in keys] == wanted:
+                return record
         return ""
 
-    def _compared(
+    def _compare(
         self, target: str, keys: Sequence[str], row: Mapping[str, object]
-    ) -> tuple[Written, Mapping[str, tuple[object, object]]]:
-        fields = {known.name: known for known in self.describe(target)}
+    ) -> Written:
+        fields = self._fields(target)
         if not {*keys, *row} <= {*fields} or not {*keys} <= {*row}:
-            raise ConfigError(
-                "the model has no such field to synchronize", field="keys"
-            )
-        before = self.tables[target].get(self._place(target, keys, row))
-        was = before or {}
-        for name, known in fields.items():
-            looked_at = name in row or before is None
-            if looked_at and (
-                reason := _fault(known, row.get(name), is_key=name in keys)
-            ):
-                return Written(Outcome.REFUSED, name, reason), {}
-        changes = {n: (was.get(n), v) for n, v in row.items() if was.get(n) != v}
-        if before is None:
-            return Written(Outcome.CREATED), changes
-        same = not changes and not before["_archived"]
-        return Written(Outcome.UNCHANGED if same else Outcome.UPDATED), changes
+            raise ConfigError(Text("the model has no such field"), field="keys")
+        stored = self.table(target).get(self._record_of(target, keys, row))
+        for name, field in fields.items():
+            is_checked = name in row or stored is None
+            reason = fault_of(field, row.get(name), is_key=name in keys)
+            if is_checked and reason:
+                return Written(WriteOutcome.REFUSED, name, reason)
+        before = stored or {}
+        changes = {
+            name: (before.get(name), value)
+            for name, value in row.items()
+            if before.get(name) != value
+        }
+        if stored is None:
+            return Written(WriteOutcome.CREATED, changes=changes)
+        if changes or stored["_archived"]:
+            return Written(WriteOutcome.UPDATED, changes=changes)
+        return Written(WriteOutcome.UNCHANGED)
 
 
-def _own(row: Mapping[str, object]) -> dict[str, object]:
-    """Return a record without our own marks."""
+def without_marks(row: Mapping[str, object]) -> dict[str, object]:
+    """Return the values of a record without the marks of MemoryRecords."""
     return {name: value for name, value in row.items() if not name.startswith("_")}
 
 
-def _fault(known: HostField, value: object, *, is_key: bool) -> str:
-    """Return what is wrong with a value, in a word."""
+def fault_of(field: HostField, value: object, *, is_key: bool) -> str:
+    """Return the reason why a field refuses a value, or "" if it does not."""
     if value in (None, ""):
-        return "missing" if known.required or is_key else ""
-    if not isinstance(value, _TYPES.get(known.kind, object)):
+        return "missing" if field.required or is_key else ""
+    if not isinstance(value, PYTHON_TYPES.get(field.kind, object)):
         return "wrong_type"
-    return "too_long" if known.longest and len(str(value)) > known.longest else ""
+    is_too_long = field.longest is not None and len(str(value)) > field.longest
+    return "too_long" if is_too_long else ""
+
+
+class MemorySync:
+    """Runs and records in memory, in one database."""
+
+    def __init__(
+        self,
+        configurations: Configurations,
+        fields: Mapping[str, Sequence[HostField]],
+        clock: Clock,
+    ) -> None:
+        self.states = MemoryStateRows()
+        self.rows = MemoryRunRows(configurations)
+        self.records = MemoryRecords(fields, self.rows)
+        self.database = MemoryDatabase(clock, self.rows, self.records, self.states)
+        self.runs = Runs(self.rows, self.states, self.database, configurations)

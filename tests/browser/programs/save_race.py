@@ -8,13 +8,14 @@ from outkey.hosts.server.home import PAGES, prepare
 prepare(PAGES)
 
 from django.contrib.auth.models import Permission, User  # noqa: E402
+from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from outkey.core.config.document import parse_document  # noqa: E402
 from outkey.core.errors import OutkeyError  # noqa: E402
+from outkey.engine.managing.registry import Registry  # noqa: E402
 from outkey.hosts.django.models import Configuration  # noqa: E402
 from outkey.hosts.django.pages.access import desk_for, installation  # noqa: E402
-from outkey.hosts.django.registry import DjangoRegistry  # noqa: E402
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 PERMISSIONS = ("view_configuration", "add_configuration", "change_configuration")
@@ -48,18 +49,20 @@ def main() -> None:
     here.apply(desk_for(boss), document, dry_run=False)
     place = f"/outkey/configuration/{Configuration.objects.get().pk}/"
     administrator_client, editor_client = client_of(boss), client_of(editor)
-    batch = DjangoRegistry.batch
+    transaction = Registry.transaction
     statuses: list[int] = []
 
     @contextmanager
-    def batch_and_let_the_editor_save(registry: DjangoRegistry) -> Iterator[None]:
-        with batch(registry):
+    def commit_and_let_the_editor_save(registry: Registry) -> Iterator[None]:
+        with transaction(registry):
             yield
-        DjangoRegistry.batch = batch  # type: ignore[method-assign]
+        if connection.in_atomic_block:
+            return  # the save goes on
+        Registry.transaction = transaction  # type: ignore[method-assign]
         saved = editor_client.post(place, form(base_url=theirs))
         statuses.append(saved.status_code)
 
-    DjangoRegistry.batch = batch_and_let_the_editor_save  # type: ignore[method-assign]
+    Registry.transaction = commit_and_let_the_editor_save  # type: ignore[method-assign]
     entered = form(
         notes="entered by the administrator", **{"secret:token": "precious-token"}
     )

@@ -28,7 +28,7 @@ from outkey.adapters.scripts_locked.worker import json_text
 from outkey.core.errors import OutkeyError, ScriptFailed, bare, frameless
 from outkey.core.request.script import FUNCTION, MAX_RECORD, TRANSFORM, ScriptCall
 from outkey.core.sync.mapping import Unmapped
-from outkey.core.sync.response import Record, oversize
+from outkey.core.sync.response import Record, size_fault
 from outkey.core.text import Text
 
 _IDLE_SECONDS = 600.0
@@ -315,7 +315,7 @@ def _frames(calls: Sequence[ScriptCall]) -> Iterator[list[ScriptCall]]:
 
 def _encode_record(record: Record) -> bytes | Unmapped:
     """Return a record as it is sent to a worker, or why it cannot be sent."""
-    if reason := oversize(record):
+    if reason := size_fault(record):
         return Unmapped("", reason)
     text = json_text(record).encode()
     return text if len(text) <= MAX_RECORD else Unmapped("", "too_large_for_script")

@@ -3,17 +3,19 @@
 from enum import StrEnum
 from typing import Self
 
+from outkey.core.text import Text, build_text
+
 
 class Choice(StrEnum):
     """A value with a label."""
 
-    label: str
+    label: Text
 
     def __new__(cls, value: str, label: str = "") -> Self:
         """Return a choice that is its value and has a label."""
         choice = str.__new__(cls, value)
         choice._value_ = value
-        choice.label = label
+        choice.label = build_text(label, {})
         return choice
 
 

@@ -159,7 +159,7 @@ class Configuration:
 
     @property
     def paused(self) -> bool:
-        """Whether sending has stopped because the credentials were refused too often."""
+        """Whether sending stopped because the credentials were refused too often."""
         return self.paused_at is not None
 
     @property
@@ -230,7 +230,7 @@ class Configuration:
         return "token" if self.sends_entered_token else None
 
     def needed_secrets(self) -> list[str]:
-        """Return the names of the secrets that sending with this configuration opens."""
+        """Return the names of the secrets that sending opens."""
         values = self.values()
         names = [
             field.secret_name
@@ -246,14 +246,14 @@ class Configuration:
         return names + [row.secret_field for row in self.headers if row.secret]
 
     def _needs_secret_key(self) -> bool:
-        """Tell whether the script gets a Secret Key, or asks for one that is missing."""
+        """Tell whether the script gets a Secret Key, or asks for a missing one."""
         if not self.is_scripted:
             return False
         name = self.script_secret
         return name == "secret_key" or (name is None and asks_for_secret(self.script))
 
     def _has_client_secret(self) -> bool:
-        """Tell whether a client secret is sent; public clients (RFC 6749 §2.1) have none."""
+        """Tell whether a client secret is sent; public clients have none (RFC 6749)."""
         if self.oauth2.client_auth is choices.ClientAuth.MTLS:
             return False
         is_for_user = self.oauth2.grant is not choices.Grant.CLIENT_CREDENTIALS
@@ -270,8 +270,10 @@ class Configuration:
         """
         base = self.base.origin.bound
         # The client certificate identifies us at the Token URL too.
-        is_certificate_key = secret == "client_key" and self.uses_oauth2  # noqa: S105 - a name
-        is_sent_there = secret in SENT_TO_TOKEN_URL or is_certificate_key
+        sent_there = {*SENT_TO_TOKEN_URL}
+        if self.uses_oauth2:
+            sent_there.add("client_key")
+        is_sent_there = secret in sent_there
         if not is_sent_there or not self.oauth2.token_url:
             return base
         return f"{parse_endpoint(self.oauth2.token_url, secret).origin.bound} {base}"
@@ -290,7 +292,7 @@ class Configuration:
             raise SecretRebindRequired(field=secret)
 
     def values(self) -> dict[str, object]:
-        """Return the values by field path, as `build` takes them, without missing ones."""
+        """Return the values by field path, as `build` takes them."""
         values: dict[str, object] = {}
         for path in VALUE_FIELDS:
             value = attrgetter(path)(self)
@@ -360,7 +362,8 @@ def build(
         check_name(row.key, field="headers")
         check_value(row.value, field=row.secret_field)
     configuration = Configuration(
-        **constructor_arguments(parsed),  # type: ignore[arg-type]  # a test compares the table with the attributes
+        # A test compares the kinds of the table with the types of the attributes.
+        **constructor_arguments(parsed),  # type: ignore[arg-type]
         headers=headers,
         secrets=dict(secrets or {}),
         base=parse_base_url(str(parsed["base_url"])),
@@ -411,7 +414,7 @@ def constructor_arguments(values: Mapping[str, object]) -> dict[str, object]:
 def with_references(
     configuration: Configuration, references: Mapping[str, Reference]
 ) -> dict[str, SecretState]:
-    """Return the secrets with these references bound; unchanged ones stay as they are."""
+    """Return the secrets with these references; an unchanged one stays as it is."""
     states = dict(configuration.secrets)
     for secret, reference in references.items():
         state = states.get(secret)

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from typing import Any
 
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
 from outkey.core.config.field_kinds import Kind
@@ -101,24 +102,26 @@ def sync_line_lines(line: SyncLine) -> Iterator[str]:
 
 
 def sync_lines(sync: Sync, prefix: str) -> Iterator[str]:
-    """Yield the keys of a synchronization, and behind them its tables.
+    """Yield the keys of a synchronization, then its tables, then its lists of tables.
 
     The prefix is put before the names of the tables.
     """
-    values = sync_table(sync)
-    tables: dict[str, object] = {}
-    for field in SYNC_FIELDS:
-        if field.kind in {Kind.TABLE, Kind.TABLES} and field.key in values:
-            tables[field.key] = values.pop(field.key)
+    values: dict[str, Any] = sync_table(sync)
+    tables = {
+        field.key: values.pop(field.key)
+        for kind in (Kind.TABLE, Kind.TABLES)
+        for field in SYNC_FIELDS
+        if field.kind is kind and field.key in values
+    }
     yield from entries(values)
     for key, content in tables.items():
         if isinstance(content, dict):
             yield f"\n[{prefix}{key}]"
             yield from entries(content)
-        elif isinstance(content, list):
-            for row in content:
-                yield f"\n[[{prefix}{key}]]"
-                yield from entries(row)
+            continue
+        for row in content:
+            yield f"\n[[{prefix}{key}]]"
+            yield from entries(row)
 
 
 def entries(values: Mapping[str, object]) -> Iterator[str]:

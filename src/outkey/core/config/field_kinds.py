@@ -124,7 +124,8 @@ class Field:
     is_always_written: bool = False  # also where it is as by default
 
     def __post_init__(self) -> None:
-        """Give a field without a default that of its kind."""
+        """Make the label a text, and give a field without a default that of its kind."""
+        object.__setattr__(self, "label", build_text(self.label, {}))
         if self.default is None and not self.is_nullable:
             object.__setattr__(self, "default", EMPTY_VALUES.get(self.kind))
 
@@ -172,9 +173,7 @@ class Field:
         self, problem: Text, *, place: str = "", hint: Text | None = None
     ) -> ConfigError:
         """Return the error for a value that this field does not take."""
-        message = Text(
-            "{label} {problem}", label=build_text(self.label, {}), problem=problem
-        )
+        message = Text("{label} {problem}", label=self.label, problem=problem)
         return ConfigError(message, field=place or self.path, hint=hint)
 
 
@@ -339,7 +338,7 @@ def parse_flag(field: Field, value: object, place: str) -> bool:
 
 
 def parse_number(field: Field, value: object, place: str) -> float:
-    """Return a number within the field's limits; a whole one unless it is of seconds."""
+    """Return a number within the field's limits; only seconds have fractions."""
     takes_fraction = field.kind is Kind.SECONDS
     if isinstance(value, int | float) and not isinstance(value, bool):
         is_fitting = takes_fraction or isinstance(value, int)

@@ -1,7 +1,7 @@
 """The declarative table of a configuration's fields.
 
 Forms, command line, TOML, documentation and every later host derive from it or are
-tested against it: what a field is called, where it is, what it takes and when it applies.
+tested against it: the name of a field, its place, what it takes and when it applies.
 """
 
 from functools import partial
@@ -73,7 +73,7 @@ FIELDS: tuple[Field, ...] = (
         "notes",
         "Notes",
         Kind.LONG_TEXT,
-        help="For other users: whom to call, where the credentials came from. No secrets.",
+        help="A contact, where the credentials came from, and the like. No secrets.",
     ),
     authentication(
         "authentication_type",
@@ -246,7 +246,7 @@ FIELDS: tuple[Field, ...] = (
         "oauth2.issuer",
         "Issuer",
         Kind.ENDPOINT,
-        help="The authorization server's identifier; signed assertions are issued for it.",
+        help="The authorization server's identifier, which signed assertions name.",
     ),
     rare_oauth2(
         "oauth2.body_format",
@@ -293,7 +293,7 @@ FIELDS: tuple[Field, ...] = (
         default=3300,
         minimum=1,
         maximum=31_536_000,
-        help="Seconds that a token is assumed to be valid if the provider does not say.",
+        help="Seconds that a token is assumed to last if the provider does not say.",
     ),
     Field(
         Tab.HEADERS,
@@ -450,7 +450,7 @@ FIELDS: tuple[Field, ...] = (
         "verification.expired_marker",
         "Expired marker",
         Kind.TEXT,
-        help="A text in the body of an error response that means the token has expired.",
+        help="A text in the body of an error that means that the token has expired.",
     ),
     verification(
         "verification.compare",

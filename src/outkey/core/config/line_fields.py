@@ -1,4 +1,4 @@
-"""The declarative table of a sync line's fields: what `[line.NAME]` of a document takes.
+"""The declarative table of a sync line's fields, `[line.NAME]` in a document.
 
 Reading, writing and the documentation derive from it. The defaults are those of the
 values in `core/sync/line.py`; a test compares the two.
@@ -86,7 +86,7 @@ PAGINATION_FIELDS: tuple[Field, ...] = (
         "pagination.size_parameter",
         "Parameter of the page size",
         Kind.LONG_TEXT,
-        help="The parameter that requests this many records, such as per_page or limit.",
+        help="The parameter that asks for so many, such as per_page or limit.",
     ),
     pages(
         "pagination.position_parameter",

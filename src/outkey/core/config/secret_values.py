@@ -11,7 +11,7 @@ from outkey.core.text import Text
 LONGEST_SECRET = 64 * 1024
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 CONTROL_BUT_LINE_BREAKS = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-# A key as PEM (RFC 7468), or as a JWK (RFC 7517), which may be written over several lines.
+# A key as PEM (RFC 7468), or as a JWK (RFC 7517) that has several lines.
 KEY_FILE = re.compile(r"\s*(-----BEGIN|\{)")
 WITH_LINES = frozenset(
     field.secret_name for field in FIELDS if field.secret and field.lines

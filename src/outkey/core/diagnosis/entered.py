@@ -16,7 +16,7 @@ from outkey.core.errors import OutkeyError
 from outkey.core.moments import moment_text
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.secret import Secret
-from outkey.core.text import Text, build_text
+from outkey.core.text import Text
 
 _STATUSES = frozenset({400, 401, 403, 404})
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d"
@@ -34,9 +34,7 @@ _FAULTS = (
 )
 _TRIAL_KEYS = ("sk_test_", "rk_test_", "pk_test_", "test_", "sandbox_", "TEST-")
 _LIVE_KEYS = ("sk_live_", "rk_live_", "pk_live_", "live_", "prod_")
-_LABELS: dict[str, Text] = {
-    field.secret_name: build_text(field.label, {}) for field in FIELDS if field.secret
-}
+_LABELS = {field.secret_name: field.label for field in FIELDS if field.secret}
 
 
 def by_entered(evidence: Evidence) -> Iterator[Clue]:
@@ -47,7 +45,7 @@ def by_entered(evidence: Evidence) -> Iterator[Clue]:
             fault = value.derive(tidy).derive(fault_of).known_prefix(_FAULTS)
         except OutkeyError:
             continue  # it is reported as an error of its own
-        label: str = _LABELS.get(name, name.removeprefix("header:"))
+        label = _LABELS.get(name, name.removeprefix("header:"))
         if fault:
             fix = None if fault == "pasted-json" else fix_of(fault, tidied=name)
             yield Clue(95, fault, fault_text(fault, label), fix=fix)
@@ -139,7 +137,7 @@ def by_key_prefix(evidence: Evidence, label: str, value: Secret) -> Iterator[Clu
         text = Text(
             "{field} begins like a live key, and Environment is {environment}.",
             field=label,
-            environment=build_text(environment.label, {}),
+            environment=environment.label,
         )
         yield Clue(67, "wrong-environment", text)
 

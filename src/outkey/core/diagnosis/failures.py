@@ -8,7 +8,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.evidence import Clue, Fix, fix_of, https_fix
 from outkey.core.diagnosis.reasons import REASONS
 from outkey.core.moments import CLOCK_SKEW_SECONDS
-from outkey.core.text import Text, build_text
+from outkey.core.text import Text
 
 _BY_KIND: tuple[tuple[type[errors.OutkeyError], str], ...] = (
     (errors.TlsBelowFloor, "tls-too-old"),
@@ -154,7 +154,7 @@ def clues_at_token_url(
             fix = fix_of(
                 reason,
                 ("oauth2.client_auth", str(other)),
-                value=build_text(other.label, {}),
+                value=other.label,
             )
         if reason == "dpop-required" and not oauth2.dpop:
             fix = fix_of(reason, ("oauth2.dpop", "true"))

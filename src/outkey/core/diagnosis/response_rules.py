@@ -10,7 +10,7 @@ from outkey.core.diagnosis.phrases import by_phrases
 from outkey.core.diagnosis.reasons import REASONS
 from outkey.core.errors import HeaderFormatError
 from outkey.core.moments import CLOCK_SKEW_SECONDS
-from outkey.core.text import NO_TEXT, Text, build_text, join_texts
+from outkey.core.text import NO_TEXT, Text, join_texts
 
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
 _KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})
@@ -243,7 +243,7 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
         fix = fix_of(
             "wrong-scheme",
             ("authentication_type", str(choice)),
-            value=build_text(choice.label, {}),
+            value=choice.label,
         )
     yield Clue(68, "wrong-scheme", text, remedy, fix)
 

@@ -60,7 +60,7 @@ class Check:
 
 
 def error_finding(error: OutkeyError) -> Finding:
-    """Return the finding of an error that stops requests; its id has the error's code."""
+    """Return the finding of an error that stops requests."""
     code = f"E-{error.code}"
     return Finding(code, Level.ERROR, error.message, error.hint, error.field)
 

@@ -12,14 +12,14 @@ from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.sync.line import Direction, FieldMapping, Gone, Paging, Sync, Transform
 from outkey.core.sync.mapping import (
     BY_KIND,
-    Means,
+    MappingContext,
     Zones,
     placeholders,
-    refusal,
-    settled,
+    refusal_reason,
+    resolve_transform,
 )
+from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.response import read_json
-from outkey.core.sync.run import FieldKind, HostField
 
 NO_HOST_FIELD = Check(
     "L001",
@@ -239,7 +239,7 @@ def method_findings(line: SyncLine, direction: Direction) -> Iterator[Finding]:
 
 
 def page_findings(sync: Sync) -> Iterator[Finding]:
-    """Yield what is wrong with the pages of a pull, and with asking for changes only."""
+    """Yield what is wrong with the pages of a pull, or with its changes."""
     paging = sync.pagination
     incremental = sync.incremental
     is_numbered = paging.kind in {Paging.PAGE, Paging.OFFSET}
@@ -289,7 +289,7 @@ def body_findings(sync: Sync, names: tuple[str, ...]) -> Iterator[Finding]:
 def placeholder_findings(
     template: str, names: tuple[str, ...], field: str
 ) -> Iterator[Finding]:
-    """Yield an error for each placeholder of a template that has none of these names."""
+    """Yield an error for each placeholder that has another name than these."""
     known_names = frozenset(names)
     unknown = [
         name
@@ -301,7 +301,7 @@ def placeholder_findings(
 
 
 def unmapped_findings(sync: Sync, fields: Sequence[HostField]) -> Iterator[Finding]:
-    """Yield an error for each field that the host requires and the line does not map."""
+    """Yield an error for each required field of the host that is not mapped."""
     hosts = {mapping.host for mapping in sync.mappings}
     for field in fields:
         if field.required and field.name not in hosts:
@@ -378,8 +378,9 @@ class MappingCheck:
     def _default_findings(self, host: HostField) -> Iterator[Finding]:
         if self.mapping.transform is Transform.LOOKUP:
             return  # which records there are is not known here
-        mapping = settled(self.mapping, host)
-        if mapping.default is None or not refusal(mapping, None, Means(self.zones)):
+        mapping = resolve_transform(self.mapping, host)
+        context = MappingContext(self.zones)
+        if mapping.default is None or not refusal_reason(mapping, None, context):
             return
         transform = mapping.transform
         if self.mapping.transform is Transform.CONSTANT:
@@ -404,8 +405,9 @@ class MappingCheck:
             return self._about("options.zone", UNKNOWN_ZONE)
         pattern = self.mapping.options.get("format", "")
         try:
-            sample = datetime(2000, 12, 31, 23, 59, 58)  # noqa: DTZ001 - tries the format
-            datetime.strptime(sample.strftime(pattern), pattern)  # noqa: DTZ007 - the same
+            # The format alone is tried, so no time zone is needed.
+            sample = datetime(2000, 12, 31, 23, 59, 58)  # noqa: DTZ001
+            datetime.strptime(sample.strftime(pattern), pattern)  # noqa: DTZ007
         except (ValueError, re.error):  # the latter where one part stands twice
             return self._about("options.format", UNREADABLE_FORMAT)
         return None

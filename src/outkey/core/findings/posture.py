@@ -50,7 +50,7 @@ class Area(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The operator's policy: ages in days, and the checks that block in an environment."""
+    """The operator's policy: ages in days, and what blocks in an environment."""
 
     secret_days: int = 365
     unused_days: int = 90
@@ -199,7 +199,7 @@ def old_tls(facts: ConfigurationFacts) -> list[Place]:
 def certificate_ends(
     first: int, last: int
 ) -> Callable[[ConfigurationFacts], list[Place]]:
-    """Return what finds a certificate with at most `first` days, but more than `last`."""
+    """Return what finds a certificate with at most `first`, but over `last` days."""
 
     def find(facts: ConfigurationFacts) -> list[Place]:
         ends = last_test(facts, "certificate_ends")

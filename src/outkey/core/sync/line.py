@@ -1,4 +1,4 @@
-"""What a sync line says: which records, page by page, into which fields of the host."""
+"""The settings of a sync line: which records go into which fields of the host."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class Direction(Choice):
 
 
 class Paging(Choice):
-    """How an API hands out many records."""
+    """How an API divides many records into pages."""
 
     NONE = "none", "All at once"
     PAGE = "page", "By page number"
@@ -24,7 +24,7 @@ class Paging(Choice):
 
 
 class Gone(Choice):
-    """What happens to the host's records that the API does not have any more."""
+    """What happens to the host's records that are missing upstream."""
 
     KEEP = "keep", "Keep them"
     ARCHIVE = "archive", "Archive them"
@@ -48,21 +48,19 @@ class Transform(Choice):
 
 @dataclass(frozen=True, slots=True)
 class Pagination:
-    """How to ask for the next page."""
+    """How to request the next page."""
 
     kind: Paging = Paging.NONE
     size: int = 100
     size_parameter: str = ""
     position_parameter: str = ""  # of the page number, the offset or the cursor
     first: int = 1  # the number of the first page
-    cursor: str = (
-        ""  # JMESPath: the next cursor in the body, or the next page's whole address
-    )
+    cursor: str = ""  # JMESPath: the next cursor in the body, or the next page's URL
 
 
 @dataclass(frozen=True, slots=True)
 class Incremental:
-    """How to ask only for what changed: the greatest value of a field is the next parameter."""
+    """How to request changes only: the greatest value of a field is sent next time."""
 
     parameter: str = ""
     field: str = ""  # JMESPath in a record
@@ -86,20 +84,17 @@ class Sync:
 
     direction: Direction = Direction.PULL
     target: str = ""  # the host's model
-    keys: tuple[str, ...] = ()  # the host's fields that tell records apart
+    keys: tuple[str, ...] = ()  # the host's fields that identify a record
     mappings: tuple[FieldMapping, ...] = ()
     query: tuple[tuple[str, str], ...] = ()
     body: str = ""  # a template
-    records: str = "@"  # JMESPath: where the records are in the answer
+    records: str = "@"  # JMESPath: where the records are in the response
     pagination: Pagination = Pagination()
     incremental: Incremental = Incremental()
     gone: Gone = Gone.KEEP
-    script: str = field(default="", repr=False)  # transform(record), in a locked worker
-    schedule: str = field(
-        default="", repr=False
-    )  # cron; decides nothing about what comes
-    # Requests at a time. Not part of what a position belongs to: it changes no record.
-    parallel: int = field(default=1, repr=False)
-    # Limits of one run. Not part of it either: a push that reached one goes on when it is raised.
-    max_records: int = field(default=1_000_000, repr=False)
-    max_minutes: int = field(default=360, repr=False)
+    script: str = field(default="", repr=False)  # transform(record); it may be long
+    # `identity` lists the next four: they do not change which records come, or as what.
+    schedule: str = ""  # cron
+    parallel: int = 1  # requests at a time
+    max_records: int = 1_000_000  # of one run
+    max_minutes: int = 360  # of one run

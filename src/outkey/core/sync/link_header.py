@@ -1,44 +1,44 @@
-"""The Link header: where the next page is, in the API's own words (RFC 8288 §3)."""
+"""The Link header: the URL of the next page (RFC 8288 §3)."""
 
 import re
 from collections.abc import Iterable, Iterator
 
-# One link and its parameters; a comma or semicolon inside quotes or angle brackets parts nothing.
-# Possessive, so that a header made for it cannot keep us busy.
+# One link and its parameters; a comma or semicolon inside quotes or angle brackets
+# separates nothing. Possessive, so that no header makes the search take long.
 _PARAMETER = r"""\s*+;\s*+([^\s=;,"]++)(?:\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^\s;,"]*+))?+"""
 _LINK = re.compile(rf"[\s,]*+<([^<>]*+)>((?:{_PARAMETER})*+)\s*+(?:;\s*+)?+(?:,|$)")
-_ONE = re.compile(_PARAMETER)
-_LONGEST = 64 * 1024  # of all lines together
+_PARAMETERS = re.compile(_PARAMETER)
+_MAX_LENGTH = 64 * 1024  # of all lines together
 _ESCAPED = re.compile(r"\\(.)")
 
 
 def next_link(values: Iterable[str]) -> str | None:
-    """Return the first address whose relation is `next`, as it stands there."""
-    left = _LONGEST
+    """Return the first URL whose relation is `next`, as it is written."""
+    remaining = _MAX_LENGTH
     for value in values:
-        part = value[:left]
-        left -= len(part)
-        for address, parameters in _links(part):
-            # A link with an anchor speaks of another page than the one that was asked for.
+        part = value[:remaining]
+        remaining -= len(part)
+        for url, parameters in _links(part):
+            # A link with an anchor is about another page than the requested one.
             if (
                 "next" in parameters.get("rel", "").lower().split()
                 and "anchor" not in parameters
             ):
-                return address
+                return url
     return None
 
 
 def _links(value: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Read links one after the other; what cannot be read ends the value."""
+    """Yield the links of a value up to the first part that is not valid."""
     place = 0
-    while found := _LINK.match(value, place):
-        yield found[1].strip(), _parameters(found[2])
-        place = found.end()
+    while match := _LINK.match(value, place):
+        yield match[1].strip(), _parameters(match[2])
+        place = match.end()
 
 
 def _parameters(text: str) -> dict[str, str]:
-    read: dict[str, str] = {}
-    for name, value in _ONE.findall(text):
-        unquoted = _ESCAPED.sub(r"\1", value[1:-1]) if value.startswith('"') else value
-        read.setdefault(name.lower(), unquoted)  # of two, the first counts (§3.3)
-    return read
+    parameters: dict[str, str] = {}
+    for name, value in _PARAMETERS.findall(text):
+        text = _ESCAPED.sub(r"\1", value[1:-1]) if value.startswith('"') else value
+        parameters.setdefault(name.lower(), text)  # of two, the first counts (§3.3)
+    return parameters

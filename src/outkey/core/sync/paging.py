@@ -1,4 +1,4 @@
-"""Pages: where a run stands, what the next request asks for, and when nothing follows.
+"""Pages: where a run stands, what the next request has, and when nothing follows.
 
 A position is all that a checkpoint needs: its size does not grow with the pages.
 """
@@ -7,46 +7,50 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import NamedTuple
 
-from outkey.core.errors import ConfigError, SyncFailed
+from outkey.core.errors import ConfigError
 from outkey.core.request.message import ResponseHeaders
 from outkey.core.request.origin import Location, parse_redirect
 from outkey.core.sync.line import Paging, Sync
 from outkey.core.sync.link_header import next_link
+from outkey.core.sync.reasons import sync_failure
 from outkey.core.sync.response import mark_of
+from outkey.core.text import Text
 
 MOST_PAGES = 1_000_000
-_LONGEST = 8192
+MAX_CURSOR_LENGTH = 8192
 NUMBERED = frozenset({Paging.PAGE, Paging.OFFSET})
-_BEHIND_A_SHORT_PAGE = frozenset({400, 404, 416, 422})
+STATUSES_BEHIND_A_SHORT_PAGE = frozenset({400, 404, 416, 422})
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a run stands. Of a push, `at` is the last record's id."""
+    """Where a run stands; for a push, `at` is the id of the last record sent.
 
-    line: str  # the mark of the line as it was; a changed one begins anew
-    at: str = ""  # number, offset, cursor or address of the next page; "" is the first
-    is_address: bool = False
+    The names are part of stored checkpoints.
+    """
+
+    at: str = ""  # number, offset, cursor or URL of the next page; "" is the first
+    is_address: bool = False  # `at` is a URL
     pages: int = 0
     mark: str = ""  # of the last page's records, where pages have numbers
-    short: bool = False  # the last page had fewer
-    milestone: str = ""  # an earlier `at`: who meets it again walks in a circle
+    short: bool = False  # the last page had fewer records than its size
+    milestone: str = ""  # an earlier `at`: a cursor that meets it again is a loop
     ended: bool = False
     doubtful: bool = False  # a refusal after a full page was taken for the end
-    ahead: tuple[
-        str, ...
-    ] = ()  # of a push: records behind `at` that were answered already
+    ahead: tuple[str, ...] = ()  # of a push: ids behind `at` that were sent already
 
-    def kept(self) -> dict[str, object]:
-        """Return the position as a checkpoint keeps it."""
+    def as_checkpoint(self) -> dict[str, object]:
+        """Return the position as a checkpoint stores it."""
         return asdict(self)
 
 
-_PARTS = {part.name for part in fields(Position)}
+NAMES = {part.name for part in fields(Position)}
+# Version 0.1 stored a digest of the line here; now the run has it.
+UNUSED_NAMES = {"line"}
 
 
 class Page(NamedTuple):
-    """What paging looks at in an answer."""
+    """What paging needs of a response."""
 
     here: Location
     headers: ResponseHeaders
@@ -54,18 +58,19 @@ class Page(NamedTuple):
     cursor: object = None
 
 
-def position_of(line: str, kept: Mapping[str, object]) -> Position:
-    """Return where a run goes on; at the beginning if the line was changed meanwhile."""
-    if (
-        kept.get("line") != line or not kept.keys() <= _PARTS
-    ):  # or another version wrote it
-        return Position(line)
-    known = Position(**kept)  # type: ignore[arg-type]  # as `kept` wrote it
-    return replace(known, ahead=tuple(known.ahead))  # JSON has lists only
+def position_of(checkpoint: Mapping[str, object]) -> Position:
+    """Return where a run continues: at the first page without a usable checkpoint."""
+    values = {
+        name: value for name, value in checkpoint.items() if name not in UNUSED_NAMES
+    }
+    if not values.keys() <= NAMES:  # a later version wrote it
+        return Position()
+    position = Position(**values)  # type: ignore[arg-type]  # as_checkpoint wrote it
+    return replace(position, ahead=tuple(position.ahead))  # JSON has lists only
 
 
 def parameters(sync: Sync, position: Position, since: str) -> dict[str, list[str]]:
-    """Return the query of the next request; an address has its own."""
+    """Return the query of the next request; a URL has its own."""
     if position.is_address:
         return {}
     pairs: dict[str, list[str]] = {}
@@ -87,15 +92,17 @@ def _pairs(sync: Sync, position: Position, since: str) -> Iterator[tuple[str, st
 
 
 def place_of(sync: Sync, position: Position) -> str:
-    """Return the number, offset or cursor of the next page; the first cursor is empty."""
+    """Return the number, offset or cursor of the next page; "" is the first cursor."""
     first = {Paging.PAGE: str(sync.pagination.first), Paging.OFFSET: "0"}
     return position.at or first.get(sync.pagination.kind, "")
 
 
-def upcoming(sync: Sync, position: Position, count: int, stride: int) -> list[Position]:
-    """Return the next positions, as far as they are known before their pages are.
+def upcoming_positions(
+    sync: Sync, position: Position, count: int, stride: int
+) -> list[Position]:
+    """Return the next positions that are known before their pages are.
 
-    The stride is how many records a page has, as far as is known: an API may keep to its own size.
+    The stride is how many records a page seems to have: an API may limit the size.
     """
     if sync.pagination.kind not in NUMBERED:
         return [position]
@@ -105,22 +112,21 @@ def upcoming(sync: Sync, position: Position, count: int, stride: int) -> list[Po
 
 
 def is_behind_the_end(sync: Sync, position: Position, status: int) -> bool:
-    """Tell whether an answer says that there is no page of this number.
+    """Whether a status means that there is no page of this number.
 
-    Django REST framework answers 404, WordPress 400. The latter, after a page that was not short,
-    can as well be a limit to what is handed out, and then records would be missing.
+    Django REST framework returns 404, WordPress 400. After a page that was not short,
+    400 can as well be a limit of the API, and then records would be missing.
     """
     if sync.pagination.kind not in NUMBERED or not position.pages:
         return False
-    return status == 404 or (position.short and status in _BEHIND_A_SHORT_PAGE)
+    return status == 404 or (position.short and status in STATUSES_BEHIND_A_SHORT_PAGE)
 
 
-def following(sync: Sync, position: Position, page: Page) -> Position:
-    """Return where the run stands after a page; it has ended where nothing follows."""
+def next_position(sync: Sync, position: Position, page: Page) -> Position:
+    """Return where the run stands after a page; it has ended if nothing follows."""
     if position.pages >= MOST_PAGES:
-        raise SyncFailed(
-            f"there are more than {MOST_PAGES} pages", reason="too_many_pages"
-        )
+        message = Text("there are more than {count} pages", count=MOST_PAGES)
+        raise sync_failure("too_many_pages", message)
     read = replace(position, pages=position.pages + 1)
     kind = sync.pagination.kind
     if kind in NUMBERED:
@@ -136,36 +142,32 @@ def following(sync: Sync, position: Position, page: Page) -> Position:
 
 
 def _after_number(sync: Sync, before: Position, read: Position, page: Page) -> Position:
-    """Go on until a page is empty.
+    """Continue until a page is empty.
 
-    A short one proves nothing: many an API has a greatest size of its own, or takes out what we
-    may not see after it has counted.
+    A short one proves nothing: many APIs have a maximum size of their own, or remove
+    what we may not see after they have counted.
     """
-    paging, size, mark = sync.pagination, len(page.records), mark_of(page.records)
-    repeated = size > 0 and mark == before.mark
-    if repeated and not before.short:
-        raise SyncFailed(
-            "the API answers two pages with the same records",
-            hint="Check the parameter of the position (pagination.position_parameter).",
-            reason="page_repeated",
-        )
-    if not size or repeated:
+    paging = sync.pagination
+    size = len(page.records)
+    mark = mark_of(page.records)
+    is_repeated = size > 0 and mark == before.mark
+    if is_repeated and not before.short:
+        raise sync_failure("page_repeated")
+    if not size or is_repeated:
         return replace(read, ended=True)
     step = 1 if paging.kind is Paging.PAGE else size
     at = str(int(place_of(sync, before)) + step)
     return replace(read, at=at, mark=mark, short=size < paging.size)
 
 
-def _cursor(found: object) -> str:
-    if found is None or found is False:
+def _cursor(value: object) -> str:
+    if value is None or value is False:
         return ""
-    if isinstance(found, bool) or not isinstance(found, str | int):
-        raise SyncFailed(
-            "the cursor of the next page is neither text nor number",
-            hint="Correct the cursor (pagination.cursor).",
-            reason="bad_cursor",
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise sync_failure(
+            "bad_cursor", Text("the cursor of the next page is neither text nor number")
         )
-    return str(found)
+    return str(value)
 
 
 def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Position:
@@ -175,34 +177,27 @@ def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Posi
         or not paging.position_parameter
         or pointer.startswith(("https://", "http://"))
     )
-    at = _address(page.here, pointer) if is_address else pointer
-    if len(at) > _LONGEST:
-        raise SyncFailed("the cursor of the next page is too long", reason="bad_cursor")
+    at = _next_url(page.here, pointer) if is_address else pointer
+    if len(at) > MAX_CURSOR_LENGTH:
+        raise sync_failure(
+            "bad_cursor", Text("the cursor of the next page is too long")
+        )
     if at in {read.at, read.milestone}:
-        raise SyncFailed(
-            "the API leads back to a page that was read already",
-            hint="Check the cursor (pagination.cursor) and its parameter.",
-            reason="cursor_loop",
-        )
-    # Brent's way to find a circle: remember one place, a later one at every power of two.
-    passed = read.pages & (read.pages - 1) == 0
-    return replace(
-        read, at=at, is_address=is_address, milestone=at if passed else read.milestone
-    )
+        raise sync_failure("cursor_loop")
+    # Brent's cycle detection: remember one place, a later one at each power of two.
+    is_power_of_two = read.pages & (read.pages - 1) == 0
+    milestone = at if is_power_of_two else read.milestone
+    return replace(read, at=at, is_address=is_address, milestone=milestone)
 
 
-def _address(here: Location, reference: str) -> str:
-    """Return the whole address of the next page, which must be at the same origin."""
+def _next_url(here: Location, reference: str) -> str:
+    """Return the absolute URL of the next page, which must be at the same origin."""
     try:
-        found = parse_redirect(here.origin, here.target, reference)
+        location = parse_redirect(here.origin, here.target, reference)
     except ConfigError:
-        raise SyncFailed(
-            "the next page's address is none", reason="bad_cursor"
+        raise sync_failure(
+            "bad_cursor", Text("the URL of the next page is not valid")
         ) from None
-    if found.origin != here.origin:
-        raise SyncFailed(
-            "the next page is at another origin than the Base URL",
-            hint="Credentials stay at their origin: page by number or cursor instead.",
-            reason="foreign_next",
-        )
-    return f"{found.origin}{found.target}"
+    if location.origin != here.origin:
+        raise sync_failure("foreign_next")
+    return f"{location.origin}{location.target}"

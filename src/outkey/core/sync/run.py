@@ -1,4 +1,4 @@
-"""One run of a sync line: how far it is, what it did, and what it could not map."""
+"""One run of a sync line: its state, its checkpoint, and the records it rejected."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,9 +15,13 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
 
 
+OPEN_STATES = (RunState.WAITING, RunState.RUNNING)
+ENDED_STATES = (RunState.DONE, RunState.FAILED, RunState.CANCELLED)
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of the records of a run."""
+    """How many records of a run ended in each way; `failed` are the rejected ones."""
 
     created: int = 0
     updated: int = 0
@@ -34,103 +38,52 @@ class Counts:
             self.archived + other.archived,
         )
 
+    @property
+    def seen(self) -> int:
+        """How many records the run has looked at."""
+        return self.created + self.updated + self.unchanged + self.failed
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as it is kept; `position` is where the next page begins."""
+    """A run as it is stored; `position` is where the next page begins.
 
-    id: str
+    `run_states` has the transitions from one state to the next.
+    """
+
+    id: str  # "" until the run is stored
     line: str
     actor: str
     started_at: float
     state: RunState = RunState.RUNNING
     dry_run: bool = False
-    position: Mapping[str, object] = field(default_factory=dict)  # {} is the beginning
-    cursor: str = (
-        ""  # the greatest value of the incremental field that this run has seen
-    )
-    since: str = ""  # what the run before it had seen
+    position: Mapping[str, object] = field(default_factory=dict)  # {}: the first page
+    cursor: str = ""  # the greatest value of the incremental field seen by this run
+    since: str = ""  # the cursor of the last complete run
     counts: Counts = Counts()
     pages: int = 0
     ended_at: float | None = None
     cause: str = ""
-    generation: int = 0  # every write has the next one
-    attempt: int = 0  # how often it was begun on behalf of whoever asked; 0 nobody did
-    due_at: float | None = None  # of one that waits
-    worked: float = 0.0  # seconds that somebody worked on it, until it was last written
-    lease: float = field(
-        default=60.0, compare=False
-    )  # seconds that it lives after each write
+    generation: int = 0  # each write increments it
+    attempt: int = 0  # how often a worker began it; 0: no worker was asked to
+    worked: float = 0.0  # seconds of work on it, up to the last checkpoint
+    digest: str = ""  # of the line that its position and cursor belong to
+    # The end of the lease of a running run, or when a waiting one is due.
+    until: float = 0.0
+    # Seconds that each checkpoint extends the lease by; not stored.
+    lease: float = field(default=60.0, compare=False)
+
+    @property
+    def due_at(self) -> float | None:
+        """When a waiting run is due; None in any other state."""
+        return self.until if self.state is RunState.WAITING else None
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined:
-    """A record that was left out, and why; its values are the host's business, not ours."""
+class RejectedRecord:
+    """A record that a run could not take, and why; it holds no value but the key."""
 
     number: int  # its place among the records of the run
-    key: str  # what tells it apart, if that could be read
+    key: str  # the values of the key fields, where they could be read
     field: str
-    reason: str
-
-
-class Outcome(StrEnum):
-    """What became of one row."""
-
-    CREATED = "created"
-    UPDATED = "updated"
-    UNCHANGED = "unchanged"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What the host did with one row."""
-
-    outcome: Outcome
-    field: str = ""
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A model of the host that may be synchronized."""
-
-    name: str
-    label: str
-
-
-class FieldKind(StrEnum):
-    """What a field of the host holds."""
-
-    TEXT = "text"
-    NUMBER = "number"
-    DECIMAL = "decimal"
-    DATE = "date"
-    DATETIME = "datetime"
-    BOOLEAN = "boolean"
-    CHOICE = "choice"
-    LINK = "link"
-    JSON = "json"
-
-
-@dataclass(frozen=True, slots=True)
-class HostField:
-    """A field of the host's own model."""
-
-    name: str
-    label: str
-    kind: FieldKind
-    required: bool = False
-    longest: int | None = None
-    choices: tuple[str, ...] = ()
-    target: str = ""  # of a link
-    # By itself, in the host's own table; a host need not say.
-    unique: bool | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class HostRecord:
-    """A record of the host, on its way to an API."""
-
-    id: str
-    values: Mapping[str, object]
+    reason: str  # a key of `reasons.REJECTIONS`

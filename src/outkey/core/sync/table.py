@@ -25,7 +25,8 @@ def read_sync(table: Mapping[str, object], place: str = "") -> Sync:
         )
     values = read_table(SYNC_FIELDS, table, place)
     attributes = {ATTRIBUTES.get(key, key): value for key, value in values.items()}
-    sync = Sync(**attributes)  # type: ignore[arg-type]  # a test compares what is read with what was written
+    # A test compares what is read with what was written.
+    sync = Sync(**attributes)  # type: ignore[arg-type]
     refuse_wrong_hosts(sync, place)
     return sync
 

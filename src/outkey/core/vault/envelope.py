@@ -1,11 +1,11 @@
-"""The bytes of a sealed secret: layout, padding and the place it is bound to. No cryptography.
+"""The bytes of a sealed secret: layout, padding and place. No cryptography.
 
     0x01 | algorithm (1) | key id (8)
          | nonce (12) | wrapped data key (32) and tag (16)
          | nonce (12) | padded text (64 or more) and tag (16)
 
-Both layers are sealed with the same associated data, so that a ciphertext opens only where it
-was written: in its table, record, field and version, and for its origin.
+Both layers are sealed with the same associated data, so that a ciphertext opens only
+where it was written: in its table, record, field and version, and for its origin.
 """
 
 import struct
@@ -38,7 +38,7 @@ class Place:
     origin: str
 
     def associated_data(self) -> bytes:
-        """Encode the place so that no two places have the same bytes: each part with its length."""
+        """Encode the place, each part with its length, so that no two are the same."""
         parts = (
             _DOMAIN,
             self.table,
@@ -98,12 +98,12 @@ class TokenRow:
 
 
 def key_name_of(stored: bytes) -> str:
-    """Return the id of the key that opens a ciphertext, as people see it."""
+    """Return the id of the key that opens a ciphertext, as users see it."""
     return unpack(stored).key_id.hex()
 
 
 def unpack(stored: bytes) -> Envelope:
-    """Take stored bytes apart, or say that they are no envelope of ours."""
+    """Take stored bytes apart, or raise SecretUnreadable."""
     if len(stored) < _HEAD.size + BLOCK + TAG_BYTES:
         raise SecretUnreadable(Text("a stored secret is incomplete"))
     version, algorithm, key_id, key_nonce, wrapped, nonce = _HEAD.unpack_from(stored)
@@ -115,7 +115,7 @@ def unpack(stored: bytes) -> Envelope:
 
 
 def pad(text: bytes) -> bytes:
-    """Fill up to whole blocks, so that the length of a secret does not show (ISO 7816-4)."""
+    """Fill up to whole blocks, to hide the length of a secret (ISO 7816-4)."""
     return text + b"\x80" + b"\0" * (-(len(text) + 1) % BLOCK)
 
 

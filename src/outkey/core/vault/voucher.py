@@ -1,10 +1,10 @@
-"""What the key vouches for, so that a writer of the database without the key can invent nothing.
+"""What the key vouches for, so that a writer of the database can invent nothing.
 
-A stored secret is sealed for its record, field, version and origin. Other facts are plain columns:
-which version of a secret is current, what a reference points to and which origin it is bound to,
-the script that computes with a secret, and every setting that decides how and where secrets are
-sent (those that need the permission to set secrets). A voucher lists these facts as outkey saved
-them, and is sealed like a secret.
+A stored secret is sealed for its record, field, version and origin. Other facts are
+plain columns: which version of a secret is current, what a reference points to and
+which origin it is bound to, the script that computes with a secret, and every setting
+that decides how and where secrets are sent (which needs the permission to set them).
+A voucher lists these facts as outkey saved them, and is sealed like a secret.
 """
 
 import json
@@ -22,7 +22,7 @@ from outkey.core.text import Text
 from outkey.core.vault.envelope import Place, secret_place
 
 FIELD = "voucher"  # the name it is stored under, beside the secrets
-# The settings that are vouched for, each a fact of its own; SEAL is the name of the script's.
+# The settings that are vouched for, each a fact of its own; SEAL is that of the script.
 SETTINGS = (
     "base_url",  # secrets are bound to it, but not the token of a user who agrees next
     "network",
@@ -39,13 +39,13 @@ Fact = tuple[str, ...]
 class Voucher:
     """The facts that were saved of one configuration.
 
-    They go by the name of a secret, by SEAL and by the path of a setting. A setting without a fact
-    has its default.
+    Their keys are names of secrets, SEAL for the script, and paths of settings. A
+    setting without a fact has its default.
     """
 
     facts: Mapping[str, Fact]
-    # By the name of each stored secret: what its ciphertext has for itself alone. Without it an
-    # older ciphertext of the same version could be put in its place, as after a secret was cleared.
+    # The nonce of each stored secret's ciphertext. Without it an older ciphertext of
+    # the same version could be put in its place, as after a secret was cleared.
     ciphertexts: Mapping[str, str] = field(default_factory=dict)
 
     def covers(self, configuration: Configuration, secret: str) -> bool:
@@ -54,7 +54,7 @@ class Voucher:
         return state is not None and self.facts.get(secret) == _secret_fact(state)
 
     def covers_settings(self, configuration: Configuration) -> bool:
-        """Whether the settings that decide how secrets are sent are as they were saved."""
+        """Whether the settings that guide secrets are as they were saved."""
         saved = {path: fact for path, fact in self.facts.items() if path in SETTINGS}
         return saved == _settings_facts(configuration)
 
@@ -63,36 +63,37 @@ class Voucher:
         fact = self.facts.get(SEAL)
         return Secret(fact[0]) if fact else None
 
-    def renewed(
+    def after_save(
         self,
         configuration: Configuration,
         changed: Collection[str],
         ciphertexts: Mapping[str, str],
     ) -> "Voucher":
-        """Return the voucher after a save that changed these facts, and stored these ciphertexts.
+        """Return the voucher after a save of these facts and ciphertexts.
 
-        What the save did not change is vouched for as before, and only if it was: otherwise the
+        What the save did not change is vouched for only if it was before: otherwise the
         next save would confirm whatever was written into the database.
         """
         facts = facts_of(configuration)
-        renewed = {
+        new_facts = {name: facts[name] for name in changed if name in facts}
+        old_facts = {
             name: fact for name, fact in self.facts.items() if name not in changed
         }
-        renewed.update({name: facts[name] for name in changed if name in facts})
-        known = {
+        old_ciphertexts = {
             name: text for name, text in self.ciphertexts.items() if name not in changed
         }
-        return Voucher(renewed, {**known, **ciphertexts})
+        return Voucher(old_facts | new_facts, {**old_ciphertexts, **ciphertexts})
 
     def differences(self, configuration: Configuration) -> list[str]:
         """Return the names of the facts that are not as they were saved."""
         facts = facts_of(configuration)
-        gone = [path for path in self.facts if path in SETTINGS and path not in facts]
-        return [
-            name for name, fact in facts.items() if self.facts.get(name) != fact
-        ] + gone
+        changed = [name for name, fact in facts.items() if self.facts.get(name) != fact]
+        removed = [
+            name for name in self.facts if name in SETTINGS and name not in facts
+        ]
+        return changed + removed
 
-    def written(self) -> Secret:
+    def text(self) -> Secret:
         """Return the voucher as text, to be sealed."""
         content = {"facts": self.facts, "ciphertexts": self.ciphertexts}
         return Secret(json.dumps(content, sort_keys=True))
@@ -139,12 +140,18 @@ def _secret_fact(state: SecretState) -> Fact:
 
 
 def _settings_facts(configuration: Configuration) -> dict[str, Fact]:
-    """Return the settings that have not their defaults, so that a new field changes no voucher."""
+    """Return the settings that differ from their defaults.
+
+    So a new field of a later version changes no voucher.
+    """
     values = zip(SETTINGS, _READ_SETTINGS(configuration), _DEFAULTS, strict=True)
     return {
-        path: (_written(value),) for path, value, default in values if value != default
+        path: (canonical_text(value),)
+        for path, value, default in values
+        if value != default
     }
 
 
-def _written(value: object) -> str:
+def canonical_text(value: object) -> str:
+    """Return a value as text, the same for equal values."""
     return json.dumps(value, sort_keys=True, default=str)

@@ -1,4 +1,4 @@
-"""Changing what an installation keeps: configurations, secrets, lines, tests and the audit."""
+"""Changes of an installation: configurations, secrets, lines, tests and the audit."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,6 @@ from outkey.core.audit.chain import facts_of as record_facts
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import (
     Configuration,
-    SecretState,
     SyncLine,
     successor,
 )
@@ -50,39 +49,38 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.voucher import SETTINGS, changed_settings, facts_of
 from outkey.engine.managing.connection_test import Report
+from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.test_setup import prepare_test
 from outkey.engine.sending.scripts import prove_examples
 from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Audit
-from outkey.ports.storage import AuditRows, Checkpoints, Registry, SecretStore
+from outkey.ports.storage import AuditRows, Checkpoints, SecretStore
 
 _ENTERED_LATER = frozenset(
     f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired)
 )
-_KEPT_AT_ONCE = 100
+_SAVED_AT_ONCE = 100
 _PRUNED_AT_ONCE = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a document changed, and what is to be said about it."""
+    """The names of what a document changed, and the findings about it."""
 
     created: tuple[str, ...]
     updated: tuple[str, ...]
     unchanged: tuple[str, ...]
-    lines: Mapping[
-        str, tuple[str, ...]
-    ]  # what was created, updated and unchanged of them
+    lines: Mapping[str, tuple[str, ...]]  # by created, updated and unchanged
     findings: tuple[tuple[str, Finding], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationChange:
-    """One save: the configuration as it was read, as it shall be, and what becomes of secrets.
+    """One save: a configuration as it was read, as it will be, and its new secrets.
 
-    `secrets` are new values, bound to the origins that the configuration shall have.
+    `secrets` are new values, bound to the origins that the configuration will have.
     """
 
     stored: Configuration | None
@@ -96,7 +94,7 @@ class ConfigurationChange:
         return self.stored != self.made
 
     def references(self) -> list[str]:
-        """Return the names of secrets that are to be read from elsewhere than before."""
+        """Return the names of secrets whose references are new."""
         before = self.stored.secrets if self.stored else {}
         return [
             name
@@ -104,24 +102,29 @@ class ConfigurationChange:
             if before.get(name) != state
         ]
 
+    @property
+    def has_new_script(self) -> bool:
+        """Whether it has another script than is stored, or none any more."""
+        return self.stored is None or self.stored.script != self.made.script
+
     def facts(self) -> set[str]:
         """Return the names of what this save decides, and so can be vouched for."""
         if self.stored is None:
             return {*facts_of(self.made), *self.secrets}
         removed = self.stored.secrets.keys() - self.made.secrets.keys()
         changed = {*self.secrets, *self.cleared, *removed, *self.references()}
-        if self.stored.script != self.made.script:
+        if self.has_new_script:
             changed.add(SEAL)
         return changed | changed_settings(self.stored, self.made) | self.destinations()
 
     def destinations(self) -> set[str]:
-        """Return the URLs that a user accepts by entering a secret, which is bound to them."""
+        """Return the URLs that a user accepts by entering a secret bound to them."""
         return {path for name in self.secrets for path in destinations_of(name)}
 
 
 @dataclass(frozen=True, slots=True)
 class Administration:
-    """Whoever changes something, and what they work with. Each change is recorded first."""
+    """The changes that a user makes. Each is recorded in the audit first."""
 
     registry: Registry
     secrets: SecretStore
@@ -145,8 +148,9 @@ class Administration:
     ) -> None:
         """Replace a stored secret.
 
-        `seen` is the configuration that the user entered it for: where it has changed since, the
-        secret is refused, since it would be sealed for an origin that the user has not seen.
+        `seen` is the configuration that the user entered it for: if it has changed
+        since, the secret is refused. It would be sealed for an origin that the user has
+        not seen.
         """
         configuration = seen or self.current(name)
         self.save(
@@ -166,41 +170,40 @@ class Administration:
         *,
         seen: Configuration | None = None,
     ) -> None:
-        """Let a secret be read from elsewhere, bound to the origin of now."""
+        """Read a secret from a reference, bound to the origin configured now."""
         configuration = seen or self.current(name)
         check_secret_field(configuration, field)
-        before, origin = (
-            configuration.secrets.get(field),
-            configuration.binding_of(field),
-        )
-        state = successor(before, origin, reference)
-        made = replace(configuration, secrets={**configuration.secrets, field: state})
-        refuse_blocked(self.policy(), [made])
+        before = configuration.secrets.get(field)
+        state = successor(before, configuration.binding_of(field), reference)
+        secrets = {**configuration.secrets, field: state}
+        refuse_blocked(self.policy(), [replace(configuration, secrets=secrets)])
         self.note(Tag.SECRET_SET, name, field)
-        with self.registry.batch():
+        with self.registry.transaction():
             self.registry.lock(configuration)
-            self._put_reference(name, field, state)
+            self.registry.put_reference(configuration, field, state)
+            self.registry.note_secrets_changed(name)
             self._vouch(name, {field, *destinations_of(field)})
 
     def confirm(self, seen: Configuration) -> None:
-        """Vouch for a configuration as the user has seen it, whatever the database says now."""
+        """Vouch for a configuration as the user has seen it."""
         facts = facts_of(seen)
         self.note(Tag.SECRETS_CONFIRMED, seen.name, *facts)
-        with self.registry.batch():
+        with self.registry.transaction():
             self.registry.lock(seen)
             self.secrets.vouch(seen, facts)
+            self.registry.note_vouched(seen.name)
 
     def remove(self, name: str) -> None:
-        """Forget a configuration with its secrets and lines."""
+        """Delete a configuration with its secrets and lines."""
         self.registry.get(name)
         self.note(Tag.CONFIGURATION_REMOVED, name)
         self.registry.remove(name)
 
-    def save(self, *changes: "ConfigurationChange") -> None:
+    def save(self, *changes: ConfigurationChange) -> None:
         """Create and update configurations with their secrets: all of it or nothing.
 
-        Each is refused where the configuration is not as it was read, inside the transaction, so
-        that no secret is sealed for an origin that somebody else has just saved.
+        A change is refused if the configuration is not as it was read, inside the
+        transaction: no secret is sealed for an origin that another user just saved.
         """
         refuse_blocked(
             self.policy(), (change.made for change in changes if change.has_settings)
@@ -213,31 +216,35 @@ class Administration:
             for field, secret in change.secrets.items():
                 refuse_unusable(field, secret)
         self.audit.note(*(note for change in changes for note in self._notes(change)))
-        with self.registry.batch():
+        with self.registry.transaction():
             for change in changes:
                 self._save(change)
 
-    def _save(self, change: "ConfigurationChange") -> None:
+    def _save(self, change: ConfigurationChange) -> None:
         made = change.made
+        references: Sequence[str] = ()
         if change.stored is None:
-            saved = self.registry.add(made)
+            saved = self.registry.add(made)  # with its references
         else:
             self.registry.lock(made)
             saved = self.registry.replace(made) if change.has_settings else made
-            for field in change.references():
-                self._put_reference(saved.name, field, made.secrets[field])
+            references = change.references()
+        for field in references:
+            self.registry.put_reference(saved, field, made.secrets[field])
         for field in change.cleared:
-            self.registry.clear_secret(saved.name, field)
+            self.registry.clear_secret(saved, field)
         for field, secret in change.secrets.items():
             self.secrets.replace(saved, field, secret, by=self.actor)
-        planted = self._planted(change.stored) - change.destinations()
-        self._vouch(saved.name, change.facts() - planted)
+        if references or change.cleared or change.secrets:
+            self.registry.note_secrets_changed(saved.name)
+        unconfirmed = self._unconfirmed_facts(change.stored) - change.destinations()
+        self._vouch(saved.name, change.facts() - unconfirmed)
 
-    def _planted(self, stored: Configuration | None) -> set[str]:
-        """Return what a save must not vouch for: a script and settings that nobody saved.
+    def _unconfirmed_facts(self, stored: Configuration | None) -> set[str]:
+        """Return what a save must not vouch for: facts that outkey did not save.
 
-        A save takes them over from the database, changed or not; only a user who was shown them
-        as changed can confirm them.
+        They are a script or settings in the database, which a save takes over. Only a
+        user who was shown them as changed can confirm them.
         """
         if stored is None:
             return set()
@@ -258,11 +265,11 @@ class Administration:
         configuration = self.registry.get(name)
         self.note_test(name)
         report = prepare_test(sender, configuration).run()
-        self.keep_trial(configuration, report, sender.context.clock.now())
+        self.save_test_result(configuration, report, sender.context.clock.now())
         return report
 
     def note_test(self, name: str, script: str = "") -> None:
-        """Record that a test begins; where that fails, the report itself will say why.
+        """Record that a test begins; if that fails, the report contains the reason.
 
         An unsaved script is named by its fingerprint, since it will see a secret.
         """
@@ -270,15 +277,15 @@ class Administration:
             key = f"script {fingerprint(script)}" if script else ""
             self.note(Tag.CONFIGURATION_TESTED, name, key=key)
 
-    def keep_trial(
+    def save_test_result(
         self, configuration: Configuration, report: Report, now: float
     ) -> None:
-        """Keep how a test ended; a storage that fails must not cost the report."""
+        """Store the result of a test; a storage that fails must not cost the report."""
         with suppress(HostError):
             self.registry.put_trial(configuration, now, report.cause or "", report.seen)
 
     def token(self, sender: Sender, name: str, tag: Tag) -> TokenActions:
-        """Record what a user is about to do with a token, and return what does it."""
+        """Record what a user is about to do with a token, and return the actions."""
         actions = sender.token_actions(sender.configurations.get(name))
         self.note(tag, name)
         return actions
@@ -286,9 +293,9 @@ class Administration:
     def prune_audit(
         self, rows: AuditRows, checkpoints: Checkpoints, keys: AuditKeys, moment: float
     ) -> Iterator[int]:
-        """Remove the records from before a moment, and yield how many at each step.
+        """Delete the records from before a moment, and yield how many at each step.
 
-        What is signed away cannot be verified any more, so the chain is verified first.
+        Deleted records cannot be verified any more, so the chain is verified first.
         """
         expired = ExpiredRows(round(moment * 1000), _PRUNED_AT_ONCE)
         verdict = verify_audit(rows, checkpoints, keys, expired)
@@ -302,35 +309,45 @@ class Administration:
             key = keys(key_id_of(row.stream)) or b""
             yield rows.prune(sign_tombstone(key, row))
 
-    def keep_line(self, line: SyncLine) -> None:
+    def save_line(self, line: SyncLine) -> None:
         """Create or change a sync line."""
         self.registry.get(line.configuration)
-        self.note(Tag.LINE_KEPT, line.configuration, line.name)
-        self.registry.put_line(line)
+        self.save_lines([line])
+
+    def save_lines(self, lines: Iterable[SyncLine]) -> None:
+        """Create and change sync lines: all of them or none."""
+        changed = list(lines)
+        for line in changed:
+            self.note(Tag.LINE_KEPT, line.configuration, line.name)
+        with self.registry.transaction():
+            for line in changed:
+                self.registry.put_line(line)
 
     def remove_line(self, name: str) -> None:
-        """Forget a sync line."""
+        """Delete a sync line."""
         self.note(Tag.LINE_REMOVED, self.registry.line(name).configuration, name)
         self.registry.remove_line(name)
 
-    def _put_reference(self, name: str, field: str, state: SecretState) -> None:
-        self.registry.put_secret(name, field, state, None)
-        self.registry.activate_secret(name, field, state.version)
-
-    def _notes(self, change: "ConfigurationChange") -> Iterator[Change]:
+    def _notes(self, change: ConfigurationChange) -> Iterator[Change]:
         name = change.made.name
         if change.has_settings:
-            yield self._described(change.stored, change.made)
+            yield self._note_of_settings(change.stored, change.made)
         for field in change.cleared:
             yield Change(Tag.SECRET_CLEARED, self.actor, name, (field,))
         for field in change.secrets:
             yield Change(Tag.SECRET_SET, self.actor, name, (field,))
 
-    def _described(self, stored: Configuration | None, made: Configuration) -> Change:
-        tag = Tag.CONFIGURATION_CREATED if stored is None else Tag.CONFIGURATION_UPDATED
-        fields = () if stored is None else tuple(_changed_fields(stored, made))
-        written = made.script and (stored is None or stored.script != made.script)
-        key = f"script {fingerprint(made.script)}" if written else ""
+    def _note_of_settings(
+        self, stored: Configuration | None, made: Configuration
+    ) -> Change:
+        tag = Tag.CONFIGURATION_CREATED
+        fields: tuple[str, ...] = ()
+        is_new_script = bool(made.script)
+        if stored is not None:
+            tag = Tag.CONFIGURATION_UPDATED
+            fields = tuple(changed_fields(stored, made))
+            is_new_script = bool(made.script) and stored.script != made.script
+        key = f"script {fingerprint(made.script)}" if is_new_script else ""
         return Change(tag, self.actor, made.name, fields, key)
 
 
@@ -342,52 +359,46 @@ def apply(
     dry_run: bool,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Applied:
-    """Create and update what a document names; all of it is read before any of it is kept.
+    """Create and update what a document names.
 
-    Some at a time: one long transaction would keep every send waiting for the database.
+    All of it is checked before any is saved. It is saved in parts: one long
+    transaction would block every send.
     """
     registry = desk.registry
-    known = registry.find(draft.name for draft in document.drafts)
-    wanted: list[tuple[Configuration | None, Configuration]] = []
+    stored = registry.find(draft.name for draft in document.drafts)
+    changes: list[ConfigurationChange] = []
     for draft in document.drafts:
-        stored = known.get(draft.name)
-        wanted.append(
-            (stored, draft.merged(stored) if stored else draft.configuration())
-        )
-    _refuse_stray_lines(registry, document)
-    lines = [(_stored_line(registry, line), line) for line in document.lines]
-    refuse_blocked(desk.policy(), (made for _, made in wanted))
-    _refuse_unsavable(made for _, made in wanted)
-    prove_examples(
-        sender, (made for was, made in wanted if not was or was.script != made.script)
-    )
+        before = stored.get(draft.name)
+        after = draft.merged(before) if before else draft.configuration()
+        changes.append(ConfigurationChange(before, after))
+    refuse_stray_lines(registry, document)
+    lines = [(stored_line(registry, line), line) for line in document.lines]
+    refuse_blocked(desk.policy(), (change.made for change in changes))
+    for change in changes:
+        with naming(change.made.name):
+            refuse_unsavable(change.made)
+    prove_examples(sender, (change.made for change in changes if change.has_new_script))
     for line in document.lines:
         if line.sync is not None and line.sync.script:
             check_transform(line.sync.script)
     if not dry_run:
-        changes = [(stored, made) for stored, made in wanted if stored != made]
-        for start in range(0, len(changes), _KEPT_AT_ONCE):
-            some = changes[start : start + _KEPT_AT_ONCE]
-            desk.save(*(ConfigurationChange(stored, made) for stored, made in some))
-            progress(len(some))
-        for kept, line in lines:
-            if kept != line:
-                desk.note(Tag.LINE_KEPT, line.configuration, line.name)
-        with registry.batch():
-            for kept, line in lines:
-                if kept != line:
-                    registry.put_line(line)
+        new = [change for change in changes if change.has_settings]
+        for start in range(0, len(new), _SAVED_AT_ONCE):
+            part = new[start : start + _SAVED_AT_ONCE]
+            desk.save(*part)
+            progress(len(part))
+        desk.save_lines(line for before, line in lines if before != line)
     return Applied(
-        **_sorted(wanted),
-        lines=_sorted(lines),
-        findings=(*_replaced(wanted), *_findings(sender, wanted)),
+        **names_by_outcome([(change.stored, change.made) for change in changes]),
+        lines=names_by_outcome(lines),
+        findings=(*replaced_values(changes), *document_findings(sender, changes)),
     )
 
 
 def warnings_error(findings: Iterable[tuple[str, Finding]]) -> ConfigError | None:
-    """Return what `apply --strict` ends with if any of the findings is a warning or worse.
+    """Return the error of `apply --strict` if a finding is a warning or worse.
 
-    A configuration that is switched off is meant to be.
+    That a configuration is switched off is intended, and not counted.
     """
     inactive = f"E-{InactiveConfiguration.code}"
     count = sum(
@@ -445,7 +456,7 @@ def verify_audit(
     keys: AuditKeys,
     passing: Callable[[Iterable[ChainRow]], Iterable[ChainRow]] = iter,
 ) -> ChainVerdict:
-    """Verify all that is kept of the audit; `passing` sees the rows on their way, to count them."""
+    """Verify the whole audit; `passing` sees the rows on their way, to count them."""
     tombstones = [stream.tombstone for stream in rows.streams()]
     return verify(
         passing(rows.read()),
@@ -455,24 +466,24 @@ def verify_audit(
     )
 
 
-def _sorted(
-    wanted: (
+def names_by_outcome(
+    pairs: (
         Sequence[tuple[Configuration | None, Configuration]]
         | Sequence[tuple[SyncLine | None, SyncLine]]
     ),
 ) -> dict[str, tuple[str, ...]]:
-    """Return the names of what is new, changed and as it was."""
+    """Return the names of what is created, updated and unchanged."""
     return {
-        "created": tuple(made.name for stored, made in wanted if stored is None),
+        "created": tuple(after.name for before, after in pairs if before is None),
         "updated": tuple(
-            made.name for stored, made in wanted if stored not in (None, made)
+            after.name for before, after in pairs if before not in (None, after)
         ),
-        "unchanged": tuple(made.name for stored, made in wanted if stored == made),
+        "unchanged": tuple(after.name for before, after in pairs if before == after),
     }
 
 
-def _stored_line(registry: Registry, line: SyncLine) -> SyncLine | None:
-    """Return a line as it is kept; one that cannot be read any more is another than any."""
+def stored_line(registry: Registry, line: SyncLine) -> SyncLine | None:
+    """Return a line as it is stored; an unreadable one differs from every line."""
     try:
         return registry.line(line.name)
     except UnknownConfiguration:
@@ -481,23 +492,20 @@ def _stored_line(registry: Registry, line: SyncLine) -> SyncLine | None:
         return replace(line, configuration="")
 
 
-def _replaced(
-    wanted: Iterable[tuple[Configuration | None, Configuration]],
+def replaced_values(
+    changes: Iterable[ConfigurationChange],
 ) -> Iterator[tuple[str, Finding]]:
-    """Say where a reference takes the place of a value that somebody entered."""
-    for stored, made in wanted:
-        for field, state in made.secrets.items():
-            before = stored.secrets.get(field) if stored else None
-            if (
-                before is not None
-                and before.reference is None
-                and state.reference is not None
-            ):
-                yield made.name, REFERENCE_REPLACES_VALUE.finding(field)
+    """Yield a finding for each reference that replaces a value that a user entered."""
+    for change in changes:
+        before = change.stored.secrets if change.stored else {}
+        for field, state in change.made.secrets.items():
+            is_value = field in before and before[field].reference is None
+            if is_value and state.reference is not None:
+                yield change.made.name, REFERENCE_REPLACES_VALUE.finding(field)
 
 
 def destinations_of(secret: str) -> set[str]:
-    """Return the paths of the URLs that a secret is bound to, and shown with when it is entered."""
+    """Return the paths of the URLs that a secret is bound to."""
     urls = {"base_url"}
     if secret in SENT_TO_TOKEN_URL:
         urls.add("oauth2.token_url")
@@ -505,7 +513,7 @@ def destinations_of(secret: str) -> set[str]:
 
 
 def check_secret_field(configuration: Configuration, field: str) -> None:
-    """Refuse a name that is no secret of this configuration."""
+    """Refuse the name of a secret that this configuration does not have."""
     known = [f.secret_name for f in FIELDS if f.secret]
     rows = [row.secret_field for row in configuration.headers if row.secret]
     if field not in known + rows:
@@ -513,28 +521,24 @@ def check_secret_field(configuration: Configuration, field: str) -> None:
         raise ConfigError(Text("there is no such secret"), field="field", hint=hint)
 
 
-def _changed_fields(stored: Configuration, made: Configuration) -> list[str]:
-    """Return the names of the fields, rows and references that are not as they were."""
-    before, after = stored.values(), made.values()
+def changed_fields(stored: Configuration, made: Configuration) -> list[str]:
+    """Return the names of the fields, rows and references that differ."""
+    before = stored.values()
+    after = made.values()
     changed = [path for path in after | before if before.get(path) != after.get(path)]
     if stored.headers != made.headers:
         changed.append("headers")
-    return changed + [
-        f for f, state in made.secrets.items() if stored.secrets.get(f) != state
-    ]
+    for field, state in made.secrets.items():
+        if stored.secrets.get(field) != state:
+            changed.append(field)
+    return changed
 
 
-def _refuse_unsavable(configurations: Iterable[Configuration]) -> None:
-    """Refuse a document for the first configuration that could never send; the error names it."""
-    for made in configurations:
-        with naming(made.name):
-            refuse_unsavable(made)
-
-
-def _refuse_stray_lines(registry: Registry, document: Document) -> None:
-    drafted = {draft.name for draft in document.drafts}
+def refuse_stray_lines(registry: Registry, document: Document) -> None:
+    """Refuse a line whose configuration is neither stored nor in the document."""
+    drafts = {draft.name for draft in document.drafts}
     for line in document.lines:
-        if line.configuration not in drafted:
+        if line.configuration not in drafts:
             try:
                 registry.get(line.configuration)
             except UnknownConfiguration as error:
@@ -542,32 +546,36 @@ def _refuse_stray_lines(registry: Registry, document: Document) -> None:
                 raise ConfigError(error.message, hint=error.hint, field=place) from None
 
 
-def _findings(
-    sender: SendContext, wanted: Iterable[tuple[Configuration | None, Configuration]]
-) -> Iterable[tuple[str, Finding]]:
-    """Yield the findings; a missing secret can be entered later, so it is a warning only."""
+def document_findings(
+    sender: SendContext, changes: Iterable[ConfigurationChange]
+) -> Iterator[tuple[str, Finding]]:
+    """Yield the findings of a document's configurations.
+
+    A missing secret can be entered later, so it is a warning only.
+    """
     now = sender.clock.now()
-    for stored, made in wanted:
-        for finding in check(made, _opener(sender, stored, made), now=now):
+    for change in changes:
+        for finding in check(change.made, secret_opener(sender, change), now=now):
             is_entered_later = finding.id in _ENTERED_LATER
             level = Level.WARNING if is_entered_later else finding.level
-            yield made.name, replace(finding, level=level)
+            yield change.made.name, replace(finding, level=level)
 
 
-def _opener(
-    sender: SendContext, stored: Configuration | None, made: Configuration
-) -> SecretOpener:
+def secret_opener(sender: SendContext, change: ConfigurationChange) -> SecretOpener:
     """Return what opens the secrets of a configuration as a document describes it.
 
-    The references of the document come from the operator; the others as they are stored.
+    References in the document come from the operator; other secrets are opened as
+    they are stored.
     """
+    stored = change.stored
+    made = change.made
 
     def open_secret(name: str) -> Secret:
         if stored is not None and stored.secrets.get(name) == made.secrets.get(name):
             made.refuse_unbound(name)
-            opened = sender.secrets.open(stored, name)
-            refuse_control_characters(name, opened)
-            return opened
+            secret = sender.secrets.open(stored, name)
+            refuse_control_characters(name, secret)
+            return secret
         return sender.open(replace(made, record=""), name)
 
     return open_secret

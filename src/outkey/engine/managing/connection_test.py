@@ -323,7 +323,7 @@ class ConnectionTest:
         return gives_away(secrets, value)
 
     def _success_text(self, call: Call, response: Response) -> Text:
-        """Describe a success, and compare it with the same request without credentials."""
+        """Describe a success, compared with the request without credentials."""
         if not self._compares(call):
             return status_text(response.status)
         anonymous = self._anonymous_status(call)
@@ -349,7 +349,7 @@ class ConnectionTest:
         )
 
     def _anonymous_status(self, call: Call) -> int | None:
-        """Return the status of the request without credentials, where one is allowed."""
+        """Return the status of the request without credentials, if it is sent."""
         if not self._compares(call):
             return None
         configuration = without_credentials(self._configuration)

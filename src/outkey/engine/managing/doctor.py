@@ -1,4 +1,4 @@
-"""The doctor: gathers the facts of an installation and applies the checks of the posture.
+"""The doctor: gathers the facts of an installation and checks its posture.
 
 It writes nothing and sends nothing. Secrets are opened to be compared, by fingerprints
 under a key that exists during one examination only.
@@ -31,8 +31,9 @@ from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.changes import verify_audit
+from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Scripts, Secrets
-from outkey.ports.storage import AuditRows, Checkpoints, Registry
+from outkey.ports.storage import AuditRows, Checkpoints
 
 INSTALLATION = ""  # the name that findings about the installation have
 SETTLED_MS = 600_000  # a running process signs its records every minute
@@ -70,7 +71,7 @@ class History:
             yield row
 
     def used_at(self, name: str) -> float | None:
-        """Return the last use; without one, the time from which the audit shows none."""
+        """Return the last use; without one, since when the audit shows none."""
         used_ms = self._used_ms.get(name, self._first_ms.get(name))
         return self.oldest if used_ms is None else used_ms / 1000
 

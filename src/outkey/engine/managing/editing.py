@@ -57,13 +57,13 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.connection_test import ConnectionTest, Report
+from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import ScriptTrial, prove_examples, try_script
 from outkey.engine.sending.sender import Sender
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Secrets, Tokens
-from outkey.ports.storage import Registry
 
 Errors = dict[str, OutkeyError]  # by the path of the field; other keys: of no field
 Allowed = Callable[[Permission], bool]
@@ -531,7 +531,7 @@ class CandidateConfiguration:
     ) -> None:
         """Store how the test ended, if it was one of the stored configuration."""
         if self.stored is not None and self.is_saved:
-            administration.keep_trial(self.stored, report, now)
+            administration.save_test_result(self.stored, report, now)
 
     def needs_for_preview(self) -> set[Permission]:
         """Return what a preview needs: it runs the script, with the secret."""

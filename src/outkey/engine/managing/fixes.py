@@ -36,7 +36,9 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
             label = BY_PATH[path].label
             before = str(configuration.values().get(path, ""))
         else:
-            label = f"{BY_PATH['headers'].label} {number + 1}"
+            label = Text(
+                "{label} {number}", label=BY_PATH["headers"].label, number=number + 1
+            )
             before = configuration.headers[number].key
         rows.append((label, before, after))
     if fix.tidied:

@@ -121,7 +121,7 @@ class LineEdit:
         if self.line.sync is not None:
             refuse_forbidden(rights, self.line.sync)
             runner.refuse_faults(self.line.name)
-        administration.keep_line(self.line)
+        administration.save_line(self.line)
 
 
 def refuse_taken(name: str, lines: Configurations) -> None:

@@ -22,9 +22,10 @@ from outkey.core.findings.monitoring import (
 )
 from outkey.core.shared_state import StateKind
 from outkey.engine.managing.duties import MONITORING
+from outkey.engine.managing.registry import Registry
 from outkey.ports.monitoring import LineRuns, Notifier
 from outkey.ports.sending import Clock
-from outkey.ports.storage import AuditRows, Database, Registry, StateRows
+from outkey.ports.storage import AuditRows, Database, StateRows
 
 READ_AT_ONCE = 5000
 MOST_BATCHES = 20

@@ -1,19 +1,24 @@
-"""Synchronization: the records of one line, page by page, from an API into the host or back.
+"""Synchronization: the records of one line, page by page, between an API and the host.
 
-Every page is one transaction with its checkpoint, and writing is idempotent: whatever ends a run
-in the middle, the next one goes on behind the last page that was kept. No more pages are in memory
-than the line asks for at a time, which is one unless it says otherwise.
+Every page is one transaction with its checkpoint, and writing is idempotent: whatever
+ends a run in the middle, the next one continues after the last page that was stored.
+No more pages are in memory than the line requests at a time, which is one by default.
 
-    runner   what callers use: check, preview, run
-    course   what both directions share: checkpoint, counts, the end
-    asking   the requests, one after another or several at a time
-    pull     from the API into the host
-    push     from the host to the API
-    planner  runs that are asked for, and done by whoever is free
+    runner           what callers use: check, preview, run
+    run_in_progress  what both directions share: checkpoint, counts, the end
+    pull             from the API into the host
+    push             from the host to the API
+    requests         the requests, one after another or several at a time
+    secret_guard     keeps secrets that an API repeats out of records and checkpoints
+    runs             stored runs: requested, begun, saved and ended
+    planner          requested runs, done by whichever worker is free
+    loop             the rounds of a worker
 """
 
+from outkey.engine.sync.loop import RunLoop
+from outkey.engine.sync.plan import Effect, SyncPorts
 from outkey.engine.sync.planner import Planner
-from outkey.engine.sync.run_in_progress import Effect, SyncPorts
 from outkey.engine.sync.runner import SyncRunner
+from outkey.engine.sync.runs import Runs
 
-__all__ = ["Effect", "Planner", "SyncPorts", "SyncRunner"]
+__all__ = ["Effect", "Planner", "RunLoop", "Runs", "SyncPorts", "SyncRunner"]

@@ -1,4 +1,4 @@
-"""Runs that somebody or a schedule asks for, and that a worker takes: now, later, or once more."""
+"""Requested runs: by users and schedules, done by workers, retried after failures."""
 
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -14,135 +14,142 @@ from outkey.core.errors import (
     StorageUnavailable,
 )
 from outkey.core.sync.run import Run, RunState
+from outkey.core.sync.run_states import KILLED, STOPPING
 from outkey.core.sync.schedule import ATTEMPTS, delay_before_retry, locks_of
-from outkey.engine.sync.run_in_progress import SyncPorts
-from outkey.engine.sync.runner import STOPPING, SyncRunner
-from outkey.ports.storage import Registry
+from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.plan import SyncPorts
+from outkey.engine.sync.runner import SyncRunner
 from outkey.ports.sync import Queue
 
-_PATIENCE = (1, 2, 4, 8, 15, 30)  # seconds; a database that restarts is back by then
+# Seconds between tries: a database that restarts is back by then.
+STORAGE_DELAYS = (1, 2, 4, 8, 15, 30)
 T = TypeVar("T")
 
 
 class Planner:
-    """Asks for runs and works them off; what is asked for twice is run once."""
+    """Requests runs and does them; a run that is requested twice is done once."""
 
     def __init__(
         self,
         ports: SyncPorts,
         registry: Registry,
         queue: Queue,
-        stopping: Callable[[], bool],
+        is_stopping: Callable[[], bool],
     ) -> None:
-        self.clock, self._runner = ports.clock, SyncRunner(ports)
-        self._runs, self._calendar = ports.runs, ports.calendar
-        self._registry, self._queue, self._stopping = registry, queue, stopping
+        self.clock = ports.clock
+        self._runner = SyncRunner(ports)
+        self._runs = ports.runs
+        self._calendar = ports.calendar
+        self._registry = registry
+        self._queue = queue
+        self._is_stopping = is_stopping
 
-    def ask(self, line: str, actor: str, *, dry_run: bool = False) -> Run:
-        """Ask for a run as soon as a worker is free."""
+    def request(self, line: str, actor: str, *, dry_run: bool = False) -> Run:
+        """Request a run as soon as a worker is free."""
         self._runner.refuse_faults(line)
-        return self._handed_out(self._runs.request(line, actor, dry_run=dry_run))
+        run = self._runs.request(line, actor, dry_run=dry_run)
+        self._notify_workers(run)
+        return run
 
     def plan(self, actor: str) -> None:
-        """Ask for what its schedule says is due, and hand out once more what nobody has taken."""
-        with self._runs.page():
+        """Request what is due by its schedule; notify workers of all that is due."""
+        with self._runs.transaction():
             since, now = self._runs.take_schedules()
             for line in self._registry.timetable():
-                if line.schedule and self._comes(line.schedule, since, now):
-                    with suppress(LineBusy):  # it is at it
-                        self._runs.request(line.name, actor, sooner=False)
+                if line.schedule and self._is_scheduled(line.schedule, since, now):
+                    with suppress(LineBusy):  # it runs already
+                        self._runs.request(line.name, actor, run_now=False)
         for run, lock in self.due():
             self._queue.put(run, lock)
 
     def due(self) -> list[tuple[Run, str]]:
-        """Return the runs that nobody is at, each with the lock that it needs."""
+        """Return the due runs that no process works on, each with the lock it needs."""
         runs = self._runs.due()
         locks = self._locks({run.line for run in runs})
         return [(run, locks[run.line]) for run in runs if run.line in locks]
 
-    def work(self, run: str) -> Run:
-        """Do a run that is due, and return how it stands then; a failure is kept with it."""
-        asked = next(iter(self._runs.due(run)), None)
-        if asked is None:
-            return self._runs.get(run)
-        was_killed = asked.state is RunState.RUNNING
-        if (
-            was_killed and asked.attempt >= ATTEMPTS
-        ):  # again and again, and perhaps by this run
-            return self._failed(asked, "killed")
-        last = asked
+    def work(self, run_id: str) -> Run:
+        """Do a run that is due, and return it; a failure is stored with it."""
+        due = self._runs.due(run_id)
+        if not due:
+            return self._runs.get(run_id)
+        requested = due[0]
+        was_killed = requested.state is RunState.RUNNING
+        if was_killed and requested.attempt >= ATTEMPTS:
+            # Killed again and again, and perhaps by this run itself.
+            return self._fail(requested, KILLED)
+        last = requested
+        steps = self._runner.run(
+            requested.line,
+            requested.actor,
+            dry_run=requested.dry_run,
+            run_id=run_id,
+            is_stopping=self._is_stopping,
+        )
         try:
-            steps = self._runner.run(
-                asked.line, asked.actor, dry_run=asked.dry_run, asked=run
-            )
-            for last in steps:
-                if self._stopping() and last.state is RunState.RUNNING:
-                    steps.throw(RunStopped(reason=STOPPING))
+            for run in steps:
+                last = run
         except (LineBusy, RunStopped) as error:
             if error.reason == STOPPING:
-                self._settle(last, error, begun=True)
+                self._settle(last, error, has_begun=True)
         except OutkeyError as error:
-            self._settle(last, error, begun=last is not asked)
-        return self._patiently(lambda: self._runs.get(run))
+            self._settle(last, error, has_begun=last is not requested)
+        return self._retry_storage(lambda: self._runs.get(run_id))
 
-    def _comes(self, schedule: str, since: float, now: float) -> bool:
+    def _is_scheduled(self, schedule: str, since: float, now: float) -> bool:
         try:
             return self._calendar.next_after(schedule, since) <= now
-        except (
-            ConfigError
-        ):  # it was refused when it was saved; a line with a fault is not run
+        except ConfigError:  # refused when the line is saved, and by every run
             return False
 
-    def _handed_out(self, run: Run) -> Run:
-        for lock in self._locks(
-            {run.line}
-        ).values():  # none where the line was just deleted
+    def _notify_workers(self, run: Run) -> None:
+        # There is no lock if the line was just deleted.
+        for lock in self._locks({run.line}).values():
             self._queue.put(run, lock)
-        return run
 
     def _locks(self, lines: Collection[str]) -> dict[str, str]:
         """Return the locks that runs of these lines hold, by line."""
         timetable = self._registry.timetable() if lines else []
         owners = {line.configuration for line in timetable if line.name in lines}
-        locks = locks_of(timetable, {owner: self._at_once(owner) for owner in owners})
+        locks = locks_of(
+            timetable, {owner: self._runs_at_once(owner) for owner in owners}
+        )
         return {line: locks[line] for line in lines if line in locks}
 
-    def _at_once(self, configuration: str) -> int:
+    def _runs_at_once(self, configuration: str) -> int:
         try:
             return self._registry.get(configuration).limits.runs_at_once
-        except OutkeyError:  # its runs will say what is wrong with it
+        except OutkeyError:  # its runs report what is wrong with it
             return 1
 
-    def _failed(self, run: Run, cause: str) -> Run:
+    def _fail(self, run: Run, cause: str) -> Run:
         ended = replace(
             run, state=RunState.FAILED, cause=cause, ended_at=self.clock.now()
         )
-        with suppress(
-            RunStopped
-        ):  # it is written down already, or another one goes on with it
+        # RunStopped: it is stored as ended already, or another process continues it.
+        with suppress(RunStopped):
             self._runs.finish(ended)
         return ended
 
-    def _settle(self, run: Run, error: OutkeyError, *, begun: bool) -> None:
-        """Ask for a run that failed once more, if that may help."""
-        if not begun or isinstance(
-            error, HostError
-        ):  # how it ended could not be written down
-            self._patiently(lambda: self._failed(run, error.code))
-        stopped = error.reason == STOPPING
-        wait = 0.0 if stopped else delay_before_retry(error, run.attempt)
-        if wait is not None and not run.dry_run:
-            attempt = run.attempt if stopped else run.attempt + 1
-            self._patiently(lambda: self._ask_again(run, wait, attempt))
+    def _settle(self, run: Run, error: OutkeyError, *, has_begun: bool) -> None:
+        """Store a failure that the run could not store itself; retry if it may help."""
+        if not has_begun or isinstance(error, HostError):
+            self._retry_storage(lambda: self._fail(run, error.code))
+        was_stopped = error.reason == STOPPING
+        delay = 0.0 if was_stopped else delay_before_retry(error, run.attempt)
+        if delay is not None and not run.dry_run:
+            attempt = run.attempt if was_stopped else run.attempt + 1
+            self._retry_storage(lambda: self._retry_later(run, delay, attempt))
 
-    def _ask_again(self, run: Run, wait: float, attempt: int) -> None:
-        with suppress(LineBusy):  # somebody else goes on with it
-            asked = self._runs.wait_again(run, wait, attempt)
-            if not wait:  # one for later is handed out when it is due
-                self._handed_out(asked)
+    def _retry_later(self, run: Run, delay: float, attempt: int) -> None:
+        with suppress(LineBusy):  # another process continues it
+            waiting = self._runs.retry_later(run, delay, attempt)
+            if not delay:  # workers are notified of a later one when it is due
+                self._notify_workers(waiting)
 
-    def _patiently(self, work: Callable[[], T]) -> T:
-        for seconds in _PATIENCE:
+    def _retry_storage(self, work: Callable[[], T]) -> T:
+        """Do some work, again and again while storage is unavailable for a moment."""
+        for seconds in STORAGE_DELAYS:
             try:
                 return work()
             except StorageUnavailable:

@@ -1,4 +1,4 @@
-"""Pushing: records of the host are sent to an API, each with a request of its own."""
+"""Pushing: records of the host are sent to an API, each in a request of its own."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -6,158 +6,161 @@ from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import quote
 
-from outkey.core.errors import OutkeyError, SyncFailed
+from outkey.core.errors import OutkeyError
 from outkey.core.sync.mapping import (
-    Means,
+    MappingContext,
     Unmapped,
-    filled_body,
-    filled_path,
-    nested,
-    outgoing,
+    fill_body,
+    fill_path,
+    map_outgoing,
+    nest_values,
 )
 from outkey.core.sync.paging import Position, parameters
-from outkey.core.sync.run import Counts, HostRecord, Outcome, Run
-from outkey.engine.sync.requests import Answer, LineRequest, RequestBatch
-from outkey.engine.sync.run_in_progress import (
-    Effect,
-    Note,
-    Plan,
-    RunInProgress,
-    SyncPorts,
-    is_about_what_was_asked,
-)
+from outkey.core.sync.reasons import sync_failure
+from outkey.core.sync.records import HostRecord, WriteOutcome
+from outkey.core.sync.run import Counts, Run
+from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
+from outkey.engine.sync.requests import LineRequest, RequestBatch, ResponseOrError
+from outkey.engine.sync.run_in_progress import RunInProgress, is_about_request
 
-_AT_ONCE = 100
+BATCH = 100  # records that are read at a time
 
 
-class Push(RunInProgress):
-    """Records of the host on their way to the API."""
+class PreparedRecord(NamedTuple):
+    """A record that can be sent, and the effect of sending it."""
 
-    def __init__(self, ports: SyncPorts, plan: Plan, note: Note | None = None) -> None:
-        super().__init__(ports, plan, note)
-        self._asking = RequestBatch(ports.sender, plan, plan.sync.parallel)
-        self._params = parameters(plan.sync, Position(""), "")  # pages are for pulls
-
-    def sample(self, limit: int) -> Sequence[Effect]:
-        """Return what would be sent of the first records; nothing is."""
-        first = self._ports.records.read(self._sync.target, "", limit)
-        return self._masked([_planned(self._made(record)) for record in first])
-
-    def steps(self) -> Iterator[Run]:
-        """Send record after record, or some at a time, each time with a checkpoint."""
-        position = self._position()
-        with self._asking:
-            while batch := self._ports.records.read(
-                self._sync.target, position.at, _AT_ONCE
-            ):
-                position = replace(position, pages=position.pages + 1)
-                rest = [record for record in batch if record.id not in position.ahead]
-                while rest:
-                    self._refuse_more_time()
-                    width = min(self._asking.width, self._records_left())
-                    if width <= 0:
-                        self._refuse_more_records()
-                    position = self._pushed(position, rest[:width])
-                    rest = rest[width:]
-                passed = {record.id for record in batch}
-                ahead = tuple(one for one in position.ahead if one not in passed)
-                position = replace(position, at=batch[-1].id, ahead=ahead)
-                yield self.run
-                self._refuse_in_vain()
-
-    def _pushed(self, position: Position, records: Sequence[HostRecord]) -> Position:
-        """Send records, keep what became of them, and return the position behind them.
-
-        What is not about a record ends the run there. Of those behind it that were answered the
-        checkpoint knows, so that the next run does not send them again.
-        """
-        ends = self._ends([self._made(record) for record in records])
-        effects = [end for end in ends if isinstance(end, Effect)]
-        failures = [end for end in ends if isinstance(end, BaseException)]
-        done = ends.index(failures[0]) if failures else len(ends)
-        at = effects[done - 1].key if done else position.at
-        ahead = tuple(effect.key for effect in effects[done:])
-        position = replace(position, at=at, ahead=position.ahead + ahead)
-        if effects:
-            with self._ports.runs.page():
-                kept = self._kept(position, effects)
-            self.run = kept  # not before it is committed
-            self._tell(effects)
-        if failures:
-            raise failures[0]
-        return position
-
-    def _ends(
-        self, made: Sequence["Effect | _Ready"]
-    ) -> Sequence[Effect | BaseException]:
-        if self.run.dry_run:
-            return [_planned(one) for one in made]
-        ready = [one.asked for one in made if isinstance(one, _Ready)]
-        answers = iter(self._asking.send(ready) if ready else ())
-        return [
-            _end(one.effect, next(answers)) if isinstance(one, _Ready) else one
-            for one in made
-        ]
-
-    def _refuse_in_vain(self) -> None:
-        counts = self.run.counts
-        if counts == Counts(failed=counts.failed) and counts.failed >= _AT_ONCE:
-            raise SyncFailed(
-                "not one of the records could be sent",
-                hint=(
-                    "Look at what was left out; check path, body and fields of the"
-                    " line."
-                ),
-                reason="all_refused",
-            )
-
-    def _made(self, record: HostRecord) -> "Effect | _Ready":
-        """Return what is sent of a record, or why nothing can be."""
-        line, sync = self._plan.line, self._sync
-        path = filled_path(line.path, record.values)
-        if isinstance(path, Unmapped):
-            return _refused(record.id, path.field, path.reason)
-        row = outgoing(sync.mappings, record.values, Means(self._ports.zones))
-        if isinstance(row, Unmapped):
-            return _refused(record.id, row.field, row.reason)
-        asked = LineRequest(
-            path=path, params=self._params, json=nested(sync.mappings, row)
-        )
-        if sync.body:
-            asked["json"] = filled_body(json.loads(sync.body), row)
-        if line.method == "POST":
-            # The same after a kill, so that an API that knows the header creates no second one.
-            asked["headers"] = {
-                "Idempotency-Key": f"{self.run.id}-{quote(record.id, safe='')}"
-            }
-        outcome = Outcome.CREATED if line.method == "POST" else Outcome.UPDATED
-        return _Ready(asked, Effect(outcome, record.id, row))
-
-
-class _Ready(NamedTuple):
-    """A record that can be sent, and what that does."""
-
-    asked: LineRequest
+    request: LineRequest
     effect: Effect
 
 
-def _planned(made: Effect | _Ready) -> Effect:
-    return made.effect if isinstance(made, _Ready) else made
+class Push(RunInProgress):
+    """A run that sends records of the host to the API."""
+
+    def __init__(
+        self, ports: SyncPorts, plan: LinePlan, note: Note | None = None
+    ) -> None:
+        super().__init__(ports, plan, note)
+        self._batch = RequestBatch(ports.sender, plan, plan.sync.parallel)
+        self._params = parameters(plan.sync, Position(), "")  # only pulls have pages
+
+    def sample(self, limit: int) -> Sequence[Effect]:
+        """Return what would be sent of the first records; nothing is."""
+        records = self.ports.records.read(self.sync.target, "", limit)
+        return self.guard.mask(
+            [expected_effect(self._prepare(record)) for record in records]
+        )
+
+    def steps(self) -> Iterator[Run]:
+        """Send record after record, or some at a time, each time with a checkpoint."""
+        position = self.position()
+        with self._batch:
+            while records := self.ports.records.read(
+                self.sync.target, position.at, BATCH
+            ):
+                position = replace(position, pages=position.pages + 1)
+                unsent = [rec for rec in records if rec.id not in position.ahead]
+                while unsent:
+                    self.refuse_more_time()
+                    self.refuse_more_records(1)
+                    width = min(self._batch.width, self.records_left())
+                    position = self._send(position, unsent[:width])
+                    unsent = unsent[width:]
+                passed = {record.id for record in records}
+                ahead = tuple(rec for rec in position.ahead if rec not in passed)
+                position = replace(position, at=records[-1].id, ahead=ahead)
+                yield self.run
+                self._refuse_all_rejected()
+
+    def _send(self, position: Position, records: Sequence[HostRecord]) -> Position:
+        """Send records, store what became of them, and return the position after them.
+
+        An error that is not about a record ends the run there. The checkpoint lists
+        those behind it that were sent, so that the next run does not send them again.
+        """
+        results = self._results([self._prepare(record) for record in records])
+        effects = [result for result in results if isinstance(result, Effect)]
+        errors = [result for result in results if isinstance(result, BaseException)]
+        count = results.index(errors[0]) if errors else len(results)
+        position = replace(
+            position,
+            at=effects[count - 1].key if count else position.at,
+            ahead=position.ahead + tuple(effect.key for effect in effects[count:]),
+        )
+        if effects:
+            with self.ports.runs.transaction():
+                saved = self.save_page(position, effects)
+            self.run = saved
+            self.report(effects)
+        if errors:
+            raise errors[0]
+        return position
+
+    def _results(
+        self, prepared: Sequence[Effect | PreparedRecord]
+    ) -> Sequence[Effect | BaseException]:
+        """Send what is prepared; return the effect or the error of each record."""
+        if self.run.dry_run:
+            return [expected_effect(record) for record in prepared]
+        requests = [
+            record.request for record in prepared if isinstance(record, PreparedRecord)
+        ]
+        responses = iter(self._batch.send(requests) if requests else ())
+        return [
+            actual_effect(record.effect, next(responses))
+            if isinstance(record, PreparedRecord)
+            else record
+            for record in prepared
+        ]
+
+    def _refuse_all_rejected(self) -> None:
+        """End a run that sends record after record in vain."""
+        counts = self.run.counts
+        if counts == Counts(failed=counts.failed) and counts.failed >= BATCH:
+            raise sync_failure("all_refused")
+
+    def _prepare(self, record: HostRecord) -> Effect | PreparedRecord:
+        """Return the request for a record, or why there is none."""
+        line = self.plan.line
+        path = fill_path(line.path, record.values)
+        if isinstance(path, Unmapped):
+            return refused_record(record.id, path.field, path.reason)
+        context = MappingContext(self.ports.zones)
+        row = map_outgoing(self.sync.mappings, record.values, context)
+        if isinstance(row, Unmapped):
+            return refused_record(record.id, row.field, row.reason)
+        body: object = nest_values(self.sync.mappings, row)
+        if self.sync.body:
+            body = fill_body(json.loads(self.sync.body), row)
+        request = LineRequest(path=path, params=self._params, json=body)
+        outcome = WriteOutcome.UPDATED
+        if line.method == "POST":
+            outcome = WriteOutcome.CREATED
+            # The same after a kill: an API that supports the header creates no second
+            # record (draft-ietf-httpapi-idempotency-key-header).
+            key = f"{self.run.id}-{quote(record.id, safe='')}"
+            request["headers"] = {"Idempotency-Key": key}
+        return PreparedRecord(request, Effect(outcome, record.id, row))
 
 
-def _end(effect: Effect, answer: Answer) -> Effect | BaseException:
-    """Return what became of a record, or what ends the run since it is not about the record."""
-    if isinstance(answer, BaseException):
-        return answer
-    if not is_about_what_was_asked(answer.status):
+def expected_effect(prepared: Effect | PreparedRecord) -> Effect:
+    """Return what sending a record would do."""
+    return prepared.effect if isinstance(prepared, PreparedRecord) else prepared
+
+
+def actual_effect(effect: Effect, response: ResponseOrError) -> Effect | BaseException:
+    """Return what became of a record, or an error that is not about the record."""
+    if isinstance(response, BaseException):
+        return response
+    if not is_about_request(response.status):
         try:
-            answer.raise_for_cause()
+            response.raise_for_cause()
         except OutkeyError as error:
             return error
-    if answer.status >= 300:
-        return _refused(effect.key, "", f"status_{answer.status}")
+    if response.status >= 300:
+        return refused_record(effect.key, "", f"status_{response.status}")
     return effect
 
 
-def _refused(key: str, field: str, reason: str) -> Effect:
-    return Effect(Outcome.REFUSED, key, {}, field, reason)
+def refused_record(key: str, field: str, reason: str) -> Effect:
+    """Return the effect of a record that was not sent, or that the API refused."""
+    return Effect(WriteOutcome.REFUSED, key, {}, field, reason)

@@ -1,7 +1,7 @@
 """The requests of a run, one after another or several at a time.
 
-Only the sending is on an event loop. What becomes of the answers is decided and kept outside of
-it, where a database may be waited for.
+Only sending is on an event loop. What becomes of the responses is decided and stored
+outside of it, where a database may block.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from outkey.core.request.origin import Params
 from outkey.core.secret import Secret
 from outkey.engine.sending.calls import build_call
 from outkey.engine.sending.sender import Sender
-from outkey.engine.sync.run_in_progress import Plan
+from outkey.engine.sync.plan import LinePlan
 
-Answer = Response | BaseException
+ResponseOrError = Response | BaseException
 
 
 class LineRequest(TypedDict, total=False):
-    """What one request says, beside what all requests of a line do."""
+    """What one request has besides what all requests of a line have in common."""
 
     path: Required[str]
     params: Params
@@ -31,45 +31,47 @@ class LineRequest(TypedDict, total=False):
 
 
 class RequestBatch:
-    """Sends what a line asks for; where it is never more than one, without an event loop."""
+    """Sends requests of a line; without an event loop if only one at a time."""
 
-    def __init__(self, sender: Sender, plan: Plan, parallel: int) -> None:
+    def __init__(self, sender: Sender, plan: LinePlan, parallel: int) -> None:
         self._sender = sender
         self._plan = plan
-        self._most = min(parallel, _permitted(plan))
-        self._runner = asyncio.Runner()  # makes its loop when it is used
-        self._has_asked = False
+        self._limit = min(parallel, limit_by_rate(plan))
+        self._runner = asyncio.Runner()  # creates its loop at the first use
+        self._has_sent = False
 
     @property
     def width(self) -> int:
-        """How many may be sent at once.
+        """How many requests may be sent at once.
 
-        The first goes alone, so that wrong credentials are refused once and not fifty times.
+        The first is sent alone: wrong credentials are refused once, not fifty times.
         """
-        return self._most if self._has_asked else 1
+        return self._limit if self._has_sent else 1
 
-    def send(self, asked: Sequence[LineRequest]) -> Sequence[Answer]:
-        """Send, and return the answers in the same order, or the errors in their places."""
-        self._has_asked = True
-        if self._most > 1:
-            return self._runner.run(self._send_together(asked))
-        return [self._send_one(request) for request in asked]
+    def send(self, requests: Sequence[LineRequest]) -> Sequence[ResponseOrError]:
+        """Send requests; return the response or the error of each, in their order."""
+        self._has_sent = True
+        if self._limit > 1:
+            return self._runner.run(self._send_together(requests))
+        return [self._send_one(request) for request in requests]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._has_asked and self._most > 1:
+        if self._has_sent and self._limit > 1:
             with self._runner:
                 self._runner.run(self._sender.leave_loop())
 
-    def _send_one(self, request: LineRequest) -> Answer:
+    def _send_one(self, request: LineRequest) -> ResponseOrError:
         try:
             return self._sender.send(self._call(request))
         except OutkeyError as error:
             return error
 
-    async def _send_together(self, requests: Sequence[LineRequest]) -> Sequence[Answer]:
+    async def _send_together(
+        self, requests: Sequence[LineRequest]
+    ) -> Sequence[ResponseOrError]:
         sends = (
             self._sender.asend(partial(self._call, request)) for request in requests
         )
@@ -83,10 +85,10 @@ class RequestBatch:
         return build_call(configuration, line.method, line=line.name, **request)
 
 
-def _permitted(plan: Plan) -> int:
-    """Return how many the rate limit lets through in half of the time that each may take.
+def limit_by_rate(plan: LinePlan) -> int:
+    """Return how many requests the rate limit permits in half of a total timeout.
 
-    More of them would only wait for one another until some give up.
+    More at once would only wait for each other until some time out.
     """
     limits = plan.configuration.limits
     per_minute = limits.requests_per_minute

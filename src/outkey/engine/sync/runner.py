@@ -1,7 +1,7 @@
-"""The door for callers: check, preview and run sync lines by name."""
+"""What callers use: check, preview and run sync lines by name."""
 
 import traceback
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePath
@@ -25,23 +25,24 @@ from outkey.core.findings.line_checks import (
 )
 from outkey.core.request.script import check_transform
 from outkey.core.sync.line import Direction, Sync, Transform
+from outkey.core.sync.reasons import RUN_LIMIT, sync_failure
+from outkey.core.sync.records import find_target
 from outkey.core.sync.run import Run
+from outkey.core.sync.run_states import STOPPING
+from outkey.core.text import Text
 from outkey.engine.sending.scripts import is_vouched
+from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.pull import Pull, expressions
 from outkey.engine.sync.push import Push
-from outkey.engine.sync.run_in_progress import (
-    RUN_LIMIT,
-    Effect,
-    Note,
-    Plan,
-    RunInProgress,
-    SyncPorts,
-    is_about_what_was_asked,
-)
+from outkey.engine.sync.run_in_progress import RunInProgress, is_about_request
 from outkey.ports.sync import Records
 
-_PREVIEW_MEBIBYTES = 4
-STOPPING = "stopping"  # why a worker that ends lets go of a run
+PREVIEW_MEBIBYTES = 4
+
+
+def never() -> bool:
+    """Return False: nothing tells the run to stop."""
+    return False
 
 
 class SyncRunner:
@@ -51,32 +52,35 @@ class SyncRunner:
         self._ports = ports
 
     def check(self, name: str) -> list[Finding]:
-        """Return what is wrong or risky about a line, measured by the host's own fields."""
-        return self._checked(self._plan(name))
+        """Return what is wrong or risky about a line, given the host's own fields."""
+        return self._findings(self._plan(name))
 
     def refuse_faults(self, name: str) -> None:
-        """Raise what would fail in every run of a line."""
+        """Raise ConfigError for a fault that would end every run of a line."""
         self._refuse_faults(self._plan(name))
 
     def preview(self, name: str, limit: int = 20) -> Sequence[Effect]:
-        """Return what a run would do with the first records; it asks for one page at most.
+        """Return what a run would do with the first records; one request at most.
 
-        Only a small page is read: previews share one process with all pages of the host.
+        Only a small page is read: previews share a process with all pages of the host.
         """
         plan = self._plan(name)
         limits = plan.configuration.limits
-        if limits.response_mebibytes <= _PREVIEW_MEBIBYTES:
-            return self._course(plan).sample(limit)
-        small = replace(limits, response_mebibytes=_PREVIEW_MEBIBYTES)
+        if limits.response_mebibytes <= PREVIEW_MEBIBYTES:
+            return self._run_in_progress(plan).sample(limit)
+        small = replace(limits, response_mebibytes=PREVIEW_MEBIBYTES)
         plan = replace(plan, configuration=replace(plan.configuration, limits=small))
         try:
-            return self._course(plan).sample(limit)
+            return self._run_in_progress(plan).sample(limit)
         except ResponseTooLarge:
             raise ResponseTooLarge(
-                f"the first page is larger than the {_PREVIEW_MEBIBYTES} MiB that a"
-                " preview reads",
-                hint=(
-                    "Ask for fewer records at a time (pagination.size), or start a dry"
+                Text(
+                    "the first page is larger than the {count} MiB that a preview"
+                    " reads",
+                    count=PREVIEW_MEBIBYTES,
+                ),
+                hint=Text(
+                    "Request fewer records at a time (pagination.size), or start a dry"
                     " run."
                 ),
             ) from None
@@ -88,44 +92,59 @@ class SyncRunner:
         *,
         dry_run: bool = False,
         note: Note | None = None,
-        asked: str = "",
+        run_id: str = "",
+        is_stopping: Callable[[], bool] = never,
     ) -> Generator[Run]:
-        """Run a line to its end, and yield how far it is at first and after each page.
+        """Run a line to its end; yield the run when it begins and after each page.
 
-        Raises what ended it early; what was kept until then stays. A dry run writes no record
-        and pushes none. `note` is told what became of every record, or would; `asked` is the id
-        of the run that somebody asked for.
+        Raises what ended it early; what was stored until then stays. A dry run writes
+        no record and sends none. `note` is called with what became of each record.
+        `run_id` is the requested run to do, RunStopped if that is not the next one.
+
+        To stop it, let `is_stopping` return True, or throw KeyboardInterrupt into it:
+        the run is released, so that the next one can continue it at once.
         """
-        course = self._course(self._plan(name), note)
-        begun = course.begin(
-            self._ports.runs.begin(name, actor, dry_run=dry_run, asked=asked)
+        progress = self._run_in_progress(self._plan(name), note)
+        begun = progress.begin(
+            self._ports.runs.begin(name, actor, dry_run=dry_run, run_id=run_id)
         )
         try:
             yield begun
-            yield from course.steps()
-            yield course.close()
+            refuse_stopping(is_stopping)
+            for run in progress.steps():
+                yield run
+                refuse_stopping(is_stopping)
+            yield progress.close()
         except RunStopped as stopped:
             if stopped.reason == STOPPING:
-                course.fail(stopped, anew=False)
+                self._ports.runs.release(progress.run)
+            raise
+        except KeyboardInterrupt:
+            with suppress(OutkeyError):  # it was cancelled, or storage is unavailable
+                self._ports.runs.release(progress.run)
             raise
         except OutkeyError as error:
-            # Where it cannot be kept how a run ended, the next one takes it for killed.
+            # If this cannot be stored, the run counts as killed when its lease ends.
             with suppress(OutkeyError):
-                course.fail(error, anew=_begins_anew(error, begun, course))
+                progress.fail(error, restarts=restarts_after(error, begun, progress))
             raise
-        except Exception as error:  # noqa: BLE001 - a run that nobody ends would block its line
-            fault = _fault(error)
+        except Exception as error:  # noqa: BLE001 - an open run would block its line
+            failure = unexpected_failure(error)
             with suppress(OutkeyError):
-                course.fail(fault, anew=False)
-            raise fault from None
+                progress.fail(failure, restarts=False)
+            raise failure from None
 
-    def _course(self, plan: Plan, note: Note | None = None) -> RunInProgress:
+    def _run_in_progress(
+        self, plan: LinePlan, note: Note | None = None
+    ) -> RunInProgress:
         self._refuse_faults(plan)
-        made = Pull if plan.sync.direction is Direction.PULL else Push
-        return made(self._ports, self._with_vouched_script(plan), note)
+        vouched = self._with_vouched_script(plan)
+        if plan.sync.direction is Direction.PULL:
+            return Pull(self._ports, vouched, note)
+        return Push(self._ports, vouched, note)
 
-    def _with_vouched_script(self, plan: Plan) -> Plan:
-        """Compare the script with its seal once: the run keeps it, whatever is saved meanwhile."""
+    def _with_vouched_script(self, plan: LinePlan) -> LinePlan:
+        """Compare the script with its seal once: what is saved later does not count."""
         configuration = plan.configuration
         if not configuration.is_scripted:
             return plan
@@ -136,43 +155,47 @@ class SyncRunner:
             plan, configuration=replace(configuration, script_is_vouched=is_genuine)
         )
 
-    def _refuse_faults(self, plan: Plan) -> None:
-        for finding in self._checked(plan):
+    def _refuse_faults(self, plan: LinePlan) -> None:
+        for finding in self._findings(plan):
             if finding.level is Level.ERROR:
                 raise ConfigError(
                     finding.message, hint=finding.hint, field=finding.field
                 )
 
-    def _plan(self, name: str) -> Plan:
+    def _plan(self, name: str) -> LinePlan:
         line = self._ports.configurations.line(name)
         if line.sync is None:
             raise ConfigError(
-                "the line names one call and synchronizes nothing",
-                hint="Say which records it pulls or pushes.",
+                Text("the line names one call and synchronizes nothing"),
+                hint=Text("Set a direction, a target and the fields of the line."),
                 field="direction",
             )
-        return Plan(line, line.sync, self._ports.configurations.get(line.configuration))
+        configuration = self._ports.configurations.get(line.configuration)
+        return LinePlan(line, line.sync, configuration)
 
-    def _checked(self, plan: Plan) -> list[Finding]:
-        ports, sync = self._ports, plan.sync
-        found = check(plan.line, sync, ports.records.describe(sync.target), ports.zones)
-        found += _in_script(sync)
-        found += _in_lookups(sync, ports.records)
+    def _findings(self, plan: LinePlan) -> list[Finding]:
+        ports = self._ports
+        sync = plan.sync
+        target = find_target(ports.records.targets(), sync.target)
+        findings = check(plan.line, sync, target.fields, ports.zones)
+        findings += script_findings(sync)
+        findings += lookup_findings(sync, ports.records)
         if sync.schedule:
             try:
                 ports.calendar.next_after(sync.schedule, ports.clock.now())
             except ConfigError as error:
-                found.append(INVALID_SCHEDULE.finding_from(error))
+                findings.append(INVALID_SCHEDULE.finding_from(error))
         paths = expressions(sync) if sync.direction is Direction.PULL else {}
-        for place, expression in paths.items():
+        for field, expression in paths.items():
             try:
-                ports.finder.compile(expression, field=place)
+                ports.finder.compile(expression, field=field)
             except ConfigError as error:
-                found.append(INVALID_EXPRESSION.finding_from(error))
-        return found
+                findings.append(INVALID_EXPRESSION.finding_from(error))
+        return findings
 
 
-def _in_script(sync: Sync) -> list[Finding]:
+def script_findings(sync: Sync) -> list[Finding]:
+    """Return what is wrong with the script of a line."""
     if not sync.script:
         return []
     if sync.direction is Direction.PUSH:
@@ -184,50 +207,59 @@ def _in_script(sync: Sync) -> list[Finding]:
     return []
 
 
-def _in_lookups(sync: Sync, records: Records) -> Iterator[Finding]:
-    """Look up nothing where a field looks something up, to see whether that is open."""
+def lookup_findings(sync: Sync, records: Records) -> Iterator[Finding]:
+    """Look up nothing in every field that a line looks up, to see whether it may."""
     for number, mapping in enumerate(sync.mappings):
-        target, field = (mapping.options.get(name, "") for name in ("target", "field"))
-        if mapping.transform is Transform.LOOKUP and target and field:
-            try:
-                records.find(target, field, ())
-            except ConfigError as error:
-                part = "target" if error.field == "target" else "field"
-                place = f"fields[{number}].options.{part}"
-                yield INVALID_LOOKUP.finding_from(error, place)
+        target = mapping.options.get("target", "")
+        field = mapping.options.get("field", "")
+        if mapping.transform is not Transform.LOOKUP or not target or not field:
+            continue
+        try:
+            records.find(target, field, ())
+        except ConfigError as error:
+            option = "target" if error.field == "target" else "field"
+            place = f"fields[{number}].options.{option}"
+            yield INVALID_LOOKUP.finding_from(error, place)
 
 
-def _fault(error: Exception) -> SyncFailed:
-    """Return what stopped a run unforeseen: its kind and place, no word of it."""
+def refuse_stopping(is_stopping: Callable[[], bool]) -> None:
+    """Raise RunStopped if the process is told to stop."""
+    if is_stopping():
+        raise RunStopped(reason=STOPPING)
+
+
+def unexpected_failure(error: Exception) -> SyncFailed:
+    """Return the error for an unexpected one: its type and place, none of its text."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    place = (
-        f"{type(error).__name__} in {PurePath(frame.filename).name}, line"
-        f" {frame.lineno}"
+    return sync_failure(
+        "internal_error",
+        Text(
+            "the run stopped at an unexpected error: {error} in {file}, line {line}",
+            error=type(error).__name__,
+            file=PurePath(frame.filename).name,
+            line=frame.lineno,
+        ),
     )
-    return SyncFailed(
-        f"the run stopped at a fault that is not the API's: {place}",
-        hint="Tell whoever maintains outkey or the application.",
-        reason="internal_error",
-    )
 
 
-def _begins_anew(error: OutkeyError, begun: Run, course: RunInProgress) -> bool:
-    """Tell whether the run after one that failed begins at the first record.
+def restarts_after(error: OutkeyError, begun: Run, progress: RunInProgress) -> bool:
+    """Whether the run after a failed one begins at the first page.
 
-    After a limit, a pull does: an API that invents records would else be followed for ever. A
-    push does not, since it would send records a second time; it goes on when the limit is raised.
+    After a limit a pull does: otherwise an API that invents records would be followed
+    for ever. A push does not, since it would send records a second time; it continues
+    when the limit is raised.
     """
     if error.reason == RUN_LIMIT:
-        return isinstance(course, Pull)
-    return _is_stale(error, begun, course.run)
+        return isinstance(progress, Pull)
+    return is_stale_position(error, begun, progress.run)
 
 
-def _is_stale(error: OutkeyError, begun: Run, now: Run) -> bool:
-    """Tell whether a run could not even go on where the one before had stopped.
+def is_stale_position(error: OutkeyError, begun: Run, run: Run) -> bool:
+    """Whether a run could not even continue where the one before had stopped.
 
-    Cursors expire: the next run shall not try that one for ever, but begin anew.
+    Cursors expire: the next run must not try this one for ever.
     """
-    refused = isinstance(error, BadAnswer) and is_about_what_was_asked(error.status)
-    return begun.position == now.position and (
-        refused or isinstance(error, SyncFailed | ConfigError)
+    is_refused = isinstance(error, BadAnswer) and is_about_request(error.status)
+    return begun.position == run.position and (
+        is_refused or isinstance(error, SyncFailed | ConfigError)
     )

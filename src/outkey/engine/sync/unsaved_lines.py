@@ -8,8 +8,8 @@ from outkey.core.config.document import Document
 from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.line_checks import UNKNOWN_TARGET
+from outkey.engine.managing.registry import Registry
 from outkey.engine.sync.runner import SyncRunner
-from outkey.ports.storage import Registry
 
 
 class DocumentLines:

@@ -1,9 +1,9 @@
 """The commands `outkey line` and `outkey run`: sync lines and their runs."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from time import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,8 +18,9 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.moments import moment_text
+from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.remedies import remedy_of
-from outkey.core.sync.run import Outcome, Run, RunState
+from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.table import sync_table
 from outkey.core.text import Text
 from outkey.hosts.cli.output import (
@@ -35,8 +36,7 @@ from outkey.hosts.cli.session import AsJson, administration_of, open_application
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
-    from outkey.engine.sync import Effect
-    from outkey.ports.sync import Runs
+    from outkey.engine.sync import Effect, Runs
 
 _MOST_SHOWN = 20  # changes of a dry run, or rejected records
 _MOST_REJECTED = 100
@@ -154,7 +154,7 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
     """Show a run, and the records that it rejected."""
     runs = open_application().runs
     stored = runs.get(run)
-    rejected = runs.left_out(run, _MOST_REJECTED)
+    rejected = runs.rejected(run, _MOST_REJECTED)
     remedy = remedy_of(stored.cause)
     if as_json:
         facts = run_facts(stored)
@@ -177,8 +177,7 @@ def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
     """End a queued run, or stop a running one at its next page."""
     runs = open_application().runs
     before = runs.get(run)
-    runs.cancel(run)
-    after = runs.get(run)
+    after = runs.cancel(run)
     has_ended = (
         before.state is RunState.CANCELLED or after.state is not RunState.CANCELLED
     )
@@ -199,7 +198,7 @@ def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
     application = open_application()
     before = application.runs.get(run)
     actor = administration_of(application).actor
-    queued = application.planner().ask(before.line, actor, dry_run=before.dry_run)
+    queued = application.planner().request(before.line, actor, dry_run=before.dry_run)
     if as_json:
         print_json(run_facts(queued))
     else:
@@ -248,8 +247,8 @@ class FirstEffects:
     def note(self, effect: "Effect") -> None:
         """Count a record, and remember it if it is among the first to show."""
         self.count += 1
-        is_rejected = effect.outcome is Outcome.REFUSED
-        is_change = self._dry_run and effect.outcome is not Outcome.UNCHANGED
+        is_rejected = effect.outcome is WriteOutcome.REFUSED
+        is_change = self._dry_run and effect.outcome is not WriteOutcome.UNCHANGED
         if (is_rejected or is_change) and len(self._effects) < _MOST_SHOWN:
             self._effects.append((self.count, effect))
 
@@ -277,7 +276,7 @@ class FirstEffects:
 def effect_row(effect: "Effect") -> tuple[str, str, str]:
     """Return outcome, key, and reason or changes of one record."""
     outcome = str(effect.outcome)
-    if effect.outcome is Outcome.REFUSED:
+    if effect.outcome is WriteOutcome.REFUSED:
         return outcome, effect.key, f"{effect.field}: {effect.reason}"
     changes = [
         f"{name}: {before!r} → {after!r}"
@@ -297,7 +296,7 @@ def find_line(application: "Application", name: str) -> SyncLine:
 
 
 def follow_run(
-    steps: Iterator[Run],
+    steps: Generator[Run],
     runs: "Runs",
     effects: FirstEffects,
     advance: Callable[[int], None],
@@ -309,19 +308,12 @@ def follow_run(
         for step in steps:
             advance(record_count(step) - record_count(run))
             run = step
-    except KeyboardInterrupt:
-        return release_run(runs, run)
-    return run
-
-
-def release_run(runs: "Runs", run: Run) -> Run:
-    """Let the next run resume at once, not only after this one's lease expires."""
-    from outkey.engine.sync.runner import STOPPING
-
-    with suppress(OutkeyError):  # it was cancelled, or the database is unavailable
-        run = runs.get(run.id)  # one page more than was reported may be stored
-        if run.state is RunState.RUNNING:
-            runs.finish(replace(run, state=RunState.FAILED, cause=STOPPING))
+    except KeyboardInterrupt as interrupt:
+        # It may have come here, between two pages: then the run does not know of it.
+        with suppress(KeyboardInterrupt):
+            steps.throw(interrupt)
+        with suppress(OutkeyError):  # the database is not available
+            run = runs.get(run.id)  # one page more than was yielded may be stored
     return run
 
 

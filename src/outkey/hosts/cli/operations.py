@@ -47,7 +47,7 @@ def keys_status(*, as_json: AsJson = False) -> None:
             print_json({"sealed": True, "keys": []})
         print_error(error, as_json=False)
         raise typer.Exit(exit_code_of(error)) from None
-    uses = application.registry.key_uses()
+    uses = application.rotation.uses()
     keys = [
         {"id": key.name, "state": key.state, "secrets": uses.get(key.name, 0)}
         for key in ring.keys
@@ -90,7 +90,7 @@ def keys_rewrap(*, as_json: AsJson = False) -> None:
     application = open_application()
     primary = application.keys.ring().primary.name
     administration_of(application).note(Tag.KEY_REWRAPPED, key=primary)
-    uses = application.registry.key_uses()
+    uses = application.rotation.uses()
     total = sum(count for key, count in uses.items() if key != primary)
     rewrapped = 0
     with progress_bar("rewrapping", total) as advance:

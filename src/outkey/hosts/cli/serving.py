@@ -16,9 +16,11 @@ def serve(
     *,
     host: Annotated[str, typer.Option(help="the address to listen on")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, metavar="<1 to 65535>")] = 8765,
-    demo: Annotated[bool, typer.Option("--demo", help="with samples to try")] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="with samples and their models to try")
+    ] = False,
 ) -> None:
-    """Serve the pages: settings, tests, audit and keys in a browser."""
+    """Serve the web pages: settings, tests, audit and keys in a browser."""
     current_host().serve(host, port, demo=demo)
 
 

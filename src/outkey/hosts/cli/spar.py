@@ -1,4 +1,4 @@
-"""The commands of the sparring provider: serving it, and drilling a configuration against it."""
+"""The commands of the sparring provider: serve it, and drill a configuration."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 from outkey.hosts.cli.output import print_json, print_line, print_table, progress_bar
 from outkey.hosts.cli.session import AsJson, open_application
 
 if TYPE_CHECKING:
-    from outkey.hosts.drill.drill import Played
+    from outkey.hosts.drill.drill import ScenarioResult
     from outkey.hosts.drill.scenarios import Scenario
 
 spar_app = typer.Typer(invoke_without_command=True)
@@ -24,7 +25,7 @@ def spar(
     port: Annotated[int, typer.Option(help="the port of the main server")] = 9000,
     tls: Annotated[bool, typer.Option("--tls", help="serve https as well")] = False,
 ) -> None:
-    """Serve the sparring provider: a local API that succeeds and fails as asked."""
+    """Serve the sparring provider: a local API that succeeds and fails on request."""
     if context.invoked_subcommand is None:
         from outkey.spar.__main__ import serve
 
@@ -37,44 +38,52 @@ def drill(
     *,
     scenario: Annotated[
         list[str] | None,
-        typer.Option(help="only this one, repeatable; all if left out"),
+        typer.Option(help="only this scenario, repeatable; all by default"),
     ] = None,
-    shown: Annotated[
+    list_only: Annotated[
         bool, typer.Option("--list", help="list the scenarios, play none")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Show what a configuration would do in production when its API fails.
 
-    A copy of it is drilled, with made-up secrets and on this machine only. Nothing is kept.
+    A copy with made-up secrets is drilled, on this machine only. Nothing is stored.
     """
     from outkey.hosts.drill.drill import drill as play
     from outkey.hosts.drill.drill import speed_of
     from outkey.hosts.drill.scenarios import SCENARIOS, concerning
 
-    if shown and not name:
-        return _list(SCENARIOS, as_json=as_json)
+    if list_only and not name:
+        return list_scenarios(SCENARIOS, as_json=as_json)
     if not name:
-        raise ConfigError("NAME is missing", hint="See: outkey spar drill --help")
+        raise ConfigError(
+            Text("NAME is missing"), hint=Text("See: outkey spar drill --help")
+        )
     configuration = open_application().registry.get(name)
-    chosen = _chosen(concerning(configuration), scenario or [])
-    if shown:
-        return _list(chosen, as_json=as_json)
-    with progress_bar("drilling", len(chosen)) as advance:
-        played = play(configuration, chosen, advance)
-    _report(name, speed_of(configuration), played, as_json=as_json)
-    return int(any(one.verdict == "bad" for one in played))
+    scenarios = select_scenarios(concerning(configuration), scenario or [])
+    if list_only:
+        return list_scenarios(scenarios, as_json=as_json)
+    with progress_bar("drilling", len(scenarios)) as advance:
+        results = play(configuration, scenarios, advance)
+    report(name, speed_of(configuration), results, as_json=as_json)
+    return int(any(result.verdict == "bad" for result in results))
 
 
-def _chosen(concerned: "list[Scenario]", wanted: list[str]) -> "list[Scenario]":
-    if not {*wanted} <= {scenario.id for scenario in concerned}:
-        message = "there is no such scenario for this configuration"
-        hint = "outkey spar drill NAME --list names them."
-        raise ConfigError(message, hint=hint, field="scenario")
-    return [scenario for scenario in concerned if not wanted or scenario.id in wanted]
+def select_scenarios(scenarios: "list[Scenario]", ids: list[str]) -> "list[Scenario]":
+    """Return the scenarios with these ids, or all if there are none."""
+    if not {*ids} <= {scenario.id for scenario in scenarios}:
+        raise ConfigError(
+            Text("unknown scenario for this configuration"),
+            hint=Text("List the scenarios with: outkey spar drill NAME --list"),
+            field="scenario",
+        )
+    return [scenario for scenario in scenarios if not ids or scenario.id in ids]
 
 
-def _list(scenarios: "tuple[Scenario, ...] | list[Scenario]", *, as_json: bool) -> int:
+def list_scenarios(
+    scenarios: "tuple[Scenario, ...] | list[Scenario]", *, as_json: bool
+) -> int:
+    """Print scenarios, and return the exit code."""
     if as_json:
         print_json(
             [{"id": scenario.id, "played": scenario.played} for scenario in scenarios]
@@ -86,44 +95,49 @@ def _list(scenarios: "tuple[Scenario, ...] | list[Scenario]", *, as_json: bool) 
     return 0
 
 
-def _report(name: str, speed: float, played: "list[Played]", *, as_json: bool) -> None:
+def report(
+    name: str, speed: float, results: "list[ScenarioResult]", *, as_json: bool
+) -> None:
+    """Print the results of a drill."""
     counts = Counter({"ok": 0, "warn": 0, "bad": 0})
-    counts.update(str(one.verdict) for one in played)
+    counts.update(str(result.verdict) for result in results)
     if as_json:
         facts = {"configuration": name, "ok": not counts["bad"], "speed": speed}
-        print_json(
-            {**facts, "verdicts": counts, "scenarios": [_facts(one) for one in played]}
-        )
+        scenarios = [result_facts(result) for result in results]
+        print_json({**facts, "verdicts": counts, "scenarios": scenarios})
         return
     print_table(
-        ("", "Scenario", "Requests", "Seconds", "What it means"), map(_row, played)
+        ("", "Scenario", "Requests", "Seconds", "What it means"),
+        map(result_row, results),
     )
     print_line(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
     print_line(
         f"Played {speed:g} times as fast; the seconds are those of production.\nThis"
-        f" was a copy with made-up secrets: none of {name} was opened, no other machine"
-        " was\nasked, and nothing was kept or recorded in the audit."
+        f" was a copy with made-up secrets: no secret of {name} was opened, nothing was"
+        " sent\nto another machine, and nothing was stored or recorded in the audit."
     )
 
 
-def _facts(one: "Played") -> dict[str, object]:
-    facts: dict[str, object] = {"id": one.scenario.id, "played": one.scenario.played}
-    facts |= one._asdict() | {
-        "requests": one.requests._asdict(),
-        "verdict": str(one.verdict),
+def result_facts(result: "ScenarioResult") -> dict[str, object]:
+    """Return a result as JSON has it."""
+    scenario = result.scenario
+    facts: dict[str, object] = {"id": scenario.id, "played": scenario.played}
+    facts |= result._asdict() | {
+        "requests": result.requests._asdict(),
+        "verdict": str(result.verdict),
     }
     del facts["scenario"]
     return facts
 
 
-def _row(one: "Played") -> tuple[object, ...]:
-    from rich.text import Text
+def result_row(result: "ScenarioResult") -> tuple[object, ...]:
+    """Return a result as the table has it."""
+    from rich.text import Text as RichText
 
-    verdict = Text(str(one.verdict), style=_COLOURS[one.verdict])
     return (
-        verdict,
-        one.scenario.id,
-        sum(one.requests),
-        f"{one.seconds:.1f}",
-        one.meaning,
+        RichText(str(result.verdict), style=_COLOURS[result.verdict]),
+        result.scenario.id,
+        sum(result.requests),
+        f"{result.seconds:.1f}",
+        result.meaning,
     )

@@ -1,1 +1,1 @@
-"""Records to try synchronization with, where no application has its own."""
+"""Records to try synchronization with, only where the demo is asked for."""

@@ -1,4 +1,4 @@
-"""What lines of the demo have brought, to look at: nothing is written by hand."""
+"""The records that sync lines of the demo have pulled, read-only."""
 
 from django.contrib import admin
 from django.http import HttpRequest
@@ -7,26 +7,26 @@ from unfold.admin import ModelAdmin
 from outkey.hosts.demo_records.models import Contact, Order
 
 
-class _Looked(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """Records for whoever may view them."""
+class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+    """A list that nobody can change."""
 
     list_per_page = 50
 
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's own
+    def has_add_permission(self, _request: HttpRequest) -> bool:
         """Nobody adds."""
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:  # noqa: ARG002
+    def has_change_permission(self, _request: HttpRequest, _obj: object = None) -> bool:
         """Nobody changes."""
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:  # noqa: ARG002
+    def has_delete_permission(self, _request: HttpRequest, _obj: object = None) -> bool:
         """Nobody deletes."""
         return False
 
 
 @admin.register(Contact)
-class ContactAdmin(_Looked):
+class ContactAdmin(ReadOnlyAdmin):
     """Contacts, without the password that no page shows."""
 
     list_display = (
@@ -44,7 +44,7 @@ class ContactAdmin(_Looked):
 
 
 @admin.register(Order)
-class OrderAdmin(_Looked):
+class OrderAdmin(ReadOnlyAdmin):
     """Orders, each with its contact."""
 
     list_display = ("year", "number", "contact", "ordered_at", "weight", "reference")

@@ -1,4 +1,4 @@
-"""How Django knows the demo's records."""
+"""The Django app of the demo's records."""
 
 from django.apps import AppConfig
 

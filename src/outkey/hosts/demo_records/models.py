@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Contact(models.Model):
-    """Somebody to do business with."""
+    """A person or company to do business with."""
 
     external_id = models.CharField(max_length=40, unique=True)
     name = models.CharField(max_length=80)
@@ -23,7 +23,7 @@ class Contact(models.Model):
     changed_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        """Names that people see."""
+        """Names that users see."""
 
         verbose_name = _("contact")
         verbose_name_plural = _("contacts")
@@ -33,7 +33,7 @@ class Contact(models.Model):
 
 
 class Order(models.Model):
-    """What a contact has ordered; a number is unique in its year."""
+    """An order of a contact; its number is unique within a year."""
 
     year = models.PositiveSmallIntegerField()
     number = models.PositiveIntegerField()
@@ -45,7 +45,7 @@ class Order(models.Model):
     reference = models.CharField(max_length=20, unique=True, null=True, blank=True)
 
     class Meta:
-        """Names that people see."""
+        """Names that users see."""
 
         verbose_name = _("order")
         verbose_name_plural = _("orders")
@@ -59,7 +59,7 @@ class Order(models.Model):
         return f"{self.year}-{self.number}"
 
     def clean(self) -> None:
-        """Refuse what no order can be."""
+        """Refuse the number 0."""
         if self.number == 0:
             raise ValidationError(
                 {"number": _("orders are counted from 1")}, code="first"

@@ -1,73 +1,50 @@
-"""Workers where there is no queue, as on SQLite: threads that look every second for runs."""
+"""Workers without a queue, as on SQLite: threads that look for runs every second."""
 
 import logging
 import threading
-import time
+from collections.abc import Callable
 
 from django.db import connections
 
 from outkey.engine.application import Application
-from outkey.engine.sync import Planner
-from outkey.hosts.django.guarded import guarded
+from outkey.engine.sync.loop import RUNS_AT_ONCE, RunLoop
+from outkey.hosts.django.background_work import log_and_continue
 
-ACTOR = "schedule"
-LOOK_SECONDS = 1.0
-PLAN_SECONDS = 15.0
-AT_ONCE = 4
-_logger = logging.getLogger("outkey.runs")
+logger = logging.getLogger("outkey.runs")
 
 
 class LocalWorkers:
-    """A few runs at a time; one that is under way when the server stops is let go at its page."""
+    """A thread that looks for runs, and a thread for each run under way."""
 
-    def __init__(self, application: Application, at_once: int = AT_ONCE) -> None:
-        self._application = application
-        self._at_once = at_once
-        self._ended = threading.Event()
-        self._planner: Planner = application.planner(self._ended.is_set)
-        self._busy: dict[str, threading.Thread] = {}  # by lock
-        self._planned_at = float("-inf")
+    def __init__(self, application: Application, limit: int = RUNS_AT_ONCE) -> None:
+        stop_signal = threading.Event()
+        self.loop = RunLoop(
+            application.planner(stop_signal.is_set),
+            start_thread,
+            stop_signal,
+            is_sealed=application.keys.is_sealed,
+            limit=limit,
+        )
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Look in a thread; one that was made before a fork would not be there."""
+        """Start to look for runs; not in `__init__`, since a fork ends all threads."""
         self._thread = threading.Thread(
-            target=self._look, name="outkey-crew", daemon=True
+            target=self._run, name="outkey-workers", daemon=True
         )
         self._thread.start()
 
     def end(self, patience: float = 5.0) -> None:
-        """Take no more runs, and let go of those under way."""
-        self._ended.set()
-        ends = time.monotonic() + patience
-        if self._thread is not None:
-            self._thread.join(patience)  # first: it may begin one more
-        for thread in list(self._busy.values()):
-            thread.join(max(ends - time.monotonic(), 0))
+        """Start no more runs, and release those under way."""
+        self.loop.stop(patience, self._thread)
 
-    def round(self) -> None:
-        """Ask for what is due by its schedule, and begin what waits while there is room."""
-        clock = self._planner.clock
-        if clock.monotonic() - self._planned_at >= PLAN_SECONDS:
-            self._planner.plan(ACTOR)
-            self._planned_at = clock.monotonic()
-        self._busy = {lock: one for lock, one in self._busy.items() if one.is_alive()}
-        # Without the key every run would fail, and say nothing about its line.
-        if len(self._busy) >= self._at_once or self._application.keys.is_sealed():
-            return
-        for run, lock in self._planner.due():
-            is_room = lock not in self._busy and len(self._busy) < self._at_once
-            if is_room and not self._ended.is_set():
-                work = threading.Thread(target=self._work, args=(run.id,), daemon=True)
-                work.start()
-                self._busy[lock] = work
-
-    def _look(self) -> None:
-        while True:
-            guarded(_logger, self.round, again_soon=True)
-            if self._ended.wait(LOOK_SECONDS):
-                break
+    def _run(self) -> None:
+        self.loop.run(lambda work: log_and_continue(logger, work, again_soon=True))
         connections.close_all()
 
-    def _work(self, run: str) -> None:
-        guarded(_logger, lambda: self._planner.work(run))
+
+def start_thread(work: Callable[[], object]) -> threading.Thread:
+    """Do some work in a thread of its own; an error is logged."""
+    thread = threading.Thread(target=log_and_continue, args=(logger, work), daemon=True)
+    thread.start()
+    return thread

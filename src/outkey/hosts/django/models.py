@@ -1,4 +1,4 @@
-"""Tables. They keep what core defines and decide nothing; `registry.py` and `audit.py` use them.
+"""Tables. They store what core defines and decide nothing.
 
 Ciphertexts have a table of their own, so that no list of configurations ever touches one.
 """
@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from outkey.core.sync.run import RunState
+from outkey.core.vault.versions import SecretLabel
 
 
 class Configuration(models.Model):
@@ -84,14 +85,6 @@ class HeaderRow(models.Model):
         return self.key
 
 
-class SecretLabel(models.TextChoices):
-    """Which version of a secret is in use."""
-
-    PENDING = "pending", _("pending")
-    CURRENT = "current", _("current")
-    PREVIOUS = "previous", _("previous")
-
-
 class SecretValue(models.Model):
     """One version of a secret: sealed bytes, or a reference to elsewhere."""
 
@@ -101,7 +94,14 @@ class SecretValue(models.Model):
     field = models.CharField(max_length=250)
     set_by = models.CharField(max_length=150, blank=True)
     version = models.PositiveIntegerField()
-    label = models.CharField(max_length=10, choices=SecretLabel.choices)
+    label = models.CharField(
+        max_length=10,
+        choices=(
+            (SecretLabel.PENDING, _("pending")),
+            (SecretLabel.CURRENT, _("current")),
+            (SecretLabel.PREVIOUS, _("previous")),
+        ),
+    )
     origin = models.CharField(
         max_length=700
     )  # of the Base URL, or of Token URL and Base URL
@@ -317,7 +317,7 @@ class KnownKey(models.Model):
         return self.key_id
 
 
-class SharedState(models.Model):
+class SharedStateRow(models.Model):
     """A small value that all processes share; `core/shared_state.py` has the kinds."""
 
     kind = models.CharField(max_length=20)
@@ -328,6 +328,7 @@ class SharedState(models.Model):
     class Meta:
         """Once for each key."""
 
+        db_table = "outkey_sharedstate"
         default_permissions = ()
         constraints = (
             models.UniqueConstraint(fields=["kind", "key"], name="outkey_one_state"),

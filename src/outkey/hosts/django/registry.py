@@ -1,286 +1,258 @@
-"""The registry of configurations in Django's tables."""
+"""The rows of configurations, sync lines, secrets and keys in Django's tables."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from datetime import date
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
 from operator import attrgetter
-from time import monotonic
+from typing import Any
 from uuid import UUID
 
-from django.db import DatabaseError, IntegrityError, transaction
-from django.db.models import Count, F
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Count
 
-from outkey.core.config import configuration as config
-from outkey.core.config.reference import parse_reference
-from outkey.core.errors import (
-    ConfigError,
-    EditConflict,
-    StorageUnavailable,
-    UnknownConfiguration,
-)
-from outkey.core.findings.health import Health, Summary, needs_secret, stores_secret
-from outkey.core.sync.schedule import TimedLine
-from outkey.core.sync.table import read_sync, sync_table
-from outkey.core.vault.envelope import (
-    Place,
-    SealedRow,
-    key_name_of,
-    secret_place,
-    token_place,
-)
+from outkey.core.config.configuration import HeaderRow
+from outkey.core.findings.health import Health, Summary
+from outkey.core.rows import ConfigurationRow, LineRow
+from outkey.core.vault.envelope import key_name_of, secret_place, token_place
+from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import FIELD
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import execute, recover, wrap_errors_of_methods
+from outkey.hosts.django.database import DjangoDatabase
+from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
+from outkey.ports.storage import Storage
 
+# What has a column of its own; the other settings are in one JSON document.
 _COLUMNS = ("base_url", "environment", "network", "active", "authentication_type")
-_LISTED = attrgetter(*Summary._fields[:-1])
-_STANDING = {known.name for known in fields(Health)} - {
-    "current"
-}  # the others are columns
+_SUMMARY = attrgetter(*Summary._fields[:-1])
+# Whether a test is current is stored as the revision that it tested.
+_HEALTH = tuple(known.name for known in fields(Health) if known.name != "current")
+# Every change of a row changes one of these.
 _CONFIGURATION = (
-    f"SELECT id, version, revision, refused, paused_at, settings, {', '.join(_COLUMNS)}"  # noqa: S608 - constants
+    f"SELECT id, version, revision, tested_revision, settings, {', '.join(_COLUMNS)},"  # noqa: S608 - constants
+    " refused, paused_at, tested_at, needs_person"
     " FROM outkey_configuration WHERE name = %s"
+)
+# What a refusal, a pause and a rotation of keys change.
+_COUNTS = ("revision", "tested_revision", "refused", "paused_at")
+_COUNT = (
+    f"UPDATE outkey_configuration SET {', '.join(f'{name} = %s' for name in _COUNTS)}"  # noqa: S608 - constants
+    " WHERE id = %s AND version = %s AND revision = %s AND refused = %s"
+    " AND coalesce(paused_at, -1) = coalesce(CAST(%s AS double precision), -1)"
 )
 _LINE = (
     "SELECT line.name, line.method, line.path, line.sync, configuration.name"
     " FROM outkey_syncline line JOIN outkey_configuration configuration"
     " ON configuration.id = line.configuration_id WHERE line.name = %s"
 )
-_SEALED = (
-    "SELECT sealed FROM outkey_secretvalue"
+_VERSIONS = (
+    "SELECT version, label, origin, reference, sealed, set_at, set_by"
+    " FROM outkey_secretvalue WHERE configuration_id = %s AND field = %s"
+)
+_RESEAL = (
+    "UPDATE outkey_secretvalue SET sealed = %s, key_id = %s, label = %s"
     " WHERE configuration_id = %s AND field = %s AND version = %s"
+    " AND label = %s AND sealed = %s"
 )
-_SWAP = (
-    "UPDATE outkey_secretvalue SET sealed = %s, key_id = %s"
-    " WHERE configuration_id = %s AND field = %s AND version = %s AND sealed = %s"
-)
-# Caches must read again, but what a test of the secret found still holds.
-_REWRAPPED = (
-    "UPDATE outkey_configuration SET revision = revision + 1,"
-    " tested_revision = tested_revision + 1 WHERE id = %s"
-)
-_REFUSED = (
-    "UPDATE outkey_configuration SET refused = refused + 1"
-    " WHERE name = %s AND revision = %s RETURNING refused"
-)
-_ACCEPTED = (
-    "UPDATE outkey_configuration SET refused = 0, paused_at = NULL WHERE name = %s"
-)
-_PAUSED = (
-    "UPDATE outkey_configuration SET paused_at = %s"
-    " WHERE name = %s AND refused > 0 AND paused_at IS NULL"
-)
-_COUNTED = ("version", "revision", "refused", "paused_at")
-FRESH_SECONDS = 0.1
-_UNREFUSED: dict[str, object] = {"refused": 0, "paused_at": None}
 _BATCH = 500
-_MOST_KEPT = 2000
+_MOST_CACHED = 2000
 
 
-@dataclass(slots=True)
-class _Made:
-    """A configuration with the columns that it was made of and the ciphertexts it was sent with."""
-
-    columns: object
-    configuration: config.Configuration
-    sealed: dict[tuple[str, int], bytes | None]
-    read_at: float
+def django_storage() -> Storage:
+    """Return the rows in Django's default database."""
+    return Storage(
+        database=DjangoDatabase(),
+        configurations=DjangoConfigurationRows(),
+        lines=DjangoLineRows(),
+        secrets=DjangoSecretRows(),
+        keys=DjangoKeyRows(),
+    )
 
 
 @wrap_errors_of_methods
-class DjangoRegistry:
-    """Keeps configurations, header rows, sync lines and sealed secrets."""
+class DjangoConfigurationRows:
+    """Configurations with their header rows."""
 
     def __init__(self) -> None:
-        self._made: dict[str, _Made] = {}
-        self._lines: dict[
-            str, tuple[object, config.SyncLine]
-        ] = {}  # with the columns they were
+        self._cache: dict[str, tuple[object, ConfigurationRow]] = {}
 
-    def get(self, name: str) -> config.Configuration:
-        """Return one configuration, or raise UnknownConfiguration.
-
-        Every send asks, so what was read a moment ago is taken as it was: a send that began then
-        would carry it just the same. After that the columns are read by one plain statement, and
-        if they are as they were, so are header rows, secrets and ciphertexts, since every change
-        of those changes the revision.
-        """
-        known, now = self._made.get(name), monotonic()
-        if known is not None and now - known.read_at < FRESH_SECONDS:
-            return known.configuration
-        columns = execute(_CONFIGURATION, (name,)).fetchone()
-        if known is not None and known.columns == columns:
-            known.read_at = now
-            return known.configuration
-        made = next(_loaded([_row(name)]))
-        if len(self._made) >= _MOST_KEPT:
-            self._made.clear()
-        self._made[name] = _Made(columns, made, {}, now)
-        return made
-
-    def find(self, names: Iterable[str]) -> dict[str, config.Configuration]:
-        found: dict[str, config.Configuration] = {}
-        wanted = list(names)
-        for start in range(0, len(wanted), _BATCH):
-            some = wanted[start : start + _BATCH]
-            rows = models.Configuration.objects.filter(name__in=some)
-            found |= {made.name: made for made in _loaded(rows)}
-        return found
-
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        try:
-            with transaction.atomic():
-                yield
-        except DatabaseError:
-            recover()
-            raise StorageUnavailable from None
-
-    def line(self, name: str) -> config.SyncLine:
-        columns = execute(_LINE, (name,)).fetchone()  # every page asks
-        if name in self._lines and self._lines[name][0] == columns:
-            return self._lines[name][1]
-        line = (
-            models.SyncLine.objects.select_related("configuration")
-            .filter(name=name)
-            .first()
-        )
-        if line is None:
-            raise UnknownConfiguration(
-                "there is no sync line of that name", field="line"
-            )
-        if len(self._lines) >= _MOST_KEPT:
-            self._lines.clear()
-        self._lines[name] = columns, _line(line)
-        return self._lines[name][1]
-
-    def all(self) -> list[config.Configuration]:
-        return list(_loaded(models.Configuration.objects.order_by("name")))
-
-    def add(self, configuration: config.Configuration) -> config.Configuration:
-        with transaction.atomic():
-            try:
-                with transaction.atomic():
-                    columns = {"name": configuration.name, **_split(configuration)}
-                    row = models.Configuration.objects.create(**columns)
-            except IntegrityError:
-                message = "there is a configuration of that name already"
-                raise ConfigError(message, field="name") from None
-            _keep_rows(row, configuration)
-            # A reference needs no proof that it opens, and a new configuration had nothing before.
-            models.SecretValue.objects.bulk_create(
-                _value(row, field, state, models.SecretLabel.CURRENT, None)
-                for field, state in configuration.secrets.items()
-                if state.reference is not None
-            )
-        return replace(
-            configuration, record=row.id.hex, version=row.version, revision=row.revision
-        )
-
-    def replace(self, configuration: config.Configuration) -> config.Configuration:
-        version = configuration.version + 1
-        with transaction.atomic():
-            row = _row(configuration.name)
-            changed = models.Configuration.objects.filter(
-                pk=row.pk, version=configuration.version
-            ).update(
-                version=version, revision=F("revision") + 1, **_split(configuration)
-            )
-            if not changed:
-                raise EditConflict
-            row.headers.all().delete()
-            _keep_rows(row, configuration)
-            # Only of rows that are gone: another secret may have been set since this was read.
-            wanted = [
-                header.secret_field for header in configuration.headers if header.secret
-            ]
-            of_rows = row.secret_values.filter(field__startswith="header:")
-            of_rows.exclude(field__in=wanted).delete()
-        self._made.pop(configuration.name, None)
-        return replace(configuration, version=version)
-
-    def remove(self, name: str) -> None:
-        _row(name).delete()
-        self._made.pop(name, None)
-
-    def lines(self) -> list[config.SyncLine]:
-        found = models.SyncLine.objects.select_related("configuration").order_by("name")
-        return [_line(row) for row in found]
-
-    def timetable(self) -> list[TimedLine]:
-        rows = models.SyncLine.objects.values_list(
-            "name", "configuration__name", "sync"
-        )
+    def find(
+        self,
+        *,
+        names: Collection[str] | None = None,
+        records: Collection[str] | None = None,
+        lock: bool = False,
+    ) -> list[ConfigurationRow]:
+        if names is not None and len(names) == 1 and not lock:
+            (name,) = names
+            return self._find_one(name)
+        query = models.Configuration.objects.order_by("name")
+        if lock:
+            query = query.select_for_update()
+        if records is not None:
+            query = query.filter(pk__in=[UUID(record) for record in records])
+        if names is None:
+            return with_headers(query)
+        ordered = sorted(names)
         return [
-            TimedLine(name, owner, str((sync or {}).get("schedule", "")))
-            for name, owner, sync in rows
+            row
+            for start in range(0, len(ordered), _BATCH)
+            for row in with_headers(
+                query.filter(name__in=ordered[start : start + _BATCH])
+            )
         ]
 
-    def put_line(self, line: config.SyncLine) -> None:
-        sync = None if line.sync is None else sync_table(line.sync)
-        said = {"method": line.method, "path": line.path, "sync": sync}
-        known = {"configuration": _row(line.configuration), **said}
-        models.SyncLine.objects.update_or_create(name=line.name, defaults=known)
+    def _find_one(self, name: str) -> list[ConfigurationRow]:
+        """Return the row that was read before where its columns are as they were.
 
-    def remove_line(self, name: str) -> None:
-        models.SyncLine.objects.filter(name=self.line(name).name).delete()
+        One plain statement: every send comes here. Header rows are read with a changed
+        row only, since every change of them changes the revision.
+        """
+        columns = execute(_CONFIGURATION, (name,)).fetchone()
+        if columns is None:
+            return []
+        cached = self._cache.get(name)
+        if cached is not None and cached[0] == columns:
+            return [cached[1]]
+        rows = with_headers(models.Configuration.objects.filter(name=name))
+        # What is written in a transaction may still be rolled back.
+        if rows and not connection.in_atomic_block:
+            if len(self._cache) >= _MOST_CACHED:
+                self._cache.clear()
+            self._cache[name] = (columns, rows[0])
+        return rows
 
-    def put_secret(
-        self, name: str, field: str, state: config.SecretState, sealed: bytes | None
-    ) -> None:
-        """Keep a pending version; one that was left over from before gives way."""
-        with transaction.atomic():
-            row = _row(name)
-            versions = row.secret_values.filter(field=field)
-            versions.filter(label=models.SecretLabel.PENDING).delete()
-            if versions.filter(version=state.version).exists():
-                raise EditConflict
-            _value(row, field, state, models.SecretLabel.PENDING, sealed).save(
-                force_insert=True
-            )
-
-    def activate_secret(self, name: str, field: str, version: int) -> None:
-        label = models.SecretLabel
-        with transaction.atomic():
-            row = _row(name)
-            versions = row.secret_values.filter(field=field)
-            versions.filter(label=label.PREVIOUS).delete()
-            versions.filter(label=label.CURRENT).update(label=label.PREVIOUS)
-            pending = versions.filter(label=label.PENDING, version=version)
-            if not pending.update(label=label.CURRENT):
-                raise EditConflict  # somebody else's was put in its place, or is in use already
-            _secrets_changed(row)
-        self._made.pop(name, None)
-
-    def lock(self, configuration: config.Configuration) -> None:
-        found = models.Configuration.objects.select_for_update().filter(
-            pk=UUID(configuration.record), version=configuration.version
+    def swap(
+        self, before: ConfigurationRow | None, after: ConfigurationRow | None
+    ) -> bool:
+        if before is None:
+            return after is None or insert_configuration(after)
+        version, revision, refused, paused_at = before.stamp
+        stored = models.Configuration.objects.filter(
+            pk=UUID(before.record),
+            version=version,
+            revision=revision,
+            refused=refused,
+            paused_at=paused_at,
         )
-        if not found.exists():
-            raise EditConflict
-
-    def put_voucher(self, name: str, voucher: SealedRow) -> None:
-        with transaction.atomic():
-            row = _row(name)
-            row.secret_values.filter(field=FIELD).delete()
-            models.SecretValue.objects.create(
-                configuration=row,
-                field=FIELD,
-                version=voucher.place.version,
-                label=models.SecretLabel.CURRENT,
-                sealed=voucher.stored,
-                key_id=key_name_of(voucher.stored),
+        if after is None:
+            return bool(stored.delete()[0])
+        old = columns_of(before)
+        new = columns_of(after)
+        changed = {name for name, value in new.items() if value != old[name]}
+        if changed <= {*_COUNTS} and before.headers == after.headers:
+            counts = [new[name] for name in _COUNTS]
+            return bool(
+                execute(_COUNT, (*counts, before.record, *before.stamp)).rowcount
             )
-        self._made.pop(name, None)
-
-    def clear_secret(self, name: str, field: str) -> None:
+        columns = {name: new[name] for name in changed}
+        if before.headers == after.headers:
+            return bool(stored.update(**columns))
         with transaction.atomic():
-            row = _row(name)
-            row.secret_values.filter(field=field).delete()
-            _secrets_changed(row)
-        self._made.pop(name, None)
+            if not stored.update(**columns):
+                return False
+            models.HeaderRow.objects.filter(configuration=UUID(after.record)).delete()
+            insert_headers(after)
+        return True
+
+    def summaries(self) -> list[Summary]:
+        rows = models.Configuration.objects.defer("settings").order_by("name")
+        return [Summary._make((*_SUMMARY(row), health_of(row))) for row in rows]
+
+
+@wrap_errors_of_methods
+class DjangoLineRows:
+    """Sync lines."""
+
+    def __init__(self) -> None:
+        self._cache: dict[str, tuple[object, LineRow]] = {}
+
+    def find(self, names: Collection[str] | None = None) -> list[LineRow]:
+        if names is not None and len(names) == 1:
+            (name,) = names
+            return self._find_one(name)
+        query = models.SyncLine.objects.select_related("configuration").order_by("name")
+        if names is not None:
+            query = query.filter(name__in=list(names))
+        return [line_of(row) for row in query]
+
+    def _find_one(self, name: str) -> list[LineRow]:
+        """Return the row that was read before where its columns are as they were."""
+        columns = execute(_LINE, (name,)).fetchone()  # every page of a run asks
+        cached = self._cache.get(name)
+        if cached is not None and cached[0] == columns:
+            return [cached[1]]
+        query = models.SyncLine.objects.select_related("configuration")
+        rows = [line_of(row) for row in query.filter(name=name)]
+        if rows and not connection.in_atomic_block:
+            if len(self._cache) >= _MOST_CACHED:
+                self._cache.clear()
+            self._cache[name] = (columns, rows[0])
+        return rows
+
+    def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
+        stored = models.SyncLine.objects.filter(name=before.name if before else "")
+        if after is None:
+            return bool(stored.delete()[0])
+        owner = models.Configuration.objects.filter(name=after.configuration).first()
+        if owner is None:
+            return False
+        columns: dict[str, Any] = {
+            "name": after.name,
+            "configuration": owner,
+            "method": after.method,
+            "path": after.path,
+            "sync": None if after.sync is None else dict(after.sync),
+        }
+        if before is not None:
+            return bool(stored.update(**columns))
+        return insert(models.SyncLine(**columns))
+
+
+@wrap_errors_of_methods
+class DjangoSecretRows:
+    """Ciphertexts: secrets in all versions, vouchers and tokens."""
+
+    def read(self, records: Collection[str], field: str = "") -> list[SecretVersion]:
+        if field and len(records) == 1:
+            (record,) = records
+            return versions_of(record, field)
+        query = models.SecretValue.objects.filter(
+            configuration__in=[UUID(record) for record in records]
+        )
+        query = query.filter(field=field) if field else query.defer("sealed")
+        return [version_of(row, read_sealed=bool(field)) for row in query]
+
+    def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
+        if before is None:
+            return after is None or insert(secret_value(after))
+        place = before.place
+        if place.table == "token":
+            return after is not None and reseal_token(before, after)
+        if after is not None and before.sealed is not None:
+            # A rotation writes thousands of them, past the layers that cost more.
+            sealed = after.sealed or b""
+            where = (place.record, place.field, place.version, before.label)
+            new = (sealed, key_name_of(sealed), after.label)
+            return bool(execute(_RESEAL, (*new, *where, before.sealed)).rowcount)
+        stored = models.SecretValue.objects.filter(
+            configuration=UUID(place.record),
+            field=place.field,
+            version=place.version,
+            label=before.label,
+            sealed=before.sealed,
+        )
+        if after is None:
+            return bool(stored.delete()[0])
+        return bool(stored.update(label=after.label))
+
+    def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
+        values = models.SecretValue.objects.exclude(key_id__in=["", key])
+        rows = [version_of(row) for row in values.order_by("id")[:limit]]
+        tokens = models.Token.objects.exclude(key_id__in=["", key]).order_by("pk")
+        for token in tokens[: limit - len(rows)]:
+            place = token_place(token.configuration_id.hex, token.serial, token.origin)
+            rows.append(SecretVersion(place, sealed=bytes(token.sealed or b"")))
+        return rows
 
     def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
         values = models.SecretValue.objects.all()
@@ -292,231 +264,162 @@ class DjangoRegistry:
             uses.update(dict(sealed.annotate(Count("pk"))))
         return dict(uses)
 
-    def sealed_by_others(self, key: str, limit: int) -> list[SealedRow]:
-        values = models.SecretValue.objects.exclude(key_id__in=["", key]).order_by(
-            "id"
-        )[:limit]
-        rows = [
-            SealedRow(_place(value), bytes(value.sealed or b"")) for value in values
-        ]
-        tokens = models.Token.objects.exclude(key_id__in=["", key]).order_by("pk")
-        for token in tokens[: limit - len(rows)]:
-            place = token_place(token.configuration_id.hex, token.serial, token.origin)
-            rows.append(SealedRow(place, bytes(token.sealed or b"")))
-        return rows
 
-    def swap_sealed(self, row: SealedRow, stored: bytes) -> bool:
-        place = row.place
-        if place.table == "token":
-            found = models.Token.objects.filter(
-                pk=UUID(place.record), sealed=row.stored
-            )
-            return bool(found.update(sealed=stored, key_id=key_name_of(stored)))
-        where = place.record, place.field, place.version, row.stored
-        with transaction.atomic():
-            swapped = execute(_SWAP, (stored, key_name_of(stored), *where)).rowcount
-            if swapped:
-                execute(_REWRAPPED, (place.record,))
-        return bool(swapped)
+@wrap_errors_of_methods
+class DjangoKeyRows:
+    """The keys that this database was used with."""
 
-    def sealed(
-        self, configuration: config.Configuration, field: str, version: int
-    ) -> bytes | None:
-        kept, state = (
-            self._made.get(configuration.name),
-            configuration.secrets.get(field),
-        )
-        in_use = state is not None and state.version == version
-        if kept is None or kept.configuration is not configuration or not in_use:
-            return _sealed(configuration.record, field, version)
-        if (field, version) not in kept.sealed:
-            kept.sealed[field, version] = _sealed(configuration.record, field, version)
-        return kept.sealed[field, version]
+    def read(self) -> dict[str, bytes]:
+        rows = models.KnownKey.objects.values_list("key_id", "check_value")
+        return {key_id: bytes(value) for key_id, value in rows}
 
-    def known_keys(self) -> dict[str, bytes]:
-        known = models.KnownKey.objects.values_list("key_id", "check_value")
-        return {key_id: bytes(value) for key_id, value in known}
-
-    def put_known_keys(self, keys: dict[str, bytes]) -> None:
+    def add(self, keys: Mapping[str, bytes]) -> None:
         rows = [
             models.KnownKey(key_id=name, check_value=value)
             for name, value in keys.items()
         ]
         models.KnownKey.objects.bulk_create(rows, ignore_conflicts=True)
 
-    def note_refused(self, name: str, revision: int) -> int:
-        self._made.pop(name, None)
-        return sum(count for (count,) in execute(_REFUSED, (name, revision)).fetchall())
-
-    def note_accepted(self, name: str) -> None:
-        execute(_ACCEPTED, (name,))
-        self._made.pop(name, None)
-
-    def pause(self, name: str, at: float) -> None:
-        execute(_PAUSED, (at, name))
-        self._made.pop(name, None)
-
-    def resume(self, name: str) -> None:
-        self.note_accepted(_row(name).name)
-
-    def due(self, before: float, limit: int) -> list[str]:
-        able = models.Configuration.objects.filter(active=True, paused_at=None)
-        able = able.filter(needs_secret=False, needs_person=False)
-        found = able.filter(tested_at__lt=before).order_by("tested_at", "name")
-        return list(found.values_list("name", flat=True)[:limit])
-
-    def put_trial(
-        self,
-        configuration: config.Configuration,
-        at: float,
-        cause: str,
-        seen: Mapping[str, object] | None = None,
-    ) -> None:
-        found = models.Configuration.objects.filter(pk=UUID(configuration.record))
-        found = found.filter(revision=configuration.revision)
-        ended: dict[str, object] = {"tested_at": at, "cause": cause}
-        if not cause:
-            ended |= {"verified_at": at, **_UNREFUSED}
-        if seen:
-            ended["seen"] = dict(seen)
-        found.update(tested_revision=configuration.revision, **ended)
-        self._made.pop(configuration.name, None)
-
-    def summaries(self) -> list[Summary]:
-        rows = models.Configuration.objects.defer("settings").order_by("name")
-        return [Summary._make((*_LISTED(row), health_of(row))) for row in rows]
-
-
-def _line(row: models.SyncLine) -> config.SyncLine:
-    sync = None if row.sync is None else read_sync(row.sync)
-    return config.SyncLine(row.name, row.configuration.name, row.method, row.path, sync)
-
 
 def health_of(row: models.Configuration) -> Health:
-    """Return how a configuration stands, from its columns alone."""
+    """Return the health of a configuration from its columns alone."""
     current = row.tested_revision == row.revision
-    return Health(**{name: getattr(row, name) for name in _STANDING}, current=current)
+    return Health(**{name: getattr(row, name) for name in _HEALTH}, current=current)
 
 
-def _secrets_changed(row: models.Configuration) -> None:
-    """Let caches read again, and lists know what is missing now."""
-    known = _about_secrets(next(_loaded([row])))
-    models.Configuration.objects.filter(pk=row.pk).update(
-        revision=F("revision") + 1, **known
-    )
-
-
-def _about_secrets(made: config.Configuration) -> dict[str, object]:
-    """Return what lists say of secrets; what was refused, or missed, counts no more."""
-    known = {"needs_secret": needs_secret(made), "stores_secret": stores_secret(made)}
-    return known | {"needs_person": False} | _UNREFUSED
-
-
-def _sealed(record: str, field: str, version: int) -> bytes | None:
-    row = execute(_SEALED, (record, field, version)).fetchone()
-    return None if row is None or row[0] is None else bytes(row[0])
-
-
-def _row(name: str) -> models.Configuration:
-    row = models.Configuration.objects.filter(name=name).first()
-    if row is None:
-        known = models.Configuration.objects.order_by("name").values_list(
-            "name", flat=True
+def with_headers(rows: Iterable[models.Configuration]) -> list[ConfigurationRow]:
+    """Return rows with their header rows, which are read at once for all of them."""
+    stored = list(rows)
+    headers: dict[UUID, list[HeaderRow]] = {row.pk: [] for row in stored}
+    for header in models.HeaderRow.objects.filter(
+        configuration__in=headers.keys()
+    ).order_by("position"):
+        headers[header.configuration_id].append(
+            HeaderRow(header.key, header.value, secret=header.secret)
         )
-        raise UnknownConfiguration(hint=config.known_names(known[:11], known.count()))
-    return row
+    return [
+        ConfigurationRow(
+            record=row.pk.hex,
+            name=row.name,
+            version=row.version,
+            revision=row.revision,
+            settings={
+                **row.settings,
+                **{column: getattr(row, column) for column in _COLUMNS},
+            },
+            headers=tuple(headers[row.pk]),
+            health=health_of(row),
+        )
+        for row in stored
+    ]
 
 
-def _split(configuration: config.Configuration) -> dict[str, object]:
-    """Return the columns; dates become text, since the other fields are kept as JSON."""
-    values = configuration.values()
-    columns: dict[str, object] = {name: values.pop(name) for name in _COLUMNS}
-    columns |= {"expires_on": configuration.expires_on, **_about_secrets(configuration)}
-    columns["settings"] = {
-        path: value.isoformat() if isinstance(value, date) else value
-        for path, value in values.items()
+def columns_of(row: ConfigurationRow) -> dict[str, Any]:
+    """Return the columns of a row, apart from its header rows."""
+    settings = dict(row.settings)
+    return {
+        "version": row.version,
+        "revision": row.revision,
+        "tested_revision": row.revision if row.health.current else None,
+        **{column: settings.pop(column) for column in _COLUMNS},
+        "settings": settings,
+        **{name: getattr(row.health, name) for name in _HEALTH},
+        "seen": dict(row.health.seen),
     }
-    return columns
 
 
-def _keep_rows(row: models.Configuration, configuration: config.Configuration) -> None:
+def insert_configuration(row: ConfigurationRow) -> bool:
+    """Insert a row with its headers, and return whether its name was free."""
+    columns = columns_of(row)
+    stored = models.Configuration(id=UUID(row.record), name=row.name, **columns)
+    with transaction.atomic():
+        if not insert(stored):
+            return False
+        insert_headers(row)
+    return True
+
+
+def insert_headers(row: ConfigurationRow) -> None:
+    """Insert the header rows of a configuration."""
     models.HeaderRow.objects.bulk_create(
         models.HeaderRow(
-            configuration=row, position=n, key=h.key, value=h.value, secret=h.secret
+            configuration_id=UUID(row.record),
+            position=position,
+            key=header.key,
+            value=header.value,
+            secret=header.secret,
         )
-        for n, h in enumerate(configuration.headers)
+        for position, header in enumerate(row.headers)
     )
 
 
-def _value(
-    row: models.Configuration,
-    field: str,
-    state: config.SecretState,
-    label: models.SecretLabel,
-    sealed: bytes | None,
-) -> models.SecretValue:
+def insert(row: models.Configuration | models.SyncLine | models.SecretValue) -> bool:
+    """Insert a row, and return whether no other row has its unique columns."""
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:
+        return False
+    return True
+
+
+def line_of(row: models.SyncLine) -> LineRow:
+    """Return a line as core has it."""
+    return LineRow(row.name, row.configuration.name, row.method, row.path, row.sync)
+
+
+def version_of(row: models.SecretValue, *, read_sealed: bool = True) -> SecretVersion:
+    """Return a version as core has it; its ciphertext may be left unread."""
+    record = row.configuration_id.hex
+    sealed = row.sealed if read_sealed else None
+    return SecretVersion(
+        place=secret_place(record, row.field, row.version, row.origin),
+        label=row.label,
+        sealed=None if sealed is None else bytes(sealed),
+        reference=row.reference,
+        set_at=row.set_at,
+        set_by=row.set_by,
+    )
+
+
+def versions_of(record: str, field: str) -> list[SecretVersion]:
+    """Return all versions of one secret by one plain statement: sending opens it."""
+    return [
+        SecretVersion(
+            place=secret_place(record, field, version, origin),
+            label=label,
+            sealed=None if sealed is None else bytes(sealed),
+            reference=reference,
+            set_at=set_at,
+            set_by=set_by,
+        )
+        for version, label, origin, reference, sealed, set_at, set_by in execute(
+            _VERSIONS, (record, field)
+        ).fetchall()
+    ]
+
+
+def secret_value(version: SecretVersion) -> models.SecretValue:
+    """Return the row of a version."""
+    place = version.place
     return models.SecretValue(
-        configuration=row,
-        field=field,
-        version=state.version,
-        label=label,
-        origin=state.origin,
-        reference=str(state.reference or ""),
-        sealed=sealed,
-        key_id="" if sealed is None else key_name_of(sealed),
-        set_at=state.set_at,
-        set_by=state.set_by,
+        configuration_id=UUID(place.record),
+        field=place.field,
+        version=place.version,
+        label=version.label,
+        origin=place.origin,
+        reference=version.reference,
+        sealed=version.sealed,
+        key_id="" if version.sealed is None else key_name_of(version.sealed),
+        set_at=version.set_at,
+        set_by=version.set_by,
     )
 
 
-def _loaded(rows: Iterable[models.Configuration]) -> Iterator[config.Configuration]:
-    """Make configurations of rows, with three more queries however many there are."""
-    found = list(rows)
-    ids = [row.pk for row in found]
-    headers: dict[object, list[config.HeaderRow]] = {pk: [] for pk in ids}
-    for header in models.HeaderRow.objects.filter(configuration__in=ids).order_by(
-        "position"
-    ):
-        made = config.HeaderRow(header.key, header.value, secret=header.secret)
-        headers[header.configuration_id].append(made)
-    secrets: dict[object, dict[str, config.SecretState]] = {pk: {} for pk in ids}
-    vouchers: dict[object, SealedRow] = {}
-    current = models.SecretValue.objects.filter(label=models.SecretLabel.CURRENT)
-    current = current.filter(configuration__in=ids)
-    for value in current.exclude(field=FIELD).defer("sealed"):
-        secrets[value.configuration_id][value.field] = _state(value)
-    for value in current.filter(field=FIELD):
-        vouchers[value.configuration_id] = SealedRow(
-            _place(value), bytes(value.sealed or b"")
-        )
-    for row in found:
-        values = {name: getattr(row, name) for name in _COLUMNS} | _parsed(row.settings)
-        shown, known = tuple(headers[row.pk]), secrets[row.pk]
-        made_of_row = config.build(row.name, values, headers=shown, secrets=known)
-        known_of_row = {name: getattr(row, name) for name in _COUNTED}
-        yield replace(
-            made_of_row, record=row.pk.hex, voucher=vouchers.get(row.pk), **known_of_row
-        )
-
-
-def _parsed(settings: dict[str, object]) -> dict[str, object]:
-    day = settings.get("token_expires_on")
-    return (
-        settings | {"token_expires_on": date.fromisoformat(str(day))}
-        if day
-        else settings
+def reseal_token(before: SecretVersion, after: SecretVersion) -> bool:
+    """Put other bytes in the place of a token's ciphertext, if it is still that one."""
+    sealed = after.sealed or b""
+    stored = models.Token.objects.filter(
+        pk=UUID(before.place.record), sealed=before.sealed
     )
-
-
-def _place(value: models.SecretValue) -> Place:
-    record = value.configuration_id.hex
-    return secret_place(record, value.field, value.version, value.origin)
-
-
-def _state(value: models.SecretValue) -> config.SecretState:
-    reference = None
-    if value.reference:
-        reference = parse_reference(value.reference, field=value.field)
-    return config.SecretState(
-        value.origin, reference, value.version, value.set_at, value.set_by
-    )
+    return bool(stored.update(sealed=sealed, key_id=key_name_of(sealed)))

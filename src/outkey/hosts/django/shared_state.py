@@ -45,7 +45,7 @@ class DjangoStateRows:
         states: dict[str, SharedState] = {}
         names = list(keys)
         for start in range(0, len(names), PER_STATEMENT):
-            rows = models.SharedState.objects.filter(
+            rows = models.SharedStateRow.objects.filter(
                 kind=kind, key__in=names[start : start + PER_STATEMENT]
             )
             states |= states_of(rows.values_list("key", "generation", "value"))
@@ -77,7 +77,7 @@ class DjangoStateRows:
                 execute(INSERT + columns + OR_REPLACE, tuple(chain(*some)))
             for start in range(0, len(deleted), PER_STATEMENT):
                 keys = deleted[start : start + PER_STATEMENT]
-                models.SharedState.objects.filter(kind=kind, key__in=keys).delete()
+                models.SharedStateRow.objects.filter(kind=kind, key__in=keys).delete()
 
 
 def states_of(rows: Iterable[tuple[str, int, str]]) -> dict[str, SharedState]:

@@ -1,7 +1,7 @@
-"""Runs of sync lines as jobs of procrastinate: any number of machines work off one PostgreSQL.
+"""Runs of sync lines as jobs of procrastinate, for any number of machines.
 
-A job only names a run. Whether it is due, how far it is and how it ended is kept with the run, so
-that a job which is lost or comes twice does no harm.
+A job only names a run. Whether the run is due, how far it is and how it ended is stored
+with the run: a job that is lost or comes twice does no harm.
 """
 
 from contextlib import suppress
@@ -14,20 +14,21 @@ from procrastinate.exceptions import AlreadyEnqueued
 from outkey.core.sync.run import Run
 
 QUEUE = "outkey"
-WORK = "work"  # what a worker gives its jobs
+WORK = "work"  # the entry of a job's context that does a run
 
 
 @app.task(name="outkey.run", queue=QUEUE, pass_context=True)
 def do_run(context: JobContext, run: str) -> None:
-    """Do a run that was asked for."""
+    """Do a requested run."""
     context.additional_context[WORK](run)
 
 
 class ProcrastinateQueue:
-    """Tells every worker at once."""
+    """Notifies every worker at once."""
 
     def put(self, run: Run, lock: str) -> None:
-        # Not with a time: a job that waits for its time would keep its lock from all behind it.
+        # Without a time: a job that waits for its time would block its lock for all
+        # jobs behind it.
         job = do_run.configure(lock=lock, queueing_lock=f"{run.id}/{run.generation}")
         with suppress(AlreadyEnqueued), transaction.atomic():
             job.defer(run=run.id)

@@ -5,7 +5,6 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import Cause
 from outkey.core.vault.envelope import TokenRow, key_name_of
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import wrap_errors_of_methods
@@ -26,13 +25,10 @@ class DjangoTokenRows:
         self, configuration: Configuration, generation: int, row: TokenRow
     ) -> bool:
         record = UUID(configuration.record)
+        if not generation:
+            return insert(record, row)
         with transaction.atomic():
-            if not generation and not insert(record, row):
-                return False
-            if generation and not update(record, generation, row):
-                return False
-            update_configuration(record, row)
-        return True
+            return update(record, generation, row)
 
 
 def insert(record: UUID, row: TokenRow) -> bool:
@@ -55,17 +51,6 @@ def update(record: UUID, generation: int, row: TokenRow) -> bool:
         return True
     others = tokens.exclude(serial=row.serial)
     return bool(others.update(**facts, **content_columns(row)))
-
-
-def update_configuration(record: UUID, row: TokenRow) -> None:
-    """Store what lists show of a token, beside the configuration."""
-    configurations = models.Configuration.objects.filter(pk=record)
-    is_dead = bool(row.facts["dead"])
-    configurations.exclude(needs_person=is_dead).update(needs_person=is_dead)
-    if row.sealed is not None:
-        # The failed test was about the token before this one.
-        failing = configurations.filter(cause=Cause.REAUTHORIZATION_NEEDED)
-        failing.update(cause="", tested_revision=None)
 
 
 def facts_columns(row: TokenRow) -> dict[str, object]:

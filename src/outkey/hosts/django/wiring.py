@@ -9,27 +9,28 @@ from django.conf import settings
 
 from outkey.engine.application import Application
 from outkey.hosts.django.audit import DjangoAuditRows
-from outkey.hosts.django.database import DjangoDatabase
 from outkey.hosts.django.monitoring_rows import DjangoLineRuns
-from outkey.hosts.django.registry import DjangoRegistry
-from outkey.hosts.django.runs import DjangoRuns, queue
+from outkey.hosts.django.registry import django_storage
+from outkey.hosts.django.runs import DjangoRunRows, queue
 from outkey.hosts.django.shared_state import DjangoStateRows
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Tables, build_application
 
 if TYPE_CHECKING:
-    from outkey.hosts.django.records.django_records import DjangoRecords, Person
+    from outkey.hosts.django.records.django_records import (
+        DjangoRecords,
+        PermissionHolder,
+    )
 
 
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Application:
     """Return the application; its database is Django's default one."""
     tables = Tables(
-        database=DjangoDatabase(),
-        registry=DjangoRegistry(),
+        storage=django_storage(),
         audit=DjangoAuditRows(),
         states=DjangoStateRows(),
         tokens=DjangoTokenRows(),
-        runs=DjangoRuns(),
+        runs=DjangoRunRows(),
         line_runs=DjangoLineRuns(),
         records=records,
         queue=queue,
@@ -37,7 +38,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
     return build_application(tables, home, environment)
 
 
-def records(user: "Person | None" = None) -> "DjangoRecords":
+def records(user: "PermissionHolder | None" = None) -> "DjangoRecords":
     """Return the records that the setting OUTKEY opens; without a user, all of them."""
     from outkey.hosts.django.records.django_records import DjangoRecords
 

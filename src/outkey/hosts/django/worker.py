@@ -1,4 +1,4 @@
-"""The command `outkey worker`: runs of sync lines, taken from a PostgreSQL that many share."""
+"""The command `outkey worker`: does runs of a PostgreSQL that many machines share."""
 
 import asyncio
 import logging
@@ -13,30 +13,33 @@ from procrastinate.jobs import Status
 
 from outkey.core.sync.run import Run
 from outkey.engine.application import Application
-from outkey.hosts.django.guarded import guarded
-from outkey.hosts.django.local_workers import ACTOR, PLAN_SECONDS
+from outkey.engine.sync.loop import ACTOR, PLAN_SECONDS, repeat
+from outkey.hosts.django.background_work import log_and_continue
 from outkey.hosts.django.tasks import QUEUE, WORK
 
-_AGAIN_SECONDS = 2.0
-_STALLED_SECONDS = 30
-_BESIDES = 4  # threads, for planning and for what is asked of the database
-_logger = logging.getLogger("outkey.runs")
+RECONNECT_SECONDS = 2.0
+STALLED_SECONDS = 30
+EXTRA_THREADS = 4  # for planning, and for procrastinate's own queries
+logger = logging.getLogger("outkey.runs")
 
 
-class Worker:
-    """Takes runs until it is told to stop; then it lets go of them at their next page."""
+class QueueWorker:
+    """Does runs until it is told to stop; then it releases them at their next page."""
 
     def __init__(
         self,
         application: Application,
-        at_once: int,
-        tell: Callable[[str], None],
-        tell_run: Callable[[Run], None],
+        limit: int,
+        report: Callable[[str], None],
+        report_run: Callable[[Run], None],
     ) -> None:
-        self._at_once, self._tell, self._tell_run = at_once, tell, tell_run
-        self._stop = threading.Event()
-        self._planner = application.planner(self._stop.is_set)
-        # It logs what a driver says, and that may hold a value; what matters is told here.
+        self._limit = limit
+        self._report = report
+        self._report_run = report_run
+        self._stop_signal = threading.Event()
+        self._planner = application.planner(self._stop_signal.is_set)
+        # They log the text of database errors, which may hold a value; what matters is
+        # reported here.
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
         logging.getLogger("psycopg").setLevel(logging.CRITICAL)
 
@@ -46,63 +49,58 @@ class Worker:
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        loop.set_default_executor(ThreadPoolExecutor(self._at_once + _BESIDES))
+        loop.set_default_executor(ThreadPoolExecutor(self._limit + EXTRA_THREADS))
         working = asyncio.create_task(self._work())
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._end, working)
-        planning = asyncio.create_task(self._plan())
+            loop.add_signal_handler(number, self._stop, working)
+        planning = asyncio.create_task(
+            asyncio.to_thread(repeat, self._plan, PLAN_SECONDS, self._stop_signal)
+        )
         await asyncio.gather(working, return_exceptions=True)
         await planning
 
-    def _end(self, working: "asyncio.Task[None]") -> None:
-        self._stop.set()
+    def _stop(self, working: "asyncio.Task[None]") -> None:
+        self._stop_signal.set()
         working.cancel()
 
     async def _work(self) -> None:
-        """Take jobs; begin anew when the database was away."""
-        while not self._stop.is_set():
+        """Take jobs; connect again after the database was unavailable."""
+        while not self._stop_signal.is_set():
             try:
                 connector = app.connector.get_worker_connector()  # type: ignore[attr-defined]
-                working = app.with_connector(connector)
-                async with working.open_async():
-                    await self._take(working)
-            except Exception as error:  # noqa: BLE001 - it is tried again, for as long as it takes
-                self._tell(
-                    f"the database does not answer ({type(error).__name__}); trying"
-                    " again"
-                )
-            await asyncio.sleep(_AGAIN_SECONDS)
+                connected = app.with_connector(connector)
+                async with connected.open_async():
+                    await self._take_jobs(connected)
+            except Exception as error:  # noqa: BLE001 - retried for as long as it takes
+                name = type(error).__name__
+                self._report(f"the database does not respond ({name}); retrying")
+            await asyncio.sleep(RECONNECT_SECONDS)
 
-    async def _take(self, working: App) -> None:
-        recovering = asyncio.create_task(self._recover(working))
+    async def _take_jobs(self, connected: App) -> None:
+        recovering = asyncio.create_task(self._free_locks(connected))
         try:
-            await working.run_worker_async(
+            await connected.run_worker_async(
                 queues=[QUEUE],
-                concurrency=self._at_once,
-                additional_context={WORK: self._do},
+                concurrency=self._limit,
+                additional_context={WORK: self._do_run},
                 install_signal_handlers=False,
-                delete_jobs="always",  # how a run ended is kept with the run
+                delete_jobs="always",  # how a run ended is stored with the run
             )
         finally:
             recovering.cancel()
 
-    async def _recover(self, working: App) -> None:
-        """Free the locks of workers that are gone; their runs are handed out by whoever plans."""
-        manager = working.job_manager
+    async def _free_locks(self, connected: App) -> None:
+        """Free the locks of killed workers; planning hands out their runs again."""
+        manager = connected.job_manager
         while True:
             for job in await manager.get_stalled_jobs(
-                seconds_since_heartbeat=_STALLED_SECONDS
+                seconds_since_heartbeat=STALLED_SECONDS
             ):
                 await manager.finish_job(job, status=Status.FAILED, delete_job=True)
             await asyncio.sleep(PLAN_SECONDS)
 
-    async def _plan(self) -> None:
-        while not self._stop.is_set():
-            await asyncio.to_thread(self._plan_once)
-            await asyncio.to_thread(self._stop.wait, PLAN_SECONDS)
+    def _plan(self) -> None:
+        log_and_continue(logger, lambda: self._planner.plan(ACTOR))
 
-    def _plan_once(self) -> None:
-        guarded(_logger, lambda: self._planner.plan(ACTOR))
-
-    def _do(self, run: str) -> None:
-        self._tell_run(self._planner.work(run))
+    def _do_run(self, run: str) -> None:
+        self._report_run(self._planner.work(run))

@@ -1,8 +1,9 @@
-"""Drilling a configuration: a copy of it against the sparring provider, scenario by scenario.
+"""Drilling a configuration: a copy against the sparring provider, by scenario.
 
-The copy is aimed at servers on the loopback and has made-up secrets, so that no real secret is
-opened and no real address is asked. It lives in memory, with no audit, and so does what it learns.
-Time goes by faster: clock and wire alike, so that all seconds here are those of production.
+The copy is aimed at servers on the loopback and has made-up secrets, so that no real
+secret is opened and nothing is sent to the real API. The copy and what it learns live
+in memory, without an audit. Clock and timeouts run faster by the same factor, so that all
+seconds here are those of production.
 """
 
 import re
@@ -17,8 +18,8 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.signer_jose import JoseSigner
@@ -39,34 +40,34 @@ from outkey.ports.sending import Scripts
 from outkey.spar import Arrival, Spar
 from outkey.spar.records import SCOPE
 
-_LONGEST = 3.0  # real seconds of a call that uses up its total time-out
-_SHORTEST_WAIT = (
-    0.5  # real seconds of silence, since a busy machine is not a silent API
-)
+_LONGEST = 3.0  # real seconds of a call that uses up its total timeout
+# Real seconds of silence, since a busy machine is not a silent API.
+_SHORTEST_WAIT = 0.5
 _SLACK = 1.5  # real seconds that a busy machine may be late
 _AT_ONCE = 6
 _MEBIBYTES = 4
-_MOST_SECONDS = (
-    60.0  # any faster, and a token request would have no time to be answered
-)
-_REPLACED = {f.secret_name for f in FIELDS if f.secret} - {"client_key"} | {"header"}
+# Any faster, and there would be no time for the response to a token request.
+_MOST_SECONDS = 60.0
+_SECRET_NAMES = {field.secret_name for field in FIELDS if field.secret}
+_REPLACED = _SECRET_NAMES - {"client_key"} | {"header"}
 _ISSUED = re.compile(r"spar-(at|rt)-[0-9a-f]")
-# What leads to other places than the sparring provider, or cannot be played by it.
+# Settings that name another server, or that the sparring provider cannot play.
 _LEFT_OUT = re.compile(
-    r"tls\.(?!minimum_version)|oauth2\.(issuer|(authorization|device|revocation|introspection)_url)"
+    r"tls\.(?!minimum_version)"
+    r"|oauth2\.(issuer|(authorization|device|revocation|introspection)_url)"
 )
 
 
-class Verdict(StrEnum):
-    """What a scenario says about a configuration."""
+class DrillVerdict(StrEnum):
+    """The verdict of a scenario about a configuration."""
 
     OK = "ok"
     WARN = "warn"
     BAD = "bad"
 
 
-class Requests(NamedTuple):
-    """What arrived during a scenario."""
+class RequestCounts(NamedTuple):
+    """The numbers of requests that arrived during a scenario."""
 
     authenticated: int
     without_credentials: int
@@ -74,24 +75,25 @@ class Requests(NamedTuple):
     token: int
 
 
-class Played(NamedTuple):
-    """What a configuration did in a scenario; without an answer there is no status."""
+class ScenarioResult(NamedTuple):
+    """What a configuration did in a scenario; without a response there is no status."""
 
     scenario: Scenario
     outcomes: tuple[str, ...]
     status: int | None
-    requests: Requests
+    requests: RequestCounts
     seconds: float
-    verdict: Verdict
+    verdict: DrillVerdict
     meaning: str
 
 
 def speed_of(configuration: Configuration) -> float:
     """Return how many times faster than in production a configuration is drilled."""
-    return max(1.0, round(_total_timeout(configuration) / _LONGEST, 1))
+    return max(1.0, round(total_timeout_of(configuration) / _LONGEST, 1))
 
 
-def _total_timeout(configuration: Configuration) -> float:
+def total_timeout_of(configuration: Configuration) -> float:
+    """Return the total timeout that a drill uses, in seconds of production."""
     return min(_MOST_SECONDS, configuration.limits.total_timeout)
 
 
@@ -99,100 +101,130 @@ def drill(
     configuration: Configuration,
     scenarios: list[Scenario],
     advance: Callable[[int], None],
-) -> list[Played]:
+) -> list[ScenarioResult]:
     """Put a copy of the configuration through the scenarios, several at a time."""
     with closing(LockedScripts()) as scripts, ThreadPoolExecutor(_AT_ONCE) as threads:
-        tools = _Tools(speed_of(configuration), secrets.token_hex(), scripts)
-        played = [threads.submit(_played, configuration, s, tools) for s in scenarios]
+        tools = DrillTools(speed_of(configuration), secrets.token_hex(), scripts)
+        futures = [
+            threads.submit(play_scenario, configuration, scenario, tools)
+            for scenario in scenarios
+        ]
         try:
-            for done in as_completed(played):
-                done.result()
+            for future in as_completed(futures):
+                future.result()
                 advance(1)
         finally:
             threads.shutdown(cancel_futures=True)
-        return [done.result() for done in played]
+        return [future.result() for future in futures]
 
 
-class _Tools(NamedTuple):
-    """What the scenarios of one drill share; a script keeps its process while its secret stays."""
+class DrillTools(NamedTuple):
+    """What the scenarios of one drill share.
+
+    The seed makes secrets the same in all of them, so that a script needs one process.
+    """
 
     speed: float
     seed: str
     scripts: Scripts
 
-    def made_up(self, name: str) -> str:
-        """Return a secret that opens nothing: hexadecimal, which scripts can read as Base64 too."""
+    def made_up_secret(self, name: str) -> str:
+        """Return a secret in hexadecimal, which scripts can read as Base64 too."""
         return sha256(f"{self.seed} {name}".encode()).hexdigest()
 
 
-def _played(configuration: Configuration, scenario: Scenario, tools: _Tools) -> Played:
-    with Spar(tls=scenario.tls) as spar, closing(_FastWire(tools.speed)) as wire:
-        copy = _copied(configuration, scenario, spar)
-        made_up = _MadeUp(
-            {name: tools.made_up(name) for name in copy.secrets}, copy, spar
+def play_scenario(
+    configuration: Configuration, scenario: Scenario, tools: DrillTools
+) -> ScenarioResult:
+    """Play one scenario to a copy of the configuration."""
+    with (
+        Spar(tls=scenario.tls) as spar,
+        closing(FastTransport(tools.speed)) as transport,
+    ):
+        copy = copy_for(configuration, scenario, spar)
+        values = {name: tools.made_up_secret(name) for name in copy.secrets}
+        run = ScenarioRun(
+            copy=copy,
+            scenario=scenario,
+            spar=spar,
+            transport=transport,
+            made_up=MadeUpSecrets(values, copy, spar),
+            scripts=tools.scripts,
         )
-        return _Round(copy, scenario, spar, wire, made_up, tools.scripts).play()
+        return run.play()
 
 
-# ── the copy ─────────────────────────────────────────────────────────────────────────────────
+# ── the copy ──────────────────────────────────────────────────────────────────────────
 
 
-def _copied(
+def copy_for(
     configuration: Configuration, scenario: Scenario, spar: Spar
 ) -> Configuration:
-    """Return the configuration aimed at the sparring provider; its secrets are names only."""
+    """Return a copy aimed at the sparring provider, with the names of secrets only."""
     origin = spar.secure if scenario.server == "secure" else spar.url
-    values = {p: v for p, v in configuration.values().items() if not _LEFT_OUT.match(p)}
+    values = {
+        path: value
+        for path, value in configuration.values().items()
+        if not _LEFT_OUT.match(path)
+    }
     values |= {
         "base_url": origin,
         "network": "internal",
         "active": True,
         "tls.ca_file": spar.ca_file,
-        "limits.total_timeout": _total_timeout(configuration),
+        "limits.total_timeout": total_timeout_of(configuration),
         "limits.response_mebibytes": min(
             _MEBIBYTES, configuration.limits.response_mebibytes
         ),
     }
     if configuration.uses_oauth2:
-        values |= _copied_oauth2(configuration, origin + scenario.endpoint)
-    known = {
-        n: s
-        for n, s in configuration.secrets.items()
-        if n.partition(":")[0] in _REPLACED
+        values |= oauth2_values(configuration, origin + scenario.endpoint)
+    secrets_to_replace = {
+        name: state
+        for name, state in configuration.secrets.items()
+        if name.partition(":")[0] in _REPLACED
     }
-    made = build(
-        configuration.name, values, headers=configuration.headers, secrets=known
+    copy = build(
+        configuration.name,
+        values,
+        headers=configuration.headers,
+        secrets=secrets_to_replace,
     )
-    names = {*known, *made.needed_secrets()}
-    return replace(
-        made, secrets={name: SecretState(made.binding_of(name)) for name in names}
-    )
+    names = {*secrets_to_replace, *copy.needed_secrets()}
+    states = {name: SecretState(copy.binding_of(name)) for name in names}
+    return replace(copy, secrets=states)
 
 
-def _copied_oauth2(configuration: Configuration, token_url: str) -> dict[str, object]:
+def oauth2_values(configuration: Configuration, token_url: str) -> dict[str, object]:
+    """Return the OAuth 2.0 settings of the copy."""
     settings = configuration.oauth2
     query = {"format": "json"} if settings.body_format is BodyFormat.JSON else {}
     query |= {"bend": '{"token_type": "DPoP"}'} if settings.dpop else {}
-    mark = "&" if "?" in token_url else "?"
-    by_person = settings.grant is not Grant.CLIENT_CREDENTIALS
-    mutual = settings.client_auth is ClientAuth.MTLS
+    separator = "&" if "?" in token_url else "?"
+    is_consent = settings.grant is not Grant.CLIENT_CREDENTIALS
+    is_mtls = settings.client_auth is ClientAuth.MTLS
     return {
-        "oauth2.token_url": token_url + (mark + urlencode(query) if query else ""),
-        # What a person's consent ends in; the sparring provider has it approved already.
-        "oauth2.grant": Grant.REFRESH_TOKEN if by_person else settings.grant,
-        "oauth2.client_auth": ClientAuth.BODY if mutual else settings.client_auth,
-        "oauth2.extra": {n: v for n, v in settings.extra.items() if n != "grant_type"},
+        "oauth2.token_url": token_url + (separator + urlencode(query) if query else ""),
+        # What a user's consent ends in; the sparring provider has it already.
+        "oauth2.grant": Grant.REFRESH_TOKEN if is_consent else settings.grant,
+        "oauth2.client_auth": ClientAuth.BODY if is_mtls else settings.client_auth,
+        "oauth2.extra": {
+            name: value
+            for name, value in settings.extra.items()
+            if name != "grant_type"
+        },
     }
 
 
-class _MadeUp:
-    """The copy's secrets, which the sparring provider knows too."""
+class MadeUpSecrets:
+    """The secrets of the copy, which the sparring provider accepts."""
 
     def __init__(self, values: dict[str, str], copy: Configuration, spar: Spar) -> None:
         self.values = values
         if not copy.uses_oauth2:
             return
-        settings, authority = copy.oauth2, spar.authorization
+        settings = copy.oauth2
+        authority = spar.authorization
         if settings.client_auth is ClientAuth.PRIVATE_KEY_JWT:
             self.values["client_secret"] = authority.enrol(settings.client_id)
         else:
@@ -202,7 +234,8 @@ class _MadeUp:
         scope = settings.scope or SCOPE
         self.values["refresh_token"] = authority.seed_refresh(settings.client_id, scope)
 
-    def open(self, configuration: Configuration, field: str) -> Secret:  # noqa: ARG002 - the port's signature
+    def open(self, _configuration: Configuration, field: str) -> Secret:
+        """Return a made-up secret."""
         if field not in self.values:
             raise SecretMissing(field=field)
         return Secret(self.values[field])
@@ -211,118 +244,134 @@ class _MadeUp:
         """Refuse nothing: a copy with made-up secrets is stored nowhere."""
 
 
-# ── time ─────────────────────────────────────────────────────────────────────────────────────
+# ── time ──────────────────────────────────────────────────────────────────────────────
 
 
-class _FastClock:
+class FastClock:
     """A clock that runs faster from the moment it is made."""
 
     def __init__(self, speed: float) -> None:
-        self._speed, self._began, self._then = speed, time.monotonic(), time.time()
+        self._speed = speed
+        self._started = time.monotonic()
+        self._started_at = time.time()
 
     def monotonic(self) -> float:
-        return (time.monotonic() - self._began) * self._speed
+        """Return the seconds since it was made, in its own time."""
+        return (time.monotonic() - self._started) * self._speed
 
     def now(self) -> float:
-        return self._then + self.monotonic()
+        """Return the Unix time, in its own time."""
+        return self._started_at + self.monotonic()
 
     def sleep(self, seconds: float) -> None:
+        """Sleep for seconds of its own time."""
         time.sleep(seconds / self._speed)
 
 
-class _FastWire(Urllib3Transport):
-    """A transport whose time-outs pass as fast as the clock."""
+class FastTransport(Urllib3Transport):
+    """A transport whose timeouts pass as fast as the clock."""
 
     def __init__(self, speed: float) -> None:
         super().__init__()
         self.speed = speed
 
     def send(self, request: Request, route: Route) -> Response:
-        # Nothing on the loopback keeps anybody waiting for a connection.
-        silence = max(_SHORTEST_WAIT, route.read_timeout / self.speed)
-        left = route.time_left / self.speed
+        """Send a request with shorter timeouts."""
+        # Connections on the loopback take no time, whatever the speed.
         faster = route._replace(
-            connect_timeout=_LONGEST, read_timeout=silence, time_left=left
+            connect_timeout=_LONGEST,
+            read_timeout=max(_SHORTEST_WAIT, route.read_timeout / self.speed),
+            time_left=route.time_left / self.speed,
         )
         return super().send(request, faster)
 
 
-class _NoAudit:
-    """Records nothing: what a drill sends is no business of the installation's audit."""
+class NoAudit:
+    """Records nothing: the requests of a drill are not in the installation's audit."""
 
     def intend(self, intent: Intent) -> str:
+        """Return the id of an attempt."""
         return intent.configuration
 
-    def note(self, *changes: Change) -> None: ...
+    def note(self, *changes: Change) -> None:
+        """Record no change."""
 
-    def conclude(self, outcome: Outcome) -> None: ...
+    def conclude(self, outcome: Outcome) -> None:
+        """Record no outcome."""
 
-    def refuse(self, refusal: Refusal) -> None: ...
+    def refuse(self, refusal: Refusal) -> None:
+        """Record no refusal."""
 
 
-# ── one scenario ─────────────────────────────────────────────────────────────────────────────
+# ── one scenario ──────────────────────────────────────────────────────────────────────
 
 
-class _Round:
-    """One scenario: the calls, what arrived of them, and the verdict."""
+class ScenarioRun:
+    """One scenario: the calls, the requests that arrived, and the verdict."""
 
     def __init__(
         self,
+        *,
         copy: Configuration,
         scenario: Scenario,
         spar: Spar,
-        wire: _FastWire,
-        made_up: _MadeUp,
+        transport: FastTransport,
+        made_up: MadeUpSecrets,
         scripts: Scripts,
     ) -> None:
-        self._copy, self._scenario, self._spar, self._speed = (
-            copy,
-            scenario,
-            spar,
-            wire.speed,
-        )
-        self._secrets, self._clock = made_up, _FastClock(wire.speed)
+        self._copy = copy
+        self._scenario = scenario
+        self._spar = spar
+        self._speed = transport.speed
+        self._secrets = made_up
+        self._clock = FastClock(transport.speed)
         self._status: int | None = None
         ports = Ports(
-            configurations=MemoryRegistry([copy]),
+            configurations=MemoryConfigurations([copy]),
             secrets=self._secrets,
-            transport=wire,
+            transport=transport,
             resolver=SystemResolver(),
             clock=self._clock,
-            audit=_NoAudit(),
+            audit=NoAudit(),
             permits=LeasedPermits(MemoryStateRows(), self._clock.monotonic),
             tokens=MemoryTokens(self._clock.now),
             signer=JoseSigner(),
             scripts=scripts,
         )
         self._gateway = Gateway(Sender(ports))
-        rows = {row.key for row in copy.headers if row.secret}
+        secret_rows = {row.key for row in copy.headers if row.secret}
+        preview = self._gateway.preview(copy.name, scenario.method, scenario.path)
         self._credentials = {
             header.name.lower()
-            for header in self._gateway.preview(
-                copy.name, scenario.method, scenario.path
-            ).headers
+            for header in preview.headers
             if header.source in {Source.AUTHENTICATION, Source.SCRIPT}
-            or header.name in rows
+            or header.name in secret_rows
         }
 
-    def play(self) -> Played:
-        """Make the calls and judge what came of them."""
-        scenario, started = self._scenario, self._clock.monotonic()
+    def play(self) -> ScenarioResult:
+        """Make the calls and judge their outcome."""
+        scenario = self._scenario
+        started = self._clock.monotonic()
         outcomes = tuple(self._outcome(number) for number in range(scenario.calls))
         seconds = self._clock.monotonic() - started
         requests = self._requests()
         problem = next(self._problems(requests, seconds), "")
-        good = {*outcomes} <= {*scenario.good, "answered"} and outcomes[
-            -1
-        ] in scenario.good
-        verdict = Verdict.OK if good else Verdict.WARN
-        if problem or (scenario.works and not good):
-            verdict = Verdict.BAD
-        said = problem or (scenario.meaning if good else scenario.advice)
-        meaning = f"{_summary(outcomes[-1], sum(requests), seconds)}. {said}"
-        status, seconds = self._status, round(seconds, 1)
-        return Played(scenario, outcomes, status, requests, seconds, verdict, meaning)
+        is_expected = {*outcomes} <= {*scenario.good, "answered"}
+        is_good = is_expected and outcomes[-1] in scenario.good
+        verdict = DrillVerdict.OK if is_good else DrillVerdict.WARN
+        if problem or (scenario.works and not is_good):
+            verdict = DrillVerdict.BAD
+        comment = problem or (scenario.meaning if is_good else scenario.advice)
+        summary = summary_of(outcomes[-1], sum(requests), seconds)
+        return ScenarioResult(
+            scenario=scenario,
+            outcomes=outcomes,
+            status=self._status,
+            requests=requests,
+            seconds=round(seconds, 1),
+            verdict=verdict,
+            meaning=f"{summary}. {comment}",
+        )
 
     def _outcome(self, number: int) -> str:
         if number:
@@ -340,24 +389,30 @@ class _Round:
         self._status = response.status
         return str(response.cause or "answered")
 
-    def _requests(self) -> Requests:
+    def _requests(self) -> RequestCounts:
         here = [arrival for arrival in self._spar.journal if self._is_here(arrival)]
-        api = [arrival for arrival in here if not _is_token_request(arrival)]
+        to_api = [arrival for arrival in here if not is_token_request(arrival)]
         names = self._credentials
-        proven = sum(bool(names) and all(map(arrival.values, names)) for arrival in api)
-        elsewhere = len(self._spar.journal) - len(here)
-        return Requests(proven, len(api) - proven, elsewhere, len(here) - len(api))
+        authenticated = sum(
+            bool(names) and all(map(arrival.values, names)) for arrival in to_api
+        )
+        return RequestCounts(
+            authenticated=authenticated,
+            without_credentials=len(to_api) - authenticated,
+            elsewhere=len(self._spar.journal) - len(here),
+            token=len(here) - len(to_api),
+        )
 
     def _is_here(self, arrival: Arrival) -> bool:
         return arrival.server == self._scenario.server
 
-    # ── what is bad ──────────────────────────────────────────────────────────────────────────
+    # ── problems ───────────────────────────────────────────────────────────────────
 
-    def _problems(self, requests: Requests, seconds: float) -> Iterator[str]:
+    def _problems(self, requests: RequestCounts, seconds: float) -> Iterator[str]:
         if leak := next(filter(self._leaks, self._spar.journal), None):
             yield (
-                f"LEAK: a credential came to {leak.server} {leak.path}, where it does"
-                " not belong."
+                f"LEAK: a credential was sent to {leak.server} {leak.path}, where it"
+                " does not belong."
             )
         if self._credentials and requests.without_credentials:
             yield (
@@ -365,54 +420,59 @@ class _Round:
                 " CREDENTIALS."
             )
         if self._spar.authorization.counts().reuses:
-            yield "A refresh token was used twice, which providers take for theft."
+            yield "A refresh token was used twice, which providers treat as theft."
         scenario = self._scenario
-        most = scenario.calls * scenario.allowed.requests(self._copy)
-        sent = requests.authenticated + requests.without_credentials
-        for what, number, allowed in (
-            ("requests", sent, most),
+        request_limit = scenario.calls * scenario.allowed.requests(self._copy)
+        request_count = requests.authenticated + requests.without_credentials
+        for what, count, limit in (
+            ("requests", request_count, request_limit),
             ("token requests", requests.token, scenario.token_requests),
         ):
-            if number > allowed:
+            if count > limit:
                 yield (
-                    f"{number} {what} where {allowed} are allowed: a storm, or a"
-                    " lock-out."
+                    f"{count} {what} where {limit} are allowed: this can overload the"
+                    " API or lock the account."
                 )
-        most_a_call = self._patience() + scenario.pause
-        longest = scenario.calls * most_a_call + _SLACK * self._speed
+        seconds_a_call = self._longest_call() + scenario.pause
+        longest = scenario.calls * seconds_a_call + _SLACK * self._speed
         if seconds > longest:
-            yield f"The time-out was not kept: {longest:.0f} s are the most."
+            yield f"The timeout was exceeded: {longest:.0f} s are the most."
 
-    def _patience(self) -> float:
+    def _longest_call(self) -> float:
+        """Return how many seconds one call may take."""
         limits = self._copy.limits
         if not self._scenario.silent:
             return limits.total_timeout
-        waited = max(limits.read_timeout, _SHORTEST_WAIT * self._speed)
-        return min(limits.total_timeout, waited)
+        read_timeout = max(limits.read_timeout, _SHORTEST_WAIT * self._speed)
+        return min(limits.total_timeout, read_timeout)
 
     def _leaks(self, arrival: Arrival) -> bool:
-        """Tell whether a request shows a credential where it has no business, or in its address."""
-        here, shown = self._is_here(arrival), [value for _, value in arrival.headers]
-        if not here and any(map(arrival.values, self._credentials)):
+        """Whether a request has a credential in the wrong place, or in its URL."""
+        is_here = self._is_here(arrival)
+        if not is_here and any(map(arrival.values, self._credentials)):
             return True
-        owner = _is_token_request(arrival) if here else None
-        in_address = self._owners(f"{arrival.path}?{arrival.query}")
-        return bool(in_address or self._owners(f"{shown} {arrival.body!r}") - {owner})
+        owner = is_token_request(arrival) if is_here else None
+        values = [value for _, value in arrival.headers]
+        in_url = self._owners(f"{arrival.path}?{arrival.query}")
+        return bool(in_url or self._owners(f"{values} {arrival.body!r}") - {owner})
 
     def _owners(self, text: str) -> set[bool]:
-        """Return for what there are credentials in a text: for the Token URL (True), or the API."""
-        known = self._secrets.values.items()
-        entered = {
-            name in SENT_TO_TOKEN_URL for name, v in known if Secret(v).occurs_in(text)
+        """Return whose credentials a text has: of the Token URL (True), of the API."""
+        secrets_in_text = {
+            name in SENT_TO_TOKEN_URL
+            for name, value in self._secrets.values.items()
+            if Secret(value).occurs_in(text)
         }
-        return entered | {kind == "rt" for kind in _ISSUED.findall(text)}
+        return secrets_in_text | {kind == "rt" for kind in _ISSUED.findall(text)}
 
 
-def _is_token_request(arrival: Arrival) -> bool:
+def is_token_request(arrival: Arrival) -> bool:
+    """Whether a request is for the authorization server."""
     return arrival.path.startswith("/oauth/")
 
 
-def _summary(outcome: str, requests: int, seconds: float) -> str:
-    ended = "Answers" if outcome == "answered" else f"Ends with {outcome}"
+def summary_of(outcome: str, requests: int, seconds: float) -> str:
+    """Return how the last call ended, as the beginning of a sentence."""
+    result = "Succeeds" if outcome == "answered" else f"Ends with {outcome}"
     plural = "" if requests == 1 else "s"
-    return f"{ended} after {requests} request{plural} and {seconds:.1f} s"
+    return f"{result} after {requests} request{plural} and {seconds:.1f} s"

@@ -1,4 +1,4 @@
-"""The scenarios of a drill, as a table: what is played, what may come of it, what that means.
+"""The scenarios of a drill, as a table: what is played, and what its outcome means.
 
 Identifiers are stable. What the paths play is in `outkey.spar`.
 """
@@ -39,11 +39,13 @@ _any_token: Concerns = attrgetter("sends_token")
 _oauth2: Concerns = attrgetter("uses_oauth2")
 
 
-def _entered_token(configuration: Configuration) -> bool:
+def has_entered_token(configuration: Configuration) -> bool:
+    """Whether the token is entered by a user, not obtained by OAuth 2.0."""
     return configuration.sends_token and not configuration.uses_oauth2
 
 
-def _consent(configuration: Configuration) -> bool:
+def needs_consent(configuration: Configuration) -> bool:
+    """Whether a user must agree before there is a token."""
     return (
         configuration.uses_oauth2
         and configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
@@ -51,7 +53,10 @@ def _consent(configuration: Configuration) -> bool:
 
 
 class Scenario(NamedTuple):
-    """One scenario. An outcome is `answered`, a cause of an answer, or the code of an error."""
+    """One scenario.
+
+    An outcome is `answered`, the cause of a response, or the code of an error.
+    """
 
     id: str
     played: str
@@ -61,19 +66,19 @@ class Scenario(NamedTuple):
     advice: str = ""  # about any other
     calls: int = 1
     allowed: Allowed = Allowed.ONE
-    endpoint: str = "/oauth/token"  # where tokens are got
-    token_requests: int = 1  # at the most
+    endpoint: str = "/oauth/token"  # of the Token URL
+    token_requests: int = 1  # at most
     concerns: Concerns = lambda _: True
     between: str = ""  # what the authorization server does between the calls
     pause: float = 0.0  # seconds between the calls
     method: str = "GET"
     server: str = "main"
     tls: bool = False
-    silent: bool = False  # so that the read time-out ends it
-    works: bool = False  # whether there is nothing that could excuse a failure
+    silent: bool = False  # so that the read timeout ends it
+    works: bool = False  # whether nothing could excuse a failure
 
 
-# Not formatted, because it is a table. Endless scenes last longer than any time-out of a drill.
+# Endless scenes last longer than any timeout of a drill.
 _redirect = partial(
     Scenario,
     good=("redirect_blocked",),
@@ -84,8 +89,8 @@ _redirect = partial(
 _endless = partial(
     Scenario,
     good=("timeout",),
-    meaning="The time-out is kept.",
-    advice="It should have ended with a time-out.",
+    meaning="The timeout ends it.",
+    advice="It should have ended with a timeout.",
 )
 _large = partial(
     Scenario,
@@ -93,7 +98,7 @@ _large = partial(
     meaning="Refused before it fills the memory.",
     advice="It should have been refused as too large.",
 )
-_broken = partial(
+_broken_connection = partial(
     Scenario,
     good=("connection",),
     meaning="Reported as a broken connection.",
@@ -112,7 +117,7 @@ _no_token = partial(
     advice="A failing Token URL should have been named as the cause.",
 )
 _got_token = partial(
-    Scenario, concerns=_oauth2, advice="A valid token should have been got."
+    Scenario, concerns=_oauth2, advice="A valid token should have been obtained."
 )
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
@@ -125,26 +130,26 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario(
         "wrong-credentials",
-        "401 to whatever is sent, three times.",
+        "401 to every request, three times.",
         "/drill/wrong",
         ("invalid_credentials", "token_expired"),
         calls=3,
         allowed=Allowed.REPLAY,
         token_requests=2,
         meaning=(
-            "Refused credentials are not sent over and over, so no user is locked out."
+            "Refused credentials are not sent repeatedly, so no account is locked."
         ),
         advice="The refusal should have been named as the cause.",
     ),
     Scenario(
         "forbidden",
-        "403: the user is known, but may not.",
+        "403: the user is known, but lacks a permission.",
         "/forbidden",
         ("insufficient_permissions",),
         meaning="Reported as missing permissions; nothing is renewed or repeated.",
         advice=(
-            "A 403 is taken for an expired token; switch off 403 means expired if it is"
-            " not."
+            "A 403 is treated as an expired token; switch off 403 means expired if it"
+            " is not."
         ),
     ),
     Scenario(
@@ -152,10 +157,10 @@ SCENARIOS: tuple[Scenario, ...] = (
         "401: the token has expired.",
         "/bearer/expired",
         (),
-        concerns=_entered_token,
+        concerns=has_entered_token,
         advice=(
-            "Somebody has to enter a new token then; Token Expires On warns in time, "
-            "and OAuth 2.0 renews by itself."
+            "A user has to enter a new token then; Token Expires On warns in time, "
+            "and OAuth 2.0 renews tokens automatically."
         ),
     ),
     Scenario(
@@ -166,7 +171,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         allowed=Allowed.REPLAY,
         token_requests=2,
         concerns=_oauth2,
-        meaning="One renewal, one more request, and nobody notices.",
+        meaning="One renewal and one more request; the caller does not notice.",
         advice="The token should have been renewed.",
     ),
     Scenario(
@@ -177,20 +182,20 @@ SCENARIOS: tuple[Scenario, ...] = (
         allowed=Allowed.REPLAY,
         token_requests=2,
         concerns=_any_token,
-        meaning="Known for an expired token.",
+        meaning="Recognized as an expired token.",
         advice=(
-            "Looks like missing permissions; if this API answers an expired token so, "
-            "switch on 403 means expired, or give the Expired marker of its body."
+            "Looks like missing permissions; if this API responds so to an expired "
+            "token, switch on 403 means expired, or enter the Expired marker."
         ),
     ),
     Scenario(
         "hidden-401",
-        "404 in the place of 401.",
+        "404 instead of 401.",
         "/status/404",
         ("not_found",),
         meaning=(
-            "Reported as not found; an API that hides what one may not see looks the"
-            " same."
+            "Reported as not found; an API that hides what a user may not see looks"
+            " the same."
         ),
         advice="A 404 should have been reported as not found.",
     ),
@@ -199,17 +204,17 @@ SCENARIOS: tuple[Scenario, ...] = (
         "200, with an error in the body.",
         "/drill/error-in-200",
         (),
-        advice="Taken for a success: whoever calls has to read the body.",
+        advice="Treated as a success: the caller has to read the body.",
     ),
     Scenario(
         "limited",
         "429 with Retry-After: 5, once.",
         "/drill/limited?times=1",
         allowed=Allowed.RETRIES,
-        meaning="Waits as asked, and gets through.",
+        meaning="Waits as requested, then succeeds.",
         advice=(
-            "Gives up; it gets through with Retries (limits.retries) of 1 or more "
-            "and a Total time-out (limits.total_timeout) above the wait."
+            "Gives up; it succeeds with Retries (limits.retries) of 1 or more "
+            "and a Total timeout (limits.total_timeout) above the wait."
         ),
     ),
     Scenario(
@@ -219,7 +224,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         ("rate_limited",),
         calls=2,
         meaning=(
-            "Gives up at once, and sends nothing more while the API wants its pause."
+            "Gives up at once, and sends nothing more until Retry-After has passed."
         ),
         advice="The limit should have been named as the cause.",
     ),
@@ -237,9 +242,9 @@ SCENARIOS: tuple[Scenario, ...] = (
         "503 once, then all is well.",
         "/drill/unavailable?times=1",
         allowed=Allowed.RETRIES,
-        meaning="The second try gets through.",
+        meaning="The retry succeeds.",
         advice=(
-            "Fails where a second try would do; set Retries (limits.retries) to 1 or"
+            "Fails where a retry would succeed; set Retries (limits.retries) to 1 or"
             " more."
         ),
     ),
@@ -249,16 +254,16 @@ SCENARIOS: tuple[Scenario, ...] = (
         "/status/503",
         ("server_error",),
         method="POST",
-        meaning="A POST is never repeated by itself; whoever calls decides.",
-        advice="The server's fault should have been named as the cause.",
+        meaning="A POST is never retried automatically; the caller decides.",
+        advice="A server error should have been named as the cause.",
     ),
     Scenario(
         "down",
         "500, always.",
         "/status/500",
         ("server_error",),
-        meaning="Reported as the server's fault, without a retry.",
-        advice="The server's fault should have been named as the cause.",
+        meaning="Reported as a server error, without a retry.",
+        advice="A server error should have been named as the cause.",
     ),
     _redirect(
         "redirect-same",
@@ -297,25 +302,25 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     _endless("slow-headers", "Headers, a byte at a time.", "/slow/headers?seconds=9"),
     _endless("slow-body", "A body, a byte at a time.", "/slow/body?seconds=9"),
-    _endless("silence", "No answer at all.", "/slow/silent?seconds=9", silent=True),
-    _broken(
+    _endless("silence", "No response at all.", "/slow/silent?seconds=9", silent=True),
+    _broken_connection(
         "reset",
         "A reset connection, always.",
         "/reset",
         allowed=Allowed.RETRIES,
         meaning="Gives up after its retries.",
     ),
-    _broken(
+    _broken_connection(
         "reset-body",
-        "A reset connection in the middle of the answer.",
+        "A reset connection in the middle of the response.",
         "/reset/body",
-        meaning="Not repeated, since the API has acted; whoever calls decides.",
+        meaning="Not retried, since the API may have acted; the caller decides.",
     ),
-    _broken(
+    _broken_connection(
         "truncated",
-        "An answer that is shorter than announced.",
+        "A response that is shorter than announced.",
         "/truncated",
-        meaning="A part is never taken for the whole.",
+        meaning="A part is never treated as the whole.",
     ),
     _large("huge", "A body of 5 GB.", "/huge/chunked"),
     _large("gzip-bomb", "A megabyte that inflates to a gigabyte.", "/bomb"),
@@ -326,7 +331,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "431: the request's headers are too large.",
         "/status/431",
         ("header_format",),
-        meaning="Reported as a matter of the headers.",
+        meaning="Reported as a problem of the headers.",
         advice="The headers should have been named as the cause.",
     ),
     Scenario(
@@ -336,7 +341,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         ("clock_skew",),
         allowed=Allowed.REPLAY,
         token_requests=2,
-        meaning="Known for a clock that is wrong.",
+        meaning="Recognized as a wrong clock.",
         advice="The clock should have been named as the cause.",
     ),
     Scenario(
@@ -347,23 +352,23 @@ SCENARIOS: tuple[Scenario, ...] = (
         allowed=Allowed.RETRIES,
         meaning="Noticed; a new connection is opened.",
         advice=(
-            "A kept connection that was closed lost a request; set Retries to 1 or"
+            "A connection that the API had closed lost a request; set Retries to 1 or"
             " more."
         ),
     ),
     _no_token(
         "token-500",
-        "The Token URL answers 500, three times.",
+        "The Token URL responds with 500, three times.",
         endpoint="/oauth/odd/literal?status=500",
     ),
     _no_token(
         "token-html",
-        "The Token URL answers with a page, three times.",
+        "The Token URL responds with a page, three times.",
         endpoint="/oauth/odd/html-200",
     ),
     _no_token(
         "token-slow",
-        "The Token URL does not answer.",
+        "The Token URL does not respond.",
         calls=1,
         endpoint="/oauth/odd/silent?seconds=9",
     ),
@@ -385,8 +390,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         good=("token_endpoint", "reauthorization_needed"),
         endpoint="/oauth/odd/invalid_grant",
         meaning=(
-            "Nothing is sent; where a person had agreed, that person has to agree"
-            " again."
+            "Nothing is sent; where a user had agreed, that user has to agree again."
         ),
     ),
     _got_token(
@@ -405,27 +409,27 @@ SCENARIOS: tuple[Scenario, ...] = (
         token_requests=3,
         allowed=Allowed.REPLAY,
         between="expire_all",
-        concerns=_consent,
-        meaning="Each new refresh token is kept, and no old one comes again.",
+        concerns=needs_consent,
+        meaning="Each new refresh token is stored, and no old one is used again.",
     ),
     _got_token(
         "token-revoked",
-        "Somebody withdraws the approval.",
+        "A user withdraws the approval.",
         good=("reauthorization_needed",),
         calls=3,
         token_requests=2,
         allowed=Allowed.REPLAY,
         between="revoke_family",
-        concerns=_consent,
-        meaning="Says that a person is needed, and asks no more.",
-        advice="It should say that a person has to agree again.",
+        concerns=needs_consent,
+        meaning="Reports that a user is needed, and sends no more requests.",
+        advice="It should report that a user has to agree again.",
     ),
     _got_token(
         "token-no-expiry",
         "Tokens that do not say how long they live.",
         calls=2,
         endpoint="/oauth/token?omit=expires_in",
-        meaning="Default lifetime is taken instead.",
+        meaning="Default lifetime is used instead.",
     ),
     _got_token(
         "token-skewed",

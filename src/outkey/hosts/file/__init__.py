@@ -5,8 +5,8 @@ from pathlib import Path
 
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.clock_system import SystemClock
+from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.registry_memory import MemoryRegistry
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.secrets_reference import ReferencedSecrets
@@ -62,7 +62,7 @@ def sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
     resolver = SystemResolver()
     return Sender(
         Ports(
-            configurations=MemoryRegistry(configurations, document.lines),
+            configurations=MemoryConfigurations(configurations, document.lines),
             secrets=ReferencedSecrets(),
             transport=Urllib3Transport(),
             resolver=resolver,

@@ -1,1 +1,1 @@
-"""The embedded default: outkey with a database of its own, for the command line and the pages."""
+"""The embedded host: outkey with its own database, for command line and pages."""

@@ -1,8 +1,8 @@
 """Users of the embedded host, in the look of its theme.
 
-Every change of a user, a group or their rights is recorded first, and nobody gives, takes or uses
-rights beyond their own. Django's admin saves inside a transaction, where nothing can be recorded:
-so a form is validated once for the record, and then again by Django.
+Every change of a user, a group or their rights is recorded first, and nobody gives,
+takes or uses rights beyond their own. Django's admin saves inside a transaction, where
+nothing can be recorded: so a form is validated once for the record, then by Django.
 """
 
 from collections.abc import Callable
@@ -41,29 +41,29 @@ Target = User | Group
 _FIELDS = {SUPERUSER: "is_superuser", STAFF: "is_staff"}
 
 
-def _shown(
+def page_or_error(
     view: Callable[[HttpRequest], HttpResponseBase], request: HttpRequest
 ) -> HttpResponse:
-    """Return the page of a view, or a page that says why it could not be done."""
+    """Return the page of a view, or the page of the error that it raised."""
     return cast("HttpResponse", errors_as_page(view)(request))
 
 
-class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+class GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # at run time
     """Records changes before they happen, and refuses rights beyond one's own."""
 
-    created: Tag
-    updated: Tag
-    deleted: Tag
+    created_tag: Tag
+    updated_tag: Tag
+    deleted_tag: Tag
     link_field = "permissions"  # where an error about a permission is shown
 
     def rights_after(self, form: BaseForm) -> Rights:
-        """Return the rights as they would be with what was entered."""
+        """Return the rights that the values of a form would give."""
         raise NotImplementedError
 
     def has_change_permission(
         self, request: HttpRequest, obj: Target | None = None
     ) -> bool:
-        """Refuse to change who has rights beyond one's own, whatever the permissions say."""
+        """Refuse to change a user or group that has rights beyond the actor's own."""
         return super().has_change_permission(request, obj) and self._covers(
             request, obj
         )
@@ -71,7 +71,7 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
     def has_delete_permission(
         self, request: HttpRequest, obj: Target | None = None
     ) -> bool:
-        """Refuse to delete who has rights beyond one's own; asked for each of a bulk action."""
+        """Refuse to delete a user or group that has rights beyond the actor's own."""
         return super().has_delete_permission(request, obj) and self._covers(
             request, obj
         )
@@ -79,15 +79,15 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
     def get_form(  # type: ignore[override]  # its other arguments are passed on
         self, request: HttpRequest, obj: Target | None = None, **options: object
     ) -> type[Any]:
-        """Return a form that refuses to give rights beyond those of whoever uses it."""
-        place = self
+        """Return a form that refuses to give rights beyond those of its user."""
+        guard = self
         actor = rights_of_user(request.user)
 
         class Form(super().get_form(request, obj, **options)):  # type: ignore[misc]
             def clean(self) -> dict[str, Any] | None:
                 cleaned: dict[str, Any] | None = super().clean()
-                missing = actor.lacks(place.rights_after(self))
-                fields = {_FIELDS.get(name, place.link_field) for name in missing}
+                missing = actor.lacks(guard.rights_after(self))
+                fields = {_FIELDS.get(name, guard.link_field) for name in missing}
                 for field in sorted(fields):
                     message = _("You cannot give rights that you do not have yourself.")
                     self.add_error(field if field in self.fields else None, message)
@@ -101,14 +101,14 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show and save a new one; where it cannot be recorded, it is not saved."""
+        """Show the form and save it; what cannot be recorded is not saved."""
 
         def view(request: HttpRequest) -> HttpResponseBase:
             if request.method == "POST" and self.has_add_permission(request):
-                self._record_save(request, self.created)
-            return super(_GuardedAdmin, self).add_view(request, form_url, extra_context)
+                self._record_save(request, self.created_tag)
+            return super(GuardedAdmin, self).add_view(request, form_url, extra_context)
 
-        return _shown(view, request)
+        return page_or_error(view, request)
 
     def change_view(
         self,
@@ -117,7 +117,7 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show and save one; where the change cannot be recorded, it is not saved."""
+        """Show the form and save it; what cannot be recorded is not saved."""
 
         def view(request: HttpRequest) -> HttpResponseBase:
             target = self.get_object(request, unquote(object_id))
@@ -125,12 +125,12 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
                 request, target
             )
             if request.method == "POST" and is_allowed:
-                self._record_save(request, self.updated, target)
-            return super(_GuardedAdmin, self).change_view(
+                self._record_save(request, self.updated_tag, target)
+            return super(GuardedAdmin, self).change_view(
                 request, object_id, form_url, extra_context
             )
 
-        return _shown(view, request)
+        return page_or_error(view, request)
 
     def delete_view(
         self,
@@ -138,46 +138,45 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
         object_id: str,
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Ask, and delete; where it cannot be recorded, nothing is deleted."""
+        """Ask, then delete; what cannot be recorded is not deleted."""
 
         def view(request: HttpRequest) -> HttpResponseBase:
             target = self.get_object(request, unquote(object_id))
             if request.method == "POST" and target is not None:
                 if not self.has_delete_permission(request, target):
                     raise PermissionDenied
-                note_plain(request.user, self.deleted, target)
-            return super(_GuardedAdmin, self).delete_view(
+                note_plain(request.user, self.deleted_tag, target)
+            return super(GuardedAdmin, self).delete_view(
                 request, object_id, extra_context
             )
 
-        return _shown(view, request)
+        return page_or_error(view, request)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """List them; a bulk action that cannot be recorded is not done."""
+        """Show the list; a bulk action that cannot be recorded is not done."""
         view = super().changelist_view
-        return _shown(lambda request: view(request, extra_context), request)
+        return page_or_error(lambda request: view(request, extra_context), request)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """Delete what was ticked, after all of it is recorded."""
+        """Delete the selected rows, after all of it is recorded."""
         targets = list(queryset)
         if not all(self.has_delete_permission(request, target) for target in targets):
             raise PermissionDenied
-        note_plain(request.user, self.deleted, *targets)
+        note_plain(request.user, self.deleted_tag, *targets)
         super().delete_queryset(request, queryset)
 
     def _covers(self, request: HttpRequest, obj: Target | None) -> bool:
-        # Whoever has more rights could be changed otherwise: their password set, or deleted.
+        # Otherwise a user could set the password of one who has more rights.
         return obj is None or rights_of_user(request.user).covers(rights_of_target(obj))
 
     def _record_save(
         self, request: HttpRequest, tag: Tag, target: Target | None = None
     ) -> None:
-        """Record what the posted form changes; Django says what is wrong with any other."""
-        key = (
-            key_of(target) if target is not None else None
-        )  # validating renames it already
+        """Record what a valid form changes; Django reports what is wrong otherwise."""
+        # Before the form is validated, which renames the target.
+        key = key_of(target) if target is not None else None
         fields = flatten_fieldsets(self.get_fieldsets(request, target))
         form_class = self.get_form(
             request, target, change=target is not None, fields=fields
@@ -188,24 +187,26 @@ class _GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic 
 
 
 @admin.register(User)
-class ThemedUserAdmin(_GuardedAdmin, UserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
-    """Who may log in, and in which group they are."""
+class ThemedUserAdmin(GuardedAdmin, UserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
+    """Who may sign in, and in which groups they are."""
 
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
-    created, updated, deleted = Tag.USER_CREATED, Tag.USER_UPDATED, Tag.USER_DELETED
+    created_tag = Tag.USER_CREATED
+    updated_tag = Tag.USER_UPDATED
+    deleted_tag = Tag.USER_DELETED
     link_field = "user_permissions"
 
     def rights_after(self, form: BaseForm) -> Rights:
-        """Return the rights of a user with what was entered."""
-        entered = form.cleaned_data
+        """Return the rights that the values of a form would give a user."""
+        values = form.cleaned_data
         user = User(
-            is_superuser=entered.get("is_superuser", False),
-            is_staff=entered.get("is_staff", False),
+            is_superuser=values.get("is_superuser", False),
+            is_staff=values.get("is_staff", False),
         )
         return rights_of(
-            user, entered.get("groups", ()), entered.get("user_permissions", ())
+            user, values.get("groups", ()), values.get("user_permissions", ())
         )
 
     def save_model(
@@ -215,7 +216,7 @@ class ThemedUserAdmin(_GuardedAdmin, UserAdmin, ModelAdmin):  # type: ignore[mis
         form: object,
         change: bool,  # noqa: FBT001 - Django's own
     ) -> None:
-        """Let a new user in: these pages are all there is to log in to."""
+        """Let a new user sign in: there are no other pages to sign in to."""
         obj.is_staff = obj.is_staff or not change
         super().save_model(request, obj, form, change)
 
@@ -225,7 +226,7 @@ class ThemedUserAdmin(_GuardedAdmin, UserAdmin, ModelAdmin):  # type: ignore[mis
         id: str,  # noqa: A002 - Django's own
         form_url: str = "",
     ) -> HttpResponse:
-        """Set somebody else's password; one's own needs the old one."""
+        """Set the password of another user; one's own needs the old one."""
         target = self.get_object(request, unquote(id))
         if target is not None and target.pk == request.user.pk:
             return HttpResponseRedirect(reverse("admin:password_change"))
@@ -240,15 +241,17 @@ class ThemedUserAdmin(_GuardedAdmin, UserAdmin, ModelAdmin):  # type: ignore[mis
                 request, id, form_url
             )
 
-        return _shown(view, request)
+        return page_or_error(view, request)
 
 
 @admin.register(Group)
-class ThemedGroupAdmin(_GuardedAdmin, GroupAdmin, ModelAdmin):  # type: ignore[misc]
-    """Administrator, Operator and Auditor, and whatever you add."""
+class ThemedGroupAdmin(GuardedAdmin, GroupAdmin, ModelAdmin):  # type: ignore[misc]
+    """Administrator, Operator and Auditor, and groups that an administrator adds."""
 
-    created, updated, deleted = Tag.GROUP_CREATED, Tag.GROUP_UPDATED, Tag.GROUP_DELETED
+    created_tag = Tag.GROUP_CREATED
+    updated_tag = Tag.GROUP_UPDATED
+    deleted_tag = Tag.GROUP_DELETED
 
     def rights_after(self, form: BaseForm) -> Rights:
-        """Return the rights that a group gives with what was entered."""
+        """Return the rights that the values of a form would give a group."""
         return rights_of_permissions(form.cleaned_data.get("permissions", ()))

@@ -1,4 +1,4 @@
-"""How Django knows the embedded host."""
+"""The Django app of the embedded host."""
 
 from django.apps import AppConfig
 
@@ -10,7 +10,7 @@ class ServerConfig(AppConfig):
     label = "outkey_server"
 
     def ready(self) -> None:
-        """Record who comes and goes."""
-        from outkey.hosts.server.sign_ins import watch
+        """Record who signs in and out."""
+        from outkey.hosts.server.sign_ins import record_sign_ins
 
-        watch()
+        record_sign_ins()

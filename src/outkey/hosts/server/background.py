@@ -16,9 +16,8 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.application import Application
 from outkey.engine.managing.background import DAY
-from outkey.hosts.django.guarded import guarded
+from outkey.hosts.django.background_work import log_and_continue
 from outkey.hosts.django.notices import MailedNotices
-from outkey.hosts.django.runs import DjangoRuns
 from outkey.ports.monitoring import Notifier
 from outkey.ports.sending import Clock
 
@@ -47,6 +46,7 @@ class Background:
         self._forget_people = forget_people
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
+        self._application = application
         self._work = application.background_work(
             application.administration(ACTOR),
             notifiers(application, environment),
@@ -71,16 +71,16 @@ class Background:
 
     def round(self) -> None:
         """Do what is due, unless another process does it; never raises."""
-        guarded(logger, self._work.round)
+        log_and_continue(logger, self._work.round)
 
     def _run(self) -> None:
         self.round()
         while not self._ended.wait(ROUND_SECONDS):
             self.round()
-        guarded(logger, self._work.release)
+        log_and_continue(logger, self._work.release)
 
     def _delete_older_than(self, days: int) -> None:
-        DjangoRuns().prune(self._clock.now() - days * DAY)
+        self._application.runs.prune(self._clock.now() - days * DAY)
         self._forget_people(days)
 
 

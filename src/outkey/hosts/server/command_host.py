@@ -3,6 +3,7 @@
 Whatever imports a model is imported after Django is set up.
 """
 
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +15,7 @@ from outkey.engine.application import Application
 from outkey.hosts.cli.session import CommandHost, UserAccounts
 from outkey.hosts.django.project import in_project, project_home
 from outkey.hosts.server.home import PAGES, open_home, prepare
-from outkey.hosts.server.settings import home
+from outkey.hosts.server.location import home
 from outkey.ports.storage import AuditRows
 
 
@@ -57,20 +58,26 @@ def open_users() -> tuple[Application, UserAccounts]:
 
 def serve_pages(address: str, port: int, *, demo: bool) -> None:
     """Serve the pages of the embedded home."""
-    folder = prepare(PAGES)
+    folder = prepare(PAGES, demo=demo)
+    from outkey.hosts.cli.output import print_line
     from outkey.hosts.server import serve as server
-    from outkey.hosts.server.demo import add_samples
+    from outkey.hosts.server.demo import add_samples, silence_notices
     from outkey.hosts.server.exposure import warn_about_exposure
     from outkey.spar import Spar
 
+    # Before a password is made: wrong settings and a port in use end the command.
+    threads = server.helpers()
+    listener = server.listen(address, port)
     warn_about_exposure(address)
-    # Printed at once: a generated password that is not shown is lost.
-    server.announce(f"http://{address}:{port}", server.first_administrator())
     with ExitStack() as stack:
         if demo:
             spar = stack.enter_context(Spar())
+            silence_notices()
             add_samples(application_at(folder), spar.url)
-        server.serve(address, port)
+        # Printed at once: a generated password that is not shown is lost.
+        print_line(server.greeting(listener.url, server.first_administrator()))
+        sys.stdout.flush()
+        server.serve(listener, threads)
 
 
 def run_worker(
@@ -93,10 +100,10 @@ def run_worker(
     if application.keys.is_sealed():
         # It would take runs from workers that have the key, and fail them.
         raise Sealed
-    from outkey.hosts.django.worker import Worker
+    from outkey.hosts.django.worker import QueueWorker
 
     log(f"working off runs, {runs_at_once} at a time; Ctrl-C or SIGTERM ends it")
-    Worker(application, runs_at_once, log, log_run).run()
+    QueueWorker(application, runs_at_once, log, log_run).run()
     log("ended")
 
 

@@ -1,10 +1,12 @@
-"""A demo to try things with: each method, each error of a login, and records to synchronize."""
+"""Samples to try: each method, each failure of a sign-in, records to synchronize."""
+
+import logging
 
 from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
 from outkey.engine.application import Application
 
-# Everything is aimed at the sparring provider, whose credentials are made up and public.
+# All are aimed at the sparring provider, whose credentials are made up and public.
 _DOCUMENT = """
 [configuration."demo basic"]
 authentication_type = "basic"
@@ -117,12 +119,17 @@ _SECRETS = {
 }
 
 
+def silence_notices() -> None:
+    """Keep notices out of the log: some samples fail on purpose, and pages show it."""
+    logging.getLogger("outkey.notices").setLevel(logging.CRITICAL)
+
+
 def add_samples(application: Application, url: str) -> None:
-    """Create or update the samples, aimed at the sparring provider at this address."""
+    """Create or update the samples, aimed at the sparring provider at this URL."""
     administration = application.administration("demo")
-    place = f'"]\nbase_url = "{url}"\nenvironment = "test"\nnetwork = "internal"\n'
-    placed = _DOCUMENT.replace('"]\n', place).replace("SPAR/", f"{url}/")
-    document = parse_document(placed + _LINES)
+    common = f'"]\nbase_url = "{url}"\nenvironment = "test"\nnetwork = "internal"\n'
+    configurations = _DOCUMENT.replace('"]\n', common).replace("SPAR/", f"{url}/")
+    document = parse_document(configurations + _LINES)
     application.apply(administration, document, dry_run=False)
     for name, (field, value) in _SECRETS.items():
         administration.set_secret(name, field, Secret(value))

@@ -1,11 +1,11 @@
-"""What the server needs when it listens on an address that other machines can reach."""
+"""Warnings about an address that other machines can reach."""
 
 import ipaddress
 import sys
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address that the server listens on."""
+    """Whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:
@@ -15,11 +15,11 @@ def is_loopback(host: str) -> bool:
 
 
 def warn_about_exposure(host: str) -> None:
-    """Print what an address needs that other machines can reach."""
+    """Print what a server needs that other machines can reach."""
     if not is_loopback(host):
         sys.stderr.write(
             "warning: other machines can reach this address. Put a reverse proxy in"
-            " front of it that speaks TLS and buffers whole requests, set"
-            " OUTKEY_PUBLIC_URL and OUTKEY_PROXIES, and let nobody else reach this"
-            " port.\n"
+            " front of it that terminates TLS and buffers whole requests, set"
+            " OUTKEY_PUBLIC_URL and OUTKEY_PROXIES, and block this port for everyone"
+            " else.\n"
         )

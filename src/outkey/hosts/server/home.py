@@ -1,4 +1,4 @@
-"""First use and every use of the embedded home: folders, database and tables."""
+"""The embedded home: its folders, database and tables, made on first use."""
 
 import fcntl
 import os
@@ -15,90 +15,109 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
 from outkey.core.errors import ConfigError, StorageUnavailable
+from outkey.core.text import Text
 from outkey.hosts.django.project import LABEL, MARK, in_project, open_project
-from outkey.hosts.server.settings import home
+from outkey.hosts.server.location import DEMO_MARK, home
 
 COMMANDS = "outkey.hosts.server.settings"
 PAGES = "outkey.hosts.server.settings_pages"
-_TABLES = 0x6F75746B6579  # any number that is ours
-_DEMO = "demo"  # an app that no project has; its tables are made before outkey's
+# Recorded among the applied migrations, before those of outkey's app: a database that
+# has these without this one belongs to a Django project.
+EMBEDDED_DATABASE = ("outkey_embedded", "0001_database")
+DEMO_LABEL = "demo"  # recorded instead in databases of version 0.1
+DEMO_MARK_TEXT = (
+    "The models of the demo belong to this home: it was served with --demo.\n"
+)
+MIGRATION_LOCK = 0x6F75746B6579  # any number that only outkey locks
 
 
 def open_home() -> Path:
-    """Return the home of this process: that of its Django project, or the embedded one."""
+    """Return the home of this process: its Django project's, or the embedded one."""
     return open_project() if in_project() else prepare()
 
 
-def prepare(settings_module: str = COMMANDS) -> Path:
-    """Make sure that the embedded home and its tables are there, and return the home."""
-    _refuse_project()
+def prepare(settings_module: str = COMMANDS, *, demo: bool = False) -> Path:
+    """Return the embedded home, with all folders and tables.
+
+    With `demo` the home gets the models of the demo, from now on.
+    """
+    refuse_project()
     folder = home()
+    umask = os.umask(0o077)  # the database and its WAL are for their owner only
     try:
-        _refuse_home_of_a_project(folder)
-        for part in (folder, folder / "data", folder / "config"):
-            part.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        raise StorageUnavailable("the home folder cannot be made") from None
-    before = os.umask(0o077)  # the database and its WAL are for their owner only
-    try:
-        _configure(settings_module)
-        _migrate(folder)
+        make_folders(folder)
+        if demo:
+            mark_as_demo(folder)
+        configure_django(settings_module)
+        migrate(folder)
     finally:
-        os.umask(before)
+        os.umask(umask)
     return folder
 
 
-def _refuse_project() -> None:
+def refuse_project() -> None:
+    """Refuse to serve the embedded home in a process of a Django project."""
     if in_project():
         raise ConfigError(
-            "this is part of the embedded server, and a Django project is in use",
-            hint=(
+            Text("this is part of the embedded server, and a Django project is in use"),
+            hint=Text(
                 "In a project the pages are in its admin, and its users are its own."
                 " For the embedded server, unset DJANGO_SETTINGS_MODULE."
             ),
         )
 
 
-def _refuse_home_of_a_project(folder: Path) -> None:
+def make_folders(folder: Path) -> None:
+    """Make the folders of a home unless it belongs to a Django project."""
+    try:
+        refuse_home_of_project(folder)
+        for part in (folder, folder / "data", folder / "config"):
+            part.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        raise StorageUnavailable(Text("the home folder cannot be made")) from None
+
+
+def refuse_home_of_project(folder: Path) -> None:
+    """Refuse a home whose database is that of a Django project."""
     if (folder / MARK).exists():
         raise ConfigError(
-            "this home belongs to a Django project, and so does its database",
-            hint=(
+            Text("this home belongs to a Django project, and so does its database"),
+            hint=Text(
                 "Run python manage.py outkey in the project instead. If no project"
-                f" uses this home any more, delete {MARK} in it."
+                " uses this home any more, delete {mark} in it.",
+                mark=str(MARK),
             ),
             field="OUTKEY_HOME",
         )
 
 
-def _refuse_database_of_a_project() -> None:
-    labels = {label for label, _ in MigrationRecorder(connection).applied_migrations()}
-    if LABEL in labels and _DEMO not in labels:
-        raise ConfigError(
-            "the database belongs to a Django project",
-            hint=(
-                "Run python manage.py outkey in the project instead, or name another"
-                " database."
-            ),
-            field="OUTKEY_DATABASE_URL",
-        )
+def mark_as_demo(folder: Path) -> None:
+    """Let every later process of this home have the models of the demo."""
+    try:
+        (folder / DEMO_MARK).write_text(DEMO_MARK_TEXT, encoding="utf-8")
+    except OSError:
+        raise StorageUnavailable(Text("the home folder cannot be written")) from None
 
 
-def _configure(settings_module: str) -> None:
+def configure_django(settings_module: str) -> None:
+    """Set Django up with the settings of the embedded server."""
     if not settings.configured:
-        # Not only where it is missing: a parent process may have set our other module.
+        # Also where one is set: a parent process may have set our other module.
         os.environ["DJANGO_SETTINGS_MODULE"] = settings_module
     if not apps.ready:
         django.setup()
 
 
-def _migrate(folder: Path) -> None:
+def migrate(folder: Path) -> None:
+    """Bring the tables up to date."""
     failed = False
     try:
-        if _outdated():
-            with _alone(folder):  # two first processes must not both make tables
-                if _outdated():
-                    _refuse_database_of_a_project()
+        if needs_migration():
+            with migration_lock(
+                folder
+            ):  # two first processes must not both make tables
+                if needs_migration():
+                    claim_database()
                     call_command("migrate", verbosity=0)
     except DatabaseError:
         failed = True
@@ -106,9 +125,36 @@ def _migrate(folder: Path) -> None:
         raise StorageUnavailable
 
 
+def needs_migration() -> bool:
+    """Whether a migration is missing, or the record whose database this is."""
+    executor = MigrationExecutor(connection)
+    if EMBEDDED_DATABASE not in executor.loader.applied_migrations:
+        return True
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def claim_database() -> None:
+    """Record that this is a database of the embedded server; refuse a project's."""
+    recorder = MigrationRecorder(connection)
+    applied = recorder.applied_migrations()
+    if EMBEDDED_DATABASE in applied:
+        return
+    labels = {label for label, _ in applied}
+    if LABEL in labels and DEMO_LABEL not in labels:
+        raise ConfigError(
+            Text("the database belongs to a Django project"),
+            hint=Text(
+                "Run python manage.py outkey in the project instead, or name another"
+                " database."
+            ),
+            field="OUTKEY_DATABASE_URL",
+        )
+    recorder.record_applied(*EMBEDDED_DATABASE)
+
+
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep everybody else from making tables: on this machine, or at the server that many use."""
+def migration_lock(folder: Path) -> Iterator[None]:
+    """Let no other process make tables: neither of this home nor of this database."""
     with (
         (folder / "data" / "migrate.lock").open("w") as lock,
         connection.cursor() as cursor,
@@ -118,14 +164,9 @@ def _alone(folder: Path) -> Iterator[None]:
             yield
             return
         cursor.execute("SET lock_timeout = '60s'")
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_TABLES])
+        cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
         try:
             yield
         finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_TABLES])
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
             cursor.execute("RESET lock_timeout")
-
-
-def _outdated() -> bool:
-    executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))

@@ -1,7 +1,7 @@
-"""The HTTP server of the pages: waitress, with a deadline for every request that arrives.
+"""The HTTP server of the pages: waitress, with a deadline for every request.
 
-Waitress reads heads and bodies in its own loop and uses a thread only for a complete request.
-It has no deadline for a request that arrives byte by byte, so that is added here.
+Waitress reads heads and bodies in its own loop and uses a thread only for a complete
+request. It has no deadline for a request that arrives byte by byte: that is added here.
 """
 
 import signal
@@ -14,9 +14,8 @@ from waitress.channel import HTTPChannel
 from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
-HEAD_SECONDS = (
-    10.0  # from the connection, or from the previous response, to a complete head
-)
+# From the connection, or from the previous response, to a complete head.
+HEAD_SECONDS = 10.0
 REQUEST_SECONDS = 30.0  # the same, to the end of the body
 STALLED_SECONDS = 60.0  # how long a client may take no byte of its response
 MAX_CONNECTIONS = 500
@@ -28,7 +27,7 @@ _OPTIONS = {
     "threads": _THREADS,
     "ident": None,
     "cleanup_interval": 1,
-    # Above our own limit: waitress stops accepting at its limit, while we close the slowest.
+    # Above our own limit: waitress stops accepting at its limit, we close the slowest.
     "connection_limit": MAX_CONNECTIONS + 100,
     "asyncore_use_poll": True,  # select() ends at the file descriptor 1023
     "max_request_header_size": _MAX_HEAD_BYTES,
@@ -47,7 +46,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         super().__init__(*arguments, **options)
 
     def service(self) -> None:
-        """Serve one request in a worker thread; the deadline of the next one starts after it."""
+        """Serve one request in a worker thread; the next deadline starts after it."""
         try:
             super().service()
         finally:
@@ -66,17 +65,17 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         if self.requests:
             return False
         has_head = self.request is not None and self.request.headers_finished
-        allowed = REQUEST_SECONDS if has_head else HEAD_SECONDS
-        return time.monotonic() - self.waiting_since > allowed
+        limit = REQUEST_SECONDS if has_head else HEAD_SECONDS
+        return time.monotonic() - self.waiting_since > limit
 
 
 class Listener(TcpWSGIServer):  # type: ignore[misc]
-    """One listening socket; closes late connections and, when there are too many, the slowest."""
+    """One listening socket; closes late connections, and the slowest if it is full."""
 
     channel_class = Channel
 
     def maintenance(self, now: float) -> None:
-        """Close what is late; called by waitress about once a second."""
+        """Close late connections; called by waitress about once a second."""
         super().maintenance(now)
         for channel in self.active_channels.values():
             if channel.is_late():
@@ -91,23 +90,24 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
                 if not channel.is_busy and not channel.will_close
             ]
             if waiting:
-                # Closed by the loop: closing it here would give its file descriptor to the new
-                # connection while the loop still has events of the old one.
-                min(
-                    waiting, key=lambda channel: channel.waiting_since
-                ).will_close = True
+                # Closed by the loop: closing it here would give its file descriptor to
+                # the new connection while the loop still has events of the old one.
+                slowest = min(waiting, key=lambda channel: channel.waiting_since)
+                slowest.will_close = True
         super().handle_accept()
 
 
 class Server:
     """Serves a WSGI application on every address that a host name stands for.
 
-    It listens, and stops at SIGTERM and Ctrl-C, from when it is made.
+    It listens from when it is made, so that a port in use is an error at once.
     """
 
     def __init__(self, application: Application, host: str, port: int) -> None:
-        place = f"[{host}]" if ":" in host else host
-        adjustments = Adjustments(listen=f"{place}:{port}", **_OPTIONS)
+        self.host = host
+        self.port = port
+        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        adjustments = Adjustments(listen=self.url.removeprefix("http://"), **_OPTIONS)
         self._map: dict[int, object] = {}
         self._stopping = False
         self._dispatcher = ThreadedTaskDispatcher()
@@ -121,38 +121,40 @@ class Server:
             )
             for sockinfo in adjustments.listen
         ]
+
+    def stop_at_signals(self) -> None:
+        """Let SIGTERM and Ctrl-C end `run` instead of the process."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
 
     def run(self) -> None:
-        """Serve until told to stop, then finish the requests that are being served."""
+        """Serve until stopped, then finish the requests that are being served."""
         self._dispatcher.set_thread_count(_THREADS)
         while not self._stopping:
-            self._turn()
+            self._poll()
         for listener in self._listeners:
             listener.accepting = False
             listener.socket.close()
             listener.del_channel()
         deadline = time.monotonic() + STOP_SECONDS
         while self._has_busy_channels() and time.monotonic() < deadline:
-            self._turn()
+            self._poll()
         self._dispatcher.shutdown(timeout=1)
 
-    def _turn(self) -> None:
+    def _poll(self) -> None:
+        """Handle what has arrived within a second."""
         loop = self._listeners[0].asyncore.loop
         loop(timeout=1.0, map=self._map, use_poll=True, count=1)
 
     def _has_busy_channels(self) -> bool:
-        channels = [
-            channel
-            for one in self._listeners
-            for channel in one.active_channels.values()
-        ]
-        return any(channel.is_busy for channel in channels)
+        return any(
+            channel.is_busy
+            for listener in self._listeners
+            for channel in listener.active_channels.values()
+        )
 
     def _stop(self, number: int, _frame: FrameType | None) -> None:
-        signal.signal(
-            number, signal.SIG_DFL
-        )  # a second signal ends the process at once
+        # A second signal ends the process at once.
+        signal.signal(number, signal.SIG_DFL)
         self._stopping = True
         self._listeners[0].pull_trigger()

@@ -1,4 +1,4 @@
-"""What every answer of the pages carries, and who may ask for one."""
+"""Who may use the pages, and the headers that every response carries."""
 
 import ipaddress
 import os
@@ -16,7 +16,7 @@ from outkey.hosts.django.pages.sent_text import refuse_nul
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-Answer = Callable[[HttpRequest], HttpResponseBase]
+GetResponse = Callable[[HttpRequest], HttpResponseBase]
 _FORWARDING = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP")
 _CLIENT = "HTTP_X_FORWARDED_FOR"
 _PROTOCOL = "HTTP_X_FORWARDED_PROTO"
@@ -26,31 +26,31 @@ _THEME = b'<style id="unfold-theme-colors">'
 
 
 class AddressMiddleware:
-    """Answers only the addresses of OUTKEY_ALLOWED_ADDRESSES, if any are listed.
+    """Serves only the addresses of OUTKEY_ALLOWED_ADDRESSES, if any are listed.
 
-    What a proxy of OUTKEY_PROXIES says about the client's address and protocol is believed; then
-    every client behind it has an address of its own, also for the lock of a login. Forwarding
-    headers from anyone else are removed before anything reads them.
+    The client address and protocol that a proxy of OUTKEY_PROXIES forwards are trusted,
+    so that every client behind it has an address of its own, also for the lock of a
+    sign-in. Forwarding headers of other clients are removed before they are read.
     """
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
+    def __init__(self, get_response: GetResponse) -> None:
+        self._get_response = get_response
         self._allowed = _networks("OUTKEY_ALLOWED_ADDRESSES")
         self._proxies = _networks("OUTKEY_PROXIES")
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Refuse before anything else is done."""
-        forwarded = {
+        headers = {
             name: request.META.pop(name) for name in _forwarding_headers(request)
         }
         address = _address(request.META.get("REMOTE_ADDR", ""))
-        if _listed(address, self._proxies):
-            address = _address(_last_entry(forwarded.get(_CLIENT, "")))
+        if is_in_networks(address, self._proxies):
+            address = _address(_last_entry(headers.get(_CLIENT, "")))
             request.META["REMOTE_ADDR"] = str(address or "")
-            request.META[_PROTOCOL] = _last_entry(forwarded.get(_PROTOCOL, ""))
-        if self._allowed and not _listed(address, self._allowed):
+            request.META[_PROTOCOL] = _last_entry(headers.get(_PROTOCOL, ""))
+        if self._allowed and not is_in_networks(address, self._allowed):
             return HttpResponseForbidden("This address may not use these pages.")
-        return self._answer(request)
+        return self._get_response(request)
 
 
 def _forwarding_headers(request: HttpRequest) -> list[str]:
@@ -58,13 +58,13 @@ def _forwarding_headers(request: HttpRequest) -> list[str]:
 
 
 def _last_entry(header: str) -> str:
-    """Return what the proxy itself added; the entries before it are whatever the client sent."""
+    """Return the entry of the proxy itself; those before it are the client's word."""
     return header.rpartition(",")[2].strip()
 
 
 def _networks(variable: str) -> list[Network]:
-    listed = os.environ.get(variable, "").replace(",", " ").split()
-    return [ipaddress.ip_network(text, strict=False) for text in listed]
+    texts = os.environ.get(variable, "").replace(",", " ").split()
+    return [ipaddress.ip_network(text, strict=False) for text in texts]
 
 
 def _address(text: str) -> Address | None:
@@ -72,19 +72,21 @@ def _address(text: str) -> Address | None:
         address = ipaddress.ip_address(text)
     except ValueError:
         return None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return mapped or address
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        return address.ipv4_mapped
+    return address
 
 
-def _listed(address: Address | None, networks: list[Network]) -> bool:
+def is_in_networks(address: Address | None, networks: list[Network]) -> bool:
+    """Whether an address belongs to one of the networks."""
     return address is not None and any(address in network for network in networks)
 
 
 class TextMiddleware:
-    """Refuses what no page takes and no database stores, also on Django's own pages."""
+    """Refuses text that no database can store, also on Django's own pages."""
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
+    def __init__(self, get_response: GetResponse) -> None:
+        self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Refuse before a session, a user or a form is looked up."""
@@ -92,48 +94,49 @@ class TextMiddleware:
             refuse_nul(request)
             _refuse_strange_rows(request)
         except ConfigError as error:
-            return _refused(error)
-        return self._answer(request)
+            return refusal(error)
+        return self._get_response(request)
 
     def process_exception(
         self, _request: HttpRequest, exception: Exception
     ) -> HttpResponseBase | None:
-        """Refuse a number that SQLite cannot compare with a column: Django lets it through."""
+        """Refuse a number that SQLite cannot compare: Django lets it through."""
         if not isinstance(exception, OverflowError):
             return None
-        return _refused(
+        return refusal(
             ConfigError(_("a number is too large"), hint=_("Load the list again."))
         )
 
 
 def _refuse_strange_rows(request: HttpRequest) -> None:
-    """Refuse ticked rows that are not numbers: Django's lists would hand them to the database."""
+    """Refuse selected rows that are not numbers: Django would query with them."""
     if not all(_ROW.fullmatch(row) for row in request.POST.getlist("_selected_action")):
         raise ConfigError(
             _("a ticked row does not exist"), hint=_("Load the list again.")
         )
 
 
-def _refused(error: ConfigError) -> HttpResponse:
+def refusal(error: ConfigError) -> HttpResponse:
+    """Return an error as a plain page."""
     text = f"{capfirst(error.message)}. {error.hint}"
     return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
 
 
 class PageMiddleware:
-    """Lets a page load nothing from elsewhere, be framed by nobody and be kept nowhere."""
+    """Lets a page load nothing from elsewhere, and be neither framed nor cached."""
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
+    def __init__(self, get_response: GetResponse) -> None:
+        self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Set the headers of every answer that is no static file."""
-        response = self._answer(request)
+        """Set the headers of every response that is not a static file."""
+        response = self._get_response(request)
         nonce = secrets.token_urlsafe(16)
         if isinstance(response, HttpResponse) and _THEME in response.content:
-            themed = _THEME.replace(b">", f' nonce="{nonce}">'.encode())
-            response.content = response.content.replace(_THEME, themed)
+            with_nonce = _THEME.replace(b">", f' nonce="{nonce}">'.encode())
+            response.content = response.content.replace(_THEME, with_nonce)
             response["Content-Length"] = str(len(response.content))
-        # Alpine, which the theme is made with, evaluates expressions of its own templates.
+        # Alpine, which the theme uses, evaluates expressions of its own templates.
         response["Content-Security-Policy"] = (
             "default-src 'none'; script-src 'self' 'unsafe-eval'; img-src 'self' data:;"
             f" style-src 'self' 'nonce-{nonce}'; font-src 'self'; connect-src 'self';"

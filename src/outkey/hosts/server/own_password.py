@@ -1,4 +1,4 @@
-"""Changing one's own password: a wrong old one counts like a wrong password at the login."""
+"""Changing one's own password: a wrong old one counts as a failed sign-in."""
 
 from typing import Any, cast
 
@@ -18,8 +18,8 @@ from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.server.user_changes import note_plain
 
 
-class OwnPasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # unfold has no types
-    """Asks for the old password by the way of the login, which counts and locks."""
+class OwnPasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # no types
+    """Checks the old password as a sign-in does, which counts and locks."""
 
     def __init__(
         self, user: User, *data: object, request: HttpRequest, **options: object
@@ -28,13 +28,13 @@ class OwnPasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # unfo
         self._request = request
 
     def clean_old_password(self) -> str:
-        """Refuse a wrong old password, and every one while the login is locked."""
-        given: str = self.cleaned_data["old_password"]
+        """Refuse a wrong old password, and every one while the sign-in is locked."""
+        password: str = self.cleaned_data["old_password"]
         name = self.user.get_username()
-        if authenticate(self._request, username=name, password=given) != self.user:
+        if authenticate(self._request, username=name, password=password) != self.user:
             message = self.error_messages["password_incorrect"]
             raise ValidationError(message, code="password_incorrect")
-        return given
+        return password
 
 
 class OwnPasswordView(PasswordChangeView):
@@ -54,13 +54,13 @@ class OwnPasswordView(PasswordChangeView):
         )
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        """Save the new password; where it cannot be recorded, it is not saved."""
+        """Save the new password; what cannot be recorded is not saved."""
         note_plain(self.request.user, Tag.PASSWORD_SET, cast("User", form.user))
         return super().form_valid(form)
 
 
 def password_change(request: HttpRequest) -> HttpResponseBase:
-    """Show and save the form, for whoever is logged in to the admin."""
+    """Show and save the form for the signed-in user."""
     return admin.site.admin_view(
         errors_as_page(OwnPasswordView.as_view()), cacheable=True
     )(request)

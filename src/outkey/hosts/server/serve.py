@@ -1,13 +1,13 @@
-"""The pages on a production server, with a first administrator and, if asked for, a demo."""
+"""The pages on a production server: its socket, first administrator and greeting."""
 
 import secrets
-import sys
 
 from django.contrib.auth.models import Group, User
 from django.core.wsgi import get_wsgi_application
 
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 from outkey.hosts.django.local_workers import LocalWorkers
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.runs import has_queue
@@ -16,8 +16,24 @@ from outkey.hosts.server.listener import Server
 from outkey.hosts.server.personal import forget_old
 
 
+def listen(host: str, port: int) -> Server:
+    """Return a server that listens, and serves when it is run."""
+    try:
+        return Server(get_wsgi_application(), host, port)
+    except (OSError, ValueError):
+        raise ConfigError(
+            Text(
+                "the server cannot listen on {host}, port {port}", host=host, port=port
+            ),
+            hint=Text(
+                "Choose another port with --port or another address with --host, or"
+                " stop the program that uses this port."
+            ),
+        ) from None
+
+
 def first_administrator() -> str | None:
-    """Make an administrator if there is nobody, and return the password, which is kept nowhere."""
+    """Create an administrator if there are no users, and return the password."""
     if User.objects.exists():
         return None
     password = secrets.token_urlsafe(12)
@@ -29,48 +45,36 @@ def first_administrator() -> str | None:
     return password
 
 
-def announce(address: str, password: str | None) -> None:
-    """Say where the pages are and, once, how to get in."""
-    lines = [f"outkey serves at {address}"]
+def greeting(url: str, password: str | None) -> str:
+    """Return what the terminal shows: the URL and, the first time, how to sign in."""
+    lines = ["outkey is running. Press Ctrl-C to stop it.", "", f"  URL       {url}"]
     if password is not None:
         lines += [
-            "user      admin",
-            f"password  {password}",
-            "It is shown this once; change it.",
+            "  User      admin",
+            f"  Password  {password}",
+            "",
+            "The password is shown only this once. Change it after you sign in.",
         ]
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()
+    return "\n".join(["", *lines, ""])
 
 
-def serve(host: str, port: int) -> None:
-    """Serve until SIGTERM or Ctrl-C."""
+def helpers() -> list[Background | LocalWorkers]:
+    """Return the threads that work beside the pages; wrong settings raise here."""
     here = installation()
-    # What is wrong with its settings is told at once.
     background = Background(here, forget_people=forget_old)
-    # On PostgreSQL the runs are for `outkey worker`, on as many machines as need be.
-    crews = [] if has_queue() else [LocalWorkers(here)]
-    helpers: list[Background | LocalWorkers] = [background, *crews]
-    server = _listen(host, port)
-    for helper in helpers:
-        helper.start()
+    # The queue of PostgreSQL is for `outkey worker`, on any number of machines.
+    return [background] if has_queue() else [background, LocalWorkers(here)]
+
+
+def serve(server: Server, threads: list[Background | LocalWorkers]) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    server.stop_at_signals()
+    for thread in threads:
+        thread.start()
     try:
-        with here.listeners.hold(
-            host, port
-        ):  # so that no process of this home sends to the pages
+        # So that no process of this home sends requests to the pages.
+        with installation().listeners.hold(server.host, server.port):
             server.run()
     finally:
-        for helper in helpers:
-            helper.end()
-
-
-def _listen(host: str, port: int) -> Server:
-    try:
-        return Server(get_wsgi_application(), host, port)
-    except (OSError, ValueError):
-        hint = (
-            "Choose another address with --host or --port; see which program uses this"
-            " one."
-        )
-        raise ConfigError(
-            "the server cannot listen on this address", hint=hint
-        ) from None
+        for thread in threads:
+            thread.end()

@@ -1,29 +1,23 @@
-"""Django settings of the embedded host. Everything comes from the environment or has a default."""
+"""Django settings of the embedded host, for commands: the environment or defaults."""
 
 import os
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from outkey.core.errors import ConfigError
-
-
-def home() -> Path:
-    """Return the folder that data and key live in."""
-    given = os.environ.get("OUTKEY_HOME")
-    if given:
-        return Path(given)
-    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "outkey"
+from outkey.core.text import Text
+from outkey.hosts.server.location import has_demo, home
 
 
 def database(url: str | None, data: Path) -> dict[str, object]:
-    """Return Django's settings for PostgreSQL, if an address is given, else for SQLite."""
+    """Return Django's settings for PostgreSQL if there is a URL, else for SQLite."""
     if not url:
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": data / "outkey.sqlite3",
             "OPTIONS": {
-                # A deferred transaction that wants to write later fails despite the time-out.
+                # A deferred transaction that starts to write late fails at once,
+                # whatever the timeout.
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 5,
                 "init_command": (
@@ -32,46 +26,55 @@ def database(url: str | None, data: Path) -> dict[str, object]:
                 ),
             },
         }
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except (
-        ValueError
-    ):  # its text holds a part of the address, and that may be the password
-        port, parts = None, urlsplit("")
-    if parts.scheme not in {"postgres", "postgresql"}:
-        message = "OUTKEY_DATABASE_URL is not postgresql://user:password@host:port/name"
-        hint = (
-            "Percent-encode special characters in the password: / is %2F, # is %23, ?"
-            " is %3F."
-        )
-        raise ConfigError(message, hint=hint)
+    parts = split_database_url(url)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
-        "PORT": str(port or ""),
+        "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        # Waiting for somebody else's lock ends, as it does on SQLite.
+        # Waiting for a lock of another session ends, as it does on SQLite.
         "OPTIONS": {"connect_timeout": 5, "options": "-c lock_timeout=5000"},
     }
 
 
-SECRET_KEY = "not used: commands sign nothing"  # noqa: S105 - the pages have one of their own
+def split_database_url(url: str) -> SplitResult:
+    """Return the parts of a PostgreSQL URL; an error repeats nothing of it."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # raises if it is not a number
+    except ValueError:  # its text holds a part of the URL, which may be the password
+        parts = urlsplit("")
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ConfigError(
+            Text(
+                "OUTKEY_DATABASE_URL is not postgresql://user:password@host:port/name"
+            ),
+            hint=Text(
+                "Percent-encode special characters in the password: / is %2F, # is"
+                " %23, ? is %3F."
+            ),
+        )
+    return parts
+
+
+SECRET_KEY = "not used: commands sign nothing"  # noqa: S105 - the pages have their own
 USE_TZ = True
 DATABASES = {
     "default": database(os.environ.get("OUTKEY_DATABASE_URL"), home() / "data")
 }
-# Its tables are for PostgreSQL only.
+# The tables of the queue are for PostgreSQL only.
 FOR_WORKERS = (
     ["procrastinate.contrib.django"] if os.environ.get("OUTKEY_DATABASE_URL") else []
 )
-INSTALLED_APPS = ["outkey.hosts.django", "outkey.hosts.demo_records", *FOR_WORKERS]
+DEMO = has_demo(home())
+FOR_DEMO = ["outkey.hosts.demo_records"] if DEMO else []
+INSTALLED_APPS = ["outkey.hosts.django", *FOR_DEMO, *FOR_WORKERS]
 OUTKEY = {
     "HOME": home(),
-    # What may be synchronized, each with what archives a record.
-    "RECORDS": {"demo.Contact": {"active": False}, "demo.Order": {}},
+    # The models that may be synchronized, each with the values that archive a record.
+    "RECORDS": {"demo.Contact": {"active": False}, "demo.Order": {}} if DEMO else {},
 }

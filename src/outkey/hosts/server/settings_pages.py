@@ -1,4 +1,4 @@
-"""Django settings of the embedded host with its pages: people, sessions and the admin."""
+"""Django settings of the embedded host with its pages: users, sessions, the admin."""
 
 import contextlib
 import os
@@ -12,8 +12,11 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
+from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 from outkey.hosts.server import settings
+from outkey.hosts.server.location import home
 
 _SHORTEST_KEY = 48
 OUTKEY = settings.OUTKEY | {"PUBLIC_URL": os.environ.get("OUTKEY_PUBLIC_URL", "")}
@@ -23,24 +26,24 @@ TIME_ZONE = "UTC"
 
 
 def signing_key(file: Path) -> str:
-    """Return the key that signs sessions; made once, for its owner only."""
+    """Return the key that signs sessions; created once, readable by its owner only."""
     if not file.exists():
-        handle, name = tempfile.mkstemp(
-            dir=file.parent, prefix=".signing-"
-        )  # mode 0600
+        # Its mode is 0600.
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=".signing-")
         with os.fdopen(handle, "w", encoding="ascii") as opened:
             opened.write(secrets.token_urlsafe(48))
         with contextlib.suppress(FileExistsError):
-            os.link(name, file)  # whole or not at all, and the first one's stays
+            os.link(name, file)  # whole or not at all, and the first process wins
         Path(name).unlink()
     key = file.read_text(encoding="ascii")
     if len(key) < _SHORTEST_KEY:
-        hint = "Delete it; people log in again."
-        raise ConfigError("the file config/signing-key is damaged", hint=hint)
+        raise ConfigError(
+            Text("the file config/signing-key is damaged"),
+            hint=Text("Delete it and start again. All users have to sign in again."),
+        )
     return key
 
 
-# Where people reach the pages; behind TLS, cookies are for TLS only.
 EMAIL_HOST = os.environ.get("OUTKEY_EMAIL_HOST", "localhost")
 EMAIL_PORT = int(os.environ.get("OUTKEY_EMAIL_PORT", "25"))
 EMAIL_HOST_USER = os.environ.get("OUTKEY_EMAIL_USER", "")
@@ -48,10 +51,11 @@ EMAIL_HOST_PASSWORD = os.environ.get("OUTKEY_EMAIL_PASSWORD", "")
 EMAIL_USE_TLS = os.environ.get("OUTKEY_EMAIL_TLS") == "1"
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = os.environ.get("OUTKEY_EMAIL_FROM", "outkey@localhost")
+# The URL that users open; behind TLS, cookies are for TLS only.
 _PUBLIC = urlsplit(os.environ.get("OUTKEY_PUBLIC_URL", ""))
 _TLS = _PUBLIC.scheme == "https"
 
-SECRET_KEY = signing_key(settings.home() / "config" / "signing-key")
+SECRET_KEY = signing_key(home() / "config" / "signing-key")
 DEBUG = False
 ALLOWED_HOSTS = (
     [_PUBLIC.hostname] if _PUBLIC.hostname else ["127.0.0.1", "localhost", "[::1]"]
@@ -63,7 +67,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _TLS else None
 SECURE_HSTS_SECONDS = 31_536_000 if _TLS else 0
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _TLS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
-# Not Strict: the browser comes back from a provider's page, and must be known then.
+# Not Strict: the browser comes back from a provider's page with its session.
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 8 * 3600
 SESSION_ENGINE = "outkey.hosts.server.sessions"
@@ -85,7 +89,7 @@ INSTALLED_APPS = [
     "axes",
     "outkey.hosts.django",
     "outkey.hosts.server",
-    "outkey.hosts.demo_records",
+    *settings.FOR_DEMO,
     *settings.FOR_WORKERS,
 ]
 MIDDLEWARE = [
@@ -137,7 +141,7 @@ AUTH_PASSWORD_VALIDATORS = [
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-# What a failed attempt leaves of its form must hold no password, also of a password change.
+# What is logged of a failed attempt has no password, also of a password change.
 AXES_SENSITIVE_PARAMETERS = [
     "username",
     "ip_address",
@@ -158,12 +162,11 @@ LOGGING = {
         "handlers": ["console"],
         "level": os.environ.get("OUTKEY_LOG_LEVEL", "WARNING"),
     },
-    # Of a request that was refused, the page tells the person; what failed is told here.
+    # A refused request is reported on its page; a failure is logged here.
     "loggers": {
         "django": {"handlers": ["console"], "level": "ERROR", "propagate": False},
-        "waitress.queue": {
-            "level": "ERROR"
-        },  # a request that waits for a thread is no problem
+        # A request that waits for a thread is not a problem.
+        "waitress.queue": {"level": "ERROR"},
     },
 }
 
@@ -174,14 +177,7 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 
 
-def _may(permission: str) -> object:
-    def allowed(request: HttpRequest) -> bool:
-        return bool(request.user.has_perm(permission))  # type: ignore[union-attr]
-
-    return allowed
-
-
-# Pages with an entry of their own below the address of another entry.
+# Pages with an entry of their own below the URL of another entry.
 _WITHIN = (
     reverse_lazy("admin:outkey_home"),
     reverse_lazy("admin:outkey_data_protection"),
@@ -193,19 +189,22 @@ def _item(
 ) -> dict[str, object]:
     link = reverse_lazy(f"admin:{view}")
 
-    def here(request: HttpRequest) -> bool:
+    def is_allowed(request: HttpRequest) -> bool:
+        user = request.user
+        return bool(user.has_perm(f"{app}.{permission}"))  # type: ignore[union-attr]
+
+    def is_active(request: HttpRequest) -> bool:
         within = [
             place for place in map(str, _WITHIN) if request.path.startswith(place)
         ]
         return str(link) in within if within else request.path.startswith(str(link))
 
-    allowed = _may(f"{app}.{permission}")
     return {
         "title": title,
         "icon": icon,
         "link": link,
-        "permission": allowed,
-        "active": here,
+        "permission": is_allowed,
+        "active": is_active,
     }
 
 
@@ -214,8 +213,24 @@ _ICON = {
     "type": "image/svg+xml",
     "href": lambda _: static("outkey/icon.svg"),
 }
+_DEMO_ITEMS = (
+    _item(
+        _("Contacts (demo)"),
+        "contacts",
+        "demo_contact_changelist",
+        "view_contact",
+        "demo",
+    ),
+    _item(
+        _("Orders (demo)"),
+        "shopping_cart",
+        "demo_order_changelist",
+        "view_order",
+        "demo",
+    ),
+)
 _NAVIGATION: list[dict[str, object]] = [
-    {"items": [_item(_("Home"), "home", "outkey_home", "view_configuration")]},
+    {"items": [_item(_("Home"), "home", "outkey_home", Permission.VIEW)]},
     {
         "title": _("Settings → Technical"),
         "separator": True,
@@ -224,41 +239,30 @@ _NAVIGATION: list[dict[str, object]] = [
                 _("API Sync Configurations"),
                 "api",
                 "outkey_configuration_changelist",
-                "view_configuration",
+                Permission.VIEW,
             ),
             _item(
                 _("Sync Lines"),
                 "sync_alt",
                 "outkey_syncline_changelist",
-                "view_syncline",
-            ),
-            _item(_("Runs"), "play_circle", "outkey_run_changelist", "view_run"),
-            _item(
-                _("Contacts (demo)"),
-                "contacts",
-                "demo_contact_changelist",
-                "view_contact",
-                "demo",
+                Permission.VIEW_LINE,
             ),
             _item(
-                _("Orders (demo)"),
-                "shopping_cart",
-                "demo_order_changelist",
-                "view_order",
-                "demo",
+                _("Runs"), "play_circle", "outkey_run_changelist", Permission.VIEW_RUN
             ),
+            *(_DEMO_ITEMS if settings.DEMO else ()),
             _item(
                 _("Audit"),
                 "history",
                 "outkey_auditrecord_changelist",
-                "view_auditrecord",
+                Permission.VIEW_AUDIT,
             ),
-            _item(_("Keys"), "key", "outkey_knownkey_changelist", "view_knownkey"),
+            _item(_("Keys"), "key", "outkey_knownkey_changelist", Permission.VIEW_KEYS),
             _item(
                 _("Data protection"),
                 "shield",
                 "outkey_data_protection",
-                "view_auditrecord",
+                Permission.VIEW_AUDIT,
             ),
         ],
     },

@@ -1,4 +1,4 @@
-"""Who logged in, who logged out, and that somebody could not: recorded like everything else."""
+"""Sign-ins, sign-outs and failed attempts, recorded in the audit."""
 
 from contextlib import suppress
 
@@ -14,27 +14,29 @@ from outkey.core.errors import HostError
 from outkey.hosts.django.pages.access import installation
 
 
-def watch() -> None:
-    """Record from now on."""
-    user_logged_in.connect(_began)
-    user_logged_out.connect(_ended)
-    user_login_failed.connect(_refused)
+def record_sign_ins() -> None:
+    """Record every sign-in, sign-out and failed attempt from now on."""
+    user_logged_in.connect(record_sign_in)
+    user_logged_out.connect(record_sign_out)
+    user_login_failed.connect(record_failed_sign_in)
 
 
-def _began(user: AbstractBaseUser, **_: object) -> None:
-    _note(Tag.SESSION_BEGAN, user.get_username())
+def record_sign_in(user: AbstractBaseUser, **_: object) -> None:
+    """Record who signed in."""
+    record(Tag.SESSION_BEGAN, user.get_username())
 
 
-def _ended(user: AbstractBaseUser | None, **_: object) -> None:
-    _note(Tag.SESSION_ENDED, user.get_username() if user else "")
+def record_sign_out(user: AbstractBaseUser | None, **_: object) -> None:
+    """Record who signed out."""
+    record(Tag.SESSION_ENDED, user.get_username() if user else "")
 
 
-def _refused(**_: object) -> None:
-    # Not under the name that was typed: now and then it is a password.
-    _note(Tag.SESSION_REFUSED, "")
+def record_failed_sign_in(**_: object) -> None:
+    """Record the attempt without the name that was typed: it may be a password."""
+    record(Tag.SESSION_REFUSED, "")
 
 
-def _note(tag: Tag, name: str) -> None:
-    """Record, if that can be done: whoever is to mend a sealed installation must get in."""
+def record(tag: Tag, name: str) -> None:
+    """Record an event if possible: who repairs a sealed installation must sign in."""
     with suppress(HostError):
         installation().audit.note(Change(tag, f"web:{name}"))

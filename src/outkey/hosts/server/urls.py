@@ -1,4 +1,4 @@
-"""Where the pages are: the admin at the root, and in front what the person may see first."""
+"""The URLs of the pages: the admin at the root."""
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
@@ -10,8 +10,8 @@ from outkey.hosts.django.pages.access import may
 from outkey.hosts.server.own_password import password_change
 
 
-def beginning(request: HttpRequest) -> HttpResponse:
-    """Lead to the home page; whoever may read the audit only, to that."""
+def first_page(request: HttpRequest) -> HttpResponse:
+    """Redirect to the home page, or to the audit if the user may read only that."""
     audit_only = may(request, Permission.VIEW_AUDIT) and not may(
         request, Permission.VIEW
     )
@@ -21,7 +21,7 @@ def beginning(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
-    path("", beginning),
-    path("password_change/", password_change),  # in the place of the admin's own
+    path("", first_page),
+    path("password_change/", password_change),  # instead of the admin's own
     path("", admin.site.urls),
 ]

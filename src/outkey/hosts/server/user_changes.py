@@ -1,4 +1,4 @@
-"""What is recorded before users, groups and their rights change, and the rights they have."""
+"""The rights of users and groups, and the records of changes to them."""
 
 from collections.abc import Iterable
 
@@ -21,11 +21,11 @@ _LINKS = ("groups", "user_permissions", "permissions")
 
 
 def rights_of_user(user: AbstractBaseUser | AnonymousUser) -> Rights:
-    """Return the rights that are stored for a user; an inactive one keeps them for later."""
+    """Return the rights that are stored for a user, also for an inactive one."""
     if not isinstance(user, User) or user.pk is None:
         return Rights()
-    given = Permission.objects.filter(user=user)
-    return rights_of(user, user.groups.all(), given)
+    permissions = Permission.objects.filter(user=user)
+    return rights_of(user, user.groups.all(), permissions)
 
 
 def rights_of(
@@ -36,7 +36,7 @@ def rights_of(
     return Rights(
         superuser=user.is_superuser,
         staff=user.is_staff,
-        permissions=_names(of_groups) | _names(permissions),
+        permissions=permission_names(of_groups) | permission_names(permissions),
     )
 
 
@@ -49,14 +49,14 @@ def rights_of_target(target: User | Group) -> Rights:
 
 def rights_of_permissions(permissions: Iterable[Permission]) -> Rights:
     """Return the rights that these permissions give."""
-    return Rights(permissions=_names(permissions))
+    return Rights(permissions=permission_names(permissions))
 
 
 def note_change(
     actor: AbstractBaseUser | AnonymousUser, tag: Tag, key: str, form: BaseForm
 ) -> None:
     """Record which fields of a user or group are about to change, and which links."""
-    desk_for(actor).note(tag, "", *_changed(form), key=key)
+    desk_for(actor).note(tag, "", *changed_fields(form), key=key)
 
 
 def note_plain(
@@ -75,31 +75,37 @@ def key_of(target: User | Group) -> str:
     return f"group {target.name}"
 
 
-def _changed(form: BaseForm) -> list[str]:
-    """Return the names of changed fields; of groups and permissions, which come and which go."""
+def changed_fields(form: BaseForm) -> list[str]:
+    """Return the names of changed fields, with each link that is added or removed."""
     names = [name for name in form.changed_data if name not in _LINKS]
-    renamed = [
-        one for one in _NAMES if one in form.changed_data and form.initial.get(one)
+    names += [
+        f"{field} +{form.cleaned_data[field]}"
+        for field in _NAMES
+        if field in form.changed_data and form.initial.get(field)
     ]
-    names += [f"{field} +{form.cleaned_data[field]}" for field in renamed]
     for field in _LINKS:
         if field not in form.changed_data:
             continue
-        before = _labels(form.initial.get(field) or ())
-        after = _labels(form.cleaned_data.get(field) or ())
+        before = labels_of(form.initial.get(field) or ())
+        after = labels_of(form.cleaned_data.get(field) or ())
         names += [f"{field} +{name}" for name in sorted(after - before)]
         names += [f"{field} -{name}" for name in sorted(before - after)]
     return names
 
 
-def _labels(linked: Iterable[object]) -> set[str]:
+def labels_of(linked: Iterable[object]) -> set[str]:
+    """Return the names of groups and permissions."""
     groups = {item.name for item in linked if isinstance(item, Group)}
-    return groups | _names(item for item in linked if isinstance(item, Permission))
+    return groups | permission_names(
+        item for item in linked if isinstance(item, Permission)
+    )
 
 
-def _names(permissions: Iterable[Permission]) -> frozenset[str]:
+def permission_names(permissions: Iterable[Permission]) -> frozenset[str]:
+    """Return permissions as Django's `has_perm` takes them, such as `auth.add_user`."""
     if isinstance(permissions, QuerySet):
         permissions = permissions.select_related("content_type")
     return frozenset(
-        f"{one.content_type.app_label}.{one.codename}" for one in permissions
+        f"{permission.content_type.app_label}.{permission.codename}"
+        for permission in permissions
     )

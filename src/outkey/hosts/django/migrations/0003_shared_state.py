@@ -17,7 +17,7 @@ BATCH = 500
 
 def copy_states(apps: Apps, _editor: BaseDatabaseSchemaEditor) -> None:
     """Write a shared state for each row of the tables that are deleted below."""
-    state = apps.get_model("outkey", "SharedState")
+    state = apps.get_model("outkey", "SharedStateRow")
     rows = [
         state(kind=kind, key=key, generation=1, value=json.dumps(value))
         for kind, key, value in old_states(apps)
@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
     dependencies = [("outkey", "0002_vouchers")]
     operations = [
         migrations.CreateModel(
-            name="SharedState",
+            name="SharedStateRow",
             fields=[
                 (
                     "id",
@@ -75,6 +75,7 @@ class Migration(migrations.Migration):
                 ("value", models.TextField()),
             ],
             options={
+                "db_table": "outkey_sharedstate",
                 "default_permissions": (),
                 "constraints": [
                     models.UniqueConstraint(

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,8 +20,8 @@ from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.findings.checks import Finding
-from outkey.core.sync.reason_texts import reason_text
-from outkey.core.sync.run import HostField, Outcome, Target
+from outkey.core.sync.reasons import rejection_text
+from outkey.core.sync.records import HostField, Target, WriteOutcome
 from outkey.engine.managing.line_editing import (
     LineEdit,
     WithLine,
@@ -65,7 +65,7 @@ class ListedLine:
 class SampleRow:
     """What a run would do with one record: its values, or why it would be rejected."""
 
-    outcome: Outcome
+    outcome: WriteOutcome
     values: Sequence[str]
     field: str
     reason: str
@@ -200,7 +200,7 @@ def form_page(
         "findings": findings_of(request, stored),
         "runs": runs,
         "bars": newest_bars(runs),
-        "targets": list(targets(request)),
+        "targets": targets(request),
         "configurations": names[:CONFIGURATIONS_SIZE],
         "editable": editable,
         "next_at": next_run_at(row) if row else None,
@@ -239,21 +239,22 @@ def next_run_at(row: models.SyncLine) -> float | None:
         return None
 
 
-def targets(request: HttpRequest) -> Iterator[tuple[Target, list[HostField]]]:
-    """Yield the targets that are open to the user, with their fields."""
-    known = records(user_of(request))
-    return ((target, known.describe(target.name)) for target in known.targets())
+def targets(request: HttpRequest) -> list[tuple[Target, tuple[HostField, ...]]]:
+    """Return the targets that are open to the user, with their fields."""
+    return [(target, target.fields) for target in records(user_of(request)).targets()]
 
 
 def sample_of(effects: Sequence[Effect]) -> Sample:
     """Return a table of what would be done; no value of a rejected record."""
-    accepted = [effect for effect in effects if effect.outcome is not Outcome.REFUSED]
+    accepted = [
+        effect for effect in effects if effect.outcome is not WriteOutcome.REFUSED
+    ]
     columns = list(dict.fromkeys(name for effect in accepted for name in effect.values))
     rows = []
     for effect in effects:
-        names = columns if effect.outcome is not Outcome.REFUSED else []
+        names = columns if effect.outcome is not WriteOutcome.REFUSED else []
         values = [text_of_cell(effect.values.get(name)) for name in names]
-        reason = translate_text(reason_text(effect.reason))
+        reason = translate_text(rejection_text(effect.reason))
         rows.append(SampleRow(effect.outcome, values, effect.field, reason))
     return Sample(columns, rows)
 

@@ -27,6 +27,7 @@ from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.findings.health import Status
 from outkey.core.findings.posture import Policy
 from outkey.core.vault import voucher
+from outkey.core.vault.versions import SecretLabel
 from outkey.engine.managing.monitoring import open_notices
 from outkey.engine.managing.overview import (
     CHART_HOURS,
@@ -38,7 +39,6 @@ from outkey.engine.managing.overview import (
 from outkey.hosts.django.models import (
     AuditRecord,
     Configuration,
-    SecretLabel,
     SecretValue,
 )
 from outkey.hosts.django.pages.access import desk_for, installation, may, require
@@ -210,7 +210,7 @@ def keys_page(request: HttpRequest) -> HttpResponse:
     keys = []
     problem = None
     try:
-        uses = here.registry.key_uses()
+        uses = here.rotation.uses()
         keys = [(key, uses.get(key.name, 0)) for key in here.keys.fresh().keys]
     except OutkeyError as error:
         problem = error

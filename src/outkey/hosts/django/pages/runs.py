@@ -16,15 +16,15 @@ from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
 from outkey.core.errors import Cause, LineBusy
-from outkey.core.sync.reason_texts import reason_text
-from outkey.core.sync.remedies import cause_of, remedy_of
+from outkey.core.sync.reasons import rejection_text
+from outkey.core.sync.remedies import remedy_of, summary_of
 from outkey.core.sync.run import Counts, RunState
 from outkey.engine.managing.line_editing import refuse_forbidden
 from outkey.engine.managing.overview import ChartBar, record_total, run_bars
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import desk_for, installation, require, user_of
 from outkey.hosts.django.pages.shell import page
-from outkey.hosts.django.runs import DjangoRuns
+from outkey.hosts.django.runs import DjangoRunRows
 from outkey.hosts.django.templatetags.outkey import moment
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
@@ -90,7 +90,7 @@ class ListedRun:
         cause = self.run.cause
         if cause in set(Cause):
             return pgettext("outkey", cause.replace("_", " "))
-        return translate_text(cause_of(cause) or reason_text(cause))
+        return translate_text(summary_of(cause) or rejection_text(cause))
 
     @property
     def remedy(self) -> str:
@@ -131,7 +131,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
     rows = models.Run.objects.select_related("line__configuration")
     run = get_object_or_404(rows, pk=record)
     listed = ListedRun.of(run)
-    rejected = DjangoRuns().left_out(str(run.pk), REJECTED_SIZE)
+    rejected = DjangoRunRows().rejected(str(run.pk), REJECTED_SIZE)
     running = run.state == RunState.RUNNING
     waiting = run.state == RunState.WAITING
     context = {
@@ -147,7 +147,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
         # No value of a rejected record is shown, not even its key.
         "left_out": [
-            (item.number, item.field, translate_text(reason_text(item.reason)))
+            (item.number, item.field, translate_text(rejection_text(item.reason)))
             for item in rejected
         ],
         "more": max(0, listed.counts.failed - REJECTED_SIZE),
@@ -168,7 +168,9 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
         refuse_forbidden(records(user), sync, dry_run=dry_run)
     actor = desk_for(request.user).actor
     try:
-        run = here.planner(records=records(user)).ask(row.name, actor, dry_run=dry_run)
+        run = here.planner(records=records(user)).request(
+            row.name, actor, dry_run=dry_run
+        )
     except LineBusy:
         rows = models.Run.objects.filter(line=row, dry_run=dry_run, state__in=OPEN)
         busy = rows.order_by("state").first()
@@ -184,7 +186,7 @@ def cancel(request: HttpRequest, record: int) -> HttpResponse:
     """Cancel a run: at once while it waits, else at its next page."""
     require(request, Permission.RUN_LINE)
     run = get_object_or_404(models.Run, pk=record)
-    DjangoRuns().cancel(str(run.pk))
+    installation().runs.cancel(str(run.pk))
     messages.success(request, _("The run is cancelled; what it has written stays."))
     return HttpResponseRedirect(url_of_run(run.pk))
 

@@ -1,10 +1,10 @@
-"""The records of a Django project, behind the allow-list `OUTKEY["RECORDS"]` and its permissions.
+"""The records of a Django project that the setting `OUTKEY["RECORDS"]` opens.
 
-Rows are written some hundred at a time, by a few statements: a model's own `save` and its signals
-have no part in it, its `clean` has.
+Rows are written a few hundred at a time, in a few statements: a model's own `save` and
+its signals take no part, its `clean` does.
 """
 
-# ruff: noqa: SLF001 - _meta and the two managers are Django's own documented doors
+# ruff: noqa: SLF001 - _meta and the managers are documented interfaces of Django
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
@@ -15,235 +15,243 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 
 from outkey.core.errors import ConfigError
-from outkey.core.sync.run import HostField, HostRecord, Target, Written
+from outkey.core.sync.records import HostRecord, Target, Written, unknown_target
+from outkey.core.text import Text
 from outkey.hosts.django.models import Run, SyncMark
 from outkey.hosts.django.raw_sql import wrap_database_errors
-from outkey.hosts.django.records.fields import cleaned, described, fields_of
-from outkey.hosts.django.records.upsert import Entry, Row, planned, upserted
+from outkey.hosts.django.records.fields import clean_value, describe_field, fields_of
+from outkey.hosts.django.records.upsert import (
+    OpenModel,
+    Row,
+    RunMark,
+    compare_rows,
+    upsert_rows,
+)
 
-_GROUP = 500  # rows; SQLite has a limit for the values of one statement
+GROUP = 500  # rows; SQLite limits the values of one statement
 Item = TypeVar("Item")
 
 
-class Person(Protocol):
-    """Whoever acts; Django's users are."""
+class PermissionHolder(Protocol):
+    """A user with permissions; Django's users are."""
 
     def has_perm(self, permission: str) -> bool:
-        """Tell whether the person has a permission."""
+        """Whether the user has a permission."""
 
 
 class DjangoRecords:
-    """Reads and writes what the allow-list names; for a person, within their permissions."""
+    """Reads and writes the open models; for a user, within their permissions."""
 
     def __init__(
-        self, allowed: Mapping[str, Mapping[str, bool]], person: Person | None = None
+        self,
+        allowed: Mapping[str, Mapping[str, bool]],
+        person: PermissionHolder | None = None,
     ) -> None:
-        entries = [_entry(name, archive) for name, archive in allowed.items()]
-        self._entries = {entry.name: entry for entry in entries}
+        opened = [read_setting(name, archive) for name, archive in allowed.items()]
+        self._models = {model.name: model for model in opened}
         self._person = person
         self._lines: dict[str, int] = {}  # by run
 
     def targets(self) -> list[Target]:
-        """Return the models that may be synchronized, and that the person may see."""
+        """Return the open models that the user may see, with their fields."""
         return [
-            Target(name, str(entry.model._meta.verbose_name_plural))
-            for name, entry in self._entries.items()
-            if self._may("view", entry)
-        ]
-
-    def describe(self, target: str) -> list[HostField]:
-        """Return the fields of a model, or raise ConfigError."""
-        return [
-            described(field)
-            for field in fields_of(self._open(target, "view").model).values()
+            describe_model(model)
+            for model in self._models.values()
+            if self._may("view", model)
         ]
 
     @wrap_database_errors
     def read(self, target: str, after: str, limit: int) -> list[HostRecord]:
-        """Return some records behind one, in the order of their ids; the first ones after ""."""
+        """Return the next records after an id ("": the first ones), ordered by id."""
         model = self._open(target, "view").model
-        known = fields_of(model)
-        rows = model._default_manager.order_by("pk")
+        fields = fields_of(model)
+        records = model._default_manager.order_by("pk")
         if after:
             try:
-                rows = rows.filter(pk__gt=model._meta.pk.to_python(after))
+                records = records.filter(pk__gt=model._meta.pk.to_python(after))
             except ValidationError:
-                raise ConfigError("there is no such record", field="position") from None
-        found = rows.values_list("pk", *(field.attname for field in known.values()))[
-            :limit
-        ]
+                raise ConfigError(
+                    Text("there is no such record"), field="position"
+                ) from None
+        columns = [field.attname for field in fields.values()]
         return [
             HostRecord(
                 str(pk),
-                {n: _plain(value) for n, value in zip(known, values, strict=True)},
+                {
+                    name: plain_value(value)
+                    for name, value in zip(fields, values, strict=True)
+                },
             )
-            for pk, *values in found
+            for pk, *values in records.values_list("pk", *columns)[:limit]
         ]
 
     @wrap_database_errors
     def upsert(
-        self, target: str, keys: Sequence[str], rows: Sequence[Row], run: str
+        self,
+        target: str,
+        keys: Sequence[str],
+        rows: Sequence[Row],
+        run: str,
+        *,
+        dry_run: bool = False,
     ) -> list[Written]:
-        """Create or update a record for each row, found by its keys; the same again is unchanged.
-
-        A row that the host refuses takes no other with it. `run` marks what was seen.
-        """
-        entry, line = self._open(target, "add", "change"), self._line_of(run)
-        written: list[Written] = []
-        for group in _groups(rows):
-            written += upserted(entry, keys, group, (line, int(run)))
-        return written
-
-    @wrap_database_errors
-    def compare(
-        self, target: str, keys: Sequence[str], rows: Sequence[Row]
-    ) -> list[tuple[Written, Mapping[str, tuple[object, object]]]]:
-        """Tell what upsert would do, with each field's value before and after; writes nothing."""
-        entry = self._open(target, "view")
-        steps = [
-            s
-            for group in _groups(rows)
-            for s in planned(entry, keys, group, lock=False)
-        ]
-        return [(step.written, step.changes) for step in steps]
+        """Create or update the record of each row, which the key fields identify."""
+        results: list[Written] = []
+        if dry_run:
+            model = self._open(target, "view")
+            for group in groups_of(rows):
+                results += compare_rows(model, keys, group)
+            return results
+        model = self._open(target, "add", "change")
+        mark = RunMark(self._line_of(run), int(run))
+        for group in groups_of(rows):
+            results += upsert_rows(model, keys, group, mark)
+        return results
 
     @wrap_database_errors
     def archive(self, target: str, line: str, run: str) -> int:
-        """Archive what this line has brought and this run has not seen; return how many."""
-        entry = self._open(target, "change")
-        if entry.archive is None:
+        """Archive the records that this line brought and this run has not seen."""
+        model = self._open(target, "change")
+        if model.archive is None:
             raise ConfigError(
-                "records of this model cannot be archived",
+                Text("records of this model cannot be archived"),
                 field="gone",
-                hint=(
-                    'Name the field that does it in OUTKEY["RECORDS"], or keep what is'
-                    " gone."
+                hint=Text(
+                    'Name the field that archives a record in OUTKEY["RECORDS"], or'
+                    " keep what is missing upstream."
                 ),
             )
-        name, value = entry.archive
+        name, value = model.archive
         marks = SyncMark.objects.filter(
-            line__name=line, target=entry.name, archived=False
+            line__name=line, target=model.name, archived=False
         )
-        missed = marks.exclude(run=int(run)).order_by(
-            "record"
-        )  # as their index has them
-        archived, last = 0, ""
+        unseen = marks.exclude(run=int(run)).order_by("record")  # as the index has them
+        count = 0
+        last = ""
         with transaction.atomic():
-            while some := list(missed.filter(record__gt=last)[:_GROUP]):
-                last = some[-1].record
-                records = entry.model._base_manager.filter(
-                    pk__in=[mark.record for mark in some]
+            while group := list(unseen.filter(record__gt=last)[:GROUP]):
+                last = group[-1].record
+                records = model.model._base_manager.filter(
+                    pk__in=[mark.record for mark in group]
                 )
-                archived += records.exclude(**{name: value}).update(**{name: value})
-                marks.filter(pk__in=[mark.pk for mark in some]).update(archived=True)
-        return archived
+                count += records.exclude(**{name: value}).update(**{name: value})
+                marks.filter(pk__in=[mark.pk for mark in group]).update(archived=True)
+        return count
 
     @wrap_database_errors
     def find(
         self, target: str, field: str, values: Sequence[object]
     ) -> dict[object, object]:
-        """Return the ids of the records that have these values in a field, by value.
-
-        What two records have finds neither of them.
-        """
-        entry = self._open(target, "view")
-        known = entry.key_field(field)
-        wanted: dict[object, list[object]] = {}
+        """Return the id of the one record that has each value in a field, by value."""
+        model = self._open(target, "view")
+        key = model.key_field(field)
+        wanted: dict[object, list[object]] = {}  # the values by what the field stores
         for value in values:
             try:
-                wanted.setdefault(cleaned(known, value), []).append(value)
+                wanted.setdefault(clean_value(key, value), []).append(value)
             except ValidationError:
-                continue  # what the field cannot hold is in no record
-        found: dict[object, list[object]] = {}
-        for group in _groups([value for value in wanted if value not in (None, "")]):
-            rows = entry.model._default_manager.filter(
-                **{f"{known.attname}__in": group}
+                continue  # no record has what the field cannot store
+        ids: dict[object, list[object]] = {}
+        for group in groups_of([value for value in wanted if value not in (None, "")]):
+            records = model.model._default_manager.filter(
+                **{f"{key.attname}__in": group}
             )
-            for value, record in rows.values_list(known.attname, "pk"):
-                found.setdefault(value, []).append(record)
+            for stored, record in records.values_list(key.attname, "pk"):
+                ids.setdefault(stored, []).append(record)
         return {
-            value: found[kept][0]
-            for kept, given in wanted.items()
-            for value in given
-            if len(found.get(kept, ())) == 1
+            value: ids[stored][0]
+            for stored, same in wanted.items()
+            for value in same
+            if len(ids.get(stored, ())) == 1
         }
 
     def demand(self, target: str, *verbs: str) -> None:
-        """Raise ConfigError where the person lacks one of these permissions."""
+        """Raise ConfigError if the user lacks one of these permissions."""
         self._open(target, *verbs)
 
-    def _open(self, target: str, *verbs: str) -> Entry:
-        entry = self._entries.get(target.lower())
-        if entry is None:
-            hint = f"Known: {', '.join(self._entries) or 'none'}."
-            raise ConfigError(
-                "this model is not open to be synchronized", field="target", hint=hint
-            )
+    def _open(self, target: str, *verbs: str) -> OpenModel:
+        model = self._models.get(target.lower())
+        if model is None:
+            raise unknown_target(self._models)
         for verb in verbs:
-            if not self._may(verb, entry):
-                hint = (
-                    f"Ask an administrator for the permission to {verb} these records."
+            if not self._may(verb, model):
+                hint = Text(
+                    "Ask an administrator for the permission to {verb} these records.",
+                    verb=verb,
                 )
-                raise ConfigError("a permission is missing", field="target", hint=hint)
-        return entry
+                raise ConfigError(
+                    Text("a permission is missing"), field="target", hint=hint
+                )
+        return model
 
-    def _may(self, verb: str, entry: Entry) -> bool:
-        meta = entry.model._meta
+    def _may(self, verb: str, model: OpenModel) -> bool:
+        meta = model.model._meta
         permission = f"{meta.app_label}.{verb}_{meta.model_name}"
         return self._person is None or self._person.has_perm(permission)
 
     def _line_of(self, run: str) -> int:
         if run not in self._lines:
-            found = (
-                Run.objects.filter(pk=int(run))
-                .values_list("line_id", flat=True)
-                .first()
-            )
-            if found is None:
-                raise ConfigError("there is no such run", field="run")
-            self._lines[run] = found
+            lines = Run.objects.filter(pk=int(run)).values_list("line_id", flat=True)
+            line = lines.first()
+            if line is None:
+                raise ConfigError(Text("there is no such run"), field="run")
+            self._lines[run] = line
         return self._lines[run]
 
 
-def _entry(name: str, archive: Mapping[str, bool]) -> Entry:
-    """Read one entry of the setting."""
+def describe_model(model: OpenModel) -> Target:
+    """Return a model as mappings see it."""
+    fields = fields_of(model.model).values()
+    return Target(
+        model.name,
+        str(model.model._meta.verbose_name_plural),
+        tuple(describe_field(field) for field in fields),
+    )
+
+
+def read_setting(name: str, archive: Mapping[str, bool]) -> OpenModel:
+    """Return the model of one entry of the setting, or raise ConfigError."""
     try:
         model = apps.get_model(name)
     except (LookupError, ValueError):
-        raise _refused(name, "there is no such model") from None
+        raise setting_error(name, Text("there is no such model")) from None
     if model._meta.app_label == "outkey":
-        raise _refused(name, "outkey's own records cannot be synchronized")
+        raise setting_error(name, Text("outkey's own records cannot be synchronized"))
     if model._meta.parents:
-        raise _refused(
-            name, "a model with a table of its parent's cannot be written in bulk"
+        raise setting_error(
+            name, Text("a model with a table of its parent's cannot be written in bulk")
         )
     if not archive:
-        return Entry(model, None)
-    (field, value), *more = archive.items()
-    known = {f.name: f for f in model._meta.concrete_fields}
-    if (
-        more
-        or not isinstance(known.get(field), models.BooleanField)
-        or not isinstance(value, bool)
-    ):
-        raise _refused(
-            name, 'what archives must be one yes-or-no field, as {"active": False}'
+        return OpenModel(model, None)
+    (field_name, value), *more = archive.items()
+    fields = {field.name: field for field in model._meta.concrete_fields}
+    is_boolean = isinstance(fields.get(field_name), models.BooleanField)
+    if more or not is_boolean or not isinstance(value, bool):
+        raise setting_error(
+            name,
+            Text('what archives must be one boolean field, as {{"active": False}}'),
         )
-    return Entry(model, (field, value))
+    return OpenModel(model, (field_name, value))
 
 
-def _refused(name: str, reason: str) -> ConfigError:
-    hint = (
-        'Correct the setting OUTKEY["RECORDS"], such as {"shop.Customer": {"active":'
-        " False}}."
+def setting_error(name: str, reason: Text) -> ConfigError:
+    """Return the error for an entry of the setting."""
+    return ConfigError(
+        Text("{name}: {reason}", name=name, reason=reason),
+        field="RECORDS",
+        hint=Text(
+            'Correct the setting OUTKEY["RECORDS"], such as'
+            ' {{"shop.Customer": {{"active": False}}}}.'
+        ),
     )
-    return ConfigError(f"{name}: {reason}", field="RECORDS", hint=hint)
 
 
-def _groups(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    for start in range(0, len(items), _GROUP):
-        yield items[start : start + _GROUP]
+def groups_of(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Yield items in groups that one statement can hold."""
+    for start in range(0, len(items), GROUP):
+        yield items[start : start + GROUP]
 
 
-def _plain(value: object) -> object:
+def plain_value(value: object) -> object:
+    """Return a value as mappings read it: a UUID is text."""
     return str(value) if isinstance(value, UUID) else value

@@ -1,10 +1,10 @@
-"""New records on their way into a table without a model's instance: it costs more than the row.
+"""Inserts new records without instances of their model, which cost more than the row.
 
-Only for models that have no say in it, whose fields are all of Django's own kinds; what such a
-model does when it is created is done here for all rows at once, column by column.
+Only for models without an `__init__` or `clean` of their own, and with Django's own
+fields; what such a model does on creation is done here for all rows, column by column.
 """
 
-# ruff: noqa: SLF001 - _meta is Django's own documented door
+# ruff: noqa: SLF001 - _meta is a documented interface of Django
 
 from collections.abc import Sequence
 from datetime import date
@@ -19,12 +19,15 @@ from django.db.models.fields import NOT_PROVIDED
 
 from outkey.hosts.django.records.fields import AnyField
 
-_KINDS_OF_DJANGO = {
-    f"django.db.models.fields{module}" for module in ("", ".json", ".related")
-}  # not those that are files, or generated
-
-# What Django's fields do with values that are of their type already, without looking once more.
-_ADAPTERS: tuple[tuple[type[AnyField], type, str, tuple[str, ...]], ...] = (
+# Not those of files and of generated columns.
+FIELD_MODULES = {
+    "django.db.models.fields",
+    "django.db.models.fields.json",
+    "django.db.models.fields.related",
+}
+# What Django's fields do with a value that has their type already: the operation of the
+# database's backend, and the attributes of the field that it takes.
+ADAPTERS: tuple[tuple[type[AnyField], type, str, tuple[str, ...]], ...] = (
     (
         models.DecimalField,
         Decimal,
@@ -35,8 +38,8 @@ _ADAPTERS: tuple[tuple[type[AnyField], type, str, tuple[str, ...]], ...] = (
 )
 
 
-class Draft:
-    """The values of a new record, by attribute; it looks like an instance that is not saved."""
+class NewRecord:
+    """The values of a new record by attribute, like an instance that is not saved."""
 
     pk: object = None
     _state = SimpleNamespace(adding=True)
@@ -45,16 +48,16 @@ class Draft:
         self.__dict__ = values
 
     def clean(self) -> None:
-        """Do what a model does that has no rule of its own."""
+        """Accept everything, like a model without a rule of its own."""
 
 
-def is_of_django(field: AnyField) -> bool:
-    """Tell whether nobody else has a say in how values of a field are kept."""
-    return type(field).__module__ in _KINDS_OF_DJANGO
+def is_django_field(field: AnyField) -> bool:
+    """Whether a field is one of Django's own classes, and stores values as they do."""
+    return type(field).__module__ in FIELD_MODULES
 
 
 def is_plain(model: type[models.Model]) -> bool:
-    """Tell whether rows of a model can be written without its instances."""
+    """Whether rows of a model can be written without its instances."""
     return (
         all(
             getattr(model, name) is getattr(models.Model, name)
@@ -62,60 +65,70 @@ def is_plain(model: type[models.Model]) -> bool:
         )
         and isinstance(model._meta.pk, models.AutoField)
         and all(
-            is_of_django(field) and field.db_default is NOT_PROVIDED
+            is_django_field(field) and field.db_default is NOT_PROVIDED
             for field in model._meta.concrete_fields
         )
     )
 
 
-def insert(model: type[models.Model], drafts: Sequence[Draft]) -> None:
-    """Write new rows, and give each draft the id of its row."""
-    if not drafts:
+def insert(model: type[models.Model], records: Sequence[NewRecord]) -> None:
+    """Write new rows, and give each record the id of its row."""
+    if not records:
         return
     alias = router.db_for_write(model)
     connection = connections[alias]
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
-    most = max(1, connection.ops.bulk_batch_size(fields, drafts))
+    batch = max(1, connection.ops.bulk_batch_size(fields, records))
     with connection.cursor() as cursor:
-        for start in range(0, len(drafts), most):
-            some = drafts[start : start + most]
-            columns = [_column(field, some, connection) for field in fields]
+        for start in range(0, len(records), batch):
+            group = records[start : start + batch]
+            columns = [column_values(field, group, connection) for field in fields]
             values = list(chain.from_iterable(zip(*columns, strict=True)))
-            cursor.execute(_statement(model, alias, len(some)), values)
-            for draft, (number,) in zip(some, cursor.fetchall(), strict=True):
-                draft.pk = number
+            cursor.execute(insert_statement(model, alias, len(group)), values)
+            for record, (pk,) in zip(group, cursor.fetchall(), strict=True):
+                record.pk = pk
 
 
-def _column(field: AnyField, drafts: Sequence[Draft], connection: Any) -> list[object]:  # noqa: ANN401 - Django has no type for it
-    """Return the value of each draft in one column, as the database takes it."""
-    attribute, first = field.attname, drafts[0]
+def column_values(
+    field: AnyField,
+    records: Sequence[NewRecord],
+    connection: Any,  # noqa: ANN401 - Django has no type for it
+) -> list[object]:
+    """Return the value of each record in one column, as the database takes it."""
+    attribute = field.attname
+    first = records[0]
     if attribute in vars(first):
-        values = [vars(draft)[attribute] for draft in drafts]
+        values = [vars(record)[attribute] for record in records]
     elif field.has_default() and callable(field.default):
-        values = [field.get_default() for _ in drafts]
+        values = [field.get_default() for _ in records]
     else:
         setattr(first, attribute, field.get_default())
-        once = field.pre_save(first, add=True)  # type: ignore[arg-type]  # the moment, where a field follows the time
-        return [field.get_db_prep_save(once, connection)] * len(drafts)
-    kinds = set(map(type, values)) - {NoneType}
-    if isinstance(field, models.CharField | models.TextField) and kinds <= {str}:
+        # The time now, for a field with auto_now or auto_now_add.
+        value = field.pre_save(first, add=True)  # type: ignore[arg-type]
+        return [field.get_db_prep_save(value, connection)] * len(records)
+    types = set(map(type, values)) - {NoneType}
+    if isinstance(field, models.CharField | models.TextField) and types <= {str}:
         return values  # text is text in every database
-    for known, kind, name, options in _ADAPTERS:
-        if isinstance(field, known) and kinds <= {kind}:
-            adapt, given = (
-                getattr(connection.ops, name),
-                [getattr(field, o) for o in options],
-            )
-            return [adapt(value, *given) for value in values]
+    for field_class, value_type, operation, attributes in ADAPTERS:
+        if isinstance(field, field_class) and types <= {value_type}:
+            adapt = getattr(connection.ops, operation)
+            arguments = [getattr(field, name) for name in attributes]
+            return [adapt(value, *arguments) for value in values]
     return [field.get_db_prep_save(value, connection) for value in values]
 
 
 @lru_cache(maxsize=100)
-def _statement(model: type[models.Model], alias: str, count: int) -> str:
-    quoted, meta = connections[alias].ops.quote_name, model._meta
-    columns = [quoted(str(f.column)) for f in meta.concrete_fields if not f.primary_key]
+def insert_statement(model: type[models.Model], alias: str, count: int) -> str:
+    """Return SQL that inserts so many rows and returns their ids."""
+    quote = connections[alias].ops.quote_name
+    meta = model._meta
+    columns = [
+        quote(str(field.column))
+        for field in meta.concrete_fields
+        if not field.primary_key
+    ]
     row = f"({', '.join(['%s'] * len(columns))})"
     return (
-        f"INSERT INTO {quoted(meta.db_table)} ({', '.join(columns)})"  # noqa: S608 - names of the model's own
-        f" VALUES {', '.join([row] * count)} RETURNING {quoted(str(meta.pk.column))}"
+        f"INSERT INTO {quote(meta.db_table)} ({', '.join(columns)})"  # noqa: S608 - names of the model's own
+        f" VALUES {', '.join([row] * count)} RETURNING {quote(str(meta.pk.column))}"
     )

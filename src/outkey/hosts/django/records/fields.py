@@ -1,9 +1,9 @@
-"""The fields of a host's own models: which of them may be synchronized, and what they take.
+"""The fields of a project's models: which may be synchronized, and what they store.
 
-Reasons are words of ours: what a model says of a value may repeat it.
+A refusal has a reason of ours: the message of a model may repeat the value.
 """
 
-# ruff: noqa: SLF001 - _meta is Django's own documented door
+# ruff: noqa: SLF001 - _meta is a documented interface of Django
 
 import json
 import math
@@ -21,19 +21,18 @@ from django.db import Error, models
 from django.utils import timezone
 
 from outkey.core.sync.line import Transform
-from outkey.core.sync.mapping import as_json, exactly
-from outkey.core.sync.run import FieldKind, HostField
+from outkey.core.sync.mapping import as_json, convert_exactly
+from outkey.core.sync.records import FieldKind, HostField
 
 AnyField: TypeAlias = "models.Field[Any, Any]"
-# Nothing outside decides who may get in, and no such value goes out.
+# No API decides who may sign in, and no such value is sent to one.
 _CREDENTIAL = re.compile(
     r"passw|secret|token|credential|signature|session|(api|private|access)_?key"
     r"|is_staff|is_superuser",
     re.IGNORECASE,
 )
-_UNSTORABLE = re.compile(
-    "[\x00\ud800-\udfff]"
-)  # PostgreSQL and UTF-8 do not take these
+# PostgreSQL stores no NUL, and UTF-8 has no surrogates.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _KINDS: tuple[tuple[type[AnyField], FieldKind], ...] = (
     (models.BooleanField, FieldKind.BOOLEAN),
     (models.DecimalField, FieldKind.DECIMAL),
@@ -47,8 +46,8 @@ _KINDS: tuple[tuple[type[AnyField], FieldKind], ...] = (
     (models.TextField, FieldKind.TEXT),
     (models.UUIDField, FieldKind.TEXT),
 )
-# For each way in which Django reads values, the type that it leaves as it is.
-_LEFT_ALONE: dict[object, type] = {
+# For each `to_python` of Django, the type of value that it returns unchanged.
+_PASSED_TYPES: dict[object, type] = {
     models.CharField.to_python: str,
     models.TextField.to_python: str,
     models.DecimalField.to_python: Decimal,
@@ -56,9 +55,9 @@ _LEFT_ALONE: dict[object, type] = {
     models.BooleanField.to_python: bool,
     models.DateField.to_python: date,
 }
-_OF_DJANGO = ("clean", "validate", "run_validators")
-# Part of what EmailValidator takes; it is asked itself about everything else.
-_PLAIN_ADDRESS = re.compile(
+_CLEANING_METHODS = ("clean", "validate", "run_validators")
+# Some of what EmailValidator accepts; everything else is left to it.
+_PLAIN_EMAIL = re.compile(
     r"[\w+-]{1,40}(\.[\w+-]{1,40}){0,2}@([a-z\d]{1,40}\.){1,3}[a-z]{2,40}", re.ASCII
 )
 _REASONS = {
@@ -83,36 +82,38 @@ _REASONS = {
 @lru_cache(maxsize=1000)
 def fields_of(model: type[models.Model]) -> dict[str, AnyField]:
     """Return the fields that may be synchronized, by name."""
-    return {f.name: f for f in model._meta.concrete_fields if _is_open(f)}
+    return {f.name: f for f in model._meta.concrete_fields if is_open(f)}
 
 
-def _is_open(field: AnyField) -> bool:
+def is_open(field: AnyField) -> bool:
+    """Whether a field may be synchronized."""
     if field.primary_key or not field.editable or _CREDENTIAL.search(field.name):
         return False
     return any(
-        isinstance(field, known)
-        and (kind is not FieldKind.LINK or _links_by_key(field))
-        for known, kind in _KINDS
+        isinstance(field, field_class)
+        and (kind is not FieldKind.LINK or links_by_key(field))
+        for field_class, kind in _KINDS
     )
 
 
-def _links_by_key(field: AnyField) -> bool:
+def links_by_key(field: AnyField) -> bool:
+    """Whether a field is a link to the primary key of another model."""
     return isinstance(field, models.ForeignKey) and field.target_field.primary_key
 
 
 def kind_of(field: AnyField) -> FieldKind:
     """Return what a field of `fields_of` holds."""
-    kind = next(kind for known, kind in _KINDS if isinstance(field, known))
+    kind = next(kind for field_class, kind in _KINDS if isinstance(field, field_class))
     return FieldKind.CHOICE if field.choices else kind
 
 
 def is_required(field: AnyField) -> bool:
-    """Tell whether a new record needs a value."""
+    """Whether a new record needs a value."""
     may_be_empty = field.blank and field.empty_strings_allowed
     return not (field.null or field.has_default() or may_be_empty)
 
 
-def described(field: AnyField) -> HostField:
+def describe_field(field: AnyField) -> HostField:
     """Return a field as mappings see it."""
     linked = field.related_model if isinstance(field, models.ForeignKey) else None
     return HostField(
@@ -133,34 +134,42 @@ def _is_unique(field: AnyField) -> bool:
 
 
 @lru_cache(maxsize=10_000)
-def cleaner(field: AnyField) -> Callable[[object], object]:
-    """Return what does for a field what `cleaned` does, in less time for a value that is fine.
+def cleaner_of(field: AnyField) -> Callable[[object], object]:
+    """Return a faster `clean_value` of a field.
 
-    Only what Django's own classes would pass on unchanged is passed here, after the field's
-    validators; whatever else there is to say about a value, `cleaned` says.
+    Only what Django's own classes would return unchanged is returned here, after the
+    field's validators; everything else is left to `clean_value`.
     """
-    clean = partial(cleaned, field)
-    kind = _LEFT_ALONE.get(type(field).to_python)
-    ours = all(
-        getattr(type(field), name) is getattr(models.Field, name) for name in _OF_DJANGO
+    clean = partial(clean_value, field)
+    passed_type = _PASSED_TYPES.get(type(field).to_python)
+    is_django_cleaning = all(
+        getattr(type(field), name) is getattr(models.Field, name)
+        for name in _CLEANING_METHODS
     )
-    if kind is None or not ours or not isinstance(field.choices, list | None):
+    if (
+        passed_type is None
+        or not is_django_cleaning
+        or not isinstance(field.choices, list | None)
+    ):
         return clean
     choices = (
         None if field.choices is None else {value for value, _ in field.flatchoices}
     )
-    longest, checks = _checks(field)
-    is_text = kind is str
+    max_length, validators = split_validators(field)
+    is_text = passed_type is str
 
     def quick(value: object) -> object:
-        if type(value) is not kind or (choices is not None and value not in choices):
+        if type(value) is not passed_type:
             return clean(value)
-        if is_text and not (0 < len(value) <= longest and value.isprintable()):  # type: ignore[arg-type, attr-defined]  # mypy does not follow `kind`
+        if choices is not None and value not in choices:
             return clean(value)
-        if checks:
+        # mypy does not follow `is_text`.
+        if is_text and not (0 < len(value) <= max_length and value.isprintable()):  # type: ignore[arg-type, attr-defined]
+            return clean(value)
+        if validators:
             try:
-                for check in checks:
-                    check(value)
+                for validate in validators:
+                    validate(value)
             except Exception:  # noqa: BLE001 - the host's own code
                 return clean(value)
         return value
@@ -168,69 +177,73 @@ def cleaner(field: AnyField) -> Callable[[object], object]:
     return quick
 
 
-def _checks(field: AnyField) -> tuple[float, list[Callable[[Any], object]]]:
-    """Return the length that a field admits, and its other validators."""
-    longest: float = math.inf
-    checks: list[Callable[[Any], object]] = []
+def split_validators(field: AnyField) -> tuple[float, list[Callable[[Any], object]]]:
+    """Return the maximum length of a field, and its other validators."""
+    max_length: float = math.inf
+    validators: list[Callable[[Any], object]] = []
     for validator in field.validators:
         if type(validator) is MaxLengthValidator and isinstance(
             validator.limit_value, int
         ):
-            longest = min(longest, validator.limit_value)
+            max_length = min(max_length, validator.limit_value)
         elif type(validator) is EmailValidator:
-            checks.append(partial(_check_address, validator))
+            validators.append(partial(validate_email, validator))
         else:
-            checks.append(validator)
-    return longest, checks
+            validators.append(validator)
+    return max_length, validators
 
 
-def _check_address(validator: EmailValidator, value: str) -> None:
-    if not _PLAIN_ADDRESS.fullmatch(value):
+def validate_email(validator: EmailValidator, value: str) -> None:
+    """Validate an e-mail address, in less time if it is a plain one."""
+    if not _PLAIN_EMAIL.fullmatch(value):
         validator(value)
 
 
-def cleaned(field: AnyField, value: object) -> object:
-    """Return a value as the field keeps it, or raise ValidationError; a link is not looked for."""
+def clean_value(field: AnyField, value: object) -> object:
+    """Return a value as the field stores it, or raise ValidationError.
+
+    Whether a link leads to a record is not checked.
+    """
     if value in (None, "") and field.empty_strings_allowed:
         value = None if field.null else ""  # as Django's own forms do
     if value is None and not field.null and field.has_default():
         value = field.get_default()
     try:
-        return _cleaned(field, value)
-    except (ValidationError, Error):  # what the database has is not about the value
+        return _clean(field, value)
+    except (ValidationError, Error):  # an error of the database is not about the value
         raise
     except Exception:  # noqa: BLE001 - a field or a validator of the host's own
         raise ValidationError("", code="invalid") from None
 
 
-def _cleaned(field: AnyField, value: object) -> object:
+def _clean(field: AnyField, value: object) -> object:
     if isinstance(field, models.JSONField):
         return _storable_json(field, field.clean(as_json(value), None))
     if isinstance(value, list | dict):
         raise TypeError
     if isinstance(field, models.IntegerField) and isinstance(value, float | Decimal):
-        value = exactly(Transform.NUMBER, value)
+        value = convert_exactly(Transform.NUMBER, value)
     if isinstance(field, models.DateTimeField):
         return _in_zone(field.clean(_with_time(value), None))
     if isinstance(field, models.ForeignKey):
         if value is None and not field.null:
             raise ValidationError("", code="null")
         key = field.target_field
-        return None if value is None else _cleaned(key, _exact(key, value))
-    made = field.clean(value, None)
-    if isinstance(made, str) and _UNSTORABLE.search(made):
+        return None if value is None else _clean(key, _exact_link(key, value))
+    stored = field.clean(value, None)
+    if isinstance(stored, str) and _UNSTORABLE.search(stored):
         raise ValidationError("", code="unstorable")
-    if isinstance(made, float) and not math.isfinite(made):
+    if isinstance(stored, float) and not math.isfinite(stored):
         raise ValueError
-    return made
+    return stored
 
 
-def _exact(key: AnyField, value: object) -> object:
-    """Return a link as it is meant: neither 1.5 nor true leads to record 1."""
+def _exact_link(key: AnyField, value: object) -> object:
+    """Return the key of a link: neither 1.5 nor true is record 1."""
     if not isinstance(value, str | int | float | Decimal):
-        return value  # as a lookup has found it
+        return value  # from a lookup
     is_number = isinstance(key, models.IntegerField)
-    return exactly(Transform.NUMBER if is_number else Transform.TEXT, value)
+    return convert_exactly(Transform.NUMBER if is_number else Transform.TEXT, value)
 
 
 def _storable_json(field: AnyField, value: object) -> object:
@@ -243,19 +256,21 @@ def _storable_json(field: AnyField, value: object) -> object:
 
 
 def _with_time(value: object) -> object:
-    is_day = isinstance(value, date) and not isinstance(value, datetime)
-    return datetime.combine(value, time()) if is_day else value  # type: ignore[arg-type]  # mypy does not follow the name
+    """Return the beginning of a day; anything else as it is."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime.combine(value, time())
+    return value
 
 
 def _in_zone(value: object) -> object:
-    """Return a moment with a zone where the project has them, and without one where not."""
+    """Return a time with a zone if the project uses them, and without one if not."""
     if not isinstance(value, datetime) or timezone.is_aware(value) == settings.USE_TZ:
         return value
     return timezone.make_aware(value) if settings.USE_TZ else timezone.make_naive(value)
 
 
-def fault(error: ValidationError) -> tuple[str, str]:
-    """Return the field and the reason of a refusal, without a word of its message."""
+def fault_of(error: ValidationError) -> tuple[str, str]:
+    """Return the field and the reason of a refusal, without its message."""
     if hasattr(error, "error_dict"):
         name, errors = next(iter(error.error_dict.items()), ("", []))
     else:

@@ -1,375 +1,426 @@
-"""Rows on their way into the host's tables: find the record of each, see what is new, write it.
+"""Rows become records: find the record of each row, see what is new, and write it.
 
-Written in bulk, so that a page of a thousand rows costs a few statements.
+In bulk, so that a page of a thousand rows costs a few statements.
 """
 
-# ruff: noqa: SLF001 - _meta, _state and the managers are Django's own documented doors
+# ruff: noqa: SLF001 - _meta, _state and the managers are documented interfaces of Django
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.db import DataError, Error, IntegrityError, connection, models, transaction
 
 from outkey.core.errors import ConfigError
-from outkey.core.sync.run import FieldKind, Outcome, Written
+from outkey.core.sync.records import FieldKind, WriteOutcome, Written
+from outkey.core.text import Text
 from outkey.hosts.django.models import SyncMark
 from outkey.hosts.django.records.fast_insert import (
-    Draft,
+    NewRecord,
     insert,
-    is_of_django,
+    is_django_field,
     is_plain,
 )
 from outkey.hosts.django.records.fields import (
     AnyField,
-    cleaner,
-    fault,
+    cleaner_of,
+    fault_of,
     fields_of,
     is_required,
     kind_of,
 )
 
-_OF_THE_ROW = (IntegrityError, DataError, ValueError, ArithmeticError)
-_CREATED, _UPDATED = Written(Outcome.CREATED), Written(Outcome.UPDATED)
-_UNCHANGED = Written(Outcome.UNCHANGED)
-_MARKS = 200  # rows of a statement
+ROW_ERRORS = (IntegrityError, DataError, ValueError, ArithmeticError)
+CREATED = Written(WriteOutcome.CREATED)
+UPDATED = Written(WriteOutcome.UPDATED)
+UNCHANGED = Written(WriteOutcome.UNCHANGED)
+MARKS_PER_STATEMENT = 200
 Row = Mapping[str, object]
-Record = models.Model | Draft
-Wanted = Collection[tuple[object, ...]]
+Record = models.Model | NewRecord
+KeyValues = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One model of the allow-list, and the field and value that archive a record."""
+class OpenModel:
+    """A model that is open, and the field and value that archive a record."""
 
     model: type[models.Model]
     archive: tuple[str, bool] | None
 
     @property
     def name(self) -> str:
-        """How lines call the model."""
+        """The name of the model in sync lines."""
         return self.model._meta.label_lower
 
     def field(self, name: str) -> AnyField:
         """Return a field, or raise ConfigError."""
-        known = fields_of(self.model)
-        if name not in known:
-            hint = f"Known: {', '.join(known)}."
+        fields = fields_of(self.model)
+        if name not in fields:
             raise ConfigError(
-                "the model has no such field to synchronize", field=name, hint=hint
+                Text("the model has no such field to synchronize"),
+                field=name,
+                hint=Text("Choose one of: {names}.", names=", ".join(fields)),
             )
-        return known[name]
+        return fields[name]
 
     def key_field(self, name: str) -> AnyField:
-        """Return a field by which records can be found, or raise ConfigError."""
-        found = self.field(name)
-        if kind_of(found) is FieldKind.JSON:
-            raise ConfigError("records cannot be found by this field", field=name)
-        return found
+        """Return a field that can identify records, or raise ConfigError."""
+        key = self.field(name)
+        if kind_of(key) is FieldKind.JSON:
+            raise ConfigError(Text("records cannot be found by this field"), field=name)
+        return key
+
+
+class RunMark(NamedTuple):
+    """The ids of the line and the run that see a record."""
+
+    line: int
+    run: int
 
 
 @dataclass(slots=True)
-class Step:
-    """What is to be done for one row; the changes of a new record are told where nobody writes."""
+class WriteStep:
+    """What is to be done for one row."""
 
     written: Written
     record: Record | None = None
     changes: dict[str, tuple[object, object]] = field(default_factory=dict)
 
 
-# ── from rows to steps ───────────────────────────────────────────────────────────────────────
+# ── from rows to steps ───────────────────────────────────────────────────────────────
 
 
-def planned(
-    entry: Entry, keys: Sequence[str], rows: Sequence[Row], *, lock: bool
-) -> list[Step]:
-    """Find the record of each row, put the row's values into it, and tell what is new in it."""
-    key_fields = [entry.key_field(name) for name in keys]
+def compare_rows(
+    model: OpenModel, keys: Sequence[str], rows: Sequence[Row]
+) -> list[Written]:
+    """Return what `upsert_rows` would do, with the values before and after."""
+    steps = plan_steps(model, keys, rows, is_dry_run=True)
+    return [replace(step.written, changes=step.changes) for step in steps]
+
+
+def plan_steps(
+    model: OpenModel, keys: Sequence[str], rows: Sequence[Row], *, is_dry_run: bool
+) -> list[WriteStep]:
+    """Find the record of each row and put the row's values into it.
+
+    The records are locked, unless it is a dry run.
+    """
+    key_fields = [model.key_field(name) for name in keys]
     if not keys or any(name not in row for row in rows for name in keys):
         raise ConfigError(
-            "every row needs the keys that tell records apart", field="keys"
+            Text("every row needs the fields that identify a record"), field="keys"
         )
-    fields = {
-        name: entry.field(name)
-        for name in dict.fromkeys(n for row in rows for n in row)
-    }
-    cleaners = {name: cleaner(known) for name, known in fields.items()}
-    values = [_values(cleaners, keys, row) for row in rows]
-    _refuse_dead_links(fields.values(), values)
-    found = _found(entry.model, key_fields, values, lock=lock)
-    filler = _Filler(entry.model, fields, writes=lock)
+    names = dict.fromkeys(name for row in rows for name in row)
+    fields = {name: model.field(name) for name in names}
+    cleaners = {name: cleaner_of(known) for name, known in fields.items()}
+    values = [clean_row(cleaners, keys, row) for row in rows]
+    refuse_dead_links(fields.values(), values)
+    records = find_records(model.model, key_fields, values, lock=not is_dry_run)
+    filler = RecordFiller(model.model, fields, is_dry_run=is_dry_run)
     steps = []
     for row in values:
         if isinstance(row, Written):
-            steps.append(Step(row))
+            steps.append(WriteStep(row))
             continue
-        same = found.setdefault(tuple([row[name] for name in keys]), [])
+        same = records.setdefault(tuple([row[name] for name in keys]), [])
         if len(same) > 1:
-            steps.append(Step(Written(Outcome.REFUSED, keys[0], "ambiguous")))
+            steps.append(WriteStep(refused(keys[0], "ambiguous")))
         else:
-            steps.append(filler.filled(same, row))
+            steps.append(filler.fill(same, row))
     return steps
 
 
-def _values(
+def refused(name: str, reason: str) -> Written:
+    """Return the result of a row that a field refuses."""
+    return Written(WriteOutcome.REFUSED, name, reason)
+
+
+def clean_row(
     cleaners: Mapping[str, Callable[[object], object]], keys: Sequence[str], row: Row
 ) -> dict[str, object] | Written:
-    """Return a row as its fields keep it, or what is wrong with it."""
+    """Return a row as its fields store it, or its refusal."""
     values: dict[str, object] = {}
     for name, value in row.items():
         try:
             values[name] = cleaners[name](value)
         except ValidationError as error:
-            return Written(Outcome.REFUSED, name, fault(error)[1])
+            return refused(name, fault_of(error)[1])
     for name in keys:
         if values[name] in (None, ""):
-            return Written(Outcome.REFUSED, name, "missing")
+            return refused(name, "missing")
     return values
 
 
-def _refuse_dead_links(
+def refuse_dead_links(
     fields: Iterable[AnyField], rows: list[dict[str, object] | Written]
 ) -> None:
-    """Refuse the rows whose links lead nowhere; one query a field, for all of them."""
-    for known in fields:
-        if not isinstance(known, models.ForeignKey):
+    """Refuse the rows whose links lead to no record; one query for each field."""
+    for link in fields:
+        if not isinstance(link, models.ForeignKey):
             continue
-        wanted = {row.get(known.name) for row in rows if isinstance(row, dict)} - {None}
-        linked: Any = known.related_model
-        there = linked._base_manager.complex_filter(known.get_limit_choices_to())
-        alive = set(there.filter(pk__in=wanted).values_list("pk", flat=True)) | {None}
+        ids = {row.get(link.name) for row in rows if isinstance(row, dict)} - {None}
+        linked: Any = link.related_model
+        allowed = linked._base_manager.complex_filter(link.get_limit_choices_to())
+        existing = {None, *allowed.filter(pk__in=ids).values_list("pk", flat=True)}
         for number, row in enumerate(rows):
-            if isinstance(row, dict) and row.get(known.name) not in alive:
-                rows[number] = Written(Outcome.REFUSED, known.name, "not_found")
+            if isinstance(row, dict) and row.get(link.name) not in existing:
+                rows[number] = refused(link.name, "not_found")
 
 
-def _found(
+def find_records(
     model: type[models.Model],
     keys: Sequence[AnyField],
     rows: Sequence[dict[str, object] | Written],
     *,
     lock: bool,
-) -> dict[tuple[object, ...], list[Record]]:
-    """Return the records that have these keys; also those that a project's own lists hide."""
+) -> dict[KeyValues, list[Record]]:
+    """Return the records with the keys of rows, also those a default manager hides."""
     wanted = {
         tuple(row[key.name] for key in keys) for row in rows if isinstance(row, dict)
     }
-    found: dict[tuple[object, ...], list[Record]] = {}
+    records: dict[KeyValues, list[Record]] = {}
     if wanted:
-        for record in _asked(model, keys, wanted, lock=lock):
-            found.setdefault(
-                tuple(getattr(record, key.attname) for key in keys), []
-            ).append(record)
-    return found
+        for record in query_records(model, keys, wanted, lock=lock):
+            values = tuple(getattr(record, key.attname) for key in keys)
+            records.setdefault(values, []).append(record)
+    return records
 
 
-def _asked(
-    model: type[models.Model], keys: Sequence[AnyField], wanted: Wanted, *, lock: bool
+def query_records(
+    model: type[models.Model],
+    keys: Sequence[AnyField],
+    wanted: Collection[KeyValues],
+    *,
+    lock: bool,
 ) -> Iterable[models.Model]:
-    first, manager = keys[0], model._base_manager
-    is_text = isinstance(first, models.CharField | models.TextField) and is_of_django(
-        first
-    )
-    if len(keys) > 1 or not is_text or type(manager) is not models.Manager:
-        return _having(model, keys, wanted, lock=lock)
-    query = _written_query(model, first, len(wanted), lock=lock)
-    return manager.get_queryset().raw(query, [value for (value,) in wanted])
+    """Return the records that have one of these key values."""
+    key = keys[0]
+    manager = model._base_manager
+    is_text = isinstance(key, models.CharField | models.TextField)
+    if (
+        len(keys) > 1
+        or not is_text
+        or not is_django_field(key)
+        or type(manager) is not models.Manager
+    ):
+        return key_query(model, keys, wanted, lock=lock)
+    statement = compiled_key_query(model, key, len(wanted), lock=lock)
+    return manager.get_queryset().raw(statement, [value for (value,) in wanted])
 
 
 @lru_cache(maxsize=100)
-def _written_query(
+def compiled_key_query(
     model: type[models.Model], key: AnyField, count: int, *, lock: bool
 ) -> str:
-    """Return SQL for so many texts: it takes Django longer to write than the database to run."""
-    query = _having(
-        model, [key], [(str(number),) for number in range(count)], lock=lock
-    )
+    """Return SQL for so many texts; Django compiles it slower than databases run it."""
+    placeholders = [(str(number),) for number in range(count)]
+    query = key_query(model, [key], placeholders, lock=lock)
     return str(query.query.get_compiler(query.db).as_sql()[0])
 
 
-def _having(
-    model: type[models.Model], keys: Sequence[AnyField], wanted: Wanted, *, lock: bool
+def key_query(
+    model: type[models.Model],
+    keys: Sequence[AnyField],
+    wanted: Collection[KeyValues],
+    *,
+    lock: bool,
 ) -> models.QuerySet[models.Model]:
+    """Return the query for the records that have one of these key values."""
     names = [key.attname for key in keys]
     if len(names) == 1:
         condition = models.Q(**{f"{names[0]}__in": [value for (value,) in wanted]})
     else:
-        each = (models.Q(**dict(zip(names, one, strict=True))) for one in wanted)
-        condition = models.Q(*each, _connector=models.Q.OR)
-    # By id, so that two who lock the same records do not wait for each other for ever.
+        conditions = (
+            models.Q(**dict(zip(names, values, strict=True))) for values in wanted
+        )
+        condition = models.Q(*conditions, _connector=models.Q.OR)
+    # By id, so that two processes that lock the same records do not deadlock.
     records = model._base_manager.filter(condition).order_by("pk")
     return records.select_for_update() if lock else records
 
 
-class _Filler:
-    """Puts values into the one record that has a row's keys, or into a new one."""
+class RecordFiller:
+    """Puts the values of rows into their records, or into new ones."""
 
     def __init__(
-        self, model: type[models.Model], fields: Mapping[str, AnyField], *, writes: bool
+        self,
+        model: type[models.Model],
+        fields: Mapping[str, AnyField],
+        *,
+        is_dry_run: bool,
     ) -> None:
-        self._writes = writes
-        self._new: type[Record] = Draft if is_plain(model) else model
+        self._is_dry_run = is_dry_run
+        self._new_record: type[Record] = NewRecord if is_plain(model) else model
         self._fields = fields
         self._attributes = {name: known.attname for name, known in fields.items()}
-        self._links = any(
+        self._has_links = any(
             name != attribute for name, attribute in self._attributes.items()
         )
         self._required = [
-            n for n, known in fields_of(model).items() if is_required(known)
+            name for name, known in fields_of(model).items() if is_required(known)
         ]
 
-    def filled(self, same: list[Record], row: Row) -> Step:
-        """Return what is to be done; a record that is made here is one of the same from now on."""
+    def fill(self, same: list[Record], row: Row) -> WriteStep:
+        """Return the step for a row; `same` is its record or empty.
+
+        A new record is added to `same`: the next row may have the same keys.
+        """
         if same:
-            return self._changed(same[0], row)
+            return self._update(same[0], row)
         for name in self._required:
             if name not in row:
-                return Step(Written(Outcome.REFUSED, name, "missing"))
-        record = self._new(**self._initial(row))
-        if refused := _refused(record):
-            return Step(refused)
+                return WriteStep(refused(name, "missing"))
+        record = self._new_record(**self._initial_values(row))
+        if refusal := refusal_of_model(record):
+            return WriteStep(refusal)
         same.append(record)
-        step = Step(_CREATED, record)
-        if not self._writes:
+        step = WriteStep(CREATED, record)
+        if self._is_dry_run:
             step.changes = {
-                n: (None, value) for n, value in row.items() if value is not None
+                name: (None, value) for name, value in row.items() if value is not None
             }
         return step
 
-    def _initial(self, row: Row) -> dict[str, object]:
+    def _initial_values(self, row: Row) -> dict[str, object]:
         values = dict(row)
-        if self._links:
+        if self._has_links:
             values = {self._attributes[name]: value for name, value in row.items()}
-        if len(row) < len(self._fields):  # other rows have more
-            values = {
-                f.attname: f.get_default() for f in self._fields.values()
-            } | values
+        if len(row) < len(self._fields):  # other rows have more fields
+            defaults = {
+                known.attname: known.get_default() for known in self._fields.values()
+            }
+            values = defaults | values
         return values
 
-    def _changed(self, record: Record, row: Row) -> Step:
+    def _update(self, record: Record, row: Row) -> WriteStep:
         before = {name: getattr(record, self._attributes[name]) for name in row}
         changes = {
-            name: (before[name], new)
-            for name, new in row.items()
-            if new != before[name]
+            name: (before[name], value)
+            for name, value in row.items()
+            if value != before[name]
         }
         if not changes:
-            return Step(_UNCHANGED, record)
-        self._put(record, row)
-        if refused := _refused(record):
-            self._put(record, before)
-            return Step(refused)
-        return Step(_UPDATED, record, changes)
+            return WriteStep(UNCHANGED, record)
+        self._set_values(record, row)
+        if refusal := refusal_of_model(record):
+            self._set_values(record, before)
+            return WriteStep(refusal)
+        return WriteStep(UPDATED, record, changes)
 
-    def _put(self, record: Record, row: Row) -> None:
+    def _set_values(self, record: Record, row: Row) -> None:
         for name, value in row.items():
             setattr(record, self._attributes[name], value)
 
 
-def _refused(record: Record) -> Written | None:
-    """Return what a model's own rule has against a record; one that breaks has something too."""
+def refusal_of_model(record: Record) -> Written | None:
+    """Return why a model's own `clean` refuses a record, or None."""
     try:
         record.clean()
     except ValidationError as error:
-        return Written(Outcome.REFUSED, *fault(error))
-    except Error:  # of the database, which `upserted` knows how to take
+        return refused(*fault_of(error))
+    except Error:  # of the database: `upsert_rows` handles it
         raise
-    except Exception:  # noqa: BLE001 - the host's own code; its text may repeat a value
-        return Written(Outcome.REFUSED, "", "invalid")
+    except Exception:  # noqa: BLE001 - the host's own code; its text may hold a value
+        return refused("", "invalid")
     return None
 
 
-# ── from steps to tables ─────────────────────────────────────────────────────────────────────
+# ── from steps to tables ─────────────────────────────────────────────────────────────
 
 
-def upserted(
-    entry: Entry, keys: Sequence[str], rows: Sequence[Row], run: tuple[int, int]
+def upsert_rows(
+    model: OpenModel, keys: Sequence[str], rows: Sequence[Row], mark: RunMark
 ) -> list[Written]:
-    """Write rows together; if the database refuses, each half by itself, down to the bad row."""
-    steps: list[Step] = []
+    """Write rows together; if the database refuses, by halves down to the bad row."""
+    steps: list[WriteStep] = []
     try:
         with transaction.atomic():
-            steps = planned(entry, keys, rows, lock=True)
-            _write(entry, steps, run, mapped={name for row in rows for name in row})
+            steps = plan_steps(model, keys, rows, is_dry_run=False)
+            mapped = {name for row in rows for name in row}
+            write_steps(model, steps, mark, mapped=mapped)
         return [step.written for step in steps]
-    except _OF_THE_ROW:
+    except ROW_ERRORS:
         if len(rows) == 1:
-            return [_blamed(entry.model, steps[0].record if steps else None)]
+            return [database_refusal(model.model, steps[0].record if steps else None)]
     half = len(rows) // 2
-    return upserted(entry, keys, rows[:half], run) + upserted(
-        entry, keys, rows[half:], run
-    )
+    first = upsert_rows(model, keys, rows[:half], mark)
+    return first + upsert_rows(model, keys, rows[half:], mark)
 
 
-def _blamed(model: type[models.Model], record: Record | None) -> Written:
-    """Say which field the database did not take, as far as the model knows."""
+def database_refusal(model: type[models.Model], record: Record | None) -> Written:
+    """Return which field the database refused, as far as the model knows."""
     try:
         with transaction.atomic():
-            if isinstance(record, Draft):
+            if isinstance(record, NewRecord):
                 record = model(**vars(record))
             if record is not None:
                 record.validate_unique()
                 record.validate_constraints()
     except ValidationError as error:
-        return Written(Outcome.REFUSED, *fault(error))
-    except _OF_THE_ROW:
+        return refused(*fault_of(error))
+    except ROW_ERRORS:
         pass
-    return Written(Outcome.REFUSED, "", "refused_by_database")
+    return refused("", "refused_by_database")
 
 
-def _write(
-    entry: Entry, steps: Sequence[Step], run: tuple[int, int], *, mapped: set[str]
+def write_steps(
+    model: OpenModel, steps: Sequence[WriteStep], mark: RunMark, *, mapped: set[str]
 ) -> None:
-    line, number = run
-    records = _records(steps)
-    seen = _seen(
-        entry, line, [str(record.pk) for record in records if not record._state.adding]
+    """Insert and update the records of steps, and mark them as seen by the run."""
+    records = records_of(steps)
+    stored = [str(record.pk) for record in records if not record._state.adding]
+    seen = last_marks(model, mark.line, stored)
+    if model.archive and model.archive[0] not in mapped:  # else the API decides
+        archived = {record for record, (_, is_archived) in seen.items() if is_archived}
+        restore(model.archive, steps, archived)
+    insert(model.model, [rec for rec in records if isinstance(rec, NewRecord)])
+    instances = [record for record in records if isinstance(record, models.Model)]
+    model.model._base_manager.bulk_create(
+        [record for record in instances if record._state.adding]
     )
-    if entry.archive and entry.archive[0] not in mapped:  # else the API itself decides
-        _restore(
-            entry.archive,
-            steps,
-            {name for name, (_, archived) in seen.items() if archived},
-        )
     changed = [step for step in steps if step.changes]
-    insert(entry.model, [record for record in records if isinstance(record, Draft)])
-    made = [record for record in records if isinstance(record, models.Model)]
-    old = [
-        r
-        for r in _records(changed)
-        if isinstance(r, models.Model) and not r._state.adding
-    ]
-    entry.model._base_manager.bulk_create(
-        [record for record in made if record._state.adding]
+    update_records(
+        model,
+        [
+            record
+            for record in records_of(changed)
+            if isinstance(record, models.Model) and not record._state.adding
+        ],
+        {name for step in changed for name in step.changes},
     )
-    _update(entry, old, {name for step in changed for name in step.changes})
     ids = [str(record.pk) for record in records]
-    _mark(entry, run, [name for name in ids if seen.get(name) != (number, False)])
+    put_marks(model, mark, [rec for rec in ids if seen.get(rec) != (mark.run, False)])
 
 
-def _seen(entry: Entry, line: int, ids: Sequence[str]) -> dict[str, tuple[int, bool]]:
-    """Return the last run that has seen each of these records, and whether it is archived."""
+def last_marks(
+    model: OpenModel, line: int, ids: Sequence[str]
+) -> dict[str, tuple[int, bool]]:
+    """Return the last run that has seen each record, and whether it is archived."""
     if not ids:
         return {}
-    marks = SyncMark.objects.filter(line_id=line, target=entry.name, record__in=ids)
-    found = marks.values_list("record", "run", "archived")
-    return {record: (last, archived) for record, last, archived in found}
+    marks = SyncMark.objects.filter(line_id=line, target=model.name, record__in=ids)
+    rows = marks.values_list("record", "run", "archived")
+    return {record: (run, is_archived) for record, run, is_archived in rows}
 
 
-def _mark(entry: Entry, run: tuple[int, int], ids: Sequence[str]) -> None:
-    """Note that a run has seen these records."""
-    (line, number), target = run, entry.name
+def put_marks(model: OpenModel, mark: RunMark, ids: Sequence[str]) -> None:
+    """Store that a run has seen these records."""
     with connection.cursor() as cursor:
-        for start in range(0, len(ids), _MARKS):
-            some = ids[start : start + _MARKS]
-            values = [value for name in some for value in (line, target, name, number)]
-            cursor.execute(_marking(len(some)), values)
+        for start in range(0, len(ids), MARKS_PER_STATEMENT):
+            group = ids[start : start + MARKS_PER_STATEMENT]
+            values = [
+                value
+                for record in group
+                for value in (mark.line, model.name, record, mark.run)
+            ]
+            cursor.execute(marking_statement(len(group)), values)
 
 
-@lru_cache(maxsize=_MARKS)
-def _marking(count: int) -> str:
+@lru_cache(maxsize=MARKS_PER_STATEMENT)
+def marking_statement(count: int) -> str:
+    """Return SQL that marks so many records."""
     return (
         "INSERT INTO outkey_syncmark (line_id, target, record, run, archived)"  # noqa: S608 - constants
         f" VALUES {', '.join(['(%s, %s, %s, %s, false)'] * count)}"
@@ -378,19 +429,18 @@ def _marking(count: int) -> str:
     )
 
 
-def _records(steps: Iterable[Step]) -> list[Record]:
+def records_of(steps: Iterable[WriteStep]) -> list[Record]:
     """Return the records of steps, each once: two rows may have the same keys."""
-    return list(
-        {
-            id(step.record): step.record for step in steps if step.record is not None
-        }.values()
-    )
+    records = {
+        id(step.record): step.record for step in steps if step.record is not None
+    }
+    return list(records.values())
 
 
-def _restore(
-    archive: tuple[str, bool], steps: Sequence[Step], archived: set[str]
+def restore(
+    archive: tuple[str, bool], steps: Sequence[WriteStep], archived: set[str]
 ) -> None:
-    """Take out of the archive what was put there because it was gone, and is there again."""
+    """Take records out of the archive that were missing upstream and are back."""
     name, value = archive
     for step in steps:
         record = step.record
@@ -400,18 +450,22 @@ def _restore(
             and getattr(record, name) is value
         ):
             setattr(record, name, not value)
-            step.changes[name] = value, not value
-            step.written = _UPDATED
+            step.changes[name] = (value, not value)
+            step.written = UPDATED
 
 
-def _update(entry: Entry, records: Sequence[models.Model], names: set[str]) -> None:
-    """Write some fields; those that follow the time do, as if each record was saved."""
+def update_records(
+    model: OpenModel, records: Sequence[models.Model], names: set[str]
+) -> None:
+    """Write some fields, and those with `auto_now` as if each record was saved."""
     timed = [
-        f for f in entry.model._meta.concrete_fields if getattr(f, "auto_now", False)
+        known
+        for known in model.model._meta.concrete_fields
+        if getattr(known, "auto_now", False)
     ]
     for record in records:
         for known in timed:
             known.pre_save(record, add=False)
     if records:
         fields = [*names, *(known.name for known in timed)]
-        entry.model._base_manager.bulk_update(records, fields)
+        model.model._base_manager.bulk_update(records, fields)

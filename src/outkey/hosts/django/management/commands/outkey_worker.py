@@ -16,7 +16,7 @@ from outkey.hosts.django.runs import has_queue
 
 
 class Command(BaseCommand):
-    """Work off runs, by procrastinate where the project has it, else by looking every second."""
+    """Do runs, with procrastinate if the project has it, else looking every second."""
 
     help = "Work off the runs of sync lines, until SIGINT or SIGTERM."
 
@@ -36,21 +36,23 @@ class Command(BaseCommand):
 
     def handle(self, *_args: object, **options: Any) -> None:  # noqa: ANN401 - Django's own
         """Work until told to stop."""
-        here, at_once = installation(), max(1, options["runs"])
+        here = installation()
+        limit = max(1, options["runs"])
         if here.keys.is_sealed():
             raise Sealed
         if has_queue():
-            from outkey.hosts.django.worker import Worker
+            from outkey.hosts.django.worker import QueueWorker
 
-            Worker(here, at_once, self.stdout.write, self._tell).run()
+            QueueWorker(here, limit, self.stdout.write, self._report).run()
             return
-        ended, crew = threading.Event(), LocalWorkers(here, at_once)
+        stop_signal = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: ended.set())
-        crew.start()
-        ended.wait()
-        crew.end()
+            signal.signal(number, lambda *_: stop_signal.set())
+        workers = LocalWorkers(here, limit)
+        workers.start()
+        stop_signal.wait()
+        workers.end()
 
-    def _tell(self, run: Run) -> None:
+    def _report(self, run: Run) -> None:
         why = f" ({run.cause})" if run.cause else ""
         self.stdout.write(f"{run.line}: {run.state}{why}, run {run.id}")

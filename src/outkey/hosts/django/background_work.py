@@ -1,4 +1,4 @@
-"""Work that no caller waits for: what fails in a thread of the server is only logged."""
+"""Work that no caller waits for: an error in a thread of the server is only logged."""
 
 from collections.abc import Callable
 from logging import Logger
@@ -6,14 +6,17 @@ from logging import Logger
 from django.db import connections
 
 
-def guarded(
+def log_and_continue(
     logger: Logger, work: Callable[[], object], *, again_soon: bool = False
 ) -> None:
-    """Do some work; never raises, and keeps no connection but for what is done again soon."""
+    """Do some work; never raises.
+
+    Closes the thread's connections, unless the work is done again soon.
+    """
     try:
         work()
     except Exception as error:  # noqa: BLE001 - the next round tries again
-        # Only its name: what a driver or a library says may hold a value.
+        # Only the type: the text of a driver or a library may hold a value.
         logger.error("background work failed (%s)", type(error).__name__)  # noqa: TRY400
     finally:
         if not again_soon:

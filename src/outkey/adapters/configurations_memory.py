@@ -1,0 +1,67 @@
+"""Configurations in the memory of one process, as a TOML document has them."""
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from outkey.core.config.configuration import Configuration, SyncLine, known_names
+from outkey.core.errors import UnknownConfiguration
+from outkey.core.findings.health import Health
+from outkey.core.text import Text
+
+
+class MemoryConfigurations:
+    """Configurations and sync lines in dictionaries; only refusals change them."""
+
+    def __init__(
+        self,
+        configurations: Iterable[Configuration] = (),
+        lines: Iterable[SyncLine] = (),
+    ) -> None:
+        self.configurations = {made.name: made for made in configurations}
+        self.lines = {line.name: line for line in lines}
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> Configuration:
+        try:
+            return self.configurations[name]
+        except KeyError:
+            names = sorted(self.configurations)
+            raise UnknownConfiguration(hint=known_names(names, len(names))) from None
+
+    def line(self, name: str) -> SyncLine:
+        try:
+            return self.lines[name]
+        except KeyError:
+            raise UnknownConfiguration(
+                Text("there is no sync line with this name"), field="line"
+            ) from None
+
+    def note_refused(self, name: str, revision: int) -> int:
+        with self._lock:
+            stored = self.configurations.get(name)
+            if stored is None or stored.revision != revision:
+                return 0
+            return self._change(stored, Health.after_refusal).refused
+
+    def note_accepted(self, name: str) -> None:
+        with self._lock:
+            if name in self.configurations:
+                self._change(self.configurations[name], Health.after_success)
+
+    def pause(self, name: str, at: float) -> None:
+        with self._lock:
+            if name in self.configurations:
+                stored = self.configurations[name]
+                self._change(stored, lambda health: health.after_pause(at))
+
+    def _change(
+        self, configuration: Configuration, step: Callable[[Health], Health]
+    ) -> Health:
+        health = step(
+            Health(refused=configuration.refused, paused_at=configuration.paused_at)
+        )
+        self.configurations[configuration.name] = replace(
+            configuration, refused=health.refused, paused_at=health.paused_at
+        )
+        return health

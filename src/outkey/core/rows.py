@@ -1,0 +1,133 @@
+"""Rows of configurations and sync lines as values: what a host stores, without a rule.
+
+A host reads and writes these values; `engine/managing/registry.py` decides with them.
+Settings are plain JSON, so that a host can store those that it has no column for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+
+from outkey.core.config.configuration import (
+    Configuration,
+    HeaderRow,
+    SecretState,
+    SyncLine,
+    build,
+)
+from outkey.core.config.field_kinds import Kind
+from outkey.core.config.fields import FIELDS
+from outkey.core.findings.health import Health
+from outkey.core.sync.schedule import TimedLine
+from outkey.core.sync.table import read_sync, sync_table
+from outkey.core.vault.envelope import SealedRow
+
+_DATES = tuple(field.path for field in FIELDS if field.kind is Kind.DATE)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationRow:
+    """What is stored of a configuration besides its secrets."""
+
+    record: str  # its id, which is never used again
+    name: str
+    version: int  # for editors: changes with the settings
+    revision: int  # for caches: changes with the secrets too
+    settings: Mapping[str, object]  # by the path of the field
+    headers: tuple[HeaderRow, ...]
+    health: Health
+
+    @property
+    def stamp(self) -> tuple[int, int, int, float | None]:
+        """What a swap compares, so that no edit and no refusal is lost."""
+        return self.version, self.revision, self.health.refused, self.health.paused_at
+
+    def configuration(
+        self, secrets: Mapping[str, SecretState], voucher: SealedRow | None = None
+    ) -> Configuration:
+        """Return the configuration with its secrets, or raise ConfigError."""
+        values = dict(self.settings)
+        for path in _DATES:
+            if path in values:
+                values[path] = date.fromisoformat(str(values[path]))
+        built = build(self.name, values, headers=self.headers, secrets=secrets)
+        return replace(
+            built,
+            record=self.record,
+            version=self.version,
+            revision=self.revision,
+            refused=self.health.refused,
+            paused_at=self.health.paused_at,
+            voucher=voucher,
+        )
+
+    def after_edit(self, configuration: Configuration) -> "ConfigurationRow":
+        """Return the row after an editor saved these settings."""
+        return replace(
+            self,
+            version=self.version + 1,
+            revision=self.revision + 1,
+            settings=settings_of(configuration),
+            headers=configuration.headers,
+            health=self.health.after_change(configuration),
+        )
+
+    def after_secrets(self, secrets: Mapping[str, SecretState]) -> "ConfigurationRow":
+        """Return the row after its secrets became these."""
+        health = self.health.after_change(self.configuration(secrets))
+        return replace(self, revision=self.revision + 1, health=health)
+
+    def after_reseal(self) -> "ConfigurationRow":
+        """Return the row after the same values were sealed anew.
+
+        Caches must read the ciphertexts again, but what a test found still holds.
+        """
+        return replace(self, revision=self.revision + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class LineRow:
+    """What is stored of a sync line."""
+
+    name: str
+    configuration: str
+    method: str
+    path: str
+    sync: Mapping[str, object] | None  # the table that a TOML document has
+
+    def line(self) -> SyncLine:
+        """Return the line, or raise ConfigError where its table cannot be read."""
+        sync = None if self.sync is None else read_sync(self.sync)
+        return SyncLine(self.name, self.configuration, self.method, self.path, sync)
+
+    def timed(self) -> TimedLine:
+        """Return when the line runs, also where its table cannot be read otherwise."""
+        schedule = str((self.sync or {}).get("schedule", ""))
+        return TimedLine(self.name, self.configuration, schedule)
+
+
+def new_row(configuration: Configuration, record: str) -> ConfigurationRow:
+    """Return the row of a configuration that is stored for the first time."""
+    return ConfigurationRow(
+        record=record,
+        name=configuration.name,
+        version=1,
+        revision=1,
+        settings=settings_of(configuration),
+        headers=configuration.headers,
+        health=Health().after_change(configuration),
+    )
+
+
+def settings_of(configuration: Configuration) -> dict[str, object]:
+    """Return the settings by path as JSON has them: dates become text."""
+    return {
+        path: value.isoformat() if isinstance(value, date) else value
+        for path, value in configuration.values().items()
+    }
+
+
+def line_row(line: SyncLine) -> LineRow:
+    """Return the row of a sync line."""
+    sync = None if line.sync is None else sync_table(line.sync)
+    return LineRow(line.name, line.configuration, line.method, line.path, sync)

@@ -1,0 +1,154 @@
+"""Why a run ended and why a record was rejected, by the code that is stored.
+
+Codes are part of the interface; texts are for users. A `SyncFailed` takes its hint from
+here, and so does the page of the run: a remedy is written once.
+"""
+
+from typing import NamedTuple
+
+from outkey.core.errors import SyncFailed
+from outkey.core.text import NO_TEXT, Text
+
+
+class RunFailure(NamedTuple):
+    """What a user reads about a run that ended early."""
+
+    summary: Text
+    remedy: Text
+
+
+NO_REMEDY = NO_TEXT  # the summary says what to do
+PREVIEW_LINE = SyncFailed.default_hint
+RUN_LIMIT = "run_limit"
+
+RUN_FAILURES = {
+    "killed": RunFailure(
+        Text("its process ended in the middle; the next run continues there"),
+        NO_REMEDY,
+    ),
+    "stopping": RunFailure(
+        Text("its process was stopped; the next run continues there"),
+        NO_REMEDY,
+    ),
+    "internal_error": RunFailure(
+        Text("an unexpected error in outkey or in the application"),
+        Text("Report it to the administrator, with the time of the run."),
+    ),
+    "not_json": RunFailure(
+        Text("the response is not JSON"),
+        Text("Check the path of the line; a URL for browsers returns a web page."),
+    ),
+    "too_deep": RunFailure(
+        Text("the response is nested too deeply"),
+        Text("Ask the provider of the API for a flatter format."),
+    ),
+    "not_a_list": RunFailure(
+        Text("there is no list of records where the line expects it"),
+        Text("Correct Records (records); if an empty response has none, add || `[]`."),
+    ),
+    "not_objects": RunFailure(
+        Text("the list of records holds values that are not objects"),
+        Text("Correct Records (records): it must select a list of objects."),
+    ),
+    "too_many_records": RunFailure(
+        Text("a page has too many records"),
+        Text("Request the records page by page (pagination), or with a smaller size."),
+    ),
+    "too_many_values": RunFailure(
+        Text("the response has too many values"),
+        Text("Request fewer records at a time (pagination.size)."),
+    ),
+    "too_many_pages": RunFailure(Text("there are too many pages"), PREVIEW_LINE),
+    RUN_LIMIT: RunFailure(
+        Text("the run reached the limit of records or minutes of its line"),
+        Text(
+            "If the API really has that many records, raise max_records or max_minutes"
+            " of the line; otherwise check the pagination."
+        ),
+    ),
+    "preview_limit": RunFailure(
+        Text("the preview took too long"),
+        Text("Simplify the expressions of the line, or start a dry run."),
+    ),
+    "page_repeated": RunFailure(
+        Text("the API gives the same page again and again"),
+        Text("Check the position parameter (pagination.position_parameter)."),
+    ),
+    "bad_cursor": RunFailure(
+        Text("the cursor of the next page is not usable"),
+        Text("Correct the cursor (pagination.cursor)."),
+    ),
+    "cursor_loop": RunFailure(
+        Text("the API leads back to a page that was read already"),
+        Text("Check the cursor (pagination.cursor) and its parameter."),
+    ),
+    "foreign_next": RunFailure(
+        Text("the next page is at another origin than the Base URL"),
+        Text("Credentials stay at their origin: page by number or cursor instead."),
+    ),
+    "secret_in_cursor": RunFailure(
+        Text("the API returns a secret as the position or value to continue from"),
+        Text("Page by number or offset, and choose another incremental field."),
+    ),
+    "gap": RunFailure(
+        Text("a page is empty or missing, but a later one is not"),
+        Text("Run it again; if that fails too, request one page at a time (parallel)."),
+    ),
+    "all_refused": RunFailure(
+        Text("not one of the records could be sent"),
+        Text("See the rejected records; check path, body and fields of the line."),
+    ),
+    "expression": RunFailure(
+        Text("an expression of the line does not fit the response"), PREVIEW_LINE
+    ),
+}
+
+REJECTIONS = {
+    "missing": Text("a value is missing"),
+    "key_missing": Text("the key field is empty"),
+    "duplicate_key": Text("another record on the same page has this key"),
+    "ambiguous": Text("several records here have this key"),
+    "taken": Text("another record has this value already"),
+    "invalid": Text("the value is not valid"),
+    "wrong_type": Text("the value has the wrong type"),
+    "unknown_choice": Text("the value is not one of the choices"),
+    "too_long": Text("the value is too long"),
+    "out_of_range": Text("the number is out of range"),
+    "unstorable_character": Text("a character cannot be stored"),
+    "no_text": Text("the value is not a text"),
+    "no_whole_number": Text("the value is not a whole number"),
+    "no_number": Text("the value is not a number"),
+    "no_date": Text("the value is not a date"),
+    "no_yes_or_no": Text("the value is neither yes nor no"),
+    "not_found": Text("there is no such record here"),
+    "not_for_a_path": Text("the value cannot be part of a path"),
+    "refused_by_database": Text("the database refused it"),
+    "too_deep": Text("it is nested too deeply"),
+    "too_many_fields": Text("it has too many fields"),
+    "secret_in_record": Text("it repeats a secret that was sent to the API"),
+    "expression": Text("an expression of the line does not fit the record"),
+    "script_error": Text("the script failed"),
+    "script_timeout": Text("the script took too long"),
+    "script_result": Text("the script returned no record"),
+    "script_set_aside": Text("the script was stopped after too many timeouts"),
+    "too_large_for_script": Text("it is too large for a script"),
+}
+
+
+def sync_failure(reason: str, message: Text | None = None) -> SyncFailed:
+    """Return the error that ends a run; its hint is the remedy of the reason.
+
+    The message is the summary of the reason, unless there is more to say.
+    """
+    failure = RUN_FAILURES[reason]
+    return SyncFailed(message or failure.summary, hint=failure.remedy, reason=reason)
+
+
+def rejection_text(reason: str) -> Text:
+    """Return in words why a record was rejected."""
+    if reason in REJECTIONS:
+        return REJECTIONS[reason]
+    if reason.startswith("status_"):
+        status = reason.removeprefix("status_")
+        return Text("the API returned status {status}", status=status)
+    return Text("{reason}", reason=reason.replace("_", " "))

@@ -1,0 +1,201 @@
+"""The life of a run: pure transitions from one stored run to the next.
+
+    begin        (new), WAITING, FAILED → RUNNING
+    enqueue      (new), FAILED → WAITING
+    expedite     WAITING → WAITING, due now
+    checkpoint   RUNNING → RUNNING, with a longer lease
+    finish       WAITING, RUNNING → DONE, FAILED
+    end_killed   RUNNING → FAILED (killed)
+    release      RUNNING → FAILED (stopping)
+    retry_later  FAILED → WAITING
+    cancel       WAITING, RUNNING → CANCELLED
+
+A running run has a lease that every checkpoint extends; a process that does not extend
+it counts as killed. A function returns the run as it is to be written, in the next
+generation, or raises LineBusy or RunStopped. The time is that of a clock that all
+processes share.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from outkey.core.errors import LineBusy, RunStopped
+from outkey.core.sync.run import OPEN_STATES, Counts, Run, RunState
+
+GRACE_SECONDS = 60.0  # for the work of a page besides its request
+
+KILLED = "killed"  # the cause of a run whose process stopped extending the lease
+STOPPING = "stopping"  # the cause of a run whose process was told to stop
+CANCELLED = "cancelled"  # why a checkpoint is refused: a user cancelled the run
+TAKEN_OVER = "taken_over"  # why a checkpoint is refused: another process has the run
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A request for a run: of which line, by whom, dry or not."""
+
+    line: str
+    digest: str  # of the line as it is now; "" where it cannot be read
+    actor: str
+    dry_run: bool = False
+
+
+def is_alive(run: Run, now: float) -> bool:
+    """Whether a process is at work on the run."""
+    return run.state is RunState.RUNNING and run.until >= now
+
+
+def is_due(run: Run, now: float) -> bool:
+    """Whether a worker should take the run: it waits, or its worker was killed."""
+    return run.state in OPEN_STATES and run.attempt > 0 and run.until <= now
+
+
+def is_resumable(run: Run, digest: str) -> bool:
+    """Whether the run has a position that means something to the line as it is now."""
+    return run.digest == digest and bool(run.position)
+
+
+def end_killed(running: Run, now: float) -> Run:
+    """Record that the process of a running run was killed; LineBusy while it lives."""
+    if is_alive(running, now):
+        raise LineBusy
+    return _next(
+        running,
+        state=RunState.FAILED,
+        ended_at=now,
+        cause=KILLED,
+        attempt=running.attempt + 1 if running.attempt else 0,
+    )
+
+
+def run_to_resume(last: Run | None, request: RunRequest) -> Run | None:
+    """Return the line's last run, dry ones not counted, if it is to be continued.
+
+    A failed run is, where it has a position for the line as it is now. A killed one is
+    even without a position, and if a worker was asked to do it, after any change.
+    """
+    if request.dry_run or last is None or last.state is not RunState.FAILED:
+        return None
+    was_killed = last.cause == KILLED and (
+        last.attempt > 0 or last.digest == request.digest
+    )
+    return last if was_killed or is_resumable(last, request.digest) else None
+
+
+def run_to_begin(
+    waiting: Run | None, last: Run | None, request: RunRequest, run_id: str = ""
+) -> Run | None:
+    """Return the stored run that is to begin now, or None: a new one.
+
+    `run_id` is the run that the process wants; RunStopped if that is not the one.
+    """
+    run = waiting or run_to_resume(last, request)
+    if run_id and (run is None or run.id != run_id):
+        raise RunStopped(reason=TAKEN_OVER)
+    return run
+
+
+def new_run(request: RunRequest, now: float, since: str) -> Run:
+    """Return a run that is not stored yet and has the first page before it."""
+    return Run(
+        id="",
+        line=request.line,
+        actor=request.actor,
+        started_at=now,
+        dry_run=request.dry_run,
+        digest=request.digest,
+        since=since,
+    )
+
+
+def restart(run: Run, digest: str, now: float, since: str) -> Run:
+    """Return the run as if it had not begun: at the first page, nothing counted."""
+    return replace(
+        run,
+        digest=digest,
+        started_at=now,
+        since=since,
+        position={},
+        cursor="",
+        counts=Counts(),
+        pages=0,
+        worked=0.0,
+    )
+
+
+def begin(run: Run, actor: str, now: float, lease: float) -> Run:
+    """Let a process work on a run, for as long as it extends the lease."""
+    return _next(
+        run,
+        actor=actor,
+        state=RunState.RUNNING,
+        until=now + lease,
+        lease=lease,
+        ended_at=None,
+        cause="",
+    )
+
+
+def enqueue(run: Run, actor: str, now: float) -> Run:
+    """Let a new run, or one that is to be continued, wait for a worker."""
+    return _next(run, actor=actor, state=RunState.WAITING, until=now, attempt=1)
+
+
+def expedite(waiting: Run, now: float) -> Run:
+    """Make a waiting run due now; one that is due already stays as it is."""
+    return _next(waiting, until=now) if waiting.until > now else waiting
+
+
+def retry_later(run: Run, now: float, seconds: float, attempt: int) -> Run:
+    """Let a failed run wait for another attempt; LineBusy if it has not failed."""
+    if run.state is not RunState.FAILED:
+        raise LineBusy
+    return _next(run, state=RunState.WAITING, until=now + seconds, attempt=attempt)
+
+
+def cancel(run: Run, now: float) -> Run:
+    """Cancel a run; one that has ended stays as it is."""
+    if run.state not in OPEN_STATES:
+        return run
+    return _next(run, state=RunState.CANCELLED, ended_at=now)
+
+
+def checkpoint(run: Run, now: float) -> Run:
+    """Extend the lease of a run that came a page further."""
+    return _next(run, until=now + run.lease)
+
+
+def finish(run: Run, now: float) -> Run:
+    """End a run in the state that it has, at its own time if it has one."""
+    return _next(run, ended_at=now if run.ended_at is None else run.ended_at)
+
+
+def release(stored: Run, held: Run, now: float) -> Run:
+    """End a run whose process stops, so that the next one need not wait for the lease.
+
+    `held` is the run as the process knows it, `stored` as it is now. An interrupt may
+    come between the commit of a page and the moment the process knows of it: so one
+    generation more is still this process; two are another one.
+    """
+    is_ours = stored.generation - held.generation <= 1
+    if stored.state is not RunState.RUNNING or not is_ours:
+        raise refusal(stored)
+    return _next(stored, state=RunState.FAILED, cause=STOPPING, ended_at=now)
+
+
+def refusal(stored: Run | None) -> RunStopped:
+    """Return why a process may not write a run that is stored like this now.
+
+    None is a run that was deleted with its line.
+    """
+    was_cancelled = stored is not None and stored.state is RunState.CANCELLED
+    return RunStopped(reason=CANCELLED if was_cancelled else TAKEN_OVER)
+
+
+def next_since(complete: Run | None) -> str:
+    """Return the incremental value to start from, after the last complete run."""
+    return "" if complete is None else complete.cursor or complete.since
+
+
+def _next(run: Run, **changes: Any) -> Run:  # noqa: ANN401 - fields of Run
+    return replace(run, generation=run.generation + 1, **changes)

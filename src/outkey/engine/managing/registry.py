@@ -1,0 +1,378 @@
+"""The rules of storing configurations, sync lines and secrets, over the rows of a host.
+
+Rows hold no rule (`ports.storage.Storage`): what an edit, another secret, a test, a
+refusal or a removal means for what is stored is decided here, once for every host.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from time import monotonic
+from uuid import uuid4
+
+from outkey.core.config.configuration import (
+    Configuration,
+    SecretState,
+    SyncLine,
+    kept_secrets,
+    known_names,
+)
+from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
+from outkey.core.findings.health import Health, Summary
+from outkey.core.rows import ConfigurationRow, LineRow, line_row, new_row
+from outkey.core.sync.schedule import TimedLine
+from outkey.core.text import Text
+from outkey.core.vault.versions import (
+    SecretLabel,
+    SecretVersion,
+    Swap,
+    activate,
+    add_pending,
+    current_states,
+    current_voucher,
+    delete_all,
+    secret_version,
+)
+from outkey.core.vault.voucher import FIELD
+from outkey.ports.storage import Storage
+
+# A send that began so long ago would carry the same configuration.
+FRESH_SECONDS = 0.1
+_MOST_CACHED = 2000
+
+
+@dataclass(slots=True)
+class CachedConfiguration:
+    """A configuration, the row it was built from, and when that was last read."""
+
+    row: ConfigurationRow
+    configuration: Configuration
+    read_at: float
+
+
+class Registry:
+    """The configurations, sync lines and states of secrets of an installation."""
+
+    def __init__(
+        self, storage: Storage, *, fresh_seconds: float = FRESH_SECONDS
+    ) -> None:
+        self._storage = storage
+        self._fresh_seconds = fresh_seconds
+        self._cache: dict[str, CachedConfiguration] = {}
+        self._lines: dict[str, tuple[LineRow, SyncLine]] = {}
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Write all of what is changed inside, or nothing."""
+        return self._storage.database.transaction()
+
+    # ── configurations ──────────────────────────────────────────────────────────────
+
+    def get(self, name: str) -> Configuration:
+        """Return one configuration, or raise UnknownConfiguration.
+
+        Every send calls this. What was read a moment ago is returned as it was; after
+        that the row alone is read, and if it did not change, neither did headers,
+        secrets and voucher: their changes change the revision.
+        """
+        cached = self._cache.get(name)
+        now = monotonic()
+        if cached is not None and now - cached.read_at < self._fresh_seconds:
+            return cached.configuration
+        row = self._row(name)
+        if cached is not None and cached.row is row:
+            cached.read_at = now
+            return cached.configuration
+        (configuration,) = self._load([row])
+        if len(self._cache) >= _MOST_CACHED:
+            self._cache.clear()
+        self._cache[name] = CachedConfiguration(row, configuration, now)
+        return configuration
+
+    def all(self) -> list[Configuration]:
+        """Return every configuration, by name; opens no secret."""
+        return list(self._load(self._storage.configurations.find()))
+
+    def find(self, names: Iterable[str]) -> dict[str, Configuration]:
+        """Return those of these configurations that exist, as they are stored now."""
+        rows = self._storage.configurations.find(names=list(names))
+        return {found.name: found for found in self._load(rows)}
+
+    def summaries(self) -> list[Summary]:
+        """Return what lists show of every configuration, by name; reads no secret."""
+        return self._storage.configurations.summaries()
+
+    def lock(self, configuration: Configuration) -> None:
+        """Let no other process change this configuration until the transaction ends.
+
+        Raises EditConflict if it is not stored any more, or not in this version.
+        """
+        rows = self._storage.configurations.find(names=[configuration.name], lock=True)
+        seen = (configuration.record, configuration.version)
+        if [(row.record, row.version) for row in rows] != [seen]:
+            raise EditConflict
+
+    def add(self, configuration: Configuration) -> Configuration:
+        """Store a new configuration with its references.
+
+        Returns it with record and version. A reference is not opened first, unlike a
+        value: nothing was in its place before.
+        """
+        references = {
+            field: state
+            for field, state in configuration.secrets.items()
+            if state.reference is not None
+        }
+        row = new_row(replace(configuration, secrets=references), uuid4().hex)
+        versions = (
+            secret_version(row.record, field, state, label=SecretLabel.CURRENT)
+            for field, state in references.items()
+        )
+        with self.transaction():
+            if not self._storage.configurations.swap(None, row):
+                raise ConfigError(
+                    Text("a configuration with this name already exists"), field="name"
+                )
+            self._apply((None, version) for version in versions)
+        return replace(
+            configuration,
+            record=row.record,
+            version=row.version,
+            revision=row.revision,
+        )
+
+    def replace(self, configuration: Configuration) -> Configuration:
+        """Store changed settings, or raise EditConflict if another version is stored.
+
+        Secrets of header rows that were removed are deleted; the others stay as they
+        are, since one may have been set after this configuration was read.
+        """
+        name = configuration.name
+        with self.transaction():
+            row = self._row(name, lock=True)
+            if row.version != configuration.version:
+                raise EditConflict
+            versions = self._storage.secrets.read([row.record])
+            fields = {version.place.field for version in versions}
+            wanted = {h.secret_field for h in configuration.headers if h.secret}
+            for field in fields - wanted:
+                if field.startswith("header:"):
+                    self._delete_secret(row.record, field)
+            secrets = kept_secrets(current_states(versions), configuration.headers)
+            changed = row.after_edit(replace(configuration, secrets=secrets))
+            self._swap(row, changed)
+        return replace(
+            configuration, version=changed.version, revision=changed.revision
+        )
+
+    def remove(self, name: str) -> None:
+        """Delete a configuration with its secrets and lines.
+
+        Raises UnknownConfiguration.
+        """
+        with self.transaction():
+            self._swap(self._row(name, lock=True), None)
+        self._cache.pop(name, None)
+
+    # ── sync lines ──────────────────────────────────────────────────────────────────
+
+    def line(self, name: str) -> SyncLine:
+        """Return one sync line, or raise UnknownConfiguration.
+
+        Every page of a run calls this.
+        """
+        row = self._line_row(name)
+        cached = self._lines.get(name)
+        if cached is not None and cached[0] is row:
+            return cached[1]
+        line = row.line()
+        if len(self._lines) >= _MOST_CACHED:
+            self._lines.clear()
+        self._lines[name] = (row, line)
+        return line
+
+    def lines(self) -> list[SyncLine]:
+        """Return every sync line, by name."""
+        return [row.line() for row in self._storage.lines.find()]
+
+    def timetable(self) -> list[TimedLine]:
+        """Return when each line runs, also of those that cannot be read otherwise."""
+        return [row.timed() for row in self._storage.lines.find()]
+
+    def put_line(self, line: SyncLine) -> None:
+        """Store a sync line, new or changed; the last save wins."""
+        with self.transaction():
+            self._row(line.configuration)
+            rows = self._storage.lines.find([line.name])
+            before = rows[0] if rows else None
+            if not self._storage.lines.swap(before, line_row(line)):
+                raise EditConflict  # another process added or deleted it just now
+
+    def remove_line(self, name: str) -> None:
+        """Delete a sync line, or raise UnknownConfiguration."""
+        self._storage.lines.swap(self._line_row(name), None)
+
+    # ── secrets ─────────────────────────────────────────────────────────────────────
+
+    def put_reference(
+        self, configuration: Configuration, field: str, state: SecretState
+    ) -> None:
+        """Read a secret from a reference; the value before becomes the previous one.
+
+        Like every change of a secret it is complete after `note_secrets_changed`.
+        """
+        record = configuration.record
+        new = secret_version(record, field, state)
+        with self.transaction():
+            self._apply(add_pending(self._storage.secrets.read([record], field), new))
+            versions = self._storage.secrets.read([record], field)
+            self._apply(activate(versions, state.version))
+
+    def clear_secret(self, configuration: Configuration, field: str) -> None:
+        """Delete all versions of a secret.
+
+        Like every change of a secret it is complete after `note_secrets_changed`.
+        """
+        with self.transaction():
+            self._delete_secret(configuration.record, field)
+
+    def note_secrets_changed(self, name: str) -> None:
+        """Let caches read the secrets again, and lists show which are missing."""
+        with self.transaction():
+            row = self._row(name, lock=True)
+            states = current_states(self._storage.secrets.read([row.record]))
+            self._swap(row, row.after_secrets(states))
+
+    def note_vouched(self, name: str) -> None:
+        """Let caches read a configuration's voucher again; nothing else changed."""
+        with self.transaction():
+            row = self._row(name, lock=True)
+            self._swap(row, row.after_reseal())
+
+    # ── health ──────────────────────────────────────────────────────────────────────
+
+    def put_trial(
+        self,
+        configuration: Configuration,
+        at: float,
+        cause: str,
+        seen: Mapping[str, object] | None = None,
+    ) -> None:
+        """Store the result of a test, if this state is still stored."""
+        tested = (configuration.record, configuration.revision)
+
+        def health_after_test(row: ConfigurationRow) -> Health:
+            if (row.record, row.revision) != tested:
+                return row.health
+            return row.health.after_test(at, cause, seen)
+
+        self._change_health(configuration.name, health_after_test)
+
+    def note_refused(self, name: str, revision: int) -> int:
+        """Count a response 401 to this revision, and return how many came in a row."""
+
+        def health_after_refusal(row: ConfigurationRow) -> Health:
+            is_same = row.revision == revision
+            return row.health.after_refusal() if is_same else row.health
+
+        row = self._change_count(name, health_after_refusal)
+        if row is None or row.revision != revision:
+            return 0
+        return row.health.refused
+
+    def note_accepted(self, name: str) -> None:
+        """Reset the count of refusals, and end a pause."""
+        self._change_count(name, lambda row: row.health.after_success())
+
+    def pause(self, name: str, at: float) -> None:
+        """Stop sending, unless the credentials were replaced in the meantime."""
+        self._change_count(name, lambda row: row.health.after_pause(at))
+
+    def resume(self, name: str) -> None:
+        """End a pause, or raise UnknownConfiguration."""
+        self._row(name)
+        self.note_accepted(name)
+
+    def due(self, before: float, limit: int) -> list[str]:
+        """Return the names of configurations whose last test is older, oldest first.
+
+        Without those that could not send, and those that were never tested.
+        """
+        tested = [
+            (summary.standing.tested_at or 0.0, summary.name)
+            for summary in self.summaries()
+            if summary.standing.is_due(before)
+        ]
+        return [name for _, name in sorted(tested)[:limit]]
+
+    def _change_count(
+        self, name: str, step: Callable[[ConfigurationRow], Health]
+    ) -> ConfigurationRow | None:
+        """Write what a step makes of refusals and pause, and return the row then.
+
+        By the row that was sent with it takes one statement, if that is still stored.
+        """
+        cached = self._cache.pop(name, None)
+        if cached is not None:
+            changed = replace(cached.row, health=step(cached.row))
+            is_changed = changed.stamp != cached.row.stamp
+            if is_changed and self._storage.configurations.swap(cached.row, changed):
+                return changed
+        return self._change_health(name, step)
+
+    def _change_health(
+        self, name: str, step: Callable[[ConfigurationRow], Health]
+    ) -> ConfigurationRow | None:
+        """Write what a step makes of the health, and return the row then."""
+        with self.transaction():
+            rows = self._storage.configurations.find(names=[name], lock=True)
+            if not rows:
+                return None
+            changed = replace(rows[0], health=step(rows[0]))
+            if changed != rows[0]:
+                self._swap(rows[0], changed)
+        return changed
+
+    # ── rows ────────────────────────────────────────────────────────────────────────
+
+    def _row(self, name: str, *, lock: bool = False) -> ConfigurationRow:
+        rows = self._storage.configurations.find(names=[name], lock=lock)
+        if rows:
+            return rows[0]
+        names = [summary.name for summary in self.summaries()]
+        raise UnknownConfiguration(hint=known_names(names, len(names)))
+
+    def _line_row(self, name: str) -> LineRow:
+        rows = self._storage.lines.find([name])
+        if not rows:
+            raise UnknownConfiguration(
+                Text("there is no sync line with this name"), field="line"
+            )
+        return rows[0]
+
+    def _load(self, rows: Collection[ConfigurationRow]) -> Iterator[Configuration]:
+        """Yield configurations with their secrets, read at once for all rows."""
+        records = [row.record for row in rows]
+        secrets: dict[str, list[SecretVersion]] = {record: [] for record in records}
+        vouchers: dict[str, list[SecretVersion]] = {record: [] for record in records}
+        for version in self._storage.secrets.read(records):
+            secrets[version.place.record].append(version)
+        for version in self._storage.secrets.read(records, FIELD):
+            vouchers[version.place.record].append(version)
+        for row in rows:
+            yield row.configuration(
+                current_states(secrets[row.record]),
+                current_voucher(vouchers[row.record]),
+            )
+
+    def _swap(self, before: ConfigurationRow, after: ConfigurationRow | None) -> None:
+        if not self._storage.configurations.swap(before, after):
+            raise EditConflict
+        self._cache.pop(before.name, None)
+
+    def _apply(self, swaps: Iterable[Swap]) -> None:
+        for before, after in swaps:
+            if not self._storage.secrets.swap(before, after):
+                raise EditConflict
+
+    def _delete_secret(self, record: str, field: str) -> None:
+        self._apply(delete_all(self._storage.secrets.read([record], field)))

@@ -1,0 +1,111 @@
+"""The loop of a worker: plan by schedule, and do the runs that are due.
+
+A host calls `round` from whatever calls it regularly, a thread or a cron job, and says
+how work is started beside it.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from outkey.engine.sync.planner import Planner
+
+ACTOR = "schedule"  # who requests the runs that a schedule asks for
+LOOK_SECONDS = 1.0
+PLAN_SECONDS = 15.0
+RUNS_AT_ONCE = 4
+
+
+class RunningWork(Protocol):
+    """Work that was started; a `threading.Thread` is."""
+
+    def is_alive(self) -> bool:
+        """Whether the work goes on."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the work has ended, or for so many seconds."""
+
+
+class StopSignal(Protocol):
+    """Tells a loop to stop; a `threading.Event` does."""
+
+    def is_set(self) -> bool:
+        """Whether to stop."""
+
+    def set(self) -> None:
+        """Tell the loop, and the runs under way, to stop."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until told to stop, or for so many seconds; return whether to stop."""
+
+
+StartWork = Callable[[Callable[[], object]], RunningWork]
+
+
+class RunLoop:
+    """Does requested runs, a few at a time; `stop` releases those under way."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        start_work: StartWork,
+        stop_signal: StopSignal,
+        *,
+        is_sealed: Callable[[], bool],
+        limit: int = RUNS_AT_ONCE,
+    ) -> None:
+        self._planner = planner
+        self._start_work = start_work
+        self._stop_signal = stop_signal
+        self._is_sealed = is_sealed
+        self._limit = limit
+        self._working: dict[str, RunningWork] = {}  # by lock
+        self._planned_at = float("-inf")
+
+    def round(self) -> None:
+        """Request what is due by its schedule; start due runs while there is room."""
+        now = self._planner.clock.monotonic()
+        if now - self._planned_at >= PLAN_SECONDS:
+            self._planner.plan(ACTOR)
+            self._planned_at = now
+        self._working = {
+            lock: work for lock, work in self._working.items() if work.is_alive()
+        }
+        # Without the key every run would fail, and its line would not be to blame.
+        if not self._has_room() or self._is_sealed():
+            return
+        for run, lock in self._planner.due():
+            if self._stop_signal.is_set() or not self._has_room():
+                return
+            if lock not in self._working:
+                self._working[lock] = self._start_work(self._work_on(run.id))
+
+    def run(self, guard: Callable[[Callable[[], object]], object]) -> None:
+        """Do round after round until the stop signal; `guard` calls each of them."""
+        repeat(lambda: guard(self.round), LOOK_SECONDS, self._stop_signal)
+
+    def stop(self, patience: float, loop: RunningWork | None = None) -> None:
+        """Start no more runs, release those under way, and wait for them a while.
+
+        `loop` is the work that calls `run`: it may be about to start one more.
+        """
+        self._stop_signal.set()
+        clock = self._planner.clock
+        deadline = clock.monotonic() + patience
+        if loop is not None:
+            loop.join(patience)
+        for work in list(self._working.values()):
+            work.join(max(deadline - clock.monotonic(), 0))
+
+    def _has_room(self) -> bool:
+        return len(self._working) < self._limit
+
+    def _work_on(self, run_id: str) -> Callable[[], object]:
+        return lambda: self._planner.work(run_id)
+
+
+def repeat(work: Callable[[], object], seconds: float, stop_signal: StopSignal) -> None:
+    """Do some work, again and again after a pause, until the stop signal."""
+    while True:
+        work()
+        if stop_signal.wait(seconds):
+            return

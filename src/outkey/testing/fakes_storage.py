@@ -1,0 +1,208 @@
+"""Rows of configurations, lines, secrets and keys in memory, and their registry."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.findings.health import Summary
+from outkey.core.rows import ConfigurationRow, LineRow
+from outkey.core.vault.envelope import key_name_of
+from outkey.core.vault.versions import SecretVersion
+from outkey.core.vault.voucher import FIELD
+from outkey.engine.managing.registry import Registry
+from outkey.ports.storage import Storage
+from outkey.testing.fakes import FakeClock, MemoryDatabase
+
+
+class MemoryLineRows:
+    """Sync lines in a dictionary."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, LineRow] = {}
+
+    def find(self, names: Collection[str] | None = None) -> list[LineRow]:
+        wanted = self.rows.keys() if names is None else self.rows.keys() & set(names)
+        return [self.rows[name] for name in sorted(wanted)]
+
+    def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
+        if before is None:
+            if after is None or after.name in self.rows:
+                return False
+        elif self.rows.pop(before.name, None) is None:
+            return False
+        if after is not None:
+            self.rows[after.name] = after
+        return True
+
+
+class MemorySecretRows:
+    """Versions of secrets in a dictionary, by record, field and number."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str, int], SecretVersion] = {}
+
+    def read(self, records: Collection[str], field: str = "") -> list[SecretVersion]:
+        return [
+            row if field else _without_ciphertext(row)
+            for row in self.rows.values()
+            if row.place.record in records and field in {"", row.place.field}
+        ]
+
+    def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
+        if before is None:
+            if after is None or _key(after) in self.rows:
+                return False
+        elif self.rows.get(_key(before)) != before:
+            return False
+        elif after is None:
+            del self.rows[_key(before)]
+        if after is not None:
+            self.rows[_key(after)] = after
+        return True
+
+    def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
+        rows = [
+            row
+            for row in self.rows.values()
+            if row.sealed is not None and key_name_of(row.sealed) != key
+        ]
+        return rows[:limit]
+
+    def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
+        return Counter(
+            key_name_of(row.sealed)
+            for row in self.rows.values()
+            if row.sealed is not None and (vouchers or row.place.field != FIELD)
+        )
+
+
+class MemoryKeyRows:
+    """Check values of keys in a dictionary."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, bytes] = {}
+
+    def read(self) -> dict[str, bytes]:
+        return dict(self.rows)
+
+    def add(self, keys: Mapping[str, bytes]) -> None:
+        self.rows = {**keys, **self.rows}
+
+
+class MemoryConfigurationRows:
+    """Configurations in a dictionary, with the rows that are deleted with them."""
+
+    def __init__(self, lines: MemoryLineRows, secrets: MemorySecretRows) -> None:
+        self.rows: dict[str, ConfigurationRow] = {}
+        self._of_configurations = (lines, secrets)
+
+    def find(
+        self,
+        *,
+        names: Collection[str] | None = None,
+        records: Collection[str] | None = None,
+        lock: bool = False,
+    ) -> list[ConfigurationRow]:
+        return [
+            row
+            for name, row in sorted(self.rows.items())
+            if (names is None or name in names)
+            and (records is None or row.record in records)
+        ]
+
+    def swap(
+        self, before: ConfigurationRow | None, after: ConfigurationRow | None
+    ) -> bool:
+        if before is None:
+            if after is None or after.name in self.rows:
+                return False
+        else:
+            stored = self.rows.get(before.name)
+            if stored is None or (stored.record, stored.stamp) != (
+                before.record,
+                before.stamp,
+            ):
+                return False
+        if after is not None:
+            self.rows[after.name] = after
+        elif before is not None:
+            self._delete(before)
+        return True
+
+    def summaries(self) -> list[Summary]:
+        return [
+            Summary(
+                name,
+                str(row.settings["base_url"]),
+                str(row.settings["authentication_type"]),
+                str(row.settings["environment"]),
+                str(row.settings["network"]),
+                row.health,
+            )
+            for name, row in sorted(self.rows.items())
+        ]
+
+    def _delete(self, row: ConfigurationRow) -> None:
+        lines, secrets = self._of_configurations
+        del self.rows[row.name]
+        for line in lines.find():
+            if line.configuration == row.name:
+                lines.swap(line, None)
+        for key in [key for key in secrets.rows if key[0] == row.record]:
+            del secrets.rows[key]
+
+
+class MemoryStorage(Storage):
+    """Rows in memory, with their own types."""
+
+    configurations: MemoryConfigurationRows
+    lines: MemoryLineRows
+    secrets: MemorySecretRows
+    keys: MemoryKeyRows
+
+
+def memory_storage(
+    *,
+    lines: MemoryLineRows | None = None,
+    secrets: MemorySecretRows | None = None,
+) -> MemoryStorage:
+    """Return rows in memory, of one database; those that are not given are empty."""
+    lines = lines or MemoryLineRows()
+    secrets = secrets or MemorySecretRows()
+    configurations = MemoryConfigurationRows(lines, secrets)
+    keys = MemoryKeyRows()
+    return MemoryStorage(
+        MemoryDatabase(FakeClock(), configurations, lines, secrets, keys),
+        configurations,
+        lines,
+        secrets,
+        keys,
+    )
+
+
+def memory_registry(
+    configurations: Iterable[Configuration] = (),
+    lines: Iterable[SyncLine] = (),
+    storage: Storage | None = None,
+) -> Registry:
+    """Return a registry in memory with these configurations; nothing is cached."""
+    registry = Registry(storage or memory_storage(), fresh_seconds=0.0)
+    for configuration in configurations:
+        registry.add(configuration)
+    for line in lines:
+        registry.put_line(line)
+    return registry
+
+
+def _key(row: SecretVersion) -> tuple[str, str, int]:
+    return row.place.record, row.place.field, row.place.version
+
+
+def _without_ciphertext(row: SecretVersion) -> SecretVersion:
+    return SecretVersion(
+        place=row.place,
+        label=row.label,
+        reference=row.reference,
+        set_at=row.set_at,
+        set_by=row.set_by,
+    )

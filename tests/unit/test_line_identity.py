@@ -1,0 +1,102 @@
+"""The digest that says whether a checkpoint still belongs to a line."""
+
+import hashlib
+import json
+from dataclasses import fields, replace
+
+import pytest
+
+from outkey.core.config.configuration import SyncLine
+from outkey.core.sync.identity import INDEPENDENT_KEYS, line_digest
+from outkey.core.sync.line import (
+    Direction,
+    FieldMapping,
+    Gone,
+    Incremental,
+    Pagination,
+    Paging,
+    Sync,
+)
+from outkey.testing import configuration
+
+RECORD = "6f9619ff8b86d011b42d00cf4fc964ff"
+CONFIGURATION = replace(configuration(), record=RECORD)
+SYNC = Sync(
+    target="demo.contact",
+    keys=("external_id",),
+    mappings=(FieldMapping("id", "external_id"), FieldMapping("n", "name")),
+    pagination=Pagination(Paging.PAGE, 50, "size", "page"),
+    query=(("active", "1"),),
+    schedule="0 * * * *",
+    parallel=4,
+)
+LINE = SyncLine("contacts", "acme", "GET", "/contacts", SYNC)
+CHANGES = {
+    "direction": Direction.PUSH,
+    "target": "demo.order",
+    "keys": ("name",),
+    "mappings": (FieldMapping("id", "external_id"),),
+    "query": (),
+    "body": "{}",
+    "records": "data",
+    "pagination": Pagination(),
+    "incremental": Incremental("since", "changed"),
+    "gone": Gone.ARCHIVE,
+    "script": "def transform(record): return record",
+    "schedule": "",
+    "parallel": 1,
+    "max_records": 7,
+    "max_minutes": 7,
+}
+
+
+def test_the_digest_is_that_of_version_0_1() -> None:
+    """Its formula: changing it would make every line begin again."""
+    table = {
+        "direction": "pull",
+        "target": "demo.contact",
+        "keys": ["external_id"],
+        "fields": [
+            {"api": "id", "host": "external_id"},
+            {"api": "n", "host": "name"},
+        ],
+        "query": {"active": "1"},
+        "pagination": {
+            "kind": "page",
+            "size": 50,
+            "size_parameter": "size",
+            "position_parameter": "page",
+        },
+    }
+    stored = ["6f9619ff-8b86-d011-b42d-00cf4fc964ff", "GET", "/contacts", table]
+    digest = hashlib.sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest()
+    assert line_digest(LINE, CONFIGURATION) == digest
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Sync)])
+def test_every_setting_of_a_line_changes_the_digest_or_changes_no_record(
+    field: str,
+) -> None:
+    changed = replace(LINE, sync=replace(SYNC, **{field: CHANGES[field]}))
+    is_same = line_digest(changed, CONFIGURATION) == line_digest(LINE, CONFIGURATION)
+    assert is_same is (field in INDEPENDENT_KEYS)
+
+
+def test_the_digest_depends_on_the_request_and_not_on_names() -> None:
+    digest = line_digest(LINE, CONFIGURATION)
+    for changed in (
+        replace(LINE, method="POST"),
+        replace(LINE, path="/"),
+        replace(LINE, sync=None),
+    ):
+        assert line_digest(changed, CONFIGURATION) != digest
+    renamed = replace(LINE, name="people", configuration="other")
+    assert line_digest(renamed, replace(CONFIGURATION, name="other")) == digest
+
+
+def test_a_host_may_have_other_ids_than_uuids() -> None:
+    first, second = (
+        line_digest(LINE, replace(CONFIGURATION, record=record))
+        for record in ("1", "2")
+    )
+    assert first != second
