@@ -10,12 +10,13 @@ import pytest
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-def run_program(name: str, folder: Path) -> str:
+def run_program(name: str, folder: Path, **variables: str) -> str:
     """Run a program, which sets up Django, and return what it logged.
 
     It ends with 0 if everything holds.
     """
     environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(folder / "home")}
+    environment |= variables
     if "PYTHONPATH" in os.environ:
         environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
     done = subprocess.run(

@@ -10,17 +10,16 @@ import pytest
 
 from browser.test_page_attacks import run_program
 
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        "permissions_editing",
-        "permissions_tokens",
-        "permissions_scripts",
-        "permissions_fixes",
-        "permissions_pages",
-    ],
+PROGRAMS = (
+    "permissions_editing",
+    "permissions_tokens",
+    "permissions_scripts",
+    "permissions_fixes",
+    "permissions_pages",
 )
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_each_permission_holds_on_its_own_and_nothing_is_half_done(
     program: str, tmp_path: Path
 ) -> None:

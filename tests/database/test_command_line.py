@@ -1,14 +1,13 @@
 """The command line and the pages on PostgreSQL: the same commands, the same answers."""
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from browser.test_permissions import PROGRAM
+from browser.test_page_attacks import run_program
+from browser.test_permissions import PROGRAMS
 from cli.conftest import Terminal, document_for
 from cli.test_token_processes import prepare, race
 from outkey.spar import Spar
@@ -54,16 +53,9 @@ def test_everything_an_operator_does_works_on_postgresql(
     assert not (tmp_path / "home" / "data" / "outkey.sqlite3").exists()
 
 
-def test_the_pages_hold_on_postgresql(empty: str, tmp_path: Path) -> None:
-    environment = {"OUTKEY_HOME": str(tmp_path / "home"), "OUTKEY_DATABASE_URL": empty}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout == "everything holds\n", done.stderr[-3000:]
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_pages_hold_on_postgresql(program: str, empty: str, tmp_path: Path) -> None:
+    run_program(program, tmp_path, OUTKEY_DATABASE_URL=empty)
 
 
 @pytest.mark.parametrize(
