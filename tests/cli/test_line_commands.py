@@ -302,7 +302,7 @@ def test_an_interrupted_run_lets_the_next_one_go_on_at_once(
     assert re.fullmatch(
         r"error\[run_stopped\]: contacts was interrupted after (one page|\d+ pages),"
         r" run 1\n"
-        r"hint: To go on from there: outkey line run contacts\n",
+        r"hint: To resume it: outkey line run contacts\n",
         said,
     )
     (stopped,) = shop.run("run", "list", "--json", code=0).json
@@ -356,7 +356,7 @@ def test_a_record_that_a_script_fails_on_is_shown_with_its_number(
     text = document(spar, count=5).replace('gone = "archive"', f'script = "{script}"')
     shop.run("apply", "-", stdin=text, code=0)
     titles, row, last = shop.run("line", "run", "contacts", code=0).out.splitlines()
-    assert titles.split() == ["Record", "Key", "Left", "out"]
+    assert titles.split() == ["Record", "Key", "Rejected"]
     assert row.startswith("3 ")
     assert "KeyError" in row
     assert last == "contacts: done, 4 created, 1 rejected, run 1"

@@ -266,8 +266,3 @@ def test_a_line_on_a_form_is_found_and_everything_else_as_it_is_stored() -> None
     assert override.line("people") == draft
     assert override.line("other") == other
     assert override.get("acme") == registry.get("acme")
-    assert override.note_refused("acme", 1) == 1
-    override.pause("acme", 1.0)
-    assert registry.get("acme").paused
-    override.note_accepted("acme")
-    assert not registry.get("acme").paused

@@ -21,7 +21,7 @@ from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Allowed
 from outkey.engine.sync import SyncRunner
-from outkey.ports.sending import Configurations
+from outkey.ports.sync import LineSource
 
 LINE_FIELDS = ("name", "configuration", "method", "path")
 _NEW_LINE = {
@@ -78,7 +78,7 @@ class LineEdit:
         cls,
         values: Mapping[str, str],
         stored: SyncLine | None,
-        lines: Configurations,
+        lines: LineSource,
     ) -> "LineEdit":
         """Read a form, or raise ConfigError with the field of the first error."""
         if stored is None:
@@ -124,7 +124,7 @@ class LineEdit:
         administration.save_line(self.line)
 
 
-def refuse_taken(name: str, lines: Configurations) -> None:
+def refuse_taken(name: str, lines: LineSource) -> None:
     """Raise ConfigError if there is a line of this name, readable or not."""
     try:
         lines.line(name)
@@ -154,7 +154,7 @@ def refuse_forbidden(
 class WithLine:
     """The configurations of an installation with one line as a form has it."""
 
-    def __init__(self, configurations: Configurations, line: SyncLine) -> None:
+    def __init__(self, configurations: LineSource, line: SyncLine) -> None:
         self._configurations = configurations
         self._line = line
 
@@ -167,15 +167,3 @@ class WithLine:
     def get(self, name: str) -> Configuration:
         """Return one configuration, or raise UnknownConfiguration."""
         return self._configurations.get(name)
-
-    def note_refused(self, name: str, revision: int) -> int:
-        """Count a refusal of the credentials."""
-        return self._configurations.note_refused(name, revision)
-
-    def note_accepted(self, name: str) -> None:
-        """Begin to count refusals anew."""
-        self._configurations.note_accepted(name)
-
-    def pause(self, name: str, at: float) -> None:
-        """Pause sending."""
-        self._configurations.pause(name, at)
