@@ -140,7 +140,11 @@ class _TlsConnection(HTTPSConnection):
 
     def _new_conn(self) -> socket.socket:
         connected = super()._new_conn()
-        connected.settimeout(self.deadline.connect_wait())
+        try:
+            connected.settimeout(self.deadline.connect_wait())
+        except errors.TimedOut:
+            connected.close()  # urllib3 does not know it yet
+            raise
         return connected
 
 
