@@ -28,10 +28,8 @@ MESSAGE = '[data-field="script"] .ok-message'
 
 
 GERMAN = {
-    "None": (
-        'Lassen Sie jeden Weg durch die Funktion enden mit: return {"X-Name": "text"}'
-    ),
-    "[]": 'Schreiben Sie: return {"X-Name": "text"}',
+    "None": ('Jeden Weg durch die Funktion so beenden: return {"X-Name": "text"}'),
+    "[]": 'Schreiben: return {"X-Name": "text"}',
     "{'X': 'a\\n'}": "einen Header mit einem Zeilenumbruch oder einem NUL-Zeichen",
     "{'host': 'x'}": "den Header Host zurück, der zur Verbindung gehört",
     "{'X Y': 'x'}": "ohne Leerzeichen oder Doppelpunkt",
