@@ -81,7 +81,7 @@ def rows(folder: Path, count: int) -> dict[str, float]:
     }
 
 
-def fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Installation, imported late
+def fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Application, imported late
     """Write the records of sends, many to a commit, as many threads would."""
     from outkey.core.audit.events import Change, Intent, Outcome, Tag
 

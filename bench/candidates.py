@@ -48,14 +48,12 @@ def outkey_audited(url: str) -> Send:
     home = prepare()
     from outkey.core.config.document import parse_document
     from outkey.core.secret import Secret
-    from outkey.engine.managing.changes import Administration, apply
+    from outkey.engine.managing.changes import Administration
     from outkey.hosts.django.wiring import install
 
     here = install(home)
     desk = Administration(here.registry, here.secrets, here.audit, "bench")
-    apply(
-        desk, here.gateway.sender, parse_document(outkey_document(url)), dry_run=False
-    )
+    here.apply(desk, parse_document(outkey_document(url)), dry_run=False)
     desk.set_secret("bench", "token", Secret(os.environ[TOKEN]))
     return partial(here.gateway.send, "bench", "GET", "/")
 

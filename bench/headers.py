@@ -69,12 +69,12 @@ def _oauth2() -> Callable[[], object]:
         made, answers=lambda _: answer, secrets={"client_secret": "secret"}
     )
     fake.gateway.send("acme", "GET", "/")
-    keeper, call = TokenManager(fake.gateway.sender, made), Call(made, "GET", "/")
+    keeper, call = TokenManager(fake.sender.context, made), Call(made, "GET", "/")
 
     def build() -> Request:
-        token = drive(keeper.get(), fake.gateway._world)  # noqa: SLF001 - nothing is sent
+        token = drive(keeper.get(), fake.sender.runtime)
         return authenticated(
-            call.request(), made, fake.gateway.sender.opener(made), token
+            call.request(), made, fake.sender.context.opener(made), token
         )
 
     return build

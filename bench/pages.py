@@ -37,10 +37,10 @@ def client() -> tuple[Any, Any]:
     return made, installation()
 
 
-def configurations(here: Any) -> None:  # noqa: ANN401 - an Installation
+def configurations(here: Any) -> None:  # noqa: ANN401 - an Application
     from outkey.core.config.document import parse_document
     from outkey.core.secret import Secret
-    from outkey.engine.managing.changes import Administration, apply
+    from outkey.engine.managing.changes import Administration
 
     desk = Administration(here.registry, here.secrets, here.audit, "bench")
     text = "\n".join(
@@ -48,7 +48,7 @@ def configurations(here: Any) -> None:  # noqa: ANN401 - an Installation
         f"authentication_type = 'bearer'\ntoken = 'env:TOKEN_{number}'"
         for number in range(CONFIGURATIONS)
     )
-    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    here.apply(desk, parse_document(text), dry_run=False)
     for number in range(100):
         desk.set_secret(f"c{number:05}", "token", Secret("x"))
 

@@ -48,7 +48,7 @@ def decrypting() -> float:
     return min(timer.repeat(20, 2000)) / 2000 * 1e6
 
 
-def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Installation
+def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Application
     """Return an installation with all configurations and secrets, and one that the server takes."""
     os.environ["OUTKEY_HOME"] = str(folder)
     from outkey.hosts.server.home import prepare
@@ -56,7 +56,7 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Inst
     home = prepare()
     from outkey.core.config.document import parse_document
     from outkey.core.secret import Secret
-    from outkey.engine.managing.changes import Administration, apply
+    from outkey.engine.managing.changes import Administration
     from outkey.hosts.django.wiring import install
 
     here = install(home)
@@ -67,7 +67,7 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Inst
         f"authentication_type = 'bearer'\n{rows}"
         for number in range(CONFIGURATIONS)
     )
-    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    here.apply(desk, parse_document(text), dry_run=False)
     console = Console(stderr=True)
     stored = here.registry.all()
     for start in track(
@@ -86,7 +86,7 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Inst
     return here
 
 
-def rewrapping(here: Any) -> dict[str, float]:  # noqa: ANN401 - an Installation
+def rewrapping(here: Any) -> dict[str, float]:  # noqa: ANN401 - an Application
     """Rotate the key while sends go on; return the seconds, the sends and their failures."""
     key = here.rotation.add(lambda _: None)
     here.rotation.promote(key, lambda _: None)

@@ -76,11 +76,10 @@ def timed(run):
 """
 _OUTKEY = """
 from importlib.metadata import version
-from outkey.hosts.cli.session import installation
-here = installation()
+from outkey.hosts.cli.session import open_application
+here = open_application()
 from outkey.hosts.demo_records.models import Contact
-from outkey.hosts.django.wiring import sync_runner
-runner = sync_runner(here)
+runner = here.sync_runner()
 for _ in range(2):
     timed(lambda: list(runner.run("contacts", "bench")))
 print(json.dumps({"version": version("outkey"), "records": Contact.objects.count(), "runs": runs}))

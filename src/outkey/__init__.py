@@ -1,7 +1,7 @@
 """outkey: outbound authentication for business applications.
 
-gateway = outkey.open()                      # the Django project's, or the embedded home
-gateway = outkey.load("configurations.toml") # a document, without a database
+gateway = outkey.open()                       # a Django project, or the embedded home
+gateway = outkey.load("configurations.toml")  # a document, without a database
 response = gateway.send("acme", "GET", "/orders")
 """
 
@@ -17,12 +17,12 @@ __all__ = ["Gateway", "Response", "Secret", "errors", "integrations", "load", "o
 def open() -> Gateway:  # noqa: A001 - `outkey.open()` reads as what it does
     """Return a gateway for the configurations of this process's installation.
 
-    In a Django project that is the one of its setting OUTKEY, elsewhere the embedded home
-    (OUTKEY_HOME). Each call returns a gateway of its own, to be closed by the caller.
+    In a Django project that is the one of its setting OUTKEY, elsewhere the embedded
+    home (OUTKEY_HOME). Each call returns a new gateway, to be closed by the caller.
     """
     from outkey.hosts.server.home import open_home
 
-    folder = open_home()
+    home = open_home()
     from outkey.hosts.django.wiring import install
 
-    return install(folder).gateway
+    return install(home).gateway

@@ -44,7 +44,7 @@ api = ThreadingHTTPServer(("127.0.0.1", 0), Api)
 threading.Thread(target=api.serve_forever, daemon=True).start()
 boss = User.objects.create_superuser("boss")
 desk = desk_for(boss)
-apply(desk, installation().gateway.sender, parse_document(f'''
+installation().apply(desk, parse_document(f'''
 [configuration.shop]
 base_url = "http://127.0.0.1:{api.server_port}"
 network = "internal"

@@ -287,7 +287,7 @@ from outkey.spar import Spar
 
 here = installation()
 spar = Spar().__enter__()
-apply(here.desk("test"), here.gateway.sender, parse_document(f'''
+here.apply(here.administration("test"), parse_document(f'''
 [configuration.shop]
 base_url = "{spar.url}"
 network = "internal"
@@ -297,7 +297,7 @@ configuration = "shop"
 method = "GET"
 path = "/"
 '''), dry_run=False)
-here.desk("test").set_secret("shop", "token", Secret("sekret-canary"))
+here.administration("test").set_secret("shop", "token", Secret("sekret-canary"))
 LINES = "/outkey/syncline/"
 OURS = ("view_syncline", "add_syncline", "change_syncline", "run_syncline", "view_run")
 ORDERS = ("view_order", "add_order", "change_order")

@@ -91,19 +91,20 @@ def test_nothing_shown_of_a_request_holds_a_secret(
         shown = traceback.TracebackException.from_exception(error, capture_locals=True)
         print("".join(shown.format()), error.facts(), vars(error))
         logger.exception("failed")
-    assert gateway.findings(name)
+    assert gateway.test(name).steps
 
 
 @pytest.mark.parametrize("name", ["basic", "bearer", "broken"])
 def test_nothing_shown_of_a_configuration_holds_a_secret(
     gateway: Gateway, name: str
 ) -> None:
-    print(gateway, vars(gateway), gateway.findings(name))
+    sender = gateway._sender
+    print(gateway, vars(gateway), vars(sender), sender.context)
     try:
         print(gateway.preview(name, "GET", "/x"))
     except OutkeyError as error:
         print(repr(error), error.__notes__)
-    print(gateway._configurations.get(name))
+    print(sender.configurations.get(name))
     loan = None
     if name != "broken":
         loan = gateway.lend(name, "GET", gateway.preview(name).url, [])

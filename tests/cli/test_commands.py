@@ -364,7 +364,7 @@ def test_a_fix_is_offered_made_and_told_what_it_leaves_to_enter(
     again = ready("test", "acme", "--fix")
     assert (
         again.code,
-        again.out.count("nothing here that outkey can put right itself"),
+        again.out.count("outkey cannot fix this itself"),
     ) == (2, 1)
 
 
@@ -376,7 +376,7 @@ def test_an_answer_to_everybody_is_no_proof(ready: Terminal) -> None:
     )
     done = ready("test", "acme")
     assert done.code == 0
-    assert "acme answers, but proves nothing: " in done.out
+    assert "acme responds, but the test proves nothing: " in done.out
     assert "acme works" not in done.out
 
 
@@ -481,7 +481,7 @@ def test_the_version_is_said_and_a_typing_error_is_answered_by_what_was_meant(
         ("apply",): "FILE is missing",
         ("lst",): "Did you mean list?",
         ("list", "--jsn"): "Did you mean --json?",
-        ("audit", "list", "--limit", "abc"): "--limit is not what it should be",
+        ("audit", "list", "--limit", "abc"): "invalid value for --limit",
     }.items():
         done = outkey(*arguments)
         assert (done.code, said in done.err) == (2, True), done.err

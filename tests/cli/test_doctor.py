@@ -36,9 +36,7 @@ def change(outkey: Terminal, statement: str, *values: object) -> None:
 def test_a_fresh_home_has_no_findings_and_gets_no_key(outkey: Terminal) -> None:
     done = outkey("doctor")
     assert done.code == 0
-    assert (
-        done.out == "nothing found: the installation and 0 configurations are sound\n"
-    )
+    assert done.out == "no findings: the installation and 0 configurations are sound\n"
     assert not (outkey.home / "config" / "key").exists()
 
 
@@ -84,9 +82,8 @@ verification = {{ test_path = "/bearer" }}
     assert run("test", "good").code == 0
     assert run("request", "good", "/bearer").code == 0
     change(run, "UPDATE outkey_configuration SET base_url = 'https://api.acme.example'")
-    run(
-        "secret", "set", "good", "token", stdin="spar-token"
-    )  # bound to the new address
+    # bound to the new address
+    run("secret", "set", "good", "token", stdin="spar-token")
     return run.home
 
 
@@ -229,7 +226,7 @@ def test_the_page_needs_nothing_else_and_runs_nothing(
     file = tmp_path / "report.html"
     done = outkey("doctor", "--format", "html", "--output", str(file))
     assert (done.code, done.out) == (0, "")
-    assert "nothing found" in file.read_text("utf-8")
+    assert "no findings" in file.read_text("utf-8")
     page = Tags()
     page.feed(reports.as_html(FOUND, "1 < 2"))
     assert {"table", "style", "h2"} <= page.seen

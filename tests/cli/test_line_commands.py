@@ -359,7 +359,7 @@ def test_a_record_that_a_script_fails_on_is_shown_with_its_number(
     assert titles.split() == ["Record", "Key", "Left", "out"]
     assert row.startswith("3 ")
     assert "KeyError" in row
-    assert last == "contacts: done, 4 created, 1 left out, run 1"
+    assert last == "contacts: done, 4 created, 1 rejected, run 1"
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
@@ -370,10 +370,8 @@ def test_a_run_that_could_take_no_record_fails(
     shop.run("apply", "-", stdin=text, code=0)
     done = shop.run("line", "run", "contacts", *more, code=1)
     assert "name: missing" in done.out
-    assert "3 left out, run 1" in done.out
-    assert done.err.startswith(
-        "error[sync_failed]: not one of the records could be taken\nhint: "
-    )
+    assert "3 rejected, run 1" in done.out
+    assert done.err.startswith("error[sync_failed]: every record was rejected\nhint: ")
     told = shop.run("line", "run", "contacts", *more, "--json", code=1).json
     assert (told["state"], told["failed"], told["error"]["code"]) == (
         "done",
@@ -401,7 +399,7 @@ def test_a_failed_run_is_shown_with_who_began_it_and_what_helps(
     shop.run("line", "run", "contacts", code=1)
     (failed,) = json.loads(shop.run("run", "list", "--json", code=0).out)
     shown = shop.run("run", "show", failed["run"], code=0).out
-    assert "begun by cli:" in shown
+    assert "started by cli:" in shown
     assert "hint: Check the username and password, or the token." in shown
     facts = json.loads(shop.run("run", "show", failed["run"], "--json", code=0).out)
     assert facts["hint"] in shown

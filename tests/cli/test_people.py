@@ -35,7 +35,7 @@ desk_for(boss).note(Tag.USER_UPDATED, "", "email", key="user alice2")
 text = '[configuration.{}]\\nbase_url = "http://127.0.0.1:9"\\nnetwork = "internal"\\n'
 text += 'authentication_type = "bearer"\\n'
 document = parse_document("".join(map(text.format, "abcdefg")))
-apply(desk, here.gateway.sender, document, dry_run=False)
+here.apply(desk, document, dry_run=False)
 desk.set_secret("a", "token", Secret("x"))
 SecretValue.objects.update(set_at=time.time() - 400 * 86400)
 Configuration.objects.filter(name="a").update(active=False, tested_revision=7)
@@ -98,9 +98,8 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
     assert erased.code == 0
     assert "erased:" in erased.out
     assert outkey("people", "export", "alice").code == 2
-    assert (
-        outkey("people", "erase", "boss", "--yes").code == 2
-    )  # the only administrator
+    # the only administrator
+    assert outkey("people", "erase", "boss", "--yes").code == 2
     assert outkey("people", "prune").out == "removed: 1\n"
     left = json.loads(
         subprocess.check_output([sys.executable, "-c", LEFT], env=outkey.environment)

@@ -26,8 +26,8 @@ LEASE_IS_OVER = "UPDATE outkey_run SET until = 0"
 # Runs the line, and ends itself by SIGKILL before or after it writes its third page.
 DOOMED = """
 import os, signal, sys
-from outkey.hosts.cli.session import installation
-here, (when, what), calls = installation(), sys.argv[1:], []
+from outkey.hosts.cli.session import open_application
+here, (when, what), calls = open_application(), sys.argv[1:], []
 from outkey.engine.sync import Runs
 from outkey.hosts.django import wiring
 from outkey.hosts.django.records import django_records as records
@@ -40,7 +40,7 @@ def doomed(*arguments, **options):
         os.kill(os.getpid(), signal.SIGKILL)
     return answer
 setattr(kind, what, doomed)
-list(wiring.sync_runner(here).run("contacts", "tester"))
+list(here.sync_runner().run("contacts", "tester"))
 """
 
 

@@ -28,24 +28,24 @@ STEERING = ["\x1b]", "\x1b[2J", "\x07", "\x9b", "\x7f", "\x08", "\u202e", "\u206
 STEERING += ["\u061c", "\u200e", "\u200f", "\u2028", "\u2029"]
 BODY = f"first\tline\r\n{HOSTILE}\n".encode() + b"\x9b31m\xff"
 CALLS = {
-    "say": "output.say(text)",
+    "print_line": "output.print_line(text)",
     "warn": "output.warn(text)",
-    "say_json": "output.say_json({text: text})",
-    "say_error": (
-        "output.say_error(ConfigError(text, hint=text, field='x' + text),"
+    "print_json": "output.print_json({text: text})",
+    "print_error": (
+        "output.print_error(ConfigError(text, hint=text, field='x' + text),"
         " as_json=False)"
     ),
-    "say_lines": "output.say_lines(('bold', text))",
-    "say_done": "output.say_done('set', as_json=False, configuration=text)",
-    "say_table": "output.say_table(('A', 'B'), [(text, text)])",
-    "say_findings": (
-        "output.say_findings([(text, Finding('W1', Level.WARNING, text, text, text))])"
+    "print_lines": "output.print_lines(('bold', text))",
+    "print_done": "output.print_done('set', as_json=False, configuration=text)",
+    "print_table": "output.print_table(('A', 'B'), [(text, text)])",
+    "print_findings": (
+        "output.print_findings([(text, Finding('W1', Level.WARNING, text, text, text))])"
     ),
     "progress_bar": (
         "with output.progress_bar(text, 3) as advance:\n    advance(1)\n   "
         " time.sleep(0.3)"
     ),
-    "ask_first": "output.ask_first(text, yes=False)",
+    "confirm": "output.confirm(text, yes=False)",
 }
 PROGRAM = """
 import sys, time
@@ -119,9 +119,8 @@ def on_terminal(environment: dict[str, str], *command: str) -> bytes:
         sent += part
     process.wait(60)
     os.close(master)
-    return bytes(sent).replace(
-        b"\r\n", b"\n"
-    )  # as which a terminal driver sends a line feed
+    # as which a terminal driver sends a line feed
+    return bytes(sent).replace(b"\r\n", b"\n")
 
 
 def outkey_on_terminal(home: Terminal, *arguments: str) -> bytes:
@@ -222,6 +221,5 @@ def test_a_script_is_harmless_on_a_terminal(
     sent = outkey_on_terminal(home, *command)
     assert_harmless(sent)
     assert b"around" in sent
-    assert (
-        "\u202earound" in home("export").out
-    )  # in a pipe as it is, to be applied elsewhere
+    # in a pipe as it is, to be applied elsewhere
+    assert "\u202earound" in home("export").out

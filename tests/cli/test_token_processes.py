@@ -64,8 +64,9 @@ class Transport:
         response = self._send(request, route)
         at(f"after {kind}")
         return response
-gateway.sender = replace(gateway.sender, tokens=Tokens(gateway.sender.tokens))
-gateway._world = replace(gateway._world, transport=Transport(gateway._world.transport))
+sender = gateway._sender
+sender.context = replace(sender.context, tokens=Tokens(sender.context.tokens))
+sender.runtime = replace(sender.runtime, transport=Transport(sender.runtime.transport))
 try:
     print(gateway.send("acme", "GET", "/oauth/api").status)
 except outkey.errors.OutkeyError as error:

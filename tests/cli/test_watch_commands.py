@@ -141,7 +141,7 @@ def test_the_background_of_the_server_tells_and_leaves_with_it(ready: Terminal) 
         database,
     ):
         database.execute("DELETE FROM outkey_sharedstate WHERE kind = 'notice'")
-    assert ready("notices").out == "nothing to tell\n"
+    assert ready("notices").out == "no open notices\n"
 
 
 def test_a_narrow_terminal_parts_words_and_never_addresses_or_times(
@@ -180,7 +180,7 @@ def test_an_answer_without_a_line_break_keeps_off_the_error(
     exact = ready("request", "acme", "/bearer").out
     assert not exact.endswith("\n")
     seen = on_terminal(ready, "request", "acme", "/bearer")
-    assert seen[:2] == [exact, "error[invalid_credentials]: the API answered 401"]
+    assert seen[:2] == [exact, "error[invalid_credentials]: the API returned 401"]
     both = subprocess.run(
         [sys.executable, "-m", "outkey.hosts.cli.main", "request", "acme", "/bearer"],
         stdout=subprocess.PIPE,

@@ -7,12 +7,16 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import django
 import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
+
+if TYPE_CHECKING:
+    from outkey.engine.sync import Runs
 
 POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
@@ -118,3 +122,15 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     call_command("flush", verbosity=0, interactive=False)
     yield request.param
     connections.close_all()
+
+
+def stored_runs() -> "Runs":
+    """Return the runs in Django's database."""
+    from outkey.engine.managing.registry import Registry
+    from outkey.engine.sync import Runs
+    from outkey.hosts.django.registry import django_storage
+    from outkey.hosts.django.runs import DjangoRunRows
+    from outkey.hosts.django.shared_state import DjangoStateRows
+
+    storage = django_storage()
+    return Runs(DjangoRunRows(), DjangoStateRows(), storage.database, Registry(storage))

@@ -15,15 +15,14 @@ from database.test_workers import two_lines
 from outkey.adapters.clock_system import SystemClock
 from outkey.core.config.document import parse_document
 from outkey.core.sync.run import RunState
-from outkey.engine.managing.changes import apply
 from outkey.engine.sync import loop
 from outkey.engine.sync.loop import RUNS_AT_ONCE
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
+    from outkey.engine.application import Application
     from outkey.engine.sync import Runs
     from outkey.hosts.django.local_workers import LocalWorkers
-    from outkey.hosts.installation import Installation
 
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
@@ -31,7 +30,7 @@ pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @pytest.fixture
 def here(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator["Installation"]:
+) -> Iterator["Application"]:
     from outkey.hosts.django.wiring import install
 
     (tmp_path / "home" / "config").mkdir(parents=True)
@@ -44,7 +43,7 @@ def here(
 
 
 @pytest.fixture
-def crew(here: "Installation") -> Iterator["LocalWorkers"]:
+def crew(here: "Application") -> Iterator["LocalWorkers"]:
     from outkey.hosts.django.local_workers import LocalWorkers
 
     made = LocalWorkers(here)
@@ -53,13 +52,11 @@ def crew(here: "Installation") -> Iterator["LocalWorkers"]:
 
 
 @pytest.fixture
-def shop(here: "Installation") -> Iterator["Runs"]:
-    from outkey.hosts.django.wiring import runs
-
+def shop(here: "Application") -> Iterator["Runs"]:
     with Spar() as spar:
         document = parse_document(two_lines(spar, 1500, "runs_at_once = 1"))
-        apply(here.desk("tester"), here.gateway.sender, document, dry_run=False)
-        yield runs()
+        here.apply(here.administration("tester"), document, dry_run=False)
+        yield here.runs
 
 
 def states(runs: "Runs") -> dict[str, str]:
@@ -87,7 +84,7 @@ def test_runs_that_wait_are_done_as_many_at_a_time_as_their_configuration_allows
 
 
 def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
-    here: "Installation", crew: "LocalWorkers", shop: "Runs"
+    here: "Application", crew: "LocalWorkers", shop: "Runs"
 ) -> None:
     from outkey.hosts.django.local_workers import LocalWorkers
 

@@ -17,11 +17,11 @@ from outkey.core.config.document import ConfigurationDraft, parse_document
 from outkey.core.errors import EditConflict, OutkeyError, SecretUnreadable
 from outkey.core.secret import Secret
 from outkey.core.vault import voucher
-from outkey.engine.managing.changes import ConfigurationChange, apply
+from outkey.engine.managing.changes import ConfigurationChange
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
-    from outkey.hosts.django.wiring import Installation
+    from outkey.engine.application import Application
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def wait_for_caches() -> None:
 
 
 def test_one_update_does_not_post_the_environment_to_another_token_url(
-    here: "Installation",  # noqa: F811
+    here: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811
     attacker: Spar,
     monkeypatch: pytest.MonkeyPatch,
@@ -54,7 +54,7 @@ token_url = "{spar.url}/oauth/token"
 client_id = "spar-client"
 client_secret = "env:SHOP_SECRET"
 """
-    apply(here.desk("tester"), here.gateway.sender, parse_document(text), dry_run=False)
+    here.apply(here.administration("tester"), parse_document(text), dry_run=False)
     row = Configuration.objects.get(name="shop")
     binding = here.registry.get("shop").binding_of("client_secret")
     moved = binding.replace(spar.url.split("//")[1], attacker.url.split("//")[1], 1)
@@ -73,14 +73,16 @@ client_secret = "env:SHOP_SECRET"
 
 
 def test_a_reference_that_sql_put_in_the_place_of_a_secret_is_not_sent(
-    here: "Installation",  # noqa: F811
+    here: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811
     tmp_path: Path,
 ) -> None:
     from outkey.hosts.django.models import Configuration, SecretValue
 
-    here.desk("tester").set_secret("acme", "token", Secret("spar-token"))
-    here.desk("tester").set_secret("acme", "header:X-API-Key", Secret("a-key"))
+    here.administration("tester").set_secret("acme", "token", Secret("spar-token"))
+    here.administration("tester").set_secret(
+        "acme", "header:X-API-Key", Secret("a-key")
+    )
     (tmp_path / "other").write_text("somebody's secret", encoding="ascii")
     SecretValue.objects.filter(field="token").update(
         reference=f"file:{tmp_path / 'other'}", sealed=None, key_id=""
@@ -93,13 +95,13 @@ def test_a_reference_that_sql_put_in_the_place_of_a_secret_is_not_sent(
 
 
 def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
-    here: "Installation",  # noqa: F811
+    here: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811
 ) -> None:
     from outkey.core.vault.versions import SecretLabel
     from outkey.hosts.django.models import Configuration, SecretValue
 
-    desk = here.desk("tester")
+    desk = here.administration("tester")
     desk.set_secret("acme", "header:X-API-Key", Secret("a-key"))
     for value in ("replaced-long-ago", "the-current-one"):
         desk.set_secret("acme", "token", Secret(value))
@@ -121,7 +123,7 @@ def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
 
 
 def test_an_editor_who_saves_in_between_gets_no_secret_of_an_administrator(
-    here: "Installation",  # noqa: F811
+    here: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811
     attacker: Spar,
 ) -> None:
@@ -136,14 +138,13 @@ def test_an_editor_who_saves_in_between_gets_no_secret_of_an_administrator(
             here.audit.note(*changes)
             if any(change.tag is Tag.SECRET_SET for change in changes):
                 text = f'[configuration.acme]\nbase_url = "{attacker.url}"'
-                apply(
-                    here.desk("editor"),
-                    here.gateway.sender,
+                here.apply(
+                    here.administration("editor"),
                     parse_document(text),
                     dry_run=False,
                 )
 
-    desk = replace(here.desk("administrator"), audit=Between())  # type: ignore[arg-type]
+    desk = replace(here.administration("administrator"), audit=Between())  # type: ignore[arg-type]
     with pytest.raises(EditConflict):
         desk.save(ConfigurationChange(stored, made, {"token": Secret("spar-token")}))
     with pytest.raises(OutkeyError):
@@ -153,7 +154,7 @@ def test_an_editor_who_saves_in_between_gets_no_secret_of_an_administrator(
 
 
 def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
-    here: "Installation",  # noqa: F811
+    here: "Application",  # noqa: F811
     attacker: Spar,
 ) -> None:
     """Two save as fast as they can; the editor always names the version that comes next."""
@@ -168,7 +169,9 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
                     "acme", {"base_url": attacker.url}, None, {}
                 ).merged(stored)
                 try:
-                    here.desk("editor").save(ConfigurationChange(stored, moved))
+                    here.administration("editor").save(
+                        ConfigurationChange(stored, moved)
+                    )
                 except OutkeyError:
                     continue
         finally:
@@ -186,7 +189,7 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
             )
             change = ConfigurationChange(stored, made, {"token": Secret("spar-token")})
             try:
-                here.desk("administrator").save(change)
+                here.administration("administrator").save(change)
             except OutkeyError:
                 continue
             saved += 1
@@ -202,11 +205,11 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
     "place", ["lock", "replace", "set", "note_secrets_changed", "vouch"]
 )
 def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
-    here: "Installation",  # noqa: F811
+    here: "Application",  # noqa: F811
     place: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = here.desk("tester")
+    desk = here.administration("tester")
     desk.set_secret("acme", "token", Secret("before"))
     before = here.registry.find(["acme"])["acme"]
     made = replace(before, notes="after")

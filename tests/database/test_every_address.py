@@ -69,7 +69,7 @@ def restore():
         if name:
             person(name, is_superuser=name == "boss")
     if not SyncLine.objects.filter(name="nightly").exists():
-        apply(desk_for(person("boss")), here.gateway.sender, DOCUMENT, dry_run=False)
+        here.apply(desk_for(person("boss")), DOCUMENT, dry_run=False)
     line = SyncLine.objects.get(name="nightly")
     run = Run.objects.filter(line=line).first() or Run.objects.create(
         line=line, dry_run=False, state="done", started_at=1, until=1)

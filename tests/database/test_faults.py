@@ -18,14 +18,14 @@ from outkey.core.config.document import parse_document
 from outkey.core.errors import AuditUnavailable, HostError, OutkeyError
 from outkey.core.oauth2 import token
 from outkey.core.secret import Secret
-from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Edit
 from outkey.engine.tokens import renewal as tokens
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 
 if TYPE_CHECKING:
-    from outkey.hosts.django.wiring import Installation
+    from outkey.engine.application import Application
 
 __all__ = ["here", "spar"]  # fixtures
 
@@ -58,19 +58,19 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[in
         yield calls
 
 
-def work(here: "Installation", number: int) -> None:
+def work(here: "Application", number: int) -> None:
     """Do one of everything that reads or writes the database on the way to a request."""
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
     limits = "limits = { requests_per_minute = 6000 }"
     text = f'[configuration.acme]\nnotes = "{number}"\n{limits}'
-    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    here.apply(desk, parse_document(text), dry_run=False)
     desk.set_secret("acme", "token", Secret("spar-token"))
     here.gateway.send("acme", "GET", "/bearer")
-    desk.test(here.gateway, "acme")
+    here.test(desk, "acme")
 
 
 def test_whichever_call_fails_nothing_is_sent_unrecorded_and_everything_goes_on(
-    here: "Installation", spar: Spar, monkeypatch: pytest.MonkeyPatch
+    here: "Application", spar: Spar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_both(here, "spar-token", "two")
     failed = 0
@@ -92,7 +92,7 @@ def test_whichever_call_fails_nothing_is_sent_unrecorded_and_everything_goes_on(
 
 
 def test_whichever_call_fails_nothing_of_a_saved_form_is_there(
-    here: "Installation", monkeypatch: pytest.MonkeyPatch
+    here: "Application", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_both(here, "before", "two")
     before = here.registry.find(["acme"])["acme"]
@@ -109,11 +109,11 @@ def test_whichever_call_fails_nothing_of_a_saved_form_is_there(
     }
     edit = Edit.read(form, before)
     assert isinstance(edit, Edit)
-    desk = here.desk("tester")
+    desk = here.administration("tester")
     for number in range(1, 200):
         with failing_at(monkeypatch, number) as calls:
             with suppress(HostError):
-                edit.save(desk, here.gateway.sender)
+                here.save_edit(desk, edit)
             if calls[0] < number:
                 break
         after = here.registry.find(["acme"])["acme"]
@@ -130,7 +130,7 @@ def test_whichever_call_fails_nothing_of_a_saved_form_is_there(
 
 
 def test_whichever_call_fails_a_rotated_refresh_token_is_not_lost(
-    here: "Installation", monkeypatch: pytest.MonkeyPatch
+    here: "Application", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token, "LEASE_SECONDS", 1.0)
     monkeypatch.setattr(tokens, "LEASE_SECONDS", 1.0)
@@ -147,14 +147,14 @@ client_id = "{CLIENT}"
 grant = "refresh_token"
 """
         desk = Administration(here.registry, here.secrets, here.audit, "tester")
-        apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+        here.apply(desk, parse_document(text), dry_run=False)
         desk.set_secret("shop", "client_secret", Secret(CLIENT_SECRET))
         desk.set_secret(
             "shop", "refresh_token", Secret(provider.authorization.seed_refresh())
         )
         for number in range(1, 100):
             with failing_at(monkeypatch, number) as calls, suppress(HostError):
-                desk.token(here.gateway, "shop", Tag.TOKEN_RENEWED).renew()
+                here.change_token(desk, "shop", Tag.TOKEN_RENEWED).renew()
                 here.gateway.send("shop", "GET", "/oauth/api")
             assert here.gateway.send("shop", "GET", "/oauth/api").status == 200
             if calls[0] < number:
@@ -166,7 +166,7 @@ grant = "refresh_token"
 
 
 def test_a_locked_audit_refuses_in_time_and_recovers_without_a_restart(
-    here: "Installation", spar: Spar, database: str
+    here: "Application", spar: Spar, database: str
 ) -> None:
     set_both(here, "spar-token", "two")
     locked, release = threading.Event(), threading.Event()
@@ -201,7 +201,7 @@ def test_a_locked_audit_refuses_in_time_and_recovers_without_a_restart(
 
 
 def test_a_connection_that_dies_is_replaced_without_a_restart(
-    here: "Installation", spar: Spar, database: str
+    here: "Application", spar: Spar, database: str
 ) -> None:
     set_both(here, "spar-token", "two")
     if database == "sqlite":
@@ -227,7 +227,7 @@ def test_a_connection_that_dies_is_replaced_without_a_restart(
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_full_disk_refuses_and_recovers_without_a_restart(
-    here: "Installation", spar: Spar, tmp_path: Path
+    here: "Application", spar: Spar, tmp_path: Path
 ) -> None:
     set_both(here, "spar-token", "two")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -248,7 +248,7 @@ def test_a_full_disk_refuses_and_recovers_without_a_restart(
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_database_that_may_only_be_read_is_read_and_not_sent_with(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     set_both(here, "spar-token", "two")
     with connection.cursor() as cursor:
@@ -264,7 +264,7 @@ def test_a_database_that_may_only_be_read_is_read_and_not_sent_with(
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_forked_child_makes_a_connection_of_its_own_and_records_what_it_sends(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     set_both(here, "spar-token", "two")
     assert here.gateway.send("acme", "GET", "/bearer").status == 200

@@ -25,12 +25,12 @@ from outkey.core.errors import (
 )
 from outkey.core.secret import Secret
 from outkey.core.vault import voucher
-from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.managing.changes import Administration
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
 if TYPE_CHECKING:
-    from outkey.hosts.django.wiring import Installation
+    from outkey.engine.application import Application
 
 
 SCRIPT = """
@@ -45,14 +45,14 @@ def spar() -> Iterator[Spar]:
         yield server
 
 
-def installed(home: Path, **environment: str) -> "Installation":
+def installed(home: Path, **environment: str) -> "Application":
     from outkey.hosts.django.wiring import install
 
     return install(home, environment)
 
 
 @pytest.fixture
-def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
+def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Application"]:
     made = installed(tmp_path / "home")
     (tmp_path / "home" / "config").mkdir(parents=True)
     spar.clear()
@@ -66,17 +66,17 @@ headers = [{{ key = "X-API-Key" }}]
 retries = 0
 """
     desk = Administration(made.registry, made.secrets, made.audit, "tester")
-    apply(desk, made.gateway.sender, parse_document(text), dry_run=False)
+    made.apply(desk, parse_document(text), dry_run=False)
     yield made
     made.gateway.close()
 
 
-def set_both(here: "Installation", token: str, key: str) -> None:
+def set_both(here: "Application", token: str, key: str) -> None:
     for field, value in (("token", token), ("header:X-API-Key", key)):
-        here.desk("tester").set_secret("acme", field, Secret(value))
+        here.administration("tester").set_secret("acme", field, Secret(value))
 
 
-def verdict(here: "Installation") -> ChainVerdict:
+def verdict(here: "Application") -> ChainVerdict:
     key = here.keys.ring().derive("audit")
     return verify(
         here.audit_rows.read(),
@@ -87,7 +87,7 @@ def verdict(here: "Installation") -> ChainVerdict:
 
 
 def test_a_stored_secret_reaches_the_api_and_stands_nowhere_else(
-    here: "Installation", spar: Spar, canary: Canaries
+    here: "Application", spar: Spar, canary: Canaries
 ) -> None:
     token, key = canary("token"), canary("key")
     set_both(here, token, key)
@@ -95,14 +95,14 @@ def test_a_stored_secret_reaches_the_api_and_stands_nowhere_else(
     (arrival,) = spar.journal
     assert arrival.values("Authorization") == [f"Bearer {token}"]
     assert arrival.values("X-API-Key") == [key]
-    here.desk("tester").set_secret("acme", "token", Secret(canary("newer")))
+    here.administration("tester").set_secret("acme", "token", Secret(canary("newer")))
     shown = f"{here.gateway.preview('acme')} {here.registry.all()} {verdict(here)}"
     assert list(canary.leaks("what is shown", shown.encode())) == []
     here.registry.remove("acme")
 
 
 def test_the_same_secret_saved_twice_gives_different_ciphertexts(
-    here: "Installation",
+    here: "Application",
 ) -> None:
     from outkey.hosts.django.models import SecretValue
 
@@ -118,14 +118,14 @@ def test_the_same_secret_saved_twice_gives_different_ciphertexts(
     assert configuration.secrets["token"].version == 2
 
 
-def test_a_missing_secret_sends_nothing(here: "Installation", spar: Spar) -> None:
+def test_a_missing_secret_sends_nothing(here: "Application", spar: Spar) -> None:
     with pytest.raises(SecretMissing):
         here.gateway.send("acme", "GET", "/echo")
     assert spar.journal == []
 
 
 def test_ciphertexts_swapped_by_sql_do_not_open_and_nothing_is_sent(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.models import SecretValue
 
@@ -140,14 +140,14 @@ def test_ciphertexts_swapped_by_sql_do_not_open_and_nothing_is_sent(
 
 
 def test_a_script_that_was_changed_by_sql_gets_no_secret(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.models import Configuration
 
     set_both(here, "a-token", "a-key")
     text = f"[configuration.acme]\nscript = '''{SCRIPT}'''"
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    here.apply(desk, parse_document(text), dry_run=False)
     assert here.gateway.send("acme", "GET", "/echo").status == 200
     spar.clear()
     row = Configuration.objects.get()
@@ -159,12 +159,12 @@ def test_a_script_that_was_changed_by_sql_gets_no_secret(
             continue
         with pytest.raises(ScriptFailed, match="was changed outside of outkey"):
             here.gateway.send("acme", "GET", "/echo")
-        assert not here.gateway.try_script("acme").ok
+        assert not here.try_script(here.registry.get("acme")).ok
         assert spar.journal == []
 
 
 def test_a_script_that_was_put_there_by_sql_gets_no_secret(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.models import Configuration
 
@@ -180,21 +180,21 @@ def test_a_script_that_was_put_there_by_sql_gets_no_secret(
         f'[configuration.acme]\nbase_url = "{spar.url}/v2"\nnotes = "changed by a'
         ' person"'
     )
-    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    here.apply(desk, parse_document(text), dry_run=False)
     with pytest.raises(ScriptFailed, match="was changed outside of outkey"):
         here.gateway.send("acme", "GET", "/echo")
     assert spar.journal == [], "another change vouches for nothing"
 
 
 def test_a_voucher_is_never_read_from_elsewhere(
-    here: "Installation", spar: Spar, tmp_path: Path
+    here: "Application", spar: Spar, tmp_path: Path
 ) -> None:
     from outkey.hosts.django.models import Configuration, SecretValue
 
     set_both(here, "a-token", "a-key")
     text = f"[configuration.acme]\nscript = '''{SCRIPT}'''"
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    here.apply(desk, parse_document(text), dry_run=False)
     forged = replace(here.registry.get("acme"), script=SCRIPT + "#")
     facts = voucher.Voucher(voucher.facts_of(forged))
     (tmp_path / "voucher").write_text(facts.text().reveal())
@@ -212,7 +212,7 @@ def test_a_voucher_is_never_read_from_elsewhere(
 
 
 def test_a_base_url_changed_by_sql_makes_the_secret_unusable(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.models import Configuration, SecretValue
 
@@ -230,7 +230,7 @@ def test_a_base_url_changed_by_sql_makes_the_secret_unusable(
 
 
 def test_without_the_right_key_it_is_sealed_and_the_right_key_restores_everything(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     set_both(here, "spar-token", "two")
     file = here.keys.source.file
@@ -259,7 +259,7 @@ def test_without_the_right_key_it_is_sealed_and_the_right_key_restores_everythin
 
 @pytest.mark.parametrize("link", [False, True])
 def test_the_key_file_cannot_be_sent_as_a_secret(
-    here: "Installation", spar: Spar, tmp_path: Path, *, link: bool
+    here: "Application", spar: Spar, tmp_path: Path, *, link: bool
 ) -> None:
     set_both(here, "one", "two")
     place = here.keys.source.file
@@ -273,7 +273,7 @@ def test_the_key_file_cannot_be_sent_as_a_secret(
     assert spar.journal == []
 
 
-def test_the_chain_is_clean_and_an_edited_row_is_found(here: "Installation") -> None:
+def test_the_chain_is_clean_and_an_edited_row_is_found(here: "Application") -> None:
     from outkey.hosts.django.models import AuditRecord
 
     set_both(here, "spar-token", "two")
@@ -289,7 +289,7 @@ def test_the_chain_is_clean_and_an_edited_row_is_found(here: "Installation") -> 
 
 
 def test_an_audit_that_cannot_be_written_refuses_and_recovers(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     set_both(here, "spar-token", "two")
     with connection.cursor() as cursor:
@@ -303,7 +303,7 @@ def test_an_audit_that_cannot_be_written_refuses_and_recovers(
     assert verdict(here).ok
 
 
-def test_a_database_error_is_ours_and_shows_no_sql(here: "Installation") -> None:
+def test_a_database_error_is_ours_and_shows_no_sql(here: "Application") -> None:
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE outkey_configuration RENAME TO hidden")
     try:
@@ -316,7 +316,7 @@ def test_a_database_error_is_ours_and_shows_no_sql(here: "Installation") -> None
     assert "outkey_configuration" not in str(caught.value)
 
 
-def test_lists_read_no_ciphertext(here: "Installation") -> None:
+def test_lists_read_no_ciphertext(here: "Application") -> None:
     from django.test.utils import CaptureQueriesContext
 
     set_both(here, "one", "two")

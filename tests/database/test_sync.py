@@ -17,6 +17,7 @@ from django.db.models import F
 from hypothesis import given
 from hypothesis import strategies as st
 
+from database.conftest import stored_runs
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.core.config.configuration import SyncLine
@@ -75,10 +76,9 @@ def opened(**people: Any) -> "DjangoRecords":  # noqa: ANN401 - whoever has perm
 def begun(line: str = "contacts") -> str:
     """Return a new run's id; the one before it is over."""
     from outkey.hosts.django import models
-    from outkey.hosts.django.wiring import runs
 
     models.Run.objects.filter(state="running").update(state="done")
-    return runs().begin(line, "tester", dry_run=False).id
+    return stored_runs().begin(line, "tester", dry_run=False).id
 
 
 @pytest.mark.usefixtures("database")
@@ -107,10 +107,8 @@ class TestDjangoRunRows(RunRowsContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoRuns(RunsContract):
     def make(self) -> Runs:
-        from outkey.hosts.django.wiring import runs
-
         make_lines()
-        return runs()
+        return stored_runs()
 
     def pass_time(self, seconds: float) -> None:
         from outkey.hosts.django import models
@@ -229,15 +227,15 @@ def test_an_installation_checks_its_lines_by_the_models_that_are_open(
 ) -> None:
     from django.test import override_settings
 
-    from outkey.hosts.django.wiring import install, sync_runner
+    from outkey.hosts.django import wiring
 
-    here = install(tmp_path, {})
+    here = wiring.install(tmp_path, {})
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {}}}):
-        assert sync_runner(here).check("contacts") == []
+        assert here.sync_runner().check("contacts") == []
         with pytest.raises(ConfigError, match="for the permission to view it"):
-            sync_runner(here, Person()).check("contacts")
+            here.sync_runner(wiring.records(Person())).check("contacts")
     with pytest.raises(ConfigError, match="not open"):
-        sync_runner(here).check("contacts")
+        here.sync_runner().check("contacts")
     here.audit.close()
 
 
@@ -962,7 +960,7 @@ def test_a_pull_that_is_killed_between_record_and_checkpoint_goes_on_without_dou
     finder = JmespathCompiler()
     runner = SyncRunner(
         SyncPorts(
-            world.gateway, stored, records, runs, finder, world.clock, CronCalendar()
+            world.sender, stored, records, runs, finder, world.clock, CronCalendar()
         )
     )
     save, saved = runs.save, []

@@ -19,18 +19,19 @@ from django.test import override_settings
 
 from cli.conftest import Terminal
 from cli.test_line_commands import document
+from database.conftest import stored_runs
 from outkey.core.config.document import parse_document
 from outkey.core.errors import OutkeyError
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.managing.changes import Administration
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.spar.records_api import contact
 from outkey.testing.canary import Canaries
 
 if TYPE_CHECKING:
+    from outkey.engine.application import Application
     from outkey.engine.sync import SyncRunner
-    from outkey.hosts.django.wiring import Installation
 
 SIZE, COUNT = 100, 450  # five pages; the fault is at the third
 Row = tuple[object, ...]
@@ -47,7 +48,7 @@ def spar() -> Iterator[Spar]:
 class Shop:
     """An installation with the line `contacts`, the API it pulls from, and the model it fills."""
 
-    def __init__(self, here: "Installation", runner: "SyncRunner", spar: Spar) -> None:
+    def __init__(self, here: "Application", runner: "SyncRunner", spar: Spar) -> None:
         self.here, self._runner, self.spar = here, runner, spar
 
     def apply(
@@ -63,7 +64,7 @@ class Shop:
         desk = Administration(
             self.here.registry, self.here.secrets, self.here.audit, "tester"
         )
-        apply(desk, self.here.gateway.sender, parse_document(text), dry_run=False)
+        self.here.apply(desk, parse_document(text), dry_run=False)
         self.spar.clear()
 
     def steps(self) -> Iterator[Run]:
@@ -76,11 +77,9 @@ class Shop:
 
     def stopped(self) -> tuple[str, Run]:
         """Run until it stops, and return what was said and what was kept."""
-        from outkey.hosts.django.wiring import runs
-
         with pytest.raises(OutkeyError) as caught:
             self.run()
-        kept, *_ = runs().newest(1)
+        kept, *_ = stored_runs().newest(1)
         assert kept.state is RunState.FAILED
         return str(caught.value.reason or caught.value.code), kept
 
@@ -109,7 +108,7 @@ def source(count: int) -> list[Row]:
 def shop(
     database: str, tmp_path: Path, spar: Spar, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Shop]:
-    from outkey.hosts.django.wiring import install, sync_runner
+    from outkey.hosts.django.wiring import install
 
     home = tmp_path / "home"
     (home / "config").mkdir(parents=True)
@@ -117,7 +116,7 @@ def shop(
     monkeypatch.setenv("SHOP_CLIENT_SECRET", CLIENT_SECRET)
     here = install(home, {})
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {"active": False}}}):
-        yield Shop(here, sync_runner(here), spar)
+        yield Shop(here, here.sync_runner(), spar)
     here.gateway.close()
     here.audit.close()
 
@@ -281,12 +280,10 @@ def test_a_run_that_stops_archives_nothing(shop: Shop) -> None:
 def test_a_record_of_a_million_fields_is_left_out_and_said_so_while_the_others_come(
     shop: Shop,
 ) -> None:
-    from outkey.hosts.django.wiring import runs
-
     shop.apply(fail="wide", at=3)
     run = shop.run()
     assert run.counts == Counts(created=COUNT - 1, failed=1)
-    assert runs().rejected(run.id, 5) == [
+    assert stored_runs().rejected(run.id, 5) == [
         RejectedRecord(201, "", "", "too_many_fields")
     ]
     assert shop.target() == [row for row in source(COUNT) if row[0] != "c200"]
@@ -303,11 +300,10 @@ GROWTH = 5 * 1024  # KiB
 RUN = """
 import json, re, sys
 from pathlib import Path
-from outkey.hosts.cli.session import installation
-here, tenth = installation(), int(sys.argv[1]) // 10
-from outkey.hosts.django.wiring import sync_runner
+from outkey.hosts.cli.session import open_application
+here, tenth = open_application(), int(sys.argv[1]) // 10
 from outkey.hosts.demo_records.models import Contact
-for run in sync_runner(here).run("contacts", "tester"):
+for run in here.sync_runner().run("contacts", "tester"):
     peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
     if run.counts.created <= tenth:
         early = peak

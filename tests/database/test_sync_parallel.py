@@ -17,7 +17,7 @@ from outkey.core.config.document import parse_document
 from outkey.core.errors import BadAnswer
 from outkey.core.request.rate_limit import RateLimit
 from outkey.core.sync.run import Counts
-from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.managing.changes import Administration
 
 if TYPE_CHECKING:
     from outkey.engine.sync import SyncRunner
@@ -83,7 +83,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def runner(database: str, tmp_path: Path, server: Server) -> Iterator["SyncRunner"]:
-    from outkey.hosts.django.wiring import install, sync_runner
+    from outkey.hosts.django.wiring import install
 
     home = tmp_path / "home"
     (home / "config").mkdir(parents=True)
@@ -114,9 +114,9 @@ parallel = 10
 fields = {fields}
 """
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    here.apply(desk, parse_document(text), dry_run=False)
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {"active": False}}}):
-        yield sync_runner(here)
+        yield here.sync_runner()
     here.gateway.close()
     here.audit.close()
     gc.collect()

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from cli.test_line_commands import document
+from database.conftest import stored_runs
 from database.test_sync_faults import ON_ONE, Shop, shop, spar  # noqa: F401 - fixtures
 from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError, ScriptFailed
 from outkey.core.sync.run import Counts, RejectedRecord
-from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.managing.changes import Administration
 
 COUNT = 250
 SCRIPT = """
@@ -39,18 +40,16 @@ def with_script(shop: Shop, script: str, count: int = COUNT) -> None:  # noqa: F
     desk = Administration(
         shop.here.registry, shop.here.secrets, shop.here.audit, "tester"
     )
-    apply(desk, shop.here.gateway.sender, parse_document(text), dry_run=False)
+    shop.here.apply(desk, parse_document(text), dry_run=False)
     shop.spar.clear()
 
 
 def test_records_are_kept_as_the_script_made_them(shop: Shop) -> None:  # noqa: F811
-    from outkey.hosts.django.wiring import runs
-
     with_script(shop, SCRIPT)
     run = shop.run()
     assert run.counts == Counts(created=COUNT - 25 - 2, failed=2)
     assert shop.target()[1] == ("c2", "CONTACT 2", Decimal("2.51"), True)
-    assert runs().rejected(run.id, 9) == [
+    assert stored_runs().rejected(run.id, 9) == [
         RejectedRecord(5, "", "script:8 KeyError", "script_error"),
         RejectedRecord(7, "", "script", "script_result"),
     ]

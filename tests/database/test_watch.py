@@ -17,13 +17,13 @@ from outkey.core.errors import ConfigError, Paused, StorageUnavailable
 from outkey.core.findings.monitoring import Condition, Notice
 from outkey.core.secret import Secret
 from outkey.engine.managing import background as background_work
-from outkey.engine.managing.changes import Administration, apply
+from outkey.engine.managing.changes import Administration
 from outkey.engine.wire.lockout_guard import MOST_REFUSED
 from outkey.spar import Spar
 from outkey.testing import FakeClock
 
 if TYPE_CHECKING:
-    from outkey.hosts.installation import Installation
+    from outkey.engine.application import Application
     from outkey.hosts.server.background import Background
 
 THREADS = 50
@@ -46,7 +46,7 @@ def spar() -> Iterator[Spar]:
 
 
 @pytest.fixture
-def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
+def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Application"]:
     from outkey.hosts.django.wiring import install
 
     (tmp_path / "home" / "config").mkdir(parents=True)
@@ -54,7 +54,7 @@ def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
     spar.clear()
     desk = Administration(made.registry, made.secrets, made.audit, "tester")
     document = parse_document(DOCUMENT.format(url=spar.url))
-    apply(desk, made.gateway.sender, document, dry_run=False)
+    made.apply(desk, document, dry_run=False)
     desk.set_secret("acme", "token", Secret("wrong"))
     yield made
     made.audit.close()
@@ -62,7 +62,7 @@ def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Installation"]:
 
 
 def background(
-    here: "Installation", clock: FakeClock, **environment: str
+    here: "Application", clock: FakeClock, **environment: str
 ) -> "Background":
     from outkey.hosts.server.background import Background
 
@@ -82,7 +82,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_fifty_threads_with_a_wrong_token_stop_after_five_and_those_in_flight(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     stopped = []
 
@@ -110,7 +110,7 @@ def test_fifty_threads_with_a_wrong_token_stop_after_five_and_those_in_flight(
 
 
 def test_another_process_knows_of_the_pause_and_a_new_token_ends_it(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.wiring import install
 
@@ -126,7 +126,7 @@ def test_another_process_knows_of_the_pause_and_a_new_token_ends_it(
     assert here.gateway.send("acme", "GET", "/bearer").status == 200
 
 
-def test_an_ordinary_send_writes_nothing_but_its_record(here: "Installation") -> None:
+def test_an_ordinary_send_writes_nothing_but_its_record(here: "Application") -> None:
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
     desk.set_secret("acme", "token", Secret("spar-token"))
     here.gateway.send("acme", "GET", "/bearer")
@@ -138,13 +138,13 @@ def test_an_ordinary_send_writes_nothing_but_its_record(here: "Installation") ->
 
 
 def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
-    here: "Installation",
+    here: "Application",
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(background_work, "SECONDS_BETWEEN_TESTS", 0.0)
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    report = desk.test(here.gateway, "acme")
+    report = here.test(desk, "acme")
     assert not report.ok
     running = background(here, clock_of_now())
     running.round()
@@ -161,7 +161,7 @@ def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
 
 
 def test_nothing_is_verified_when_it_is_switched_off_or_sealed(
-    here: "Installation", spar: Spar
+    here: "Application", spar: Spar
 ) -> None:
     here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
     background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0").round()
@@ -175,7 +175,7 @@ def test_nothing_is_verified_when_it_is_switched_off_or_sealed(
 
 
 def test_of_two_processes_one_does_the_work_until_it_ends(
-    here: "Installation", caplog: pytest.LogCaptureFixture
+    here: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
     here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
     before = threading.active_count()
@@ -194,16 +194,16 @@ def test_of_two_processes_one_does_the_work_until_it_ends(
     assert len(told(caplog)) == 2
 
 
-def count_rows(here: "Installation") -> int:
+def count_rows(here: "Application") -> int:
     return sum(stream.rows for stream in here.audit_rows.streams())
 
 
-def tombstones(here: "Installation") -> list[int]:
+def tombstones(here: "Application") -> list[int]:
     marks = [stream.tombstone for stream in here.audit_rows.streams()]
     return [mark.number for mark in marks if mark is not None]
 
 
-def test_old_records_are_pruned_once_a_day(here: "Installation") -> None:
+def test_old_records_are_pruned_once_a_day(here: "Application") -> None:
     here.audit.flush()
     later = FakeClock(clock_of_now().now() + 500 * 86_400)
     assert count_rows(here)
@@ -216,7 +216,7 @@ def test_old_records_are_pruned_once_a_day(here: "Installation") -> None:
 
 
 def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
-    here: "Installation", caplog: pytest.LogCaptureFixture
+    here: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
     running = background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
     with connection.cursor() as cursor:
@@ -232,7 +232,7 @@ def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
 
 
 def test_notices_are_mailed_together_and_a_mail_server_that_fails_is_only_logged(
-    here: "Installation", caplog: pytest.LogCaptureFixture
+    here: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
     from outkey.hosts.server.background import notifiers
 
@@ -255,7 +255,7 @@ def test_notices_are_mailed_together_and_a_mail_server_that_fails_is_only_logged
 
 
 def test_notices_are_posted_by_our_own_rules(
-    here: "Installation", spar: Spar, caplog: pytest.LogCaptureFixture
+    here: "Application", spar: Spar, caplog: pytest.LogCaptureFixture
 ) -> None:
     from outkey.hosts.server.background import notifiers
 
@@ -287,7 +287,7 @@ def test_notices_are_posted_by_our_own_rules(
     ],
 )
 def test_wrong_settings_are_told_at_once(
-    here: "Installation", settings: dict[str, str]
+    here: "Application", settings: dict[str, str]
 ) -> None:
     with pytest.raises(ConfigError):
         background(here, clock_of_now(), **settings)

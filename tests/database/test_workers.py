@@ -205,7 +205,9 @@ def test_two_lines_on_two_workers_share_one_rate_limit_as_the_server_counts_it(
 
 
 def test_a_line_that_comes_while_it_runs_is_not_run_twice(site: Site) -> None:
-    site.apply(two_lines(site.spar, 2000).partition("[line.others]")[0])
+    # Slowly: two commands must come before the run has ended, on a busy machine too.
+    slow = two_lines(site.spar, 2000, "requests_per_minute = 100")
+    site.apply(slow.partition("[line.others]")[0])
     for _ in range(2):
         site.start_worker()
     site.until(lambda runs: any(run["pages"] > 2 for run in runs))
@@ -301,23 +303,21 @@ django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from outkey.core.config.document import parse_document
-from outkey.engine.managing.changes import apply
 from outkey.hosts.django.pages.access import installation
-from outkey.hosts.django.wiring import runs
 here = installation()
-apply(here.desk("t"), here.gateway.sender, parse_document(sys.stdin.read()), dry_run=False)
-asked = runs().request("contacts", "t")
+here.apply(here.administration("t"), parse_document(sys.stdin.read()), dry_run=False)
+asked = here.runs.request("contacts", "t")
 import os, signal, time
 
 def watch():
     ends = time.monotonic() + 30
-    while runs().get(asked.id).state != "done" and time.monotonic() < ends:
+    while here.runs.get(asked.id).state != "done" and time.monotonic() < ends:
         time.sleep(0.1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 threading.Thread(target=watch, daemon=True).start()
 call_command("outkey_worker", runs=2)
-print(runs().get(asked.id).state, runs().get(asked.id).counts.created)
+print(here.runs.get(asked.id).state, here.runs.get(asked.id).counts.created)
 """
 
 

@@ -67,7 +67,7 @@ def test_the_toml_of_a_page_is_accepted(page: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text(whole, encoding="utf-8")
     with outkey.load(file, tokens=MemoryTokens(time.time)) as gateway:
-        assert gateway.findings("acme")[0].id == "E-secret_missing"
+        assert gateway.test("acme").findings[0].id == "E-secret_missing"
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_LINES, ids=lambda page: page.name)

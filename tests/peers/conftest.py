@@ -11,6 +11,7 @@ import pytest
 
 from outkey import Gateway, Response, Secret
 from outkey.adapters.tokens_memory import MemoryTokens
+from outkey.engine.tokens.actions import TokenActions
 from outkey.hosts.file import from_text
 from peers.authorization_servers import (
     Asker,
@@ -168,11 +169,17 @@ def code_in(callback: str) -> Secret:
     return Secret(parse_qs(urlsplit(callback).query)["code"][0])
 
 
+def token_actions(gateway: Gateway) -> TokenActions:
+    """Return what a user can do with the token of the configuration `peer`."""
+    sender = gateway._sender
+    return sender.token_actions(sender.configurations.get("peer"))
+
+
 def revoke_behind_our_back(
     gateway: Gateway, server: AuthorizationServer, client: str
 ) -> None:
     """Revoke the access token that the gateway has, as the provider's administrator could."""
-    form = {"token": gateway.token("peer").ready().value.reveal()}
+    form = {"token": token_actions(gateway).ready().value.reveal()}
     header = basic_header(client, str(server.clients[client]))
     assert Asker().ask(server.endpoint("revoke"), form, headers=header).status == 200
 

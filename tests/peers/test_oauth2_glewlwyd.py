@@ -6,7 +6,7 @@ from outkey import errors
 from outkey.core.config.choices import Network
 from outkey.core.oauth2.token import State
 from peers.authorization_servers import Glewlwyd
-from peers.conftest import call, oauth2
+from peers.conftest import call, oauth2, token_actions
 from peers.documents import GatewayFor, Given, Table
 
 
@@ -23,8 +23,8 @@ def test_a_secret_with_special_characters_arrives_as_it_is(
         peer=oauth2(glewlwyd, "cc_special", client_auth=way, scope="read")
     )
     before = glewlwyd.issued("cc_special")
-    assert gateway.token("peer").renew().state is State.FRESH
-    assert gateway.token("peer").introspect() is True
+    assert token_actions(gateway).renew().state is State.FRESH
+    assert token_actions(gateway).introspect() is True
     assert glewlwyd.issued("cc_special") - before == 1
 
 
@@ -60,7 +60,7 @@ def test_a_device_gets_its_tokens_as_soon_as_the_person_agrees(
     gateway_for: GatewayFor, glewlwyd: Glewlwyd
 ) -> None:
     gateway = gateway_for(peer=for_a_device(glewlwyd))
-    desk = gateway.token("peer")
+    desk = token_actions(gateway)
     device = desk.device_code()
     assert device.interval == 1
     waited: list[float] = []
@@ -81,7 +81,7 @@ def test_a_device_that_asks_too_often_slows_down(
     gateway_for: GatewayFor, glewlwyd: Glewlwyd
 ) -> None:
     gateway = gateway_for(peer=for_a_device(glewlwyd))
-    desk = gateway.token("peer")
+    desk = token_actions(gateway)
     device = desk.device_code()._replace(interval=0.2)
     waited: list[float] = []
 
@@ -110,7 +110,7 @@ def test_an_issuer_with_a_path_is_found_by_its_openid_document(
     assert found["token_url"] == glewlwyd.endpoint("token")
     assert found["authorization_url"] == glewlwyd.endpoint("authorize")
     gateway = gateway_for(peer=oauth2(glewlwyd, "cc", scope="read", **found))
-    assert gateway.token("peer").renew().state is State.FRESH
+    assert token_actions(gateway).renew().state is State.FRESH
 
 
 def test_an_address_that_is_no_issuer_names_nothing(

@@ -13,7 +13,14 @@ from outkey.core.oauth2.token import State
 from outkey.core.secret import Secret
 from peers.authorization_servers import REDIRECT, SPECIAL_ID, USER, Asker, Oidc, pkce
 from peers.certificates import Pki
-from peers.conftest import Arrived, call, code_in, oauth2, revoke_behind_our_back
+from peers.conftest import (
+    Arrived,
+    call,
+    code_in,
+    oauth2,
+    revoke_behind_our_back,
+    token_actions,
+)
 from peers.documents import GatewayFor, Given, Table
 
 USER_SCOPE = "openid offline_access api:read"
@@ -103,7 +110,7 @@ def test_a_client_with_a_private_key_signs_a_new_assertion_for_each_token(
     arrived = Arrived(oidc)
     for _ in range(3):
         assert call(gateway, oidc).json()["client"] == client
-        gateway.token("peer").forget()
+        token_actions(gateway).forget()
     assert (arrived.token_calls, arrived.refused) == (3, 0)
 
 
@@ -161,9 +168,11 @@ def test_a_certificate_is_the_proof_and_the_token_is_bound_to_it(
     arrived = Arrived(oidc)
     assert gateway.test("peer").ok
     assert call(gateway, oidc).json()["client"] == client
-    assert gateway.token("peer").introspect() is True
+    assert token_actions(gateway).introspect() is True
     assert (arrived.token_calls, arrived.api_calls) == (1, 2)
-    stolen = {"Authorization": f"Bearer {gateway.token('peer').ready().value.reveal()}"}
+    stolen = {
+        "Authorization": f"Bearer {token_actions(gateway).ready().value.reveal()}"
+    }
     without = Asker(oidc.context())
     assert without.ask(oidc.endpoint("api", tls=True), headers=stolen).status == 401
 
@@ -214,7 +223,7 @@ def test_scope_resource_audience_and_extra_parameters_reach_the_server(
         oidc.resource,
         "api:read api:write",
     )
-    assert gateway.token("peer").status().scope == "api:read api:write"
+    assert token_actions(gateway).status().scope == "api:read api:write"
 
 
 def test_a_resource_that_the_server_does_not_know_is_named(
@@ -265,7 +274,7 @@ def test_a_public_client_gets_its_tokens_by_the_code_alone(
         extra={"prompt": "consent"},
     )
     gateway = gateway_for(peer=table)
-    desk = gateway.token("peer")
+    desk = token_actions(gateway)
     consent = consent_for("s", pkce()[0], REDIRECT)
     desk.redeem(code_in(oidc.approve(desk.consent_url(consent))), consent)
     assert call(gateway, oidc).json()["client"] == "public"
@@ -286,7 +295,7 @@ def test_a_device_gets_its_tokens_as_soon_as_the_person_agrees(
     gateway = gateway_for(
         peer=for_a_person(oidc, client, client_auth=way, grant="device_code")
     )
-    desk, arrived = gateway.token("peer"), Arrived(oidc)
+    desk, arrived = token_actions(gateway), Arrived(oidc)
     with pytest.raises(errors.ReauthorizationNeeded):
         call(gateway, oidc)
     device = quick(desk.device_code())
@@ -309,7 +318,7 @@ def test_a_device_whose_person_refuses_gets_nothing_and_asks_no_more(
     gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
     gateway = gateway_for(peer=for_a_person(oidc, grant="device_code"))
-    desk, arrived = gateway.token("peer"), Arrived(oidc)
+    desk, arrived = token_actions(gateway), Arrived(oidc)
     device = quick(desk.device_code())
     oidc.approve_device(device.user_code, deny=True)
     with pytest.raises(errors.TokenEndpointFailed) as caught:
@@ -335,10 +344,10 @@ def test_a_bound_token_is_proven_at_both_ends_with_the_servers_nonces(
         response = gateway.send("peer", method, "/_api?need=api:read", json={"a": 1})
         assert response.json()["method"] == method
     assert (arrived.token_calls, arrived.api_calls) == (2, 4)
-    gateway.token("peer").forget()
+    token_actions(gateway).forget()
     assert gateway.test("peer").ok
     assert (arrived.token_calls, arrived.refused) == (3, 1)
-    assert gateway.token("peer").introspect() is True
+    assert token_actions(gateway).introspect() is True
 
 
 def test_the_api_may_hand_out_a_nonce_of_its_own(
@@ -359,7 +368,7 @@ def test_a_bound_token_is_worth_nothing_without_its_key(
     gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
     gateway = gateway_for(peer=oauth2(oidc, "cc_dpop", dpop=True))
-    token = gateway.token("peer").ready()
+    token = token_actions(gateway).ready()
     assert token.kind == "DPoP"
     for scheme in ("Bearer", "DPoP"):
         header = {"Authorization": f"{scheme} {token.value.reveal()}"}
@@ -379,7 +388,7 @@ def test_a_persons_tokens_stay_bound_to_one_key_over_renewals(
         extra={"prompt": "consent"},
     )
     gateway = gateway_for(peer=table)
-    desk = gateway.token("peer")
+    desk = token_actions(gateway)
     consent = consent_for("s", pkce()[0], REDIRECT)
     desk.redeem(code_in(oidc.approve(desk.consent_url(consent))), consent)
     assert call(gateway, oidc).json()["user"] == USER
@@ -463,14 +472,14 @@ def test_a_consent_that_ended_with_its_token_needs_a_person(
         with pytest.raises(errors.ReauthorizationNeeded):
             call(gateway, oidc)
     assert arrived.token_calls == 1
-    assert gateway.token("peer").status().state is State.REAUTHORIZATION_NEEDED
+    assert token_actions(gateway).status().state is State.REAUTHORIZATION_NEEDED
 
 
 def test_a_status_says_nothing_that_is_secret(
     gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
     gateway = gateway_for(peer=oauth2(oidc, "cc_basic", scope="api:read"))
-    desk = gateway.token("peer")
+    desk = token_actions(gateway)
     token: Secret = desk.ready().value
     status = desk.status()
     assert (status.state, status.scope, status.error) == (State.FRESH, "api:read", None)

@@ -39,6 +39,7 @@ from peers.conftest import (
     code_in,
     oauth2,
     revoke_behind_our_back,
+    token_actions,
 )
 from peers.documents import GatewayFor, Given, Table
 
@@ -89,9 +90,8 @@ def by_seed(server: AuthorizationServer, name: str) -> Table:
 
 
 def arrived_at(server: AuthorizationServer) -> Arrived | None:
-    return (
-        None if isinstance(server, Glewlwyd) else Arrived(server)
-    )  # it does not count
+    # it does not count
+    return None if isinstance(server, Glewlwyd) else Arrived(server)
 
 
 def asked_for_tokens(
@@ -115,7 +115,7 @@ def test_a_client_gets_a_token_that_the_server_calls_active(
     way: str, server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
     gateway = gateway_for(peer=for_a_client(server, name, client_auth=way))
-    desk = gateway.token("peer")
+    desk = token_actions(gateway)
     assert desk.status().state is State.NONE
     assert desk.renew().state is State.FRESH
     assert desk.status().scope == MACHINE_SCOPE[name]
@@ -197,7 +197,7 @@ def test_a_person_agrees_in_the_browser_and_calls_work_from_then_on(
         **({"extra": {"prompt": "consent"}} if name == "oidc" else {}),
     )
     gateway = gateway_for(peer=table)
-    desk = gateway.token("peer")
+    desk = token_actions(gateway)
     with pytest.raises(errors.ReauthorizationNeeded):
         call(gateway, server)
     consent = consent_for("state-1", pkce()[0], REDIRECT)
@@ -245,9 +245,9 @@ def test_many_renewals_in_a_row_keep_the_family_of_refresh_tokens_alive(
     gateway = gateway_for(peer=by_seed(server, name))
     seen = set()
     for _ in range(RENEWALS):
-        assert gateway.token("peer").renew().state is State.FRESH
+        assert token_actions(gateway).renew().state is State.FRESH
         assert call(gateway, server).status == 200
-        seen.add(gateway.token("peer").ready().value.reveal())
+        seen.add(token_actions(gateway).ready().value.reveal())
     assert len(seen) == RENEWALS
     assert asked_for_tokens(caplog, server) == RENEWALS
 
@@ -270,7 +270,7 @@ def test_a_refresh_token_that_somebody_else_used_needs_a_person_and_is_not_sent_
             call(gateway, server)
     report = gateway.test("peer")
     assert (report.cause, report.steps[-1].step) == ("reauthorization_needed", "token")
-    assert gateway.token("peer").status().state is State.REAUTHORIZATION_NEEDED
+    assert token_actions(gateway).status().state is State.REAUTHORIZATION_NEEDED
     assert asked_for_tokens(caplog, server) == 1
     if arrived:
         assert (arrived.token_calls, arrived.api_calls) == (1, 0)
@@ -283,7 +283,7 @@ def test_a_token_that_is_given_back_works_nowhere_any_more(
     server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
     gateway = gateway_for(peer=by_seed(server, name))
-    desk = gateway.token("peer")
+    desk = token_actions(gateway)
     assert call(gateway, server).status == 200
     held = {"Authorization": f"Bearer {desk.ready().value.reveal()}"}
     assert desk.introspect() is True
@@ -298,7 +298,7 @@ def test_a_server_says_that_a_token_revoked_behind_our_back_is_not_active(
     server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
     gateway = gateway_for(peer=for_a_client(server, name))
-    desk = gateway.token("peer")
+    desk = token_actions(gateway)
     desk.ready()
     assert desk.introspect() is True
     revoke_behind_our_back(gateway, server, MACHINE[name])

@@ -6,7 +6,7 @@ from outkey import Gateway, errors
 from outkey.core.config.choices import Network
 from outkey.core.oauth2.token import State
 from peers.authorization_servers import SPECIAL_ID, USER, Toolkit, toolkit_running
-from peers.conftest import Arrived, call, oauth2, revoke_behind_our_back
+from peers.conftest import Arrived, call, oauth2, revoke_behind_our_back, token_actions
 from peers.documents import GatewayFor, Given, Table
 
 
@@ -46,7 +46,7 @@ def test_scopes_are_asked_for_and_shown(
 ) -> None:
     gateway = gateway_for(peer=oauth2(toolkit, "cc", scope="read write"))
     assert call(gateway, toolkit, "?need=write").json()["scope"] == "read write"
-    assert gateway.token("peer").status().scope == "read write"
+    assert token_actions(gateway).status().scope == "read write"
 
 
 # ── the 403 that says nothing ────────────────────────────────────────────────────────────────
@@ -110,7 +110,7 @@ def test_a_refresh_token_that_does_not_rotate_is_kept(
         table = oauth2(toolkit, "web", grant="refresh_token", refresh_token=seed)
         gateway = gateway_for(peer=table)
         for _ in range(4):
-            assert gateway.token("peer").renew().state is State.FRESH
+            assert token_actions(gateway).renew().state is State.FRESH
             assert call(gateway, toolkit).json()["user"] == USER
 
 

@@ -155,7 +155,7 @@ def test_a_gateway_is_loaded_from_a_file(tmp_path: Path) -> None:
     with load(file) as gateway:
         assert gateway.preview("a").url == "https://a.example/"
     with load(os.fspath(file)) as gateway:
-        assert [finding.id for finding in gateway.findings("a")] == [
+        assert [finding.id for finding in gateway.test("a").findings] == [
             "E-authentication_required"
         ]
 

@@ -16,7 +16,7 @@ from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.message import Request, Response, Route
 from outkey.core.request.script import ScriptCall
-from outkey.engine.gateway import Asynchronous
+from outkey.engine.sending.sender import Asynchronous, Sender
 from outkey.engine.wire.drive import AsyncRuntime, Steps, Wait, adrive
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
@@ -52,12 +52,14 @@ class Stage(AsyncFake):
                 await asyncio.sleep(0.001)
 
 
-def staged(fake: FakeWorld, *closed: str, waits: bool) -> tuple[Gateway, Stage]:
+def staged(
+    fake: FakeWorld, *closed: str, blocking_ports: bool
+) -> tuple[Gateway, Stage]:
     stage = Stage(
         fake.transport, fake.resolver, {place: asyncio.Event() for place in closed}
     )
-    loop = Asynchronous(stage, stage, waits=waits)
-    return Gateway(replace(fake.ports, asynchronous=loop)), stage
+    loop = Asynchronous(stage, stage, blocking_ports=blocking_ports)
+    return Gateway(Sender(replace(fake.ports, asynchronous=loop))), stage
 
 
 def oauth(provider: Provider, **changes: object) -> FakeWorld:
@@ -73,11 +75,11 @@ def outcomes(fake: FakeWorld) -> list[tuple[str, str]]:
 def on_loop(
     test: Callable[..., Coroutine[Any, Any, None]],
 ) -> Callable[..., None]:
-    """Run a test on an event loop, once where nothing waits and once where everything may."""
+    """Run a test on an event loop, without blocking ports and with them."""
 
-    @pytest.mark.parametrize("waits", [False, True], ids=["calls", "threads"])
-    def run(*, waits: bool) -> None:
-        asyncio.run(test(waits=waits))
+    @pytest.mark.parametrize("blocking_ports", [False, True], ids=["calls", "threads"])
+    def run(*, blocking_ports: bool) -> None:
+        asyncio.run(test(blocking_ports=blocking_ports))
 
     return run
 
@@ -86,10 +88,10 @@ def on_loop(
 
 
 @on_loop
-async def test_it_takes_what_send_takes(*, waits: bool) -> None:
+async def test_it_takes_what_send_takes(*, blocking_ports: bool) -> None:
     line = SyncLine("orders", "acme", "POST", "/orders")
     fake = fake_gateway(configuration(**BEARER), secrets={"token": "t"}, lines=[line])
-    gateway, _ = staged(fake, waits=waits)
+    gateway, _ = staged(fake, blocking_ports=blocking_ports)
     async with gateway:
         response = await gateway.asend(
             "acme",
@@ -115,19 +117,19 @@ async def test_it_takes_what_send_takes(*, waits: bool) -> None:
 
 
 @on_loop
-async def test_a_refusal_is_raised_and_recorded(*, waits: bool) -> None:
+async def test_a_refusal_is_raised_and_recorded(*, blocking_ports: bool) -> None:
     fake = fake_gateway(configuration(active=False))
-    gateway, _ = staged(fake, waits=waits)
+    gateway, _ = staged(fake, blocking_ports=blocking_ports)
     with pytest.raises(ConfigError):
         await gateway.asend("acme", "GET", "/")
     assert [type(event) for event in fake.audit.events] == [Refusal]
 
 
 @on_loop
-async def test_no_record_no_send(*, waits: bool) -> None:
+async def test_no_record_no_send(*, blocking_ports: bool) -> None:
     fake = fake_gateway(configuration(**BEARER), secrets={"token": "t"})
     fake.audit.broken = True
-    gateway, _ = staged(fake, waits=waits)
+    gateway, _ = staged(fake, blocking_ports=blocking_ports)
     with pytest.raises(OutkeyError) as caught:
         await gateway.asend("acme", "GET", "/")
     assert caught.value.code == "audit_unavailable"
@@ -137,8 +139,10 @@ async def test_no_record_no_send(*, waits: bool) -> None:
 actor = ContextVar("actor", default="nobody")
 
 
-@pytest.mark.parametrize("waits", [False, True])
-def test_only_what_may_wait_runs_in_a_thread_and_knows_who_asks(*, waits: bool) -> None:
+@pytest.mark.parametrize("blocking_ports", [False, True])
+def test_only_what_may_wait_runs_in_a_thread_and_knows_who_asks(
+    *, blocking_ports: bool
+) -> None:
     fake = fake_gateway(configuration(**BEARER), secrets={"token": "t"})
     seen: list[tuple[bool, str]] = []
     intend = fake.audit.intend
@@ -153,11 +157,11 @@ def test_only_what_may_wait_runs_in_a_thread_and_knows_who_asks(*, waits: bool) 
 
     async def send() -> None:
         actor.set("somebody")
-        gateway, _ = staged(fake, waits=waits)
+        gateway, _ = staged(fake, blocking_ports=blocking_ports)
         await gateway.asend("acme", "GET", "/")
 
     asyncio.run(send())
-    assert seen == [(not waits, "somebody")]
+    assert seen == [(not blocking_ports, "somebody")]
 
 
 def test_a_script_runs_in_a_thread_also_where_nothing_else_waits() -> None:
@@ -180,7 +184,7 @@ def test_a_script_runs_in_a_thread_also_where_nothing_else_waits() -> None:
 
 def test_a_gateway_without_an_asynchronous_transport_says_so() -> None:
     fake = fake_gateway(configuration())
-    gateway = Gateway(replace(fake.ports, asynchronous=None))
+    gateway = Gateway(Sender(replace(fake.ports, asynchronous=None)))
     with pytest.raises(ConfigError, match="no asynchronous transport"):
         asyncio.run(gateway.asend("acme", "GET", "/"))
     asyncio.run(gateway.aclose())
@@ -190,10 +194,10 @@ def test_a_gateway_without_an_asynchronous_transport_says_so() -> None:
 
 
 @on_loop
-async def test_two_hundred_at_once_ask_for_one_token(*, waits: bool) -> None:
+async def test_two_hundred_at_once_ask_for_one_token(*, blocking_ports: bool) -> None:
     provider = Provider()
     fake = oauth(provider)
-    gateway, stage = staged(fake, AUTH, waits=waits)
+    gateway, stage = staged(fake, AUTH, blocking_ports=blocking_ports)
     sends = [asyncio.create_task(gateway.asend("acme", "GET", "/")) for _ in range(200)]
     await stage.reached(AUTH)
     stage.gates[AUTH].set()
@@ -207,7 +211,7 @@ async def test_two_hundred_at_once_ask_for_one_token(*, waits: bool) -> None:
 
 
 async def cancelled(task: asyncio.Task[Response], stage: Stage, *opened: str) -> None:
-    """Cancel a task twice, then open what it waits for."""
+    """Cancel a task twice, then open what it blocking_ports for."""
     task.cancel("first")
     await asyncio.sleep(0.01)
     task.cancel("second")
@@ -220,9 +224,11 @@ async def cancelled(task: asyncio.Task[Response], stage: Stage, *opened: str) ->
 
 
 @on_loop
-async def test_a_cancelled_request_ends_at_once_and_is_recorded(*, waits: bool) -> None:
+async def test_a_cancelled_request_ends_at_once_and_is_recorded(
+    *, blocking_ports: bool
+) -> None:
     fake = fake_gateway(configuration(**BEARER), secrets={"token": "t"})
-    gateway, stage = staged(fake, API, waits=waits)
+    gateway, stage = staged(fake, API, blocking_ports=blocking_ports)
     task = asyncio.create_task(gateway.asend("acme", "GET", "/"))
     await stage.reached(API)
     fake.clock.advance(1.5)
@@ -234,11 +240,11 @@ async def test_a_cancelled_request_ends_at_once_and_is_recorded(*, waits: bool) 
 
 @on_loop
 async def test_who_is_cancelled_before_anything_left_sends_nothing(
-    *, waits: bool
+    *, blocking_ports: bool
 ) -> None:
     fake = fake_gateway(configuration(**BEARER), secrets={"token": "t"})
     place = f"name {API}"
-    gateway, stage = staged(fake, place, waits=waits)
+    gateway, stage = staged(fake, place, blocking_ports=blocking_ports)
     task = asyncio.create_task(gateway.asend("acme", "GET", "/"))
     await stage.reached(place)
     await cancelled(task, stage, place)
@@ -248,11 +254,11 @@ async def test_who_is_cancelled_before_anything_left_sends_nothing(
 
 @on_loop
 async def test_a_token_on_its_way_is_kept_although_nobody_wants_it_any_more(
-    *, waits: bool
+    *, blocking_ports: bool
 ) -> None:
     provider = Provider(refresh_token="next-refresh-token")
     fake = oauth(provider, oauth2__grant="refresh_token")
-    gateway, stage = staged(fake, AUTH, waits=waits)
+    gateway, stage = staged(fake, AUTH, blocking_ports=blocking_ports)
     task = asyncio.create_task(gateway.asend("acme", "GET", "/"))
     await stage.reached(AUTH)
     await cancelled(task, stage, AUTH)
@@ -264,12 +270,12 @@ async def test_a_token_on_its_way_is_kept_although_nobody_wants_it_any_more(
 
 @on_loop
 async def test_who_is_cancelled_between_claim_and_token_lets_nobody_wait(
-    *, waits: bool
+    *, blocking_ports: bool
 ) -> None:
     provider = Provider()
     fake = oauth(provider)
     place = f"name {AUTH}"
-    gateway, stage = staged(fake, place, waits=waits)
+    gateway, stage = staged(fake, place, blocking_ports=blocking_ports)
     task = asyncio.create_task(gateway.asend("acme", "GET", "/"))
     await stage.reached(place)
     await cancelled(task, stage, place)
@@ -280,11 +286,11 @@ async def test_who_is_cancelled_between_claim_and_token_lets_nobody_wait(
 
 @on_loop
 async def test_a_token_that_fails_for_who_is_cancelled_is_still_a_cancellation(
-    *, waits: bool
+    *, blocking_ports: bool
 ) -> None:
     provider = Provider()
     provider.token_answers = [Response(400, body=b'{"error": "invalid_client"}')]
-    gateway, stage = staged(oauth(provider), AUTH, waits=waits)
+    gateway, stage = staged(oauth(provider), AUTH, blocking_ports=blocking_ports)
     task = asyncio.create_task(gateway.asend("acme", "GET", "/"))
     await stage.reached(AUTH)
     await cancelled(task, stage, AUTH)
@@ -294,7 +300,7 @@ async def test_a_token_that_fails_for_who_is_cancelled_is_still_a_cancellation(
 
 @on_loop
 async def test_who_is_cancelled_is_waited_for_until_the_token_is_stored(
-    *, waits: bool
+    *, blocking_ports: bool
 ) -> None:
     class Slow:
         """Storage that fails once, after the provider has answered."""
@@ -316,8 +322,10 @@ async def test_who_is_cancelled_is_waited_for_until_the_token_is_stored(
     provider = Provider()
     fake = oauth(provider)
     stage = Stage(fake.transport, fake.resolver, {AUTH: asyncio.Event()})
-    loop = Asynchronous(stage, stage, waits=waits, sleep=fake.clock.asleep)
-    gateway = Gateway(replace(fake.ports, asynchronous=loop, tokens=Slow()))
+    loop = Asynchronous(
+        stage, stage, blocking_ports=blocking_ports, sleep=fake.clock.asleep
+    )
+    gateway = Gateway(Sender(replace(fake.ports, asynchronous=loop, tokens=Slow())))
     task = asyncio.create_task(gateway.asend("acme", "GET", "/"))
     await stage.reached(AUTH)
     await cancelled(task, stage, AUTH)
@@ -330,7 +338,7 @@ def test_a_loop_that_shuts_down_records_the_token_request_as_cancelled() -> None
     fake = oauth(Provider())
 
     async def leave_it_behind() -> asyncio.Task[Response]:
-        gateway, stage = staged(fake, AUTH, waits=False)
+        gateway, stage = staged(fake, AUTH, blocking_ports=False)
         task = asyncio.create_task(gateway.asend("acme", "GET", "/"))
         await stage.reached(AUTH)
         return task
@@ -351,7 +359,7 @@ def test_a_time_out_of_the_caller_ends_a_send_whose_thread_is_at_work() -> None:
     fake.audit.intend = slow  # type: ignore[method-assign]
 
     async def send() -> None:
-        gateway, stage = staged(fake, waits=True)
+        gateway, stage = staged(fake, blocking_ports=True)
         asyncio.get_running_loop().call_later(0.1, release.set)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.02):
@@ -375,7 +383,7 @@ def test_the_flow_of_who_is_cancelled_is_closed() -> None:
         fake = fake_gateway()
         both = AsyncFake(fake.transport, fake.resolver)
         world = AsyncRuntime(
-            both, both, asyncio.sleep, fake.clock, fake.audit, waits=False
+            both, both, asyncio.sleep, fake.clock, fake.audit, blocking_ports=False
         )
         task = asyncio.create_task(adrive(flow(), world))
         await asyncio.sleep(0.01)

@@ -25,8 +25,7 @@ def ids(
 ) -> list[str]:
     made = configuration(headers=headers, **values)
     return [
-        finding.id
-        for finding in fake_gateway(made, secrets=secrets).gateway.findings("acme")
+        finding.id for finding in fake_gateway(made, secrets=secrets).findings("acme")
     ]
 
 
@@ -55,7 +54,7 @@ def test_what_forbids_sending_is_an_error_and_a_finding(
     with pytest.raises(error) as caught:
         world.gateway.send("acme", "GET", "/")
     assert world.transport.sent == []
-    found = world.gateway.findings("acme")[0]
+    found = world.findings("acme")[0]
     assert (found.level, found.id) == (Level.ERROR, f"E-{caught.value.code}")
     assert found.field == caught.value.field
     assert found.hint
@@ -151,7 +150,7 @@ def test_an_address_that_is_never_sent_to_is_not_saved(host: str, network: str) 
         refuse_unsavable(made)
     assert caught.value.field == "base_url"
     assert host.strip("[]") not in caught.value.message + caught.value.hint
-    found = fake_gateway(made, secrets={"token": "t"}).gateway.findings("acme")
+    found = fake_gateway(made, secrets={"token": "t"}).findings("acme")
     assert [(finding.id, finding.field) for finding in found] == [
         ("E-egress_denied", "base_url")
     ]
@@ -167,7 +166,7 @@ def test_an_internal_address_is_saved_for_the_internal_network_only(host: str) -
     assert "Network" in caught.value.hint
     inside = configuration(**values, network="internal")
     refuse_unsavable(inside)
-    assert fake_gateway(inside, secrets={"token": "t"}).gateway.findings("acme") == []
+    assert fake_gateway(inside, secrets={"token": "t"}).findings("acme") == []
 
 
 def test_the_token_url_is_vetted_only_where_it_is_used() -> None:
@@ -224,7 +223,7 @@ def test_a_secret_row_or_a_script_is_a_credential_and_needs_no_reason(
     made = configuration(headers=headers, **values)
     refuse_unsavable(made)
     world = fake_gateway(made, secrets={"header:X-API-Key": "k"})
-    assert world.gateway.findings("acme") == []
+    assert world.findings("acme") == []
     assert world.gateway.send("acme", "GET", "/").status == 200
 
 
@@ -238,7 +237,7 @@ def test_a_conflict_is_found_though_a_secret_is_missing() -> None:
 
 def test_a_missing_secret_is_an_error_finding_of_its_field() -> None:
     world = fake_gateway(configuration(authentication_type="bearer"))
-    (found,) = world.gateway.findings("acme")
+    (found,) = world.findings("acme")
     assert (found.id, found.field) == ("E-secret_missing", "token")
 
 
@@ -248,7 +247,7 @@ def test_every_missing_secret_is_a_finding() -> None:
         HeaderRow("X-Other-Key", "", secret=True),
     )
     made = configuration(headers=rows, authentication_type="basic", username="u")
-    fields = [f.field for f in fake_gateway(made).gateway.findings("acme")]
+    fields = [f.field for f in fake_gateway(made).findings("acme")]
     assert fields == ["password", "header:X-API-Key", "header:X-Other-Key"]
 
 
@@ -261,7 +260,7 @@ def test_a_client_certificate_is_a_credential_and_needs_no_reason() -> None:
     made = configuration(tls__client_certificate="/some/file.pem")
     refuse_unsavable(made)
     world = fake_gateway(made, secrets={"client_key": "k"})
-    assert world.gateway.findings("acme") == []
+    assert world.findings("acme") == []
     assert world.gateway.send("acme", "GET", "/").status == 200
 
 
@@ -322,10 +321,10 @@ def test_an_expiry_date_that_is_near_or_past_is_a_warning(
     last_day: date, found: str | None
 ) -> None:
     made = configuration(authentication_type="bearer", token_expires_on=last_day)
-    findings = fake_gateway(made, secrets={"token": "t"}).gateway.findings("acme")
+    findings = fake_gateway(made, secrets={"token": "t"}).findings("acme")
     assert [f.message for f in findings] == ([found] if found else [])
     made = configuration(no_auth_reason="public_api", token_expires_on=last_day)
-    assert fake_gateway(made).gateway.findings("acme") == []
+    assert fake_gateway(made).findings("acme") == []
 
 
 def test_what_is_removed_from_a_pasted_secret_is_a_notice() -> None:

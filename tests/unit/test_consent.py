@@ -49,7 +49,7 @@ class Session:
 
     @property
     def actions(self) -> TokenActions:
-        return self.fake.gateway.token(self.stored)
+        return self.fake.sender.token_actions(self.stored)
 
     def begin(self) -> dict[str, str]:
         """Begin a consent; return the parameters of the URL."""
@@ -67,7 +67,7 @@ class Session:
             self.stored.record, parameters, find or (lambda: self.stored)
         )
         self.consents.redeem(
-            self.fake.gateway.token(stored),
+            self.fake.sender.token_actions(stored),
             parameters,
             state=state,
             redirect_url=REDIRECT,

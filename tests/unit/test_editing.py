@@ -33,7 +33,6 @@ from outkey.core.request.message import Request, Response
 from outkey.core.request.script import SEAL, seal_of
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.engine.gateway import Gateway
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.engine.managing.editing import (
     CandidateConfiguration,
@@ -48,6 +47,7 @@ from outkey.engine.managing.editing import (
     text_of_value,
     typed_value,
 )
+from outkey.engine.sending.sender import Sender
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import MemoryStorage
@@ -651,7 +651,7 @@ class Bench:
         self.stored = self.office.registry.find(["acme"])["acme"]
         self.world: FakeWorld = fake_gateway(self.stored, answers=respond)
         ports = replace(self.world.ports, secrets=self.office.secrets)
-        self.gateway = Gateway(ports)
+        self.sender = Sender(ports)
         self.editor = editor(permissions)
 
     def candidate(self, **changes: str | None) -> CandidateConfiguration | Errors:
@@ -671,7 +671,7 @@ class Bench:
         """Test a form; return the cause of its failure, if it fails."""
         candidate = self.tried(**changes)
         tokens = MemoryTokens(self.world.clock.now)
-        trial = candidate.begin_test(self.office.desk, self.gateway, tokens)
+        trial = candidate.begin_test(self.office.desk, self.sender, tokens)
         list(trial.steps())
         report = trial.report()
         candidate.finish_test(self.office.desk, report, 1_800_000_000.0)
@@ -784,7 +784,7 @@ def test_a_draft_is_compared_with_the_stored_marker_only() -> None:
         None,
     )
     candidate = new.candidate(plain.office.secrets)
-    trial = candidate.begin_test(plain.office.desk, plain.gateway, tokens)
+    trial = candidate.begin_test(plain.office.desk, plain.sender, tokens)
     list(trial.steps())
     assert trial.report().cause == cause
 
@@ -833,7 +833,7 @@ def test_a_script_that_nobody_saved_is_not_vouched_for_by_a_draft() -> None:
 
 def test_a_preview_masks_secrets_and_is_recorded_where_it_runs_a_new_script() -> None:
     bench = Bench()
-    sender = replace(bench.gateway.sender, secrets=bench.office.secrets)
+    sender = replace(bench.sender.context, secrets=bench.office.secrets)
     stored = bench.tried()
     assert stored.needs_for_preview() == {Permission.VIEW}
     preview = stored.preview(bench.office.desk, sender)
@@ -850,7 +850,7 @@ def test_a_preview_masks_secrets_and_is_recorded_where_it_runs_a_new_script() ->
 
 def test_a_script_is_run_once_with_the_secret_of_the_form() -> None:
     bench = Bench()
-    sender = replace(bench.gateway.sender, secrets=bench.office.secrets)
+    sender = replace(bench.sender.context, secrets=bench.office.secrets)
     candidate = bench.tried(script=SCRIPT, script_enabled="on")
     bench.world.scripts.answer = lambda call: {
         "X-Signed": call.secret.reveal() if call.secret else ""

@@ -49,7 +49,7 @@ def fixing(
     registry = memory_registry([made])
     world = fake_gateway(secrets=secrets, registry=registry)
     desk = Administration(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
-    apply_fix(desk, world.gateway, "acme", fix)
+    apply_fix(desk, world.sender.context, "acme", fix)
     return world, desk
 
 

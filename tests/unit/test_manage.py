@@ -660,13 +660,13 @@ def test_a_test_is_recorded_and_its_end_kept() -> None:
         answers=lambda _: Response(status[0], ResponseHeaders(), b""), registry=registry
     )
     desk = Administration(registry, Office().secrets, world.audit, "tester")
-    assert desk.test(world.gateway, "acme").ok
+    assert desk.test(world.sender, "acme").ok
     seen = {"tls": "TLSv1.3", "certificate_ends": None, "clock_offset": 0}
     assert registry.summaries()[0].standing == Health(
         1_800_000_000.0, 1_800_000_000.0, current=True, seen=seen
     )
     status[0] = 503
-    assert desk.test(world.gateway, "acme").cause == "server_error"
+    assert desk.test(world.sender, "acme").cause == "server_error"
     assert registry.summaries()[0].standing.cause == "server_error"
     assert world.audit.events[0] == Change(Tag.CONFIGURATION_TESTED, "tester", "acme")
 

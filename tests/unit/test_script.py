@@ -33,6 +33,7 @@ from outkey.core.request.script import (
     seal_of,
 )
 from outkey.core.secret import Secret
+from outkey.engine.sending.scripts import ScriptTrial, try_script
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_manage import Office
@@ -47,6 +48,10 @@ GOLDEN = (
     ' "url": "https://api.example/v1/orders?page=2", "body": "x",'
     ' "expect": {"X-Signature": "abc"}}]\n'
 )
+
+
+def trial(fake: FakeWorld, at: float | None = None) -> ScriptTrial:
+    return try_script(fake.sender.context, fake.ports.configurations.get("acme"), at)
 
 
 def world(secrets: dict[str, str] | None = None, **values: object) -> FakeWorld:
@@ -174,9 +179,8 @@ def test_an_import_that_no_script_can_have_is_found_by_its_line(
     with pytest.raises(ConfigError, match=told) as caught:
         check_imports(source + SCRIPT)
     assert (caught.value.field, caught.value.hint) == ("script", IMPORT_HINT)
-    check_script(
-        source + SCRIPT
-    )  # what is kept already can still be read, and corrected
+    # what is kept already can still be read, and corrected
+    check_script(source + SCRIPT)
 
 
 @pytest.mark.parametrize(
@@ -503,9 +507,9 @@ def test_lent_credentials_hold_the_script_s_headers() -> None:
 def test_a_trial_tells_names_and_lengths_and_stops_the_clock() -> None:
     fake = world()
     fake.scripts.answer = lambda call: {"X-Timestamp": str(int(call.at or 0))}
-    tried = fake.gateway.try_script("acme", 1_700_000_000)
+    tried = trial(fake, 1_700_000_000)
     assert (tried.ok, tried.headers) == (True, (("X-Timestamp", 10),))
-    assert fake.gateway.try_script("acme").ok
+    assert trial(fake).ok
     assert fake.scripts.calls[1].at == fake.clock.now()
 
 
@@ -517,12 +521,12 @@ def test_a_trial_that_fails_says_why(error: OutkeyError) -> None:
         raise error
 
     fake.scripts.answer = fail
-    tried = fake.gateway.try_script("acme")
+    tried = trial(fake)
     assert (tried.ok, tried.error) == (False, error)
 
 
 def test_a_configuration_without_a_script_has_nothing_to_try() -> None:
-    tried = world(script="").gateway.try_script("acme")
+    tried = trial(world(script=""))
     assert tried.error is not None
     assert tried.error.field == "script"
 
@@ -601,10 +605,7 @@ def test_a_script_signs_each_request_that_a_renewed_token_is_sent_with() -> None
         if h.name == "X-Timestamp"
     ]
     assert [h.value.reveal() for h in signed] == ["1", "2"]  # type: ignore[union-attr]
-    assert (
-        fake.gateway.token(fake.ports.configurations.get("acme")).status().state
-        == "fresh"
-    )
+    assert fake.token("acme").status().state == "fresh"
 
 
 def test_a_script_is_text() -> None:

@@ -223,7 +223,7 @@ def test_a_secret_of_another_origin_is_not_sent() -> None:
     with pytest.raises(SecretRebindRequired):
         fake.gateway.send("acme", "GET", "/")
     assert fake.transport.sent == []
-    assert [f.id for f in fake.gateway.findings("acme")] == ["E-secret_rebind_required"]
+    assert [f.id for f in fake.findings("acme")] == ["E-secret_rebind_required"]
     bound = replace(
         made, secrets={"token": SecretState("https://api.acme.example:443")}
     )

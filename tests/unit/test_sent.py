@@ -9,7 +9,7 @@ from email.utils import formatdate
 
 import pytest
 
-from outkey.adapters.scrub import scrubbed, scrubbed_headers
+from outkey.adapters.scrub import scrub, scrub_headers
 from outkey.core.audit.events import Intent
 from outkey.core.echo.sent_secrets import credentials_in, secrets_in
 from outkey.core.errors import RedirectBlocked, StorageUnavailable, TokenEndpointFailed
@@ -23,6 +23,7 @@ from outkey.core.request.message import (
 )
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
+from outkey.engine.managing.test_setup import prepare_test
 from outkey.engine.sending.echoed_secrets import EchoDetector, gives_away, sent_secrets
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
@@ -196,11 +197,11 @@ def test_the_requests_of_all_hops_count() -> None:
 def test_the_list_has_what_is_stored_and_what_was_made_for_the_request() -> None:
     fake = signing_world(Response(200))
     made = fake.ports.configurations.get("acme")
-    assert sent_secrets(fake.gateway.sender, made) == [Secret("pass-4711")]
+    assert sent_secrets(fake.sender.context, made) == [Secret("pass-4711")]
     response = fake.gateway.send("acme", "GET", "/")
     pair = Secret("ZXJwOnBhc3MtNDcxMQ==")
     stored = Secret("pass-4711")
-    assert sent_secrets(fake.gateway.sender, made, response) == [
+    assert sent_secrets(fake.sender.context, made, response) == [
         stored,
         pair,
         Secret(SIGNATURE),
@@ -266,7 +267,7 @@ def test_a_client_assertion_or_header_that_comes_back_as_a_scope_is_not_stored(
     fake.transport.answers = echo
     send(fake)
     assert kept(fake).scope == ""
-    assert fake.gateway.token("acme").status().scope == ""
+    assert fake.token("acme").status().scope == ""
 
 
 @pytest.mark.parametrize("field", ["user_code", "verification_uri"])
@@ -278,7 +279,7 @@ def test_a_device_code_that_repeats_a_secret_is_not_shown(field: str) -> None:
     changed = json.loads(DEVICE_ANSWER.body) | {field: value}
     provider.token_answers.append(Response(200, body=json.dumps(changed).encode()))
     with pytest.raises(TokenEndpointFailed) as caught:
-        fake.gateway.token("acme").device_code()
+        fake.token("acme").device_code()
     assert secret not in str(caught.value)
 
 
@@ -304,7 +305,7 @@ def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
         fake.gateway.test("acme").steps[-1].detail
         == "status 403; the API says: you may not"
     )
-    trial = fake.gateway.trial(made)
+    trial = prepare_test(fake.sender, made)
     provider.api_answers = [Response(403, body=body)]
     steps = trial.steps()
     shown = [next(steps) for _ in range(4)]
@@ -344,7 +345,7 @@ def test_only_known_schemes_of_a_challenge_are_remembered() -> None:
 def test_a_body_is_masked_and_where_that_is_not_enough_left_out(
     body: bytes, shown: bytes
 ) -> None:
-    assert scrubbed(body, [Secret("sekret/canary-4711")], "") == shown
+    assert scrub(body, [Secret("sekret/canary-4711")], "") == shown
 
 
 # ── the detector ─────────────────────────────────────────────────────────────────────────────
@@ -360,9 +361,8 @@ def test_a_detector_computes_what_to_look_for_once(
     )
     detector = EchoDetector()
     token = Secret("sekret/canary-4711")
-    detector.look_for(
-        [token, Secret("Bearer sekret/canary-4711")]
-    )  # the first finds both
+    # the first finds both
+    detector.look_for([token, Secret("Bearer sekret/canary-4711")])
     detector.look_for([token])
     assert len(computed) == 1
     assert detector.is_in({"a": ["Bearer sekret/canary-4711"]})
@@ -414,7 +414,7 @@ def test_headers_are_masked_by_name_by_value_and_all_together(
     headers: list[tuple[str, str]], shown: list[tuple[str, str]]
 ) -> None:
     secrets = [Secret("tok-Zq8vN4xW2mK7pL9c"), Secret("hunter-4711"), Secret("pin1")]
-    assert scrubbed_headers(headers, secrets, "") == tuple(shown)
+    assert scrub_headers(headers, secrets, "") == tuple(shown)
 
 
 def test_a_token_that_begins_with_a_number_is_looked_for_besides_the_number() -> None:

@@ -9,7 +9,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey import Gateway
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_document
@@ -26,7 +25,7 @@ from outkey.core.request.message import Request, Response, Route
 from outkey.core.sync.line import Pagination, Paging, Sync
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.run import Counts, RejectedRecord, RunState
-from outkey.engine.gateway import Asynchronous
+from outkey.engine.sending.sender import Asynchronous, Sender
 from outkey.engine.sync import Effect, SyncRunner
 from outkey.engine.sync.plan import LinePlan
 from outkey.engine.sync.requests import RequestBatch
@@ -72,10 +71,9 @@ def crowded(
     made = desk(sync, answers, method=line.get("method", "GET"), path="/contacts")
     world = made.world
     crowd = Crowd(world.transport, world.resolver)
-    gateway = Gateway(
-        replace(world.ports, asynchronous=Asynchronous(crowd, crowd, waits=waits))
-    )
-    ports = replace(made.ports, gateway=gateway)
+    asynchronous = Asynchronous(crowd, crowd, blocking_ports=waits)
+    sender = Sender(replace(world.ports, asynchronous=asynchronous))
+    ports = replace(made.ports, sender=sender)
     return replace(made, runner=SyncRunner(ports), ports=ports), crowd
 
 
@@ -437,7 +435,7 @@ def test_no_more_are_sent_than_the_rate_limit_lets_through_in_time(
     plan = LinePlan(
         SyncLine("contacts", "acme", "POST", "/"), replace(PUSH, parallel=10), made
     )
-    with RequestBatch(fake_gateway(made).gateway, plan, 10) as asking:
+    with RequestBatch(fake_gateway(made).sender, plan, 10) as asking:
         assert asking.width == 1
         asking.send([])
         assert asking.width == most
@@ -450,11 +448,11 @@ def test_without_the_package_it_is_said_what_to_install(
     loop = Asynchronous(
         AiohttpTransport(),
         AsyncFake(made.world.transport, made.world.resolver),
-        waits=False,
+        blocking_ports=False,
     )
-    gateway = Gateway(replace(made.world.ports, asynchronous=loop))
+    sender = Sender(replace(made.world.ports, asynchronous=loop))
     monkeypatch.setitem(sys.modules, "aiohttp.http", None)
     with pytest.raises(ConfigError) as missing:
-        list(SyncRunner(replace(made.ports, gateway=gateway)).run("contacts", "ada"))
+        list(SyncRunner(replace(made.ports, sender=sender)).run("contacts", "ada"))
     assert 'pip install "outkey[async]"' in missing.value.hint
     assert made.world.transport.sent == []

@@ -146,7 +146,7 @@ def desk(
     )
     memory = MemorySync(world.ports.configurations, FIELDS, world.clock)
     ports = SyncPorts(
-        world.gateway,
+        world.sender,
         world.ports.configurations,
         memory.records,
         memory.runs,
@@ -736,7 +736,7 @@ def faulty(
     return SyncRunner(
         replace(
             made.ports,
-            gateway=Faulty(made.ports.gateway, left, fault, after=after),
+            sender=Faulty(made.ports.sender, left, fault, after=after),
             runs=Faulty(made.runs, left, fault, after=after),
             records=Faulty(made.records, left, fault, after=after),
         )
@@ -886,9 +886,8 @@ def test_whatever_ends_a_push_at_any_step_the_next_run_completes_it_without_doub
         made.run()
         sent = [json.loads(bytes(request.body))["id"] for request in api.asked]  # type: ignore[arg-type]
         assert set(sent) == {"1", "2", "3"}
-        if (
-            made.runs.newest(9)[0].id == "1"
-        ):  # an API that heeds the key has each record once
+        # an API that heeds the key has each record once
+        if made.runs.newest(9)[0].id == "1":
             assert len({header(r, "Idempotency-Key") for r in api.asked}) == 3
             assert len(sent) <= 4
     pytest.fail("the run never got through")

@@ -51,7 +51,7 @@ def shop(sync: Sync, *answers: Response) -> Administration:
 def desk_of(world: FakeWorld) -> Administration:
     memory = MemorySync(world.ports.configurations, FIELDS, world.clock)
     ports = SyncPorts(
-        world.gateway,
+        world.sender,
         world.ports.configurations,
         memory.records,
         memory.runs,
@@ -359,7 +359,7 @@ def test_tokens_of_an_authorization_server_are_masked() -> None:
     made = configuration(limits__retries=0, **OAUTH)
     world = fake_gateway(made, answers=api, secrets=SECRETS, names=NAMES, lines=[LINE])
     assert result(desk_of(world).runner.preview("contacts")[0]) == REJECTED
-    sent = sent_secrets(world.gateway.sender, made)
+    sent = sent_secrets(world.sender.context, made)
     assert sent == [Secret(provider.seen[0]), Secret(SECRETS["client_secret"])]
 
 
@@ -368,11 +368,11 @@ def test_a_secret_is_looked_for_as_it_was_entered_and_as_it_is_sent() -> None:
     made.world.secrets.values["token"] = f" Bearer {TOKEN} "
     kept = made.world.ports.configurations.get("acme")
     entered = (f" Bearer {TOKEN} ", f"Bearer {TOKEN}", TOKEN)
-    assert sent_secrets(made.world.gateway.sender, kept) == [
+    assert sent_secrets(made.world.sender.context, kept) == [
         Secret(text) for text in entered
     ]
     del made.world.secrets.values["token"]
-    assert sent_secrets(made.world.gateway.sender, kept) == []
+    assert sent_secrets(made.world.sender.context, kept) == []
 
 
 def test_what_is_nested_too_deeply_to_be_looked_through_is_taken_for_a_secret() -> None:

@@ -32,8 +32,9 @@ from outkey.core.oauth2.grants import consent_for
 from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, basis_of
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
-from outkey.engine.gateway import DraftCredentials
 from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
+from outkey.engine.tokens.discovery import discover
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.wire.drive import drive
 from outkey.hosts.file import from_text
@@ -109,8 +110,12 @@ def send(fake: FakeWorld) -> Response:
     return fake.gateway.send("acme", "GET", "/")
 
 
+def discovered(fake: FakeWorld, issuer: str) -> dict[str, str]:
+    return fake.sender.run(discover(fake.sender.context, issuer, Network.PUBLIC, ""))
+
+
 def keeper(fake: FakeWorld) -> TokenManager:
-    return TokenManager(fake.gateway.sender, fake.ports.configurations.get("acme"))
+    return TokenManager(fake.sender.context, fake.ports.configurations.get("acme"))
 
 
 def kept(fake: FakeWorld) -> TokenState:
@@ -123,7 +128,7 @@ def put(fake: FakeWorld, **changed: object) -> TokenState:
     state = replace(before, basis=basis_of(made), **changed)  # type: ignore[arg-type]
     after = fake.ports.tokens.swap(made, before, state)
     assert after is not None
-    fake.gateway.sender.held.__init__()  # type: ignore[misc]  # nothing at hand, as in another process
+    fake.sender.context.token_cache.__init__()  # type: ignore[misc]  # nothing at hand, as in another process
     return after
 
 
@@ -238,7 +243,7 @@ def test_whoever_needs_a_token_waits_for_the_one_who_gets_it() -> None:
             body = json.dumps(
                 {"access_token": "theirs-token", "expires_in": 60}
             ).encode()
-            granted = TokenManager(fake.gateway.sender, made)._granted(
+            granted = TokenManager(fake.sender.context, made)._granted_state(
                 other, Response(200, body=body), [], None, fake.clock.now()
             )
             assert fake.ports.tokens.swap(made, other, granted)
@@ -260,7 +265,7 @@ def test_a_lease_that_ended_is_taken_over_and_the_late_answer_discarded() -> Non
         put(fake, content=None)
         claimed = kept(fake)
         body = json.dumps({"access_token": "theirs-token", "expires_in": 900}).encode()
-        granted = keeper(fake)._granted(
+        granted = keeper(fake)._granted_state(
             claimed, Response(200, body=body), [], None, fake.clock.now()
         )
         assert fake.ports.tokens.swap(made, claimed, granted)
@@ -283,12 +288,12 @@ def test_waiting_for_another_process_has_an_end() -> None:
         ) -> TokenState | None:
             return None
 
-    sender = replace(fake.gateway.sender, tokens=Busy(fake.clock.now))
+    sender = replace(fake.sender.context, tokens=Busy(fake.clock.now))
     with pytest.raises(TokenEndpointFailed) as caught:
-        drive(TokenManager(sender, made).get(), fake.gateway._world)
+        drive(TokenManager(sender, made).get(), fake.sender.runtime)
     assert caught.value.reason == "waiting"
     with pytest.raises(TokenEndpointFailed):
-        drive(TokenManager(sender, made).forget(), fake.gateway._world)
+        drive(TokenManager(sender, made).forget(), fake.sender.runtime)
 
 
 def test_a_lease_of_a_clock_that_was_set_back_binds_nobody() -> None:
@@ -319,29 +324,28 @@ def test_threads_of_one_process_get_one_token() -> None:
 
 
 def test_what_is_not_held_any_more_is_not_counted_as_taken() -> None:
-    held = world(Provider()).gateway.sender.held
-    held.accept("unknown")
-    assert not held.may_end("unknown", 0, 0.0)
+    cache = world(Provider()).sender.context.token_cache
+    cache.note_accepted("unknown")
+    assert not cache.may_have_expired("unknown", 0, 0.0)
 
 
 def test_a_fork_in_the_middle_of_a_renewal_leaves_nobody_waiting() -> None:
     provider = Provider()
     fake = world(provider)
-    held = fake.gateway.sender.held
-    held._busy["acme"] = (
-        -1,
-        object(),
-    )  # by a thread of the process that this was forked from
+    cache = fake.sender.context.token_cache
+    # By a thread of the process that this one was forked from.
+    cache._renewals["acme"] = (-1, object())
     assert send(fake).status == 200
 
 
 def test_many_configurations_do_not_fill_the_memory() -> None:
     provider = Provider()
     fake = world(provider)
-    held, made = fake.gateway.sender.held, fake.ports.configurations.get("acme")
+    cache = fake.sender.context.token_cache
+    made = fake.ports.configurations.get("acme")
     for number in range(2001):
-        held.hold(str(number), made, TokenState(), wall=0, now=0)
-    assert len(held._held) < 2001
+        cache.store(str(number), made, TokenState(), wall=0, now=0)
+    assert len(cache._tokens) < 2001
 
 
 # ── the clock ────────────────────────────────────────────────────────────────────────────────
@@ -397,7 +401,7 @@ def test_a_token_that_somebody_renewed_meanwhile_is_used_and_none_is_asked_for()
     provider.live = {"newer-token"}
     body = json.dumps({"access_token": "newer-token", "expires_in": 900}).encode()
     state, made = kept(fake), fake.ports.configurations.get("acme")
-    granted = keeper(fake)._granted(
+    granted = keeper(fake)._granted_state(
         state, Response(200, body=body), [], None, fake.clock.now()
     )
     fake.ports.tokens.swap(made, state, granted)
@@ -576,7 +580,7 @@ def test_a_token_endpoint_that_redirects_is_refused_also_to_those_who_come_later
 def test_who_was_stopped_before_asking_does_not_ask_when_it_is_too_late() -> None:
     provider = Provider()
     fake = world(provider)
-    signer = fake.gateway.sender.signer
+    signer = fake.sender.context.signer
 
     class Stopped:
         def __getattr__(self, name: str) -> object:
@@ -586,10 +590,10 @@ def test_who_was_stopped_before_asking_does_not_ask_when_it_is_too_late() -> Non
             fake.clock.advance(LEASE_SECONDS + 1)
             return signer.fresh()
 
-    sender = replace(fake.gateway.sender, signer=Stopped())  # type: ignore[arg-type]
+    sender = replace(fake.sender.context, signer=Stopped())  # type: ignore[arg-type]
     made = fake.ports.configurations.get("acme")
     with pytest.raises(TokenEndpointFailed):
-        drive(TokenManager(sender, made).get(), fake.gateway._world)
+        drive(TokenManager(sender, made).get(), fake.sender.runtime)
     assert provider.asked == []
 
 
@@ -653,7 +657,7 @@ class FailingTokens(MemoryTokens):
 
 
 def with_storage(fake: FakeWorld, tokens: MemoryTokens) -> TokenManager:
-    sender = replace(fake.gateway.sender, tokens=tokens)
+    sender = replace(fake.sender.context, tokens=tokens)
     return TokenManager(sender, fake.ports.configurations.get("acme"))
 
 
@@ -661,7 +665,7 @@ def test_a_new_token_is_kept_when_storage_comes_back_and_only_then_used() -> Non
     provider = Provider()
     fake = world(provider)
     tokens = FailingTokens(fake.clock, 3)
-    token = drive(with_storage(fake, tokens).get(), fake.gateway._world)
+    token = drive(with_storage(fake, tokens).get(), fake.sender.runtime)
     assert token.value == Secret("access-token-1")
     assert tokens.read(fake.ports.configurations.get("acme")).content is not None
 
@@ -671,7 +675,7 @@ def test_a_token_that_cannot_be_kept_is_not_used() -> None:
     fake = world(provider)
     keeping = with_storage(fake, FailingTokens(fake.clock, 1000))
     with pytest.raises(StorageUnavailable):
-        drive(keeping.get(), fake.gateway._world)
+        drive(keeping.get(), fake.sender.runtime)
     assert fake.clock.monotonic() < LEASE_SECONDS
 
 
@@ -686,7 +690,7 @@ def test_a_failure_that_cannot_be_kept_is_still_said() -> None:
 
     provider.token_answers.append(broken_from_now_on)
     with pytest.raises(TokenEndpointFailed):
-        drive(with_storage(fake, tokens).get(), fake.gateway._world)
+        drive(with_storage(fake, tokens).get(), fake.sender.runtime)
 
 
 # ── refresh tokens ───────────────────────────────────────────────────────────────────────────
@@ -718,7 +722,7 @@ def test_a_dead_refresh_token_ends_in_one_call_and_a_person_is_asked() -> None:
             send(fake)
         fake.clock.advance(100)
     assert len(provider.asked) == 1
-    assert fake.gateway.token("acme").status().state is State.REAUTHORIZATION_NEEDED
+    assert fake.token("acme").status().state is State.REAUTHORIZATION_NEEDED
 
 
 def test_a_crash_during_a_renewal_is_recovered_by_one_more_try() -> None:
@@ -766,7 +770,7 @@ def test_new_settings_drop_the_token() -> None:
     other = configuration(**(OAUTH | {"oauth2__scope": "orders:read"}))
     registry = fake.ports.configurations
     registry.configurations["acme"] = other  # type: ignore[attr-defined]
-    assert fake.gateway.token("acme").status().state is State.NONE
+    assert fake.token("acme").status().state is State.NONE
     send(fake)
     assert provider.asked[-1]["scope"] == "orders:read"
     assert provider.seen == ["access-token-1", "access-token-2"]
@@ -778,7 +782,7 @@ def test_new_settings_drop_the_token() -> None:
 def test_the_status_says_how_a_token_stands() -> None:
     provider = Provider(scope="orders:read", expires_in=100)
     fake = world(provider)
-    desk = fake.gateway.token("acme")
+    desk = fake.token("acme")
     assert desk.status().state is State.NONE
     send(fake)
     status = desk.status()
@@ -797,7 +801,7 @@ def test_renewing_asks_also_while_the_token_is_fresh() -> None:
     provider = Provider()
     fake = world(provider)
     send(fake)
-    assert fake.gateway.token("acme").renew().state is State.FRESH
+    assert fake.token("acme").renew().state is State.FRESH
     send(fake)
     assert provider.seen == ["access-token-1", "access-token-2"]
 
@@ -806,7 +810,7 @@ def test_forgetting_a_token_asks_nobody_and_the_next_send_gets_another() -> None
     provider = Provider()
     fake = world(provider)
     send(fake)
-    desk = fake.gateway.token("acme")
+    desk = fake.token("acme")
     desk.forget()
     assert desk.status().state is State.NONE
     send(fake)
@@ -821,12 +825,12 @@ def test_revoking_gives_back_both_tokens_and_forgets_them() -> None:
     fake = world(provider, oauth2__grant="refresh_token", **REVOKING)
     send(fake)
     provider.token_answers += [Response(200), Response(200, body=b"{}")]
-    fake.gateway.token("acme").revoke()
+    fake.token("acme").revoke()
     assert [form.get("token_type_hint") for form in provider.asked[1:]] == [
         "refresh_token",
         "access_token",
     ]
-    assert fake.gateway.token("acme").status().state is State.NONE
+    assert fake.token("acme").status().state is State.NONE
     # The entered one was replaced, and using it again would be taken for theft.
     with pytest.raises(ReauthorizationNeeded):
         send(fake)
@@ -839,8 +843,8 @@ def test_a_provider_that_revokes_refresh_tokens_only_is_enough() -> None:
     send(fake)
     provider.token_answers.append(Response(200))
     provider.refuse("unsupported_token_type")
-    fake.gateway.token("acme").revoke()
-    assert fake.gateway.token("acme").status().state is State.NONE
+    fake.token("acme").revoke()
+    assert fake.token("acme").status().state is State.NONE
 
 
 def test_a_revocation_that_fails_keeps_the_token() -> None:
@@ -849,16 +853,16 @@ def test_a_revocation_that_fails_keeps_the_token() -> None:
     send(fake)
     provider.refuse("unsupported_token_type")
     with pytest.raises(TokenEndpointFailed):
-        fake.gateway.token("acme").revoke()
-    assert fake.gateway.token("acme").status().state is State.FRESH
+        fake.token("acme").revoke()
+    assert fake.token("acme").status().state is State.FRESH
 
 
 def test_revoking_needs_a_token_and_an_address() -> None:
     provider = Provider()
     with pytest.raises(ReauthorizationNeeded):
-        world(provider, **REVOKING).gateway.token("acme").revoke()
+        world(provider, **REVOKING).token("acme").revoke()
     with pytest.raises(ConfigError) as caught:
-        world(provider).gateway.token("acme").revoke()
+        world(provider).token("acme").revoke()
     assert caught.value.field == "oauth2.revocation_url"
 
 
@@ -872,7 +876,7 @@ def test_the_provider_is_asked_what_it_thinks_of_the_token() -> None:
         Response(200, body=b'{"active": true}'),
         Response(200, body=b'{"active": false}'),
     ]
-    desk = fake.gateway.token("acme")
+    desk = fake.token("acme")
     assert [desk.introspect(), desk.introspect()] == [True, False]
 
 
@@ -886,7 +890,7 @@ def test_a_code_is_exchanged_for_tokens_that_are_kept() -> None:
     provider = Provider(refresh_token="second-refresh-token")
     fake = world(provider, **CODE)
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
-    desk = fake.gateway.token("acme")
+    desk = fake.token("acme")
     assert desk.consent_url(consent).startswith(
         "https://auth.acme.example/authorize?tenant=7&"
     )
@@ -910,14 +914,14 @@ def test_consent_is_only_for_the_grants_that_need_it() -> None:
         lambda desk: desk.device_code(),
     ):
         with pytest.raises(ConfigError) as caught:
-            act(fake.gateway.token("acme"))
+            act(fake.token("acme"))
         assert caught.value.field == "oauth2.grant"
 
 
 def test_a_configuration_without_oauth_has_no_token_to_look_after() -> None:
     fake = fake_gateway(configuration(authentication_type="basic"))
     with pytest.raises(ConfigError) as caught:
-        fake.gateway.token("acme").status()
+        fake.token("acme").status()
     assert caught.value.field == "token_source"
 
 
@@ -950,7 +954,7 @@ def device_world(*answers: str) -> tuple[Provider, FakeWorld]:
 
 def test_a_device_code_is_waited_for_as_slowly_as_the_provider_wants() -> None:
     provider, fake = device_world("authorization_pending", "slow_down")
-    desk = fake.gateway.token("acme")
+    desk = fake.token("acme")
     device = desk.device_code()
     passed: list[float] = []
     desk.wait_for(device, passed.append)
@@ -962,7 +966,7 @@ def test_a_device_code_is_waited_for_as_slowly_as_the_provider_wants() -> None:
 @pytest.mark.parametrize("reason", ["access_denied", "expired_token"])
 def test_a_person_who_refuses_or_is_late_ends_the_waiting(reason: str) -> None:
     _, fake = device_world(reason)
-    desk = fake.gateway.token("acme")
+    desk = fake.token("acme")
     with pytest.raises(TokenEndpointFailed) as caught:
         desk.wait_for(desk.device_code(), lambda _: None)
     assert caught.value.reason == reason
@@ -970,7 +974,7 @@ def test_a_person_who_refuses_or_is_late_ends_the_waiting(reason: str) -> None:
 
 def test_waiting_for_a_person_has_an_end() -> None:
     _, fake = device_world(*["authorization_pending"] * 100)
-    desk = fake.gateway.token("acme")
+    desk = fake.token("acme")
     with pytest.raises(TokenEndpointFailed) as caught:
         desk.wait_for(desk.device_code(), lambda _: None)
     assert caught.value.reason == "expired_token"
@@ -982,7 +986,7 @@ def test_a_draft_is_tested_without_touching_what_is_kept() -> None:
     fake = world(provider)
     draft = DraftCredentials(MemorySecrets(SECRETS), MemoryTokens(fake.clock.now))
     made = fake.ports.configurations.get("acme")
-    assert fake.gateway.trial(made, draft).run().ok
+    assert prepare_test(fake.sender, made, draft).run().ok
     assert kept(fake).content is None
 
 
@@ -990,7 +994,9 @@ def test_a_draft_with_a_refresh_token_does_not_use_it_up() -> None:
     provider = Provider()
     fake = world(provider, oauth2__grant="refresh_token")
     draft = DraftCredentials(MemorySecrets(SECRETS), MemoryTokens(fake.clock.now))
-    report = fake.gateway.trial(fake.ports.configurations.get("acme"), draft).run()
+    report = prepare_test(
+        fake.sender, fake.ports.configurations.get("acme"), draft
+    ).run()
     assert (report.ok, report.cause) == (False, "configuration")
     assert provider.asked == []
 
@@ -1059,7 +1065,11 @@ def metadata(request: Request) -> Response:
 
 def test_discovery_asks_at_both_places_and_returns_addresses_by_field() -> None:
     fake = fake_gateway(answers=metadata, names=NAMES)
-    found = fake.gateway.discover("https://auth.acme.example/tenant", "public")  # type: ignore[arg-type]
+    found = fake.sender.run(
+        discover(
+            fake.sender.context, "https://auth.acme.example/tenant", Network.PUBLIC, ""
+        )
+    )
     assert found == {
         "issuer": "https://auth.acme.example/tenant",
         "token_url": "https://auth.acme.example/tenant/token",
@@ -1073,7 +1083,11 @@ def test_discovery_asks_at_both_places_and_returns_addresses_by_field() -> None:
 def test_a_server_without_metadata_says_so() -> None:
     fake = fake_gateway(answers=lambda _: Response(404), names=NAMES)
     with pytest.raises(TokenEndpointFailed):
-        fake.gateway.discover("https://auth.acme.example", "public")  # type: ignore[arg-type]
+        fake.sender.run(
+            discover(
+                fake.sender.context, "https://auth.acme.example", Network.PUBLIC, ""
+            )
+        )
 
 
 # ── lending ──────────────────────────────────────────────────────────────────────────────────
@@ -1113,7 +1127,7 @@ def test_only_a_refusal_of_the_token_is_worth_another_loan() -> None:
 
 def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
     fake = world(Provider(refresh_token="second-refresh-token"))
-    keeper = TokenManager(fake.gateway.sender, fake.gateway.token("acme").configuration)
+    keeper = TokenManager(fake.sender.context, fake.token("acme").configuration)
     assert keeper.secrets() == []
     send(fake)
     assert len(keeper.secrets()) == 2
@@ -1122,13 +1136,12 @@ def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
 def test_what_people_do_with_a_token_is_recorded_first() -> None:
     fake = world(Provider(), **REVOKING)
     desk = Administration(memory_registry(), fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
-    desk.token(fake.gateway, "acme", Tag.TOKEN_RENEWED).renew()
+    desk.token(fake.sender, "acme", Tag.TOKEN_RENEWED).renew()
     assert (
-        desk.token(fake.gateway, "acme", Tag.TOKEN_REVOKED).status().state
-        is State.FRESH
+        desk.token(fake.sender, "acme", Tag.TOKEN_REVOKED).status().state is State.FRESH
     )
     with pytest.raises(UnknownConfiguration):
-        desk.token(fake.gateway, "unknown", Tag.TOKEN_AUTHORIZED)
+        desk.token(fake.sender, "unknown", Tag.TOKEN_AUTHORIZED)
     tags = [event.tag for event in fake.audit.events if isinstance(event, Change)]
     assert tags == [Tag.TOKEN_RENEWED, Tag.TOKEN_REVOKED]
 
@@ -1202,7 +1215,7 @@ def test_an_entered_refresh_token_that_was_not_replaced_is_good_after_forgetting
     provider = Provider()
     fake = world(provider, oauth2__grant="refresh_token")
     send(fake)
-    fake.gateway.token("acme").forget()
+    fake.token("acme").forget()
     assert send(fake).status == 200
 
 
@@ -1211,7 +1224,7 @@ def test_forgetting_what_cannot_be_compared_does_not_risk_the_connection() -> No
     fake = world(provider, oauth2__grant="refresh_token")
     send(fake)
     del fake.secrets.values["refresh_token"]
-    fake.gateway.token("acme").forget()
+    fake.token("acme").forget()
     fake.secrets.values["refresh_token"] = "first-refresh-token"
     with pytest.raises(ReauthorizationNeeded):
         send(fake)
@@ -1251,8 +1264,8 @@ def test_a_claim_that_storage_had_no_time_for_waits_for_the_one_that_got_through
                 raise StorageUnavailable
             return super().swap(configuration, before, after)
 
-    sender = replace(fake.gateway.sender, tokens=Crowded(fake.clock.now))
-    token = drive(TokenManager(sender, made).get(), fake.gateway._world)
+    sender = replace(fake.sender.context, tokens=Crowded(fake.clock.now))
+    token = drive(TokenManager(sender, made).get(), fake.sender.runtime)
     assert token.value == Secret("access-token-1")
 
 
@@ -1260,7 +1273,7 @@ def test_storage_that_fails_for_everybody_is_said() -> None:
     fake = world(Provider())
     keeping = with_storage(fake, FailingTokens(fake.clock, 1000, always=True))
     with pytest.raises(StorageUnavailable):
-        drive(keeping.get(), fake.gateway._world)
+        drive(keeping.get(), fake.sender.runtime)
 
 
 # ── what an attacker tried ───────────────────────────────────────────────────────────────────
@@ -1287,7 +1300,7 @@ def test_forgetting_during_the_first_renewal_does_not_use_the_token_twice() -> N
     fake = world(provider, oauth2__grant="refresh_token")
 
     def forgotten() -> Response:
-        fake.gateway.token("acme").forget()
+        fake.token("acme").forget()
         return provider.granted()
 
     provider.token_answers.append(forgotten)
@@ -1302,10 +1315,10 @@ def test_a_send_that_began_before_does_not_wipe_a_consent_given_since() -> None:
     old = keeper(fake)
     changed_meanwhile(fake, **CODE, oauth2__scope="other")
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
-    fake.gateway.token("acme").redeem(Secret("the-code-of-the-consent"), consent)
+    fake.token("acme").redeem(Secret("the-code-of-the-consent"), consent)
     with pytest.raises(ReauthorizationNeeded):
-        drive(old.get(), fake.gateway._world)
-    assert fake.gateway.token("acme").status().state is State.FRESH
+        drive(old.get(), fake.sender.runtime)
+    assert fake.token("acme").status().state is State.FRESH
 
 
 @pytest.mark.parametrize("echoed", ["second-refresh-token", "first-refresh-token"])
@@ -1343,10 +1356,14 @@ def test_plain_http_is_refused_also_for_what_people_do() -> None:
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
     for act in (
         lambda desk: desk.redeem(Secret("the-code-of-the-consent"), consent),
-        lambda _: fake.gateway.discover("http://auth.acme.example", Network.PUBLIC),
+        lambda _: fake.sender.run(
+            discover(
+                fake.sender.context, "http://auth.acme.example", Network.PUBLIC, ""
+            )
+        ),
     ):
         with pytest.raises(EgressDenied):
-            act(fake.gateway.token("acme"))
+            act(fake.token("acme"))
     assert provider.asked == []
 
 
@@ -1393,7 +1410,7 @@ def test_a_person_who_insists_has_a_replaced_reference_tried() -> None:
     fake.secrets.values["refresh_token"] = "another-refresh-token"
     with pytest.raises(ReauthorizationNeeded):
         send(fake)
-    assert fake.gateway.token("acme").renew().state is State.FRESH
+    assert fake.token("acme").renew().state is State.FRESH
     assert provider.asked[-1]["refresh_token"] == "another-refresh-token"
 
 
@@ -1403,8 +1420,8 @@ def test_a_renewal_that_was_broken_off_twice_is_tried_again_by_who_insists() -> 
     put(fake, holder="crashed", leased_until=fake.clock.now() - 1, tries=2)
     with pytest.raises(ReauthorizationNeeded):
         send(fake)
-    assert fake.gateway.token("acme").status().error == "interrupted"
-    assert fake.gateway.token("acme").renew().state is State.FRESH
+    assert fake.token("acme").status().error == "interrupted"
+    assert fake.token("acme").renew().state is State.FRESH
 
 
 def test_a_device_code_outlives_a_hiccup_of_the_provider() -> None:
@@ -1415,7 +1432,7 @@ def test_a_device_code_outlives_a_hiccup_of_the_provider() -> None:
         TimedOut(),
         Response(503),
     ]
-    desk = fake.gateway.token("acme")
+    desk = fake.token("acme")
     desk.wait_for(desk.device_code(), lambda _: None)
     assert desk.status().state is State.FRESH
 
@@ -1437,7 +1454,7 @@ def test_what_fails_at_another_address_is_said_of_that_one() -> None:
     fake = world(provider, **DEVICE, **REVOKING)
     provider.token_answers.append(Response(404))
     with pytest.raises(TokenEndpointFailed) as caught:
-        fake.gateway.token("acme").device_code()
+        fake.token("acme").device_code()
     assert caught.value.field == "oauth2.device_url"
     assert "Device URL" in caught.value.message
 
@@ -1465,7 +1482,7 @@ def test_forgetting_may_mean_that_a_person_must_agree_again() -> None:
     fake = world(
         Provider(refresh_token="second-refresh-token"), oauth2__grant="refresh_token"
     )
-    desk = fake.gateway.token("acme")
+    desk = fake.token("acme")
     assert not desk.would_lose_consent()
     send(fake)
     assert desk.would_lose_consent()

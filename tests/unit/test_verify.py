@@ -28,9 +28,9 @@ from outkey.core.request.message import (
     Response,
     ResponseHeaders,
 )
-from outkey.engine.gateway import DraftCredentials
 from outkey.engine.managing import connection_test as verify
 from outkey.engine.managing.connection_test import Report, accepts
+from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.testing import MemorySecrets, configuration, fake_gateway
 
@@ -377,7 +377,8 @@ def test_a_draft_quotes_nothing() -> None:
     made = configuration(authentication_type="bearer")
     world = fake_gateway(made, answers=[Response(401, body=SAYS)], secrets=TOKEN)
     draft = DraftCredentials(MemorySecrets(TOKEN), MemoryTokens(world.clock.now))
-    assert world.gateway.trial(made, draft).run().steps[-1].detail == "status 401"
+    report = prepare_test(world.sender, made, draft).run()
+    assert report.steps[-1].detail == "status 401"
 
 
 def test_what_could_be_a_token_is_left_out_of_the_words() -> None:
@@ -519,7 +520,7 @@ def test_a_marker_that_matches_an_echoed_token_renews_nothing(
         if drafted
         else None
     )
-    report = world.gateway.trial(made, draft).run()
+    report = prepare_test(world.sender, made, draft).run()
     assert report.cause == Cause.INSUFFICIENT_PERMISSIONS
     asked = [
         request for request, _ in world.transport.sent if request.target == "/token"
@@ -541,7 +542,8 @@ def test_a_secret_is_taken_to_be_repeated_where_tokens_cannot_be_read() -> None:
         oauth2__client_id="client",
     )
     world = fake_gateway(made)
-    sender = world.gateway.sender
-    assert not sender.repeats_secret(made, Response(403, body=b"harmless"))
-    failing = replace(sender, tokens=Failing(world.clock.now), held=TokenCache())
+    context = world.sender.context
+    assert not context.repeats_secret(made, Response(403, body=b"harmless"))
+    tokens = Failing(world.clock.now)
+    failing = replace(context, tokens=tokens, token_cache=TokenCache())
     assert failing.repeats_secret(made, Response(403, body=b"harmless"))

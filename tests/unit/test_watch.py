@@ -44,7 +44,6 @@ from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
 from outkey.core.sync.run import RunState
-from outkey.engine.gateway import DraftCredentials
 from outkey.engine.managing.background import (
     BackgroundPorts,
     BackgroundWork,
@@ -59,6 +58,7 @@ from outkey.engine.managing.monitoring import (
     has_monitored,
     open_notices,
 )
+from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.wire.lockout_guard import MOST_REFUSED, LockoutGuard
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
 from outkey.testing.fakes import (
@@ -149,11 +149,11 @@ def test_a_draft_is_tested_without_counting_for_what_is_kept() -> None:
     fake = refusing(bearer())
     kept = fake.ports.configurations.get("acme")
     for _ in range(MOST_REFUSED + 1):
-        fake.gateway.trial(
-            kept, DraftCredentials(fake.secrets, fake.ports.tokens)
+        prepare_test(
+            fake.sender, kept, DraftCredentials(fake.secrets, fake.ports.tokens)
         ).run()
     assert fake.ports.configurations.get("acme").refused == 0
-    LockoutGuard().refuse_paused_since(replace(kept, paused_at=NOW))
+    LockoutGuard().refuse_paused_meanwhile(replace(kept, paused_at=NOW))
     assert fake.gateway.send("acme", "GET", "/").status == 401
 
 
@@ -235,10 +235,10 @@ def test_a_count_that_cannot_be_written_costs_no_answer() -> None:
             raise StorageUnavailable
 
     made = bearer()
-    LockoutGuard(Broken([made])).learn(made, 401, NOW)
+    LockoutGuard(Broken([made])).record_status(made, 401, NOW)
     fake = refusing(made)
-    fake.gateway.sender = replace(
-        fake.gateway.sender, brake=LockoutGuard(Broken([made]))
+    fake.sender.context = replace(
+        fake.sender.context, lockout_guard=LockoutGuard(Broken([made]))
     )
     assert fake.gateway.send("acme", "GET", "/").status == 401
 
@@ -719,10 +719,10 @@ def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
         desk.registry.put_trial(
             desk.registry.get(name), NOW - 200_000 + number, "timeout"
         )
-    assert verify_due(desk, fake.gateway, 86_400, lambda: True) == 3
+    assert verify_due(desk, fake.sender, 86_400, lambda: True) == 3
     assert verified(fake) == names[:3]
-    assert verify_due(desk, fake.gateway, 86_400, lambda: False) == 0
-    assert verify_due(desk, fake.gateway, 500_000, lambda: True) == 0
+    assert verify_due(desk, fake.sender, 86_400, lambda: False) == 0
+    assert verify_due(desk, fake.sender, 500_000, lambda: True) == 0
 
 
 def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -> None:
@@ -738,7 +738,7 @@ def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -
             desk.registry.remove("n000")
         return True
 
-    assert verify_due(desk, fake.gateway, 86_400, goes_on) == 2
+    assert verify_due(desk, fake.sender, 86_400, goes_on) == 2
     assert verified(fake) == ["n001"]
     with pytest.raises(UnknownConfiguration):
         desk.registry.get("n000")
@@ -781,7 +781,7 @@ class Site:
             duties=Duties(self.states, self.database),
             monitor=Monitor(monitored, [], self.clock),
             administration=self.administration,
-            gateway=self.fake.gateway,
+            sender=self.fake.sender,
             audit=self.rows,
             checkpoints=MemoryCheckpoints(),
             audit_keys=lambda _: KEY,
@@ -920,9 +920,11 @@ def test_late_refusals_of_a_former_secret_say_nothing_of_the_new_one() -> None:
     made = configuration(authentication_type="bearer")
     fake = fake_gateway(made, secrets={"token": "new"})
     registry = fake.ports.configurations
-    brake = fake.gateway.sender.brake
+    lockout_guard = fake.sender.context.lockout_guard
     for _ in range(MOST_REFUSED):
-        brake.learn(replace(registry.get("acme"), revision=-1), 401, 0.0)
+        lockout_guard.record_status(
+            replace(registry.get("acme"), revision=-1), 401, 0.0
+        )
     assert not registry.get("acme").paused
 
 
@@ -930,11 +932,11 @@ def test_a_late_success_ends_what_it_did_not_know_of() -> None:
     made = configuration(authentication_type="bearer")
     fake = fake_gateway(made, secrets={"token": "t"})
     registry = fake.ports.configurations
-    before, brake = registry.get("acme"), fake.gateway.sender.brake
+    before, lockout_guard = registry.get("acme"), fake.sender.context.lockout_guard
     for _ in range(MOST_REFUSED):
-        brake.learn(registry.get("acme"), 401, 0.0)
+        lockout_guard.record_status(registry.get("acme"), 401, 0.0)
     assert registry.get("acme").paused
-    brake.learn(before, 200, 0.0)
+    lockout_guard.record_status(before, 200, 0.0)
     assert not registry.get("acme").paused
 
 
@@ -967,5 +969,5 @@ def test_a_test_that_would_change_something_is_not_repeated_in_the_background() 
     fake = fake_gateway(registry=memory_registry([made]))
     desk = desk_of(fake)
     desk.registry.put_trial(desk.registry.get("acme"), 1.0, "")
-    assert verify_due(desk, fake.gateway, 86_400, lambda: True) == 1
+    assert verify_due(desk, fake.sender, 86_400, lambda: True) == 1
     assert fake.transport.sent == []

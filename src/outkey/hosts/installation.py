@@ -1,10 +1,11 @@
-"""An outkey with storage, key and audit: what every host with a database builds a Gateway from."""
+"""Puts adapters around the tables of a host with a database: an `Application`."""
 
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from outkey.adapters.audit_keyed import KeyedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
@@ -23,76 +24,63 @@ from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.findings.posture import Policy
-from outkey.engine.gateway import Asynchronous, Gateway, Ports
-from outkey.engine.managing.changes import Administration
+from outkey.engine.application import Application
 from outkey.engine.managing.registry import Registry
+from outkey.engine.sending.sender import Asynchronous, Ports, Sender
+from outkey.engine.sync.runs import Runs
+from outkey.ports.monitoring import LineRuns
 from outkey.ports.storage import (
     AuditRows,
-    Database,
     StateRows,
     Storage,
     TokenRows,
 )
+from outkey.ports.sync import Queue, Records, RunRows
+
+if TYPE_CHECKING:
+    from outkey.engine.sync import SyncPorts
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """Everything that commands and pages work with."""
-
-    database: Database
-    registry: Registry
-    states: StateRows
-    secrets: StoredSecrets
-    keys: KeyringLoader
-    rotation: KeyRotation
-    audit: KeyedAudit
-    audit_rows: AuditRows
-    checkpoints: CheckpointFile
-    gateway: Gateway
-    policy: Callable[[], Policy]  # read anew each time, since an operator may change it
-    listeners: ListenerFiles
-
-    def desk(self, actor: str) -> Administration:
-        """Return what somebody changes things with, under the operator's policy."""
-        return Administration(
-            self.registry, self.secrets, self.audit, actor, self.policy
-        )
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """What a host with a database implements."""
+    """What a host with a database implements.
+
+    Records and the queue are opened when they are first used: most commands and pages
+    need neither.
+    """
 
     storage: Storage
     audit: AuditRows
     states: StateRows
     tokens: TokenRows
+    runs: RunRows
+    line_runs: LineRuns
+    records: Callable[[], Records]
+    queue: Callable[[], Queue]
 
 
-def build_installation(
+def build_application(
     tables: Tables, home: Path, environment: Mapping[str, str] = os.environ
-) -> Installation:
+) -> Application:
     """Put the adapters around a host's tables."""
     clock = SystemClock()
     storage = tables.storage
     registry = Registry(storage)
-    rows = tables.audit
-    resolver = SystemResolver()
     source = KeySource.from_environment(environment, home / "config" / "key")
     keys = KeyringLoader(source, storage.keys, storage.secrets)
-    # What no configuration may have read and sent: the key, the database and what lies beside them.
+    # No configuration may have these read and sent: the key, the database and what
+    # lies beside them.
     files = ConfiguredFiles(own=[source.file, home / "config", home / "data"])
-    stored = StoredSecrets(storage, ReferencedSecrets(files), keys, clock)
+    secrets = StoredSecrets(storage, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
-    audit = KeyedAudit(
-        keys, rows, checkpoints, clock, ProcessHeartbeat(tables.states, keys, clock)
-    )
+    heartbeat = ProcessHeartbeat(tables.states, keys, clock)
+    audit = KeyedAudit(keys, tables.audit, checkpoints, clock, heartbeat)
     listeners = ListenerFiles(home / "data" / "listening")
-    gateway = Gateway(
+    resolver = SystemResolver()
+    sender = Sender(
         Ports(
             configurations=registry,
-            secrets=stored,
+            secrets=secrets,
             transport=Urllib3Transport(files),
             resolver=resolver,
             clock=clock,
@@ -105,24 +93,50 @@ def build_installation(
             signer=JoseSigner(),
             scripts=LockedScripts(),
             asynchronous=Asynchronous(
-                AiohttpTransport(files), AsyncSystemResolver(resolver), waits=True
+                AiohttpTransport(files),
+                AsyncSystemResolver(resolver),
+                blocking_ports=True,
             ),
             listeners=listeners,
         )
     )
-    rotation = KeyRotation(keys, storage.secrets, tables.states, clock)
-    policy = partial(read_policy, home, environment)
-    return Installation(
+    runs = Runs(tables.runs, tables.states, storage.database, registry)
+    return Application(
         database=storage.database,
         registry=registry,
         states=tables.states,
-        secrets=stored,
+        secrets=secrets,
         keys=keys,
-        rotation=rotation,
+        key_file=source.file,
+        rotation=KeyRotation(keys, storage.secrets, tables.states, clock),
         audit=audit,
-        audit_rows=rows,
+        audit_rows=tables.audit,
         checkpoints=checkpoints,
-        gateway=gateway,
-        policy=policy,
+        runs=runs,
+        line_runs=tables.line_runs,
+        clock=clock,
         listeners=listeners,
+        sender=sender,
+        policy=partial(read_policy, home, environment),
+        queue=tables.queue,
+        sync_ports=partial(sync_ports, tables, sender, registry, runs),
+    )
+
+
+def sync_ports(
+    tables: Tables, sender: Sender, registry: Registry, runs: Runs
+) -> "SyncPorts":
+    """Return what sync lines run with; its libraries are loaded only then."""
+    from outkey.adapters.calendar_cronsim import CronCalendar
+    from outkey.adapters.paths_jmespath import JmespathCompiler
+    from outkey.engine.sync import SyncPorts
+
+    return SyncPorts(
+        sender=sender,
+        configurations=registry,
+        records=tables.records(),
+        runs=runs,
+        finder=JmespathCompiler(),
+        clock=sender.context.clock,
+        calendar=CronCalendar(),
     )

@@ -1,6 +1,6 @@
-"""outkey as an auth object of other people's clients: httpx, httpx2 and requests.
+"""outkey as an auth object for other HTTP clients: httpx, httpx2 and requests.
 
-Each module needs its client installed and is imported when it is first asked for.
+Each module needs its client installed and is imported on first use.
 """
 
 import importlib

@@ -5,8 +5,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.sync.records import HostRecord, Target, Written
 from outkey.core.sync.run import RejectedRecord, Run, RunState
+
+
+class LineSource(Protocol):
+    """Where a run reads its line and the line's configuration."""
+
+    def get(self, name: str) -> Configuration:
+        """Return one configuration, or raise UnknownConfiguration."""
+
+    def line(self, name: str) -> SyncLine:
+        """Return one sync line, or raise UnknownConfiguration."""
 
 
 class PathCompiler(Protocol):

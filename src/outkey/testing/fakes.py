@@ -24,13 +24,18 @@ from outkey.core.errors import (
     SecretMissing,
     TimedOut,
 )
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.configuration_checks import check
 from outkey.core.request.message import Peer, Request, Response, Route
 from outkey.core.request.origin import Origin
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record
-from outkey.engine.gateway import Asynchronous, Gateway, Ports
+from outkey.core.text import Text
+from outkey.engine.gateway import Gateway
+from outkey.engine.sending.sender import Asynchronous, Ports, Sender
+from outkey.engine.tokens.actions import TokenActions
 from outkey.ports.sending import Clock, Configurations
 
 Answer = Response | OutkeyError
@@ -176,7 +181,7 @@ class MemorySecrets:
     def open(self, configuration: Configuration, field: str) -> Secret:
         """Return the secret of a field, whatever the configuration."""
         if field not in self.values:
-            raise SecretMissing(f"{field} is not set", field=field)
+            raise SecretMissing(Text("{field} is not set", field=field), field=field)
         return Secret(self.values[field])
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
@@ -366,6 +371,7 @@ class FakeWorld:
     """A gateway with fakes behind it, and the fakes."""
 
     gateway: Gateway
+    sender: Sender
     ports: Ports
     transport: FakeTransport
     resolver: FakeResolver
@@ -373,6 +379,16 @@ class FakeWorld:
     audit: MemoryAudit
     secrets: MemorySecrets
     scripts: FakeScripts
+
+    def token(self, name: str) -> TokenActions:
+        """Return what a user can do with a configuration's token."""
+        return self.sender.token_actions(self.ports.configurations.get(name))
+
+    def findings(self, name: str) -> list[Finding]:
+        """Return what is wrong or risky about a configuration."""
+        configuration = self.ports.configurations.get(name)
+        secret = self.sender.context.opener(configuration)
+        return check(configuration, secret, now=self.clock.now())
 
 
 def fake_gateway(
@@ -407,9 +423,18 @@ def fake_gateway(
         tokens=MemoryTokens(clock.now),
         signer=JoseSigner(),
         scripts=scripts,
-        asynchronous=Asynchronous(both, both, waits=False, sleep=clock.asleep),
+        asynchronous=Asynchronous(both, both, blocking_ports=False, sleep=clock.asleep),
         jitter=lambda: 0.5,
     )
+    sender = Sender(ports)
     return FakeWorld(
-        Gateway(ports), ports, transport, resolver, clock, audit, store, scripts
+        gateway=Gateway(sender),
+        sender=sender,
+        ports=ports,
+        transport=transport,
+        resolver=resolver,
+        clock=clock,
+        audit=audit,
+        secrets=store,
+        scripts=scripts,
     )

@@ -12,7 +12,6 @@ from django.test import Client  # noqa: E402
 from outkey.core.access.permissions import Permission  # noqa: E402
 from outkey.core.config.document import parse_document  # noqa: E402
 from outkey.core.secret import Secret  # noqa: E402
-from outkey.engine.managing.changes import apply  # noqa: E402
 from outkey.hosts.django.models import Configuration  # noqa: E402
 from outkey.hosts.django.pages.access import desk_for, installation  # noqa: E402
 
@@ -46,7 +45,7 @@ admin = client_of(boss)
 
 
 def apply_text(text: str) -> None:
-    apply(desk, here.gateway.sender, parse_document(text), dry_run=False)
+    here.apply(desk, parse_document(text), dry_run=False)
 
 
 def save_document(text: str, name: str, **secrets: str) -> str:

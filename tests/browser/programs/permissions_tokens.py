@@ -127,7 +127,7 @@ def a_consent_comes_back_to_the_session_that_began_it_once() -> None:
     sent = parse_qs(spar.journal[0].body.decode())
     assert sent["code_verifier"][0] not in str(dict(admin.session.items()))
     assert admin.get(callback, back).status_code == 422
-    assert here.gateway.token("consent").status().state == "fresh"
+    assert here.token(here.registry.get("consent")).status().state == "fresh"
 
 
 def a_response_of_another_issuer_ends_the_consent() -> None:

@@ -13,7 +13,6 @@ from django.test import Client  # noqa: E402
 
 from outkey.core.config.document import parse_document  # noqa: E402
 from outkey.core.errors import OutkeyError  # noqa: E402
-from outkey.engine.managing.changes import apply  # noqa: E402
 from outkey.engine.managing.registry import Registry  # noqa: E402
 from outkey.hosts.django.models import Configuration  # noqa: E402
 from outkey.hosts.django.pages.access import desk_for, installation  # noqa: E402
@@ -47,7 +46,7 @@ def main() -> None:
     editor.user_permissions.set(Permission.objects.filter(codename__in=PERMISSIONS))
     ours, theirs = "https://shop.example", "https://elsewhere.example"
     document = parse_document(DOCUMENT.format(url=ours))
-    apply(desk_for(boss), here.gateway.sender, document, dry_run=False)
+    here.apply(desk_for(boss), document, dry_run=False)
     place = f"/outkey/configuration/{Configuration.objects.get().pk}/"
     administrator_client, editor_client = client_of(boss), client_of(editor)
     transaction = Registry.transaction
@@ -73,7 +72,7 @@ def main() -> None:
     bound = {state.origin for state in stored.secrets.values()}
     assert bound <= {f"{ours}:443"}, bound
     try:
-        here.gateway.sender.open(stored, "token")
+        here.sender.context.open(stored, "token")
     except OutkeyError:
         pass
     else:

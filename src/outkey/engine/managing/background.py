@@ -11,11 +11,11 @@ from secrets import token_hex
 
 from outkey.core.audit.chain import AuditKeys
 from outkey.core.errors import OutkeyError
-from outkey.engine.gateway import Gateway
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.connection_test import SAFE
 from outkey.engine.managing.duties import MONITORING, PRUNING, Duties
 from outkey.engine.managing.monitoring import Monitor
+from outkey.engine.sending.sender import Sender
 from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditRows, Checkpoints
 
@@ -35,7 +35,7 @@ class BackgroundPorts:
     duties: Duties
     monitor: Monitor
     administration: Administration
-    gateway: Gateway
+    sender: Sender
     audit: AuditRows
     checkpoints: Checkpoints
     audit_keys: AuditKeys
@@ -84,7 +84,7 @@ class BackgroundWork:
     def _verify(self) -> None:
         verify_due(
             self._ports.administration,
-            self._ports.gateway,
+            self._ports.sender,
             self._verify_hours * HOUR,
             lambda: self._pause(SECONDS_BETWEEN_TESTS) and self._has_duty(),
         )
@@ -107,13 +107,13 @@ class BackgroundWork:
 
 def verify_due(
     administration: Administration,
-    gateway: Gateway,
+    sender: Sender,
     seconds: float,
     may_go_on: Callable[[], bool],
 ) -> int:
     """Test a part of the configurations whose last test is older; return how many."""
     registry = administration.registry
-    names = registry.due(gateway.sender.clock.now() - seconds, DUE_AT_ONCE)
+    names = registry.due(sender.context.clock.now() - seconds, DUE_AT_ONCE)
     count = 0
     for name in names[: 1 + len(names) // ROUNDS_FOR_ALL]:
         if not may_go_on():
@@ -121,7 +121,7 @@ def verify_due(
         # It may have been removed meanwhile, or cannot be recorded now.
         with suppress(OutkeyError):
             if registry.get(name).verification.test_method in SAFE:
-                administration.test(gateway, name)
+                administration.test(sender, name)
         count += 1
     return count
 

@@ -48,10 +48,11 @@ from outkey.core.request.script import SEAL, check_transform, fingerprint
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.voucher import SETTINGS, changed_settings, facts_of
-from outkey.engine.gateway import Gateway
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.registry import Registry
+from outkey.engine.managing.test_setup import prepare_test
 from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Audit
@@ -259,12 +260,12 @@ class Administration:
         """Return a configuration as it is stored now, not as it is cached."""
         return self.registry.find([name]).get(name) or self.registry.get(name)
 
-    def test(self, gateway: Gateway, name: str) -> Report:
+    def test(self, sender: Sender, name: str) -> Report:
         """Test a configuration and store the result."""
         configuration = self.registry.get(name)
         self.note_test(name)
-        report = gateway.trial(configuration).run()
-        self.save_test_result(configuration, report, gateway.sender.clock.now())
+        report = prepare_test(sender, configuration).run()
+        self.save_test_result(configuration, report, sender.context.clock.now())
         return report
 
     def note_test(self, name: str, script: str = "") -> None:
@@ -283,9 +284,9 @@ class Administration:
         with suppress(HostError):
             self.registry.put_trial(configuration, now, report.cause or "", report.seen)
 
-    def token(self, gateway: Gateway, name: str, tag: Tag) -> TokenActions:
+    def token(self, sender: Sender, name: str, tag: Tag) -> TokenActions:
         """Record what a user is about to do with a token, and return the actions."""
-        actions = gateway.token(name)
+        actions = sender.token_actions(sender.configurations.get(name))
         self.note(tag, name)
         return actions
 

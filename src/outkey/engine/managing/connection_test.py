@@ -34,7 +34,7 @@ from outkey.core.request.message import Peer, Response
 from outkey.core.text import Text, join_texts
 from outkey.engine.sending.echoed_secrets import gives_away, sent_secrets
 from outkey.engine.sending.preview import Preview, preview
-from outkey.engine.sending.scripts import signed
+from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
 
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: repeating them changes nothing
@@ -144,7 +144,7 @@ class ConnectionTest:
                 yield self._pass(step, Text("{kind} token present", kind=kind))
             if self._configuration.is_scripted:
                 step = "script"
-                headers = signed(self._sender, self._configuration, "", call.request())
+                headers = sign(self._sender, self._configuration, "", call.request())
                 yield self._pass(step, Text("{count} headers", count=len(headers)))
             step = "connect"
             yield self._pass(step, self._peer_text(self._ports.look()))

@@ -55,12 +55,13 @@ from outkey.core.request.headers import MAX_HEADERS
 from outkey.core.request.script import SEAL, seal_of
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.engine.gateway import DraftCredentials, Gateway
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.connection_test import ConnectionTest, Report
 from outkey.engine.managing.registry import Registry
+from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.sending.preview import Preview, preview
-from outkey.engine.sending.scripts import Tried, prove_examples, try_script
+from outkey.engine.sending.scripts import ScriptTrial, prove_examples, try_script
+from outkey.engine.sending.sender import Sender
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Secrets, Tokens
 
@@ -151,7 +152,7 @@ class Edit:
     def save(
         self,
         administration: Administration,
-        sender: SendContext,
+        context: SendContext,
         limit: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """Save the configuration with its secrets in one transaction.
@@ -162,7 +163,7 @@ class Edit:
         script = self.stored.script if self.stored else ""
         if self.configuration.script not in {"", script}:
             with limit():
-                refuse_failing_examples(sender, self.configuration)
+                refuse_failing_examples(context, self.configuration)
         change = ConfigurationChange(
             self.stored, self.configuration, self.secrets, self.cleared
         )
@@ -183,12 +184,12 @@ class Edit:
         return CandidateConfiguration(self.stored, configuration, draft_secrets)
 
 
-def refuse_failing_examples(sender: SendContext, configuration: Configuration) -> None:
+def refuse_failing_examples(context: SendContext, configuration: Configuration) -> None:
     """Raise at the field of the script if its own examples give something else."""
     try:
-        prove_examples(sender, [configuration])
+        prove_examples(context, [configuration])
     except OutkeyError as error:
-        hint: str | None = error.hint
+        hint = error.hint
         if hint == ScriptFailed.default_hint:
             hint = Text(
                 "This happened in an example of GOLDEN, before the script was saved."
@@ -510,20 +511,20 @@ class CandidateConfiguration:
         return self.configuration == self.stored
 
     def begin_test(
-        self, administration: Administration, gateway: Gateway, tokens: Tokens
+        self, administration: Administration, sender: Sender, tokens: Tokens
     ) -> ConnectionTest:
         """Record that a test begins, and return it; a draft has `tokens` of its own."""
         script = self.configuration.script if self._changes_script else ""
         administration.note_test(self.configuration.name, script)
         if self.is_saved:
-            return gateway.trial(self.configuration)
+            return prepare_test(sender, self.configuration)
         # A marker that is compared with responses could be used to guess a secret that
         # they echo, so a draft has the stored one.
         marker = self.stored.verification.expired_marker if self.stored else ""
         draft = self._named_draft()
         verification = replace(draft.verification, expired_marker=marker)
         draft = replace(draft, verification=verification)
-        return gateway.trial(draft, DraftCredentials(self.secrets, tokens))
+        return prepare_test(sender, draft, DraftCredentials(self.secrets, tokens))
 
     def finish_test(
         self, administration: Administration, report: Report, now: float
@@ -538,7 +539,7 @@ class CandidateConfiguration:
             return {Permission.VIEW, Permission.TEST}
         return {Permission.VIEW}
 
-    def preview(self, administration: Administration, sender: SendContext) -> Preview:
+    def preview(self, administration: Administration, context: SendContext) -> Preview:
         """Return the exact test request, secrets masked; a new script is recorded."""
         configuration = self.configuration
         if self._changes_script:
@@ -548,16 +549,16 @@ class CandidateConfiguration:
         verification = configuration.verification
         method = check_method(verification.test_method, field="")
         call = Call(configuration, method, verification.test_path)
-        return preview(replace(sender, secrets=self.secrets), call)
+        return preview(replace(context, secrets=self.secrets), call)
 
     def run_script(
-        self, administration: Administration, sender: SendContext, at: float | None
-    ) -> Tried:
+        self, administration: Administration, context: SendContext, at: float | None
+    ) -> ScriptTrial:
         """Record and run the script once; return names and lengths of its headers."""
         configuration = self.configuration
         administration.note_test(configuration.name, configuration.script)
-        sender = replace(sender, secrets=self.secrets)
-        return try_script(sender, configuration, at)
+        context = replace(context, secrets=self.secrets)
+        return try_script(context, configuration, at)
 
     @property
     def _changes_script(self) -> bool:

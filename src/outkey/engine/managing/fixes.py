@@ -11,8 +11,8 @@ from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
-from outkey.engine.gateway import Gateway
 from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.wire.transmit import SendContext
 
 _ROW_KEY = re.compile(r"headers\[(\d+)\]\.key")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
@@ -55,20 +55,20 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
 
 
 def apply_fix(
-    administration: Administration, gateway: Gateway, name: str, fix: Fix
+    administration: Administration, context: SendContext, name: str, fix: Fix
 ) -> None:
     """Save what a fix changes; a value that a reference points to cannot be changed."""
     stored = administration.registry.get(name)
     secrets = {}
     if fix.tidied:
         refuse_reference(stored, fix.tidied)
-        value = gateway.sender.open(stored, fix.tidied)
+        value = context.open(stored, fix.tidied)
         secrets[fix.tidied] = value.derive(tidy_secret)
     successor = configuration_after(fix, stored)
     for old, new in zip(stored.headers, successor.headers, strict=True):
         if old.secret and old.key != new.key:
             refuse_reference(stored, old.secret_field)
-            secrets[new.secret_field] = gateway.sender.open(stored, old.secret_field)
+            secrets[new.secret_field] = context.open(stored, old.secret_field)
     administration.save(ConfigurationChange(stored, successor, secrets))
 
 

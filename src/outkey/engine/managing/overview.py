@@ -31,6 +31,7 @@ from outkey.core.findings.posture import (
     PostureCheck,
 )
 from outkey.core.sync.run import Counts
+from outkey.core.text import Text, build_text
 
 CHART_HOURS = 24
 _NAMED_OF_A_WEAKNESS = 5
@@ -83,8 +84,8 @@ class Weakness:
     """
 
     level: Level
-    message: str
-    hint: str
+    message: Text
+    hint: Text
     count: int
     names: tuple[str, ...]
 
@@ -202,8 +203,8 @@ class WeaknessSurvey:
         weaknesses = [
             Weakness(
                 level,
-                check.message,
-                check.hint,
+                build_text(check.message, {}),
+                build_text(check.hint, {}),
                 len(names),
                 tuple(names[:_NAMED_OF_A_WEAKNESS]),
             )

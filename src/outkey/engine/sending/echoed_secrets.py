@@ -1,6 +1,6 @@
-"""Secrets that an API repeats: which ones it was sent, and whether a value gives one away.
+"""Secrets that an API repeats: which ones it was sent, and whether a value has one.
 
-Whatever shows or stores a part of a response asks here.
+Everything that shows or stores a part of a response is checked here first.
 """
 
 import re
@@ -18,63 +18,64 @@ from outkey.core.secret import MASK, Secret
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.wire.transmit import SendContext
 
-# Escapes, another encoding than UTF-8, or a number with an exponent: only the parsed document has
-# the characters that a record has.
+# Escapes, another encoding than UTF-8, or a number with an exponent: only the parsed
+# document has the characters that a record has.
 _NEEDS_PARSING = re.compile(rb"[eE](?:(?<=[0-9][eE])[-+]?[0-9]+\s*[,\]}])")
 
 
 def sent_secrets(
-    sender: SendContext, configuration: Configuration, response: Response | None = None
+    context: SendContext,
+    configuration: Configuration,
+    response: Response | None = None,
 ) -> list[Secret]:
     """Return the secrets that a response may repeat.
 
-    These are the tokens and secrets of the configuration, as they were entered and as they are
-    sent, and with a response also what was made for its own request: signatures, proofs and
-    header values.
+    These are the tokens and secrets of the configuration, as they were entered and as
+    they are sent, and with a response also what was made for its own request:
+    signatures, proofs and header values.
     """
     secrets: list[Secret] = []
     if configuration.uses_oauth2:
-        secrets += TokenManager(sender, configuration).secrets()
-    entered = {*configuration.needed_secrets(), *configuration.secrets} - {SEAL}
-    for name in sorted(entered):
+        secrets += TokenManager(context, configuration).secrets()
+    names = {*configuration.needed_secrets(), *configuration.secrets} - {SEAL}
+    for name in sorted(names):
         with suppress(OutkeyError):  # what cannot be opened was not sent
-            value = sender.open(configuration, name)
-            secrets += value, value.derive(tidy_value), value.derive(tidy_token)
+            value = context.open(configuration, name)
+            secrets += [value, value.derive(tidy_value), value.derive(tidy_token)]
     if response is not None:
         secrets += credentials_in(response.sent)
     return without_repetition(secrets)
 
 
 def gives_away(secrets: Iterable[Secret], value: object) -> bool:
-    """Tell whether one of these secrets stands anywhere in a value, as it is or encoded."""
-    searched = _search_text(value)
-    return searched is None or any(
-        secret.stands_in(searched) or secret.patterns().is_in(searched)
-        for secret in secrets
+    """Whether one of these secrets is anywhere in a value, as it is or encoded."""
+    text = search_text(value)
+    return text is None or any(
+        secret.stands_in(text) or secret.patterns().is_in(text) for secret in secrets
     )
 
 
 def repeats_secret(
-    sender: SendContext, configuration: Configuration, response: Response
+    context: SendContext, configuration: Configuration, response: Response
 ) -> bool:
-    """Tell whether a response repeats a secret; assumed where the secrets cannot be read."""
+    """Whether a response repeats a secret; assumed if the secrets cannot be read."""
     parts: list[object] = [response.text, list(response.headers)]
     with suppress(ValueError, RecursionError):  # not JSON: the text alone counts
         parts.append(response.json())
     try:
-        return gives_away(sent_secrets(sender, configuration, response), parts)
+        return gives_away(sent_secrets(context, configuration, response), parts)
     except OutkeyError:
         return True
 
 
 class EchoedSecret(str):
-    """What stands in the place of a value that repeats a secret."""
+    """The mask in the place of a value that repeats a secret."""
 
     __slots__ = ()
 
 
 def holds_echo(value: object) -> bool:
-    """Tell whether a value of a masked document has something masked in it."""
+    """Whether a value of a masked document contains a mask."""
     if isinstance(value, Mapping):
         return any(holds_echo(key) or holds_echo(part) for key, part in value.items())
     if isinstance(value, list | tuple):
@@ -83,48 +84,51 @@ def holds_echo(value: object) -> bool:
 
 
 class EchoDetector:
-    """Finds secrets in pages and records of a run. What to look for is computed once a secret."""
+    """Finds secrets in pages and records of a run.
+
+    The patterns to look for are computed once for each secret.
+    """
 
     def __init__(self) -> None:
-        self._known: list[tuple[Secret, SearchPatterns]] = []
+        self._patterns: list[tuple[Secret, SearchPatterns]] = []
 
     def look_for(self, secrets: Sequence[Secret]) -> None:
-        """Set the secrets to find. One that holds another is found wherever that one is."""
-        self._known = [
+        """Set the secrets to find; one that contains another is found by that one."""
+        self._patterns = [
             (secret, self._patterns_of(secret))
             for secret in secrets
             if not any(other.is_found_in(secret) for other in secrets)
         ]
 
     def _patterns_of(self, secret: Secret) -> SearchPatterns:
-        known = (patterns for other, patterns in self._known if other == secret)
-        return next(known, None) or secret.patterns()
+        computed = (patterns for other, patterns in self._patterns if other == secret)
+        return next(computed, None) or secret.patterns()
 
     def may_be_in_page(self, response: Response, document: object) -> bool:
-        """Tell whether a record of a page may give a secret away, by one look at all of them."""
+        """Whether a record of a page may repeat a secret: one search for all."""
         body = response.body
-        has_number = any(patterns.may_be_number for _, patterns in self._known)
+        has_number = any(patterns.may_be_number for _, patterns in self._patterns)
         has_escape = b"\\" in body or b"\0" in body
         if has_number or has_escape or _NEEDS_PARSING.search(body):
             return self.may_be_in(document)
         return self._may_be_in(SearchText(body))
 
     def may_be_in(self, value: object) -> bool:
-        """Tell whether a closer look at the parts of a value is worth it."""
-        searched = _search_text(value)
-        return searched is None or self._may_be_in(searched)
+        """Whether a closer look at the parts of a value is worth it."""
+        text = search_text(value)
+        return text is None or self._may_be_in(text)
 
     def is_in(self, value: object) -> bool:
-        """Tell whether a value gives a secret away."""
-        searched = _search_text(value)
-        return searched is None or any(
-            patterns.is_in(searched) for _, patterns in self._known
+        """Whether a value repeats a secret."""
+        text = search_text(value)
+        return text is None or any(
+            patterns.is_in(text) for _, patterns in self._patterns
         )
 
     def masked(self, document: object) -> object:
         """Return a document with a mask for each value that repeats a secret.
 
-        For expressions: a user chooses them, and what they make of a secret would tell it.
+        For expressions: a user writes them, and their results could reveal a secret.
         """
         try:
             return self._masked(document)
@@ -140,12 +144,12 @@ class EchoDetector:
             return [self._masked(part) for part in value]
         return EchoedSecret(MASK) if self.is_in(value) else value
 
-    def _may_be_in(self, searched: SearchText) -> bool:
-        return any(patterns.may_be_in(searched) for _, patterns in self._known)
+    def _may_be_in(self, text: SearchText) -> bool:
+        return any(patterns.may_be_in(text) for _, patterns in self._patterns)
 
 
-def _search_text(value: object) -> SearchText | None:
-    """Return the text of a value, or None where it is nested too deeply to be read."""
+def search_text(value: object) -> SearchText | None:
+    """Return the text of a value; None if it is nested too deeply to be read."""
     try:
         return SearchText.of_value(value)
     except RecursionError:

@@ -1,12 +1,12 @@
-"""Sending: the order in which a request is checked, permitted, authenticated and carried.
+"""Sending: the order in which a request is checked, permitted, authenticated and sent.
 
-Written as flows, so that the blocking and the asynchronous gateway share every decision.
+Written as flows, so that blocking and asynchronous sending share every decision.
 
-    exchange            what ends without an outcome is recorded as a refusal
+    exchange            an error without a recorded outcome is recorded as a refusal
     └─ redirects        same origin only, three hops at most
        └─ retries       idempotent methods only, within the total time
-          └─ attempt    the scheme's flow, anew each time; tokens come from `tokens.py`
-             └─ carry   vet the address, record, transmit, diagnose, record: `carry.py`
+          └─ attempt    the scheme's flow, anew each time; tokens come from `tokens/`
+             └─ transmit   vet addresses, record, send, diagnose, record: `wire/`
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ from outkey.core.request.message import IDEMPOTENT, Header, Request, Response
 from outkey.core.request.schemes import scheme_of
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.engine.sending.scripts import signed
+from outkey.engine.sending.scripts import sign
 from outkey.engine.tokens.renewal import TokenManager, TokenRequest
 from outkey.engine.wire.drive import Steps, Wait
 from outkey.engine.wire.transmit import MEBIBYTE, RequestBudget, SendContext
@@ -34,72 +34,75 @@ _BACKOFF_FIRST = 0.25
 _BACKOFF_MOST = 8.0
 
 
-def exchange(sender: SendContext, call: Call) -> Steps[Response]:
-    """Send a call and return its diagnosed answer; whatever was refused is recorded."""
-    exchanged = _Exchange(sender, call)
+def exchange(context: SendContext, call: Call) -> Steps[Response]:
+    """Send a call and return its diagnosed response; a refusal is recorded."""
+    current = Exchange(context, call)
+    configuration = call.configuration
     try:
-        refuse_unsendable(call.configuration)
-        sender.brake.refuse_paused(call.configuration)
-        response = yield from exchanged.redirects()
+        refuse_unsendable(configuration)
+        context.lockout_guard.refuse_paused(configuration)
+        response = yield from current.follow_redirects()
     except OutkeyError as error:
-        if error is not exchanged.trip.concluded:
-            yield exchanged.refusal(error)
+        if error is not current.budget.concluded:
+            yield current.refusal(error)
         raise
-    # A token that could be renewed says nothing; it is the renewed one that must be refused.
-    if (
-        response.status != 401
-        or exchanged.renewed
-        or not call.configuration.uses_oauth2
-    ):
-        sender.brake.learn(call.configuration, response.status, sender.clock.now())
+    # A refused token that could be renewed says nothing of the credentials; only a
+    # refusal of the renewed one counts.
+    is_401 = response.status == 401
+    if not is_401 or current.renewed or not configuration.uses_oauth2:
+        now = context.clock.now()
+        context.lockout_guard.record_status(configuration, response.status, now)
     return response
 
 
-class _Exchange:
-    """One call on its way to its deadline."""
+class Exchange:
+    """One call until its deadline."""
 
-    __slots__ = ("_call", "_configuration", "_limits", "_sender", "renewed", "trip")
+    __slots__ = ("_call", "_configuration", "_context", "_limits", "budget", "renewed")
 
-    def __init__(self, sender: SendContext, call: Call) -> None:
-        self._sender = sender
+    def __init__(self, context: SendContext, call: Call) -> None:
+        self._context = context
         self._call = call
         self._configuration = call.configuration
         self._limits = call.configuration.limits
-        self.renewed = False  # whether the last request carried a token that replaced a refused one
-        self.trip = RequestBudget(
-            deadline=sender.clock.monotonic() + self._limits.total_timeout,
+        # Whether the last request carried a token that replaced a refused one.
+        self.renewed = False
+        self.budget = RequestBudget(
+            deadline=context.clock.monotonic() + self._limits.total_timeout,
             response_bytes=self._limits.response_mebibytes * MEBIBYTE,
             line=call.line,
         )
 
-    @property
-    def _keeper(self) -> TokenManager:
-        return TokenManager(self._sender, self._configuration)
-
     def refusal(self, error: OutkeyError) -> Refusal:
-        name, line = self._configuration.name, self._call.line
-        return Refusal(self.trip.attempt, name, line, str(error.code))
+        """Return the record of a call that was refused before it was sent."""
+        return Refusal(
+            attempt=self.budget.attempt,
+            configuration=self._configuration.name,
+            line=self._call.line,
+            code=str(error.code),
+        )
 
-    def redirects(self) -> Steps[Response]:
+    def follow_redirects(self) -> Steps[Response]:
+        """Send the request and follow redirects within the same origin."""
         request = self._call.request()
-        self.trip.requested_target = request.target
+        self.budget.requested_target = request.target
         for _ in range(MAX_HOPS + 1):
-            response = yield from self._retries(request)
-            followed = redirected_request(request, response, self._configuration)
-            if followed is None:
+            response = yield from self._retry(request)
+            next_request = redirected_request(request, response, self._configuration)
+            if next_request is None:
                 return response
-            request = followed
+            request = next_request
         raise RedirectBlocked(
             Text("the server redirected more than {limit} times", limit=MAX_HOPS)
         )
 
-    def _retries(self, request: Request) -> Steps[Response]:
+    def _retry(self, request: Request) -> Steps[Response]:
         retries = self._limits.retries if request.method in IDEMPOTENT else 0
-        self.trip.retry = 0
+        self.budget.retry = 0
         while True:
-            if wait := self._sender.permit(self._configuration, self._time_left()):
-                yield from self._waited(wait)
-            retry = self.trip.retry
+            if wait := self._context.permit(self._configuration, self._time_left()):
+                yield from self._wait(wait)
+            retry = self.budget.retry
             try:
                 response = yield from self._attempt(request)
             except RemoteError as error:
@@ -109,80 +112,88 @@ class _Exchange:
             else:
                 if response.status not in _RETRIED:
                     return response
-                wait = self._asked_to_wait(response, retry)
+                wait = self._requested_wait(response, retry)
                 if retry == retries or wait >= self._time_left():
                     return response
-            yield from self._waited(wait)
-            self.trip.retry += 1
+            yield from self._wait(wait)
+            self.budget.retry += 1
 
-    def _waited(self, seconds: float) -> Steps[None]:
+    def _wait(self, seconds: float) -> Steps[None]:
         yield Wait(seconds)
-        self._sender.brake.refuse_paused_since(self._configuration)
+        self._context.lockout_guard.refuse_paused_meanwhile(self._configuration)
 
     def _attempt(self, request: Request) -> Steps[Response]:
-        """Run the scheme's flow, doing what each of its steps asks for."""
-        secret = self._sender.opener(self._configuration)
-        request = with_rows(request, self._configuration, secret)
-        repeats_secret = partial(self._sender.repeats_secret, self._configuration)
-        flow = scheme_of(self._configuration, secret, repeats_secret).flow(request)
-        carry = self._sender.carry
+        """Run the scheme's flow and perform each of its steps."""
+        context = self._context
+        configuration = self._configuration
+        secret = context.opener(configuration)
+        request = with_rows(request, configuration, secret)
+        repeats_secret = partial(context.repeats_secret, configuration)
+        flow = scheme_of(configuration, secret, repeats_secret).flow(request)
         try:
             step = next(flow)
-            answer: Response | AccessToken | Secret | tuple[Header, ...]
+            result: Response | AccessToken | Secret | tuple[Header, ...]
             while True:
                 try:
                     if isinstance(step, Send):
-                        answer = yield from carry(
-                            self._configuration, step.request, self.trip
+                        result = yield from context.transmit(
+                            configuration, step.request, self.budget
                         )
-                        if self._configuration.uses_oauth2:
-                            self._keeper.learn(step.request, answer)
+                        if configuration.uses_oauth2:
+                            self._token_manager().learn(step.request, result)
                     else:
-                        answer = yield from self._performed(step)
+                        result = yield from self._perform(step)
                 except OutkeyError as error:
                     step = flow.throw(error)
                 else:
-                    step = flow.send(answer)
+                    step = flow.send(result)
         except StopIteration as stop:
             response: Response = stop.value
             return response
         finally:
             flow.close()
 
-    def _performed(
+    def _perform(
         self, step: NeedToken | NeedProof | RunScript
     ) -> Steps[AccessToken | Secret | tuple[Header, ...]]:
         match step:
-            case NeedToken(rejected, sure):
-                wish = TokenRequest(rejected, sure, self.trip.deadline)
-                token = yield from self._keeper.get(wish)
+            case NeedToken(rejected, token_was_refused):
+                token = yield from self._token_manager().get(
+                    TokenRequest(rejected, token_was_refused, self.budget.deadline)
+                )
                 self.renewed = rejected is not None and token.value != rejected.value
                 return token
             case NeedProof(request, token):
-                return self._keeper.proof(request, token)
+                return self._token_manager().proof(request, token)
             case RunScript(request):
-                return signed(
-                    self._sender, self._configuration, self._call.line, request
+                return sign(
+                    self._context, self._configuration, self._call.line, request
                 )
             case _:
                 assert_never(step)
 
-    def _asked_to_wait(self, response: Response, retry: int) -> float:
-        """Read how long the server wants us to wait; after a 429 the whole configuration does."""
-        asked = retry_after(response, now=self._sender.clock.now())
-        if asked is None:
+    def _token_manager(self) -> TokenManager:
+        return TokenManager(self._context, self._configuration)
+
+    def _requested_wait(self, response: Response, retry: int) -> float:
+        """Return the seconds until a retry; a 429 holds the whole configuration."""
+        requested = retry_after(response, now=self._context.clock.now())
+        if requested is None:
             return self._backoff(retry)
         if response.status == 429:
-            self._sender.permits.hold(self._configuration.name, asked)
-        return max(asked, self._backoff(retry))  # zero would be a storm
+            self._context.permits.hold(self._configuration.name, requested)
+        return max(requested, self._backoff(retry))  # zero would be a storm
 
     def _backoff(self, retry: int) -> float:
-        return backoff(retry, self._sender.jitter())
+        return backoff(retry, self._context.jitter())
 
     def _time_left(self) -> float:
-        return self.trip.deadline - self._sender.clock.monotonic()
+        return self.budget.deadline - self._context.clock.monotonic()
 
 
 def backoff(retry: int, jitter: float) -> float:
-    """Return the seconds to wait after try number `retry`; jitter from 0 to 1 spreads callers."""
+    """Return the seconds to wait after try number `retry`.
+
+    Jitter from 0 to 1 spreads callers.
+    """
     return min(_BACKOFF_MOST, _BACKOFF_FIRST * 2.0**retry) * (0.5 + jitter / 2)

@@ -1,11 +1,11 @@
-"""Lending credentials to somebody else's HTTP client: ours decides, theirs carries.
+"""Lending credentials to another HTTP client: outkey decides, the other client sends.
 
-Origin, conflicts, refusals, the rate limit and the record are checked here; what needs the
-connection (addresses, TLS settings, redirects, caps) is the other client's business.
+Origin, conflicts, refusals, the rate limit and the record are checked here; what needs
+the connection (addresses, TLS settings, redirects, caps) is up to the other client.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from outkey.core.audit.events import Outcome, Refusal, Tag, intent_of
@@ -15,19 +15,27 @@ from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.addresses import is_address
 from outkey.core.request.assembly import PLACEHOLDER, authenticated_request
-from outkey.core.request.message import Header, Request, Source
+from outkey.core.request.message import (
+    Header,
+    Request,
+    Response,
+    ResponseHeaders,
+    Source,
+)
 from outkey.core.request.origin import parse_url
+from outkey.core.request.schemes.oauth2 import is_rejected
 from outkey.core.text import Text
-from outkey.engine.sending.scripts import signed
+from outkey.engine.sending.scripts import sign
 from outkey.engine.tokens.renewal import TokenManager, TokenRequest
 from outkey.engine.wire.drive import Steps
 from outkey.engine.wire.transmit import SendContext
+from outkey.ports.sending import Configurations
 
 # What HTTP clients set by themselves; everything else in a request is the caller's own.
 _CLIENT_DEFAULTS = frozenset(
     {"accept", "accept-encoding", "connection", "content-type", "user-agent"}
 )
-_OURS = frozenset({Source.AUTHENTICATION, Source.ROW, Source.SCRIPT})
+_LENT = frozenset({Source.AUTHENTICATION, Source.ROW, Source.SCRIPT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +47,18 @@ class Loan:
     attempt: str
     started: float
     revision: int
-    token: AccessToken | None = (
-        None  # of OAuth 2.0, to be renewed where the API refuses it
-    )
+    token: AccessToken | None = None  # of OAuth 2.0, renewed where the API refuses it
     renewed: bool = False  # after the API refused another token
 
     def outcome(self, status: int, now: float) -> Outcome:
-        """Describe how the request ended; status 0 means without an answer."""
+        """Describe how the request ended; status 0 means without a response."""
         result = "unknown" if not status else "ok" if status < 400 else "answered"
         duration = round((now - self.started) * 1000)
         return Outcome(self.attempt, self.configuration, status, result, duration)
 
 
 def lend(  # noqa: PLR0913 - the parts of a request
-    sender: SendContext,
+    context: SendContext,
     configuration: Configuration,
     method: str,
     url: str,
@@ -65,72 +71,109 @@ def lend(  # noqa: PLR0913 - the parts of a request
 
     The body is None where it will come from a stream.
     """
-    secret, keeper = sender.opener(configuration), TokenManager(sender, configuration)
+    token_manager = TokenManager(context, configuration)
+    was_refused = rejected is not None
     token = None
     try:
         refuse_unsendable(configuration)
-        sender.brake.refuse_paused(configuration)
-        request = _checked(sender, configuration, method, url, present)
+        context.lockout_guard.refuse_paused(configuration)
+        request = borrowing_request(context, configuration, method, url, present)
         if configuration.is_scripted:
-            request = _signable(request, url, body)
+            request = signable_request(request, url, body)
         if configuration.uses_oauth2:
-            token = yield from keeper.get(
-                TokenRequest(rejected, sure=rejected is not None)
+            token = yield from token_manager.get(
+                TokenRequest(rejected, token_was_refused=was_refused)
             )
-        sign, given = partial(signed, sender, configuration, ""), token or PLACEHOLDER
         request = authenticated_request(
-            request, configuration, secret, given, keeper.proof, sign
+            request,
+            configuration,
+            context.opener(configuration),
+            token or PLACEHOLDER,
+            token_manager.proof,
+            partial(sign, context, configuration, ""),
         )
-        sender.permit(configuration, patience=0.0)
+        context.permit(configuration, patience=0.0)
     except OutkeyError as error:
         yield Refusal("", configuration.name, "", str(error.code))
         raise
     attempt: str = yield intent_of(configuration, "", request, 0, Tag.SEND_INTENT)
-    ours = tuple(header for header in request.headers if header.source in _OURS)
-    name, started, again = (
-        configuration.name,
-        sender.clock.monotonic(),
-        rejected is not None,
-    )
     return Loan(
-        ours, name, attempt, started, configuration.revision, token, renewed=again
+        headers=tuple(header for header in request.headers if header.source in _LENT),
+        configuration=configuration.name,
+        attempt=attempt,
+        started=context.clock.monotonic(),
+        revision=configuration.revision,
+        token=token,
+        renewed=was_refused,
     )
 
 
-def _checked(
-    sender: SendContext,
+def settle(
+    context: SendContext,
+    configurations: Configurations,
+    loan: Loan,
+    status: int,
+    headers: Iterable[tuple[str, str]],
+) -> Steps[bool]:
+    """Record how a request with lent credentials ended; status 0: no response.
+
+    Returns whether the response refuses the token.
+    """
+    yield loan.outcome(status, context.clock.monotonic())
+    if not status:
+        return False
+    configuration = configurations.get(loan.configuration)
+    # A refused token is renewed first; only a refusal of the renewed one counts.
+    if loan.token is None or loan.renewed or status != 401:
+        lent_by = replace(configuration, revision=loan.revision)
+        context.lockout_guard.record_status(lent_by, status, context.clock.now())
+    if loan.token is None:
+        return False
+    if status < 400:
+        TokenManager(context, configuration).note_accepted()
+    response = Response(status, ResponseHeaders(tuple(headers)))
+    return is_rejected(response, configuration)
+
+
+def borrowing_request(
+    context: SendContext,
     configuration: Configuration,
     method: str,
     url: str,
     present: Iterable[str],
 ) -> Request:
+    """Return the other client's request; one to another origin is refused."""
     location = parse_url(url)
-    if location.origin != configuration.base.origin:
-        # Without its name: it may be a link of a response, which can spell a secret as a host.
-        message = Text("the request goes to another origin than the Base URL")
-        hint = Text(
-            "Use this auth object only for requests to the origin of the Base URL."
+    origin = location.origin
+    if origin != configuration.base.origin:
+        # Unnamed: it may come from a response, which can spell a secret as a host.
+        raise EgressDenied(
+            Text("the request goes to another origin than the Base URL"),
+            hint=Text(
+                "Use this auth object only for requests to the origin of the Base URL."
+            ),
         )
-        raise EgressDenied(message, hint=hint)
-    if is_address(location.origin.host):
-        sender.egress.vet(
-            configuration.network, location.origin, (location.origin.host,)
-        )
-    theirs = tuple(Header(name, "", _source(name)) for name in present)
-    return Request(method, location.origin, location.target, theirs)
+    if is_address(origin.host):
+        context.egress.vet(configuration.network, origin, (origin.host,))
+    headers = tuple(Header(name, "", source_of(name)) for name in present)
+    return Request(method, origin, location.target, headers)
 
 
-def _signable(request: Request, url: str, body: bytes | None) -> Request:
-    """Return the request as the other client will send it, or refuse what cannot be signed."""
+def signable_request(request: Request, url: str, body: bytes | None) -> Request:
+    """Return the request as the other client will send it, if that can be signed."""
     if body is None:
-        hint = Text("Pass the body as bytes.")
-        raise ScriptFailed(Text("a body from a stream cannot be signed"), hint=hint)
+        raise ScriptFailed(
+            Text("a body from a stream cannot be signed"),
+            hint=Text("Pass the body as bytes."),
+        )
     if url.partition("#")[0].removeprefix(str(request.origin)) != request.target:
-        message = Text("the URL would be sent in another form than the signed one")
-        hint = Text("Percent-encode path and query, and omit a default port.")
-        raise ScriptFailed(message, hint=hint)
+        raise ScriptFailed(
+            Text("the URL would be sent in another form than the signed one"),
+            hint=Text("Percent-encode path and query, and omit a default port."),
+        )
     return request._replace(body=body)
 
 
-def _source(name: str) -> Source:
+def source_of(name: str) -> Source:
+    """Return whether a header of the other client is a default or the caller's own."""
     return Source.DEFAULT if name.lower() in _CLIENT_DEFAULTS else Source.CALLER

@@ -1,4 +1,4 @@
-"""The exact request that would be sent, with every secret masked. Opens no connection."""
+"""The exact request that would be sent, with secrets masked. Opens no connection."""
 
 import re
 import shlex
@@ -12,11 +12,11 @@ from outkey.core.findings.configuration_checks import check
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Header, Source
 from outkey.core.secret import MASK, Secret
-from outkey.engine.sending.scripts import signed
+from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
 
 _CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
-# Scheme words that are no secret when a credential starts with them.
+# Scheme words that may be shown when a credential starts with them.
 _SCHEME_WORDS = (
     "Basic ",
     "Bearer ",
@@ -47,7 +47,7 @@ class Preview:
     username: str = ""
 
     def curl(self) -> str:
-        """Return the request as a curl command, with a shell variable for every secret."""
+        """Return the request as a curl command; secrets are shell variables."""
         return " \\\n  ".join(["curl --request " + self.method, *self._curl_options()])
 
     def _curl_options(self) -> Iterator[str]:
@@ -59,29 +59,34 @@ class Preview:
             if masked and prefix == "Basic ":
                 yield f'--user {shlex.quote(f"{self.username}:")}"$PASSWORD"'
             elif masked:
-                # Quoted apart: a header's name may hold what a shell reads in double quotes.
+                # Quoted apart: a shell would expand a header's name in double quotes.
                 variable = re.sub(r"[^A-Z0-9]", "_", name.upper())
                 yield f'--header {shlex.quote(f"{name}: {prefix}")}"${variable}"'
             else:
                 yield f"--header {shlex.quote(f'{name}: {value}')}"
 
 
-def preview(sender: SendContext, call: Call) -> Preview:
+def preview(context: SendContext, call: Call) -> Preview:
     """Build a call's request up to the moment of sending, and mask it."""
-    secret = sender.opener(call.configuration)
+    configuration = call.configuration
+    secret = context.opener(configuration)
     request = authenticated_request(
         call.request(),
-        call.configuration,
+        configuration,
         secret,
-        signed=partial(signed, sender, call.configuration, call.line),
+        signed=partial(sign, context, configuration, call.line),
     )
-    findings = tuple(check(call.configuration, secret, now=sender.clock.now()))
-    headers = tuple(map(_masked, request.headers))
-    username = call.configuration.username
-    return Preview(request.method, request.url, headers, findings, username)
+    return Preview(
+        method=request.method,
+        url=request.url,
+        headers=tuple(map(masked_header, request.headers)),
+        findings=tuple(check(configuration, secret, now=context.clock.now())),
+        username=configuration.username,
+    )
 
 
-def _masked(header: Header) -> PreviewHeader:
+def masked_header(header: Header) -> PreviewHeader:
+    """Return a header without its secret; a scheme word such as Bearer stays."""
     value = header.value
     if isinstance(value, Secret):
         value = value.known_prefix(_SCHEME_WORDS) + MASK

@@ -1,4 +1,4 @@
-"""Running a configuration's script: for a request on its way, for a trial, and for its examples."""
+"""Running a configuration's script: to sign a request, as a trial, for its examples."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -25,10 +25,11 @@ _EXAMPLES_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What a trial of a script gave: names and lengths, never a value.
+class ScriptTrial:
+    """The result of running a script once: names and lengths, never a value.
 
-    Its time is that of the whole trial, with the start of a process, which a request rarely has.
+    Its time is that of the whole trial, with the start of a process, which a request
+    rarely has.
     """
 
     ok: bool
@@ -37,58 +38,70 @@ class Tried:
     error: OutkeyError | None = None
 
 
-def signed(
-    sender: SendContext, configuration: Configuration, line: str, request: Request
+def sign(
+    context: SendContext, configuration: Configuration, line: str, request: Request
 ) -> tuple[Header, ...]:
     """Return the headers that the script makes for a request."""
-    secret = _secret(sender, configuration)
-    body = request.body if isinstance(request.body, bytes) else b""
-    location = Location(request.origin, request.target)
-    call = _call(configuration, line, request.method, location, body, secret=secret)
-    call = replace(call, shift=sender.shift(configuration, request.origin))
-    return headers_of(sender.scripts.run(call), secret)
+    secret = script_secret(context, configuration)
+    call = script_call(
+        configuration,
+        Location(request.origin, request.target),
+        method=request.method,
+        body=request.body if isinstance(request.body, bytes) else b"",
+        line=line,
+        secret=secret,
+    )
+    call = replace(call, shift=context.shift(configuration, request.origin))
+    return headers_of(context.scripts.run(call), secret)
 
 
 def try_script(
-    sender: SendContext, configuration: Configuration, at: float | None
-) -> Tried:
-    """Run the script once for the test request, with the clock stopped at a moment if one is given.
+    context: SendContext, configuration: Configuration, at: float | None
+) -> ScriptTrial:
+    """Run the script once for the test request, with its clock stopped at `at`.
 
     It runs in a process of its own, which ends afterwards.
     """
-    clock, verification = sender.clock, configuration.verification
+    clock = context.clock
     moment = clock.now() if at is None else at
     started = clock.monotonic()
+    base = configuration.base
+    verification = configuration.verification
+    headers: tuple[Header, ...] = ()
+    failure = None
     try:
-        _refuse_missing(configuration)
-        secret = _secret(sender, configuration)
-        url = (
-            str(configuration.base.origin)
-            + configuration.base.target
-            + verification.test_path
+        if not configuration.script:
+            raise ConfigError(Text("this configuration has no script"), field="script")
+        secret = script_secret(context, configuration)
+        call = script_call(
+            configuration,
+            parse_url(f"{base.origin}{base.target}{verification.test_path}"),
+            method=verification.test_method,
+            secret=secret,
+            at=moment,
         )
-        method = verification.test_method
-        call = _call(
-            configuration, "", method, parse_url(url), b"", secret=secret, at=moment
-        )
-        made = headers_of(sender.scripts.run(call), secret)
+        headers = headers_of(context.scripts.run(call), secret)
     except OutkeyError as error:
-        return Tried(ok=False, headers=(), ms=_passed(sender, started), error=error)
-    lengths = tuple((header.name, _length(header)) for header in made)
-    return Tried(ok=True, headers=lengths, ms=_passed(sender, started))
+        failure = error
+    return ScriptTrial(
+        ok=failure is None,
+        headers=tuple((header.name, length_of(header)) for header in headers),
+        ms=round((clock.monotonic() - started) * 1000, 3),
+        error=failure,
+    )
 
 
 def prove_examples(
-    sender: SendContext, configurations: Iterable[Configuration]
+    context: SendContext, configurations: Iterable[Configuration]
 ) -> None:
-    """Refuse scripts that import what they cannot have, or whose examples give something else."""
+    """Refuse scripts with forbidden imports, or whose examples give other headers."""
     for configuration in configurations:
         if not configuration.script:
             continue
-        _check_imports(configuration)
-        ends = sender.clock.monotonic() + _EXAMPLES_SECONDS
+        refuse_forbidden_imports(configuration)
+        deadline = context.clock.monotonic() + _EXAMPLES_SECONDS
         for number, example in enumerate(examples(configuration.script), start=1):
-            if sender.clock.monotonic() > ends:
+            if context.clock.monotonic() > deadline:
                 raise ScriptFailed(
                     Text(
                         "configuration {name}: the examples of GOLDEN take longer than"
@@ -98,13 +111,9 @@ def prove_examples(
                     ),
                     hint=Text("Use fewer examples, or make the script faster."),
                 )
-            made = _run_example(sender, configuration, example)
-            wrong = [
-                name
-                for name, text in example.expect.items()
-                if made.get(name) != Secret(text)
-            ]
-            if wrong or len(made) != len(example.expect):
+            headers = run_example(context, configuration, example)
+            expected = {name: Secret(text) for name, text in example.expect.items()}
+            if headers != expected:
                 raise ScriptFailed(
                     Text(
                         "configuration {name}: example {number} of GOLDEN returns other"
@@ -116,53 +125,57 @@ def prove_examples(
                 )
 
 
-def _check_imports(configuration: Configuration) -> None:
+def refuse_forbidden_imports(configuration: Configuration) -> None:
+    """Refuse a script that imports what it cannot have; the error names its owner."""
     try:
         check_imports(configuration.script)
     except ConfigError as error:
-        message = Text(
-            "configuration {name}: {problem}",
-            name=configuration.name,
-            problem=error.message,
-        )
-        raise ConfigError(message, hint=error.hint, field=error.field) from None
+        raise ConfigError(
+            Text(
+                "configuration {name}: {problem}",
+                name=configuration.name,
+                problem=error.message,
+            ),
+            hint=error.hint,
+            field=error.field,
+        ) from None
 
 
-def _run_example(
-    sender: SendContext, configuration: Configuration, example: Example
+def run_example(
+    context: SendContext, configuration: Configuration, example: Example
 ) -> dict[str, Secret]:
+    """Return the headers that a script makes for one of its own examples."""
     secret = Secret(example.secret)
-    location = parse_url(example.url)
-    call = _call(
+    call = script_call(
         configuration,
-        example.name,
-        example.method,
-        location,
-        example.body,
+        parse_url(example.url),
+        method=example.method,
+        body=example.body,
+        line=example.name,
         secret=secret,
         at=example.at,
     )
-    return {
-        header.name: _text(header)
-        for header in headers_of(sender.scripts.run(call), secret)
-    }
+    headers = headers_of(context.scripts.run(call), secret)
+    return {header.name: as_secret(header.value) for header in headers}
 
 
-def _call(  # noqa: PLR0913 - the parts of a request
+def script_call(  # noqa: PLR0913 - the parts of a request
     configuration: Configuration,
-    line: str,
-    method: str,
     location: Location,
-    body: bytes,
     *,
+    method: str,
     secret: Secret | None,
+    body: bytes = b"",
+    line: str = "",
     at: float | None = None,
 ) -> ScriptCall:
+    """Return one run of a configuration's script for a request."""
     if len(body) > MAX_BODY:
         raise ScriptFailed(Text("the body of the request is too large for a script"))
     path, _, query = location.target.partition("?")
     return ScriptCall(
-        place=f"{configuration.record} {configuration.name}",  # a draft has another name
+        # A draft has another name, and so a process of its own.
+        place=f"{configuration.record} {configuration.name}",
         source=configuration.script,
         secret=secret,
         name=line,
@@ -178,12 +191,13 @@ def _call(  # noqa: PLR0913 - the parts of a request
     )
 
 
-def _secret(sender: SendContext, configuration: Configuration) -> Secret | None:
-    """Return the secret that the script is given, unless somebody else has put the script there.
+def script_secret(context: SendContext, configuration: Configuration) -> Secret | None:
+    """Return the secret that the script is given, if it is the script that was saved.
 
-    Whoever can write to the database, and has no key, must not have a secret computed with.
+    A script that was written into the database without the key must not compute with a
+    secret.
     """
-    if not is_vouched(sender, configuration):
+    if not is_vouched(context, configuration):
         raise ScriptFailed(
             Text("the script was changed outside of outkey"),
             hint=Text(
@@ -191,35 +205,26 @@ def _secret(sender: SendContext, configuration: Configuration) -> Secret | None:
             ),
         )
     name = configuration.script_secret
-    return None if name is None else sender.open(configuration, name)
+    return None if name is None else context.open(configuration, name)
 
 
-def is_vouched(sender: SendContext, configuration: Configuration) -> bool:
-    """Tell whether the script is the one that was saved, and not one written into the database."""
+def is_vouched(context: SendContext, configuration: Configuration) -> bool:
+    """Whether the script is the one that was saved, not one put into the database."""
     if configuration.script_is_vouched:
         return True
     try:
-        return sender.secrets.open(configuration, SEAL) == seal_of(configuration.script)
+        seal = context.secrets.open(configuration, SEAL)
     except SecretMissing:
         return not configuration.record  # of a file, which is its own witness
+    return seal == seal_of(configuration.script)
 
 
-def _refuse_missing(configuration: Configuration) -> None:
-    if not configuration.script:
-        raise ConfigError(Text("this configuration has no script"), field="script")
+def length_of(header: Header) -> int:
+    """Return how many characters a header's value has."""
+    value = header.value
+    return value.wire_length if isinstance(value, Secret) else len(value)
 
 
-def _length(header: Header) -> int:
-    return (
-        header.value.wire_length
-        if isinstance(header.value, Secret)
-        else len(header.value)
-    )
-
-
-def _text(header: Header) -> Secret:
-    return header.value if isinstance(header.value, Secret) else Secret(header.value)
-
-
-def _passed(sender: SendContext, started: float) -> float:
-    return round((sender.clock.monotonic() - started) * 1000, 3)
+def as_secret(value: str | Secret) -> Secret:
+    """Return a header's value as a secret."""
+    return value if isinstance(value, Secret) else Secret(value)

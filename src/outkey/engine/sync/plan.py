@@ -9,18 +9,18 @@ from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.sync.line import Sync
 from outkey.core.sync.mapping import Zones
 from outkey.core.sync.records import Changes, WriteOutcome
-from outkey.engine.gateway import Gateway
+from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.runs import Runs
-from outkey.ports.sending import Clock, Configurations
-from outkey.ports.sync import Calendar, PathCompiler, Records
+from outkey.ports.sending import Clock
+from outkey.ports.sync import Calendar, LineSource, PathCompiler, Records
 
 
 @dataclass(frozen=True, slots=True)
 class SyncPorts:
     """Everything outside that synchronizing uses."""
 
-    gateway: Gateway
-    configurations: Configurations
+    sender: Sender
+    configurations: LineSource
     records: Records
     runs: Runs
     finder: PathCompiler

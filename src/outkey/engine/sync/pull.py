@@ -103,7 +103,7 @@ class Pull(RunInProgress):
         ]
         self._is_numbered = plan.sync.pagination.kind in NUMBERED
         parallel = plan.sync.parallel if self._is_numbered else 1
-        self._batch = RequestBatch(ports.gateway, plan, parallel)
+        self._batch = RequestBatch(ports.sender, plan, parallel)
         # Responses to requests that were sent ahead, by the place of their page.
         self._responses: dict[str, ResponseOrError] = {}
         self._stride = plan.sync.pagination.size
@@ -248,7 +248,7 @@ class Pull(RunInProgress):
         inputs = [record for record in records if not isinstance(record, Unmapped)]
         outputs: Iterator[Record | Unmapped | None] = iter(())
         if inputs:
-            scripts = self.ports.gateway.sender.scripts
+            scripts = self.ports.sender.context.scripts
             name = self.plan.line.name
             outputs = iter(scripts.transform(name, self.sync.script, inputs))
         results = [

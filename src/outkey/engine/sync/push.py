@@ -40,7 +40,7 @@ class Push(RunInProgress):
         self, ports: SyncPorts, plan: LinePlan, note: Note | None = None
     ) -> None:
         super().__init__(ports, plan, note)
-        self._batch = RequestBatch(ports.gateway, plan, plan.sync.parallel)
+        self._batch = RequestBatch(ports.sender, plan, plan.sync.parallel)
         self._params = parameters(plan.sync, Position(), "")  # only pulls have pages
 
     def sample(self, limit: int) -> Sequence[Effect]:

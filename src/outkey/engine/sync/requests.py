@@ -5,24 +5,26 @@ outside of it, where a database may block.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Self, TypedDict, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Required, Self, TypedDict
 
 from outkey.core.errors import OutkeyError
+from outkey.core.request.assembly import Call
 from outkey.core.request.message import Response
 from outkey.core.request.origin import Params
 from outkey.core.secret import Secret
-from outkey.engine.gateway import Gateway
+from outkey.engine.sending.calls import build_call
+from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.plan import LinePlan
 
 ResponseOrError = Response | BaseException
-Result = TypeVar("Result")
 
 
 class LineRequest(TypedDict, total=False):
     """What one request has besides what all requests of a line have in common."""
 
-    path: str
+    path: Required[str]
     params: Params
     json: object
     headers: Mapping[str, str | Secret]
@@ -31,8 +33,8 @@ class LineRequest(TypedDict, total=False):
 class RequestBatch:
     """Sends requests of a line; without an event loop if only one at a time."""
 
-    def __init__(self, gateway: Gateway, plan: LinePlan, parallel: int) -> None:
-        self._gateway = gateway
+    def __init__(self, sender: Sender, plan: LinePlan, parallel: int) -> None:
+        self._sender = sender
         self._plan = plan
         self._limit = min(parallel, limit_by_rate(plan))
         self._runner = asyncio.Runner()  # creates its loop at the first use
@@ -59,29 +61,28 @@ class RequestBatch:
     def __exit__(self, *exc_info: object) -> None:
         if self._has_sent and self._limit > 1:
             with self._runner:
-                self._runner.run(self._gateway.leave_loop())
+                self._runner.run(self._sender.leave_loop())
 
     def _send_one(self, request: LineRequest) -> ResponseOrError:
         try:
-            return self._call(self._gateway.send, request)
+            return self._sender.send(self._call(request))
         except OutkeyError as error:
             return error
 
     async def _send_together(
         self, requests: Sequence[LineRequest]
     ) -> Sequence[ResponseOrError]:
-        sends = (self._call(self._gateway.asend, request) for request in requests)
+        sends = (
+            self._sender.asend(partial(self._call, request)) for request in requests
+        )
         return await asyncio.gather(*sends, return_exceptions=True)
 
-    def _call(self, send: Callable[..., Result], request: LineRequest) -> Result:
+    def _call(self, request: LineRequest) -> Call:
+        """Return a call with the secrets of now, and the script the run began with."""
         line = self._plan.line
-        return send(
-            line.configuration,
-            line.method,
-            line=line.name,
-            begun_with=self._plan.configuration,
-            **request,
-        )
+        current = self._sender.configurations.get(line.configuration)
+        configuration = current.as_begun_with(self._plan.configuration)
+        return build_call(configuration, line.method, line=line.name, **request)
 
 
 def limit_by_rate(plan: LinePlan) -> int:

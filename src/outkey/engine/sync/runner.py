@@ -150,7 +150,7 @@ class SyncRunner:
             return plan
         is_genuine = False
         with suppress(OutkeyError):  # the first request reports why
-            is_genuine = is_vouched(self._ports.gateway.sender, configuration)
+            is_genuine = is_vouched(self._ports.sender.context, configuration)
         return replace(
             plan, configuration=replace(configuration, script_is_vouched=is_genuine)
         )

@@ -90,7 +90,7 @@ class SecretGuard:
         if now >= self._cached_until:
             name = self._plan.line.configuration
             configuration = self._ports.configurations.get(name)
-            self._cached = sent_secrets(self._ports.gateway.sender, configuration)
+            self._cached = sent_secrets(self._ports.sender.context, configuration)
             self._cached_until = now + CACHE_SECONDS
         return self._cached
 

@@ -89,7 +89,7 @@ class TokenActions:
 
     def ready(self) -> AccessToken:
         """Return a valid token, even if the provider has just failed."""
-        token: AccessToken = self.run(self._manager.get(TokenRequest(person=True)))
+        token: AccessToken = self.run(self._manager.get(TokenRequest(interactive=True)))
         return token
 
     def renew(self) -> TokenStatus:
@@ -97,7 +97,7 @@ class TokenActions:
         refuse_unsendable(self.configuration)
         state, _ = self._manager.state()
         self.run(
-            self._manager.get(TokenRequest(state.access, person=True, insisting=True))
+            self._manager.get(TokenRequest(state.access, interactive=True, force=True))
         )
         return self.status()
 

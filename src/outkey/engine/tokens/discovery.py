@@ -1,7 +1,7 @@
-"""Discovery: what an authorization server says of itself (RFC 8414, OpenID Connect Discovery).
+"""Discovery of an authorization server (RFC 8414, OpenID Connect Discovery).
 
-For a person who sets up a configuration, and never at the moment of use: whoever answers for the
-issuer would decide then where the client secret goes.
+For a user who sets up a configuration, and never at the moment of use: the server
+behind the issuer would then decide where the client secret goes.
 """
 
 from outkey.core.config.choices import Network
@@ -19,34 +19,36 @@ _NAMES = ("oauth-authorization-server", "openid-configuration")
 
 
 def discover(
-    sender: SendContext, issuer: str, network: Network, ca_file: str
+    context: SendContext, issuer: str, network: Network, ca_file: str
 ) -> Steps[dict[str, str]]:
-    """Return the addresses of an authorization server by field, with the issuer's own spelling."""
+    """Return the URLs of an authorization server by field, as it spells them."""
     location = parse_endpoint(issuer, "oauth2.issuer")
-    asking = _asking(issuer, network, ca_file)
-    for name in _NAMES:
-        trip = RequestBudget(
-            sender.clock.monotonic() + TOKEN_SECONDS, MAX_RESPONSE, for_token=True
+    configuration = anonymous_configuration(str(location.origin), network, ca_file)
+    requests = [grants.metadata_request(location, name) for name in _NAMES]
+    for request in requests:
+        budget = RequestBudget(
+            context.clock.monotonic() + TOKEN_SECONDS, MAX_RESPONSE, for_token=True
         )
-        request = grants.metadata_request(location, name)
-        response = yield from sender.carry(asking, request, trip)
+        response = yield from context.transmit(configuration, request, budget)
         try:
             return grants.read_metadata(read_document(response), issuer)
         except TokenEndpointFailed:
             continue
-    targets = (grants.metadata_request(location, name).target for name in _NAMES)
-    tried = " and ".join(f"{location.origin}{target}" for target in targets)
-    hint = Text(
-        "Requested: {urls}. Check the issuer, or enter the URLs yourself.",
-        urls=tried,
-    )
     raise TokenEndpointFailed(
-        Text("there is no metadata for this issuer"), hint=hint, reason="not_found"
+        Text("there is no metadata for this issuer"),
+        hint=Text(
+            "Requested: {first} and {second}. Check the issuer, or enter the URLs"
+            " yourself.",
+            first=requests[0].url,
+            second=requests[1].url,
+        ),
+        reason="not_found",
     )
 
 
-def _asking(issuer: str, network: Network, ca_file: str) -> Configuration:
-    """Return a configuration to ask with: it has no credentials."""
-    origin = str(parse_endpoint(issuer, "oauth2.issuer").origin)
+def anonymous_configuration(
+    origin: str, network: Network, ca_file: str
+) -> Configuration:
+    """Return a configuration without credentials, to fetch public metadata with."""
     values = {"base_url": origin, "network": str(network), "tls.ca_file": ca_file}
     return build("(discovery)", values)

@@ -1,8 +1,9 @@
-"""Getting tokens: one renewal per configuration, whoever asks, and none of it lost in a crash.
+"""Renewing tokens: one renewal per configuration, and no token lost in a crash.
 
-    get                 fresh → as it is; else one of all processes renews, the others use the old
-    └─ _renewed         in this process one; read again, decide again, claim the lease
-       └─ _next         the pending mark is written; ask, then keep, then use
+    get                 a fresh token as it is; else one process renews, and the others
+    │                   use the old token while it lives
+    └─ _renew           one renewal per process; read and decide again, take the lease
+       └─ _fetch_next   the pending mark is written; ask, then store, then use
           └─ ask        one request to the authorization server, within the lease
 
 The state and its rules are `core/oauth2/token.py`.
@@ -47,48 +48,56 @@ from outkey.engine.wire.clock_offsets import moment_of
 from outkey.engine.wire.drive import Steps, Wait
 from outkey.engine.wire.transmit import RequestBudget, SendContext
 
-# Shorter than the lease, so that nobody else asks while an answer may still come.
+# Shorter than the lease, so that nobody else asks while a response may still come.
 TOKEN_SECONDS = 12.0
 _PATIENCE = 30.0
 _POLL = 0.01
 _LONGEST_POLL = 0.16
-_LONGEST_ASKED = 300.0
-_KEEP_AGAIN = 0.5
+_LONGEST_RETRY_AFTER = 300.0
+_STORE_AGAIN = 0.5
+_LONGEST_NONCE = 1024
 
 
 class TokenRequest(NamedTuple):
-    """What somebody who needs a token has to say about it."""
+    """Why a token is needed, and how hard to try for it."""
 
-    rejected: AccessToken | None = None  # the one that the API refused
-    sure: bool = False  # and it was the token that it refused
+    rejected: AccessToken | None = None  # the token that the API refused
+    token_was_refused: bool = False  # the API said that it was because of the token
     deadline: float = inf  # by the monotonic clock
-    person: bool = False  # who is told why not, although the provider has just failed
-    insisting: bool = False  # and who has it tried although somebody must agree again
+    # A user waits: try although the provider has just failed, so that they see why.
+    interactive: bool = False
+    # Try although the last refresh token was refused or used up.
+    force: bool = False
+
+
+DEFAULT_REQUEST = TokenRequest()
 
 
 @dataclass(frozen=True, slots=True)
 class TokenManager:
-    """The token of one configuration."""
+    """Gets, renews and replaces the token of one configuration."""
 
-    sender: SendContext
+    context: SendContext
     configuration: Configuration
 
-    def get(self, wish: TokenRequest = TokenRequest()) -> Steps[AccessToken]:  # noqa: B008 - a constant
-        """Return a token that is valid, and is not the one that was rejected.
+    def get(self, request: TokenRequest = DEFAULT_REQUEST) -> Steps[AccessToken]:
+        """Return a valid token that is not the rejected one.
 
-        While one renews, the others get the old one as long as it lives.
+        While one process renews, the others get the old token as long as it lives.
         """
-        clock = self.sender.clock
-        ends, wait = min(clock.monotonic() + _PATIENCE, wish.deadline), _POLL
+        clock = self.context.clock
+        deadline = min(clock.monotonic() + _PATIENCE, request.deadline)
+        wait = _POLL
         while True:
-            held = self._look()
-            token = self._usable(held, wish)
-            if token is not None and clock.monotonic() < held.fresh_until:
+            cached = self._cached_token()
+            token = self._usable(cached, request)
+            if token is not None and clock.monotonic() < cached.fresh_until:
                 return token
-            if wish.rejected is not None and self._is_vain(held, wish):
-                return wish.rejected
+            rejected = request.rejected
+            if rejected is not None and self._is_vain(cached, request):
+                return rejected
             try:
-                renewed = yield from self._renewed(wish)
+                renewed = yield from self._renew(request)
             except errors.OutkeyError:
                 if token is None:
                     raise
@@ -97,231 +106,253 @@ class TokenManager:
                 return renewed
             if token is not None:
                 return token
-            if clock.monotonic() > ends:
+            if clock.monotonic() > deadline:
                 raise failure("waiting")
-            yield Wait(wait * (1 + self.sender.jitter()))
+            yield Wait(wait * (1 + self.context.jitter()))
             wait = min(wait * 2, _LONGEST_POLL)
 
     def state(self) -> tuple[TokenState, State]:
-        """Return the token's state as it is kept now, and how it stands."""
-        state = self.sender.tokens.read(self.configuration).for_basis(
-            basis_of(self.configuration)
-        )
-        return state, state.standing(self.configuration, self.sender.clock.now())
+        """Return the token's state as it is stored now, and what it amounts to."""
+        stored = self.context.tokens.read(self.configuration)
+        state = stored.for_basis(basis_of(self.configuration))
+        return state, state.standing(self.configuration, self.context.clock.now())
 
     def secrets(self) -> list[Secret]:
-        """Return the stored tokens, for callers that must keep them out of an output."""
+        """Return the stored tokens, for callers that must mask them in an output."""
         state, _ = self.state()
         content = state.content
         stored = (content.access, content.refresh) if content else ()
         return [secret for secret in stored if secret is not None]
 
     def redeem(self, parameters: Parameters) -> Steps[None]:
-        """Exchange what a person's consent gave for a token, whoever was getting another."""
-        key, at = self._new_key(), self.sender.clock.now()
-        url = self.configuration.oauth2.token_url
-        answer = yield from self.ask(url, parameters, key)
+        """Exchange a user's consent for a token, which replaces any other."""
+        proof_key = self._new_proof_key()
+        at = self.context.clock.now()
+        response = yield from self.ask(
+            self.configuration.oauth2.token_url, parameters, proof_key
+        )
         yield from self._replace(
-            lambda empty: self._granted(empty, answer, parameters, key, at)
+            lambda empty: self._granted_state(
+                empty, response, parameters, proof_key, at
+            )
         )
 
     def forget(self) -> Steps[None]:
-        """Forget the token.
+        """Delete the token.
 
-        An entered refresh token that was replaced since must not be used again: a provider takes
-        that for theft. So a new one is needed then.
+        An entered refresh token that was replaced since must not be used again: a
+        provider takes that for theft. So a new one is needed then.
         """
-        used = (
+        is_spent = (
             self.configuration.oauth2.grant is Grant.REFRESH_TOKEN
-            and self._is_replaced()
+            and self._is_entered_token_replaced()
         )
         yield from self._replace(
-            lambda empty: replace(empty, serial=empty.serial + 1, spent=used)
+            lambda empty: replace(empty, serial=empty.serial + 1, spent=is_spent)
         )
 
-    def _is_replaced(self) -> bool:
+    def _is_entered_token_replaced(self) -> bool:
         try:
-            state = self.sender.tokens.read(self.configuration)
-            entered = self._entered("refresh_token")
+            state = self.context.tokens.read(self.configuration)
+            entered = self._entered_secret("refresh_token")
         except errors.OutkeyError:
-            return True  # whoever cannot tell must not try
+            return True  # where it is unknown, it must not be tried
         refresh = state.content.refresh if state.content else None
         return bool(state.holder) or state.spent or refresh not in (None, entered)
 
     def _replace(self, step: Callable[[TokenState], TokenState]) -> Steps[None]:
-        ends = self.sender.clock.monotonic() + _PATIENCE
-        while self.sender.clock.monotonic() < ends:
-            before = self.sender.tokens.read(self.configuration, opened=False)
+        clock = self.context.clock
+        tokens = self.context.tokens
+        deadline = clock.monotonic() + _PATIENCE
+        while clock.monotonic() < deadline:
+            before = tokens.read(self.configuration, opened=False)
             empty = TokenState(
                 before.generation, before.serial, basis=basis_of(self.configuration)
             )
-            kept = self.sender.tokens.swap(self.configuration, before, step(empty))
-            if kept is not None:
-                self._hold(kept)
+            stored = tokens.swap(self.configuration, before, step(empty))
+            if stored is not None:
+                self._cache(stored)
                 return
-            yield Wait(_POLL * self.sender.jitter())
+            yield Wait(_POLL * self.context.jitter())
         raise failure("waiting")
 
     def proof(self, request: Request, token: AccessToken) -> Secret:
-        """Return the proof that we have the token's key, for one request (RFC 9449 §4)."""
-        state = self._look().state
-        key = state.content.proof_key if state.content else None
+        """Return the proof of possession of the token's key (RFC 9449 §4)."""
+        content = self._cached_token().state.content
+        key = content.proof_key if content else None
         if key is None:
             raise errors.ReauthorizationNeeded(
                 Text("the key that the token is bound to is missing")
             )
-        return self._proof(request.method, request, key, token.value)
+        return self._sign_proof(request.method, request, key, token.value)
 
     def ask(
         self, url: str, parameters: Parameters, proof_key: Secret | None
     ) -> Steps[Response]:
         """Send one request to the authorization server.
 
-        Once more where the connection broke, or where the server wants a nonce in the proof: for
-        a refresh token that is the one repetition that providers allow for.
+        It is repeated once after a broken connection, or where the server wants a nonce
+        in the proof: for a refresh token, the one repetition that providers allow.
         """
-        deadline = self.sender.clock.monotonic() + TOKEN_SECONDS
+        deadline = self.context.clock.monotonic() + TOKEN_SECONDS
         try:
-            response = yield from self._carried(
+            response = yield from self._transmit(
                 url, parameters, proof_key, deadline, retry=0
             )
         except errors.ConnectionFailed:
             pass
         else:
-            if proof_key is None or not _wants_nonce(response):
+            if proof_key is None or not wants_nonce(response):
                 return response
-        return (yield from self._carried(url, parameters, proof_key, deadline, retry=1))
-
-    def learn(self, request: Request, response: Response) -> None:
-        """Take from an API's answer what the next request needs to know."""
-        if response.status < 400:
-            self.accepted()
-        if self.configuration.oauth2.dpop:
-            self._keep_nonce(request, response)
-
-    def accepted(self) -> None:
-        """Note that the API took the token."""
-        self.sender.held.accept(self._key())
-
-    def _keep_nonce(self, request: Request, response: Response) -> None:
-        """Remember the nonce for the next proof, if the server gave one."""
-        nonce = response.headers.get("DPoP-Nonce")
-        if nonce and nonce.isascii() and nonce.isprintable():
-            self.sender.held.put_nonce(self._key(), request.origin, nonce[:1024])
-
-    # ── looking ──────────────────────────────────────────────────────────────────────────────
-
-    def _key(self) -> str:
-        return self.configuration.record or self.configuration.name
-
-    def _look(self) -> CachedToken:
-        now = self.sender.clock.monotonic()
-        found = self.sender.held.find(self._key(), self.configuration, now)
-        return found or self._hold(self.sender.tokens.read(self.configuration))
-
-    def _hold(self, state: TokenState) -> CachedToken:
-        state = state.for_basis(basis_of(self.configuration))
-        clock = self.sender.clock
-        wall, now, key = clock.now(), clock.monotonic(), self._key()
-        return self.sender.held.hold(key, self.configuration, state, wall=wall, now=now)
-
-    def _usable(self, held: CachedToken, wish: TokenRequest) -> AccessToken | None:
-        token = held.state.access
-        lives = self.sender.clock.monotonic() < held.ends
-        return token if lives and token != wish.rejected else None
-
-    def _is_vain(self, held: CachedToken, wish: TokenRequest) -> bool:
-        """Tell whether a renewal for such a refusal has just been made, and was of no use.
-
-        A token that the API took before has come to its end, if that is what the API says; but
-        not over and over.
-        """
-        if held.state.access != wish.rejected or wish.person:
-            return False
-        clock = self.sender.clock
-        if not held.state.was_for_nothing(clock.now()):
-            return False
-        key, serial = self._key(), held.state.serial
-        return not (
-            wish.sure and self.sender.held.may_end(key, serial, clock.monotonic())
+        return (
+            yield from self._transmit(url, parameters, proof_key, deadline, retry=1)
         )
 
-    # ── renewing ─────────────────────────────────────────────────────────────────────────────
+    def learn(self, request: Request, response: Response) -> None:
+        """Remember what an API's response says for the next request."""
+        if response.status < 400:
+            self.note_accepted()
+        if self.configuration.oauth2.dpop:
+            self._store_nonce(request, response)
 
-    def _renewed(self, wish: TokenRequest) -> Steps[AccessToken | None]:
-        """Renew, unless somebody else does (None) or has done so meanwhile."""
-        held, key, clock = self.sender.held, self._key(), self.sender.clock
-        if self._look().is_being_renewed(
-            clock.now(), clock.monotonic()
-        ) or not held.begin(key):
+    def note_accepted(self) -> None:
+        """Note that the API accepted the token."""
+        self.context.token_cache.note_accepted(self._cache_key())
+
+    def _store_nonce(self, request: Request, response: Response) -> None:
+        """Remember the nonce for the next proof, if the server sent one."""
+        nonce = response.headers.get("DPoP-Nonce")
+        if nonce and nonce.isascii() and nonce.isprintable():
+            self.context.token_cache.put_nonce(
+                self._cache_key(), request.origin, nonce[:_LONGEST_NONCE]
+            )
+
+    # ── reading ─────────────────────────────────────────────────────────────────────
+
+    def _cache_key(self) -> str:
+        return self.configuration.record or self.configuration.name
+
+    def _cached_token(self) -> CachedToken:
+        now = self.context.clock.monotonic()
+        cached = self.context.token_cache.find(
+            self._cache_key(), self.configuration, now
+        )
+        return cached or self._cache(self.context.tokens.read(self.configuration))
+
+    def _cache(self, state: TokenState) -> CachedToken:
+        clock = self.context.clock
+        return self.context.token_cache.store(
+            self._cache_key(),
+            self.configuration,
+            state.for_basis(basis_of(self.configuration)),
+            wall=clock.now(),
+            now=clock.monotonic(),
+        )
+
+    def _usable(self, cached: CachedToken, request: TokenRequest) -> AccessToken | None:
+        token = cached.state.access
+        is_alive = self.context.clock.monotonic() < cached.expires
+        return token if is_alive and token != request.rejected else None
+
+    def _is_vain(self, cached: CachedToken, request: TokenRequest) -> bool:
+        """Whether a renewal for such a refusal was just made and did not help.
+
+        A token that the API accepted before has expired, if that is what the API says;
+        but not over and over.
+        """
+        if cached.state.access != request.rejected or request.interactive:
+            return False
+        clock = self.context.clock
+        if not cached.state.was_for_nothing(clock.now()):
+            return False
+        if not request.token_was_refused:
+            return True
+        return not self.context.token_cache.may_have_expired(
+            self._cache_key(), cached.state.serial, clock.monotonic()
+        )
+
+    # ── renewing ────────────────────────────────────────────────────────────────────
+
+    def _renew(self, request: TokenRequest) -> Steps[AccessToken | None]:
+        """Renew the token; None while another thread or process renews it."""
+        cache = self.context.token_cache
+        clock = self.context.clock
+        key = self._cache_key()
+        if self._cached_token().is_being_renewed(clock.now(), clock.monotonic()):
+            return None
+        if not cache.begin_renewal(key):
             return None
         try:
-            found = self._hold(self.sender.tokens.read(self.configuration))
-            token = self._usable(found, wish)
-            if token is not None and clock.monotonic() < found.fresh_until:
+            # Read again: another process may have renewed it since.
+            current = self._cache(self.context.tokens.read(self.configuration))
+            token = self._usable(current, request)
+            if token is not None and clock.monotonic() < current.fresh_until:
                 return token
-            claimed = self._claimed(found.state, wish)
-            if claimed is None:
+            leased = self._take_lease(current.state, request)
+            if leased is None:
                 return None
-            return (yield from self._next(claimed, wish))
+            return (yield from self._fetch_next(leased, request))
         finally:
-            held.end(key)
+            cache.end_renewal(key)
 
-    def _claimed(self, state: TokenState, wish: TokenRequest) -> TokenState | None:
-        """Take the lease, with the mark that a request is about to be sent; None if it is taken."""
-        tokens = self.sender.tokens
+    def _take_lease(
+        self, state: TokenState, request: TokenRequest
+    ) -> TokenState | None:
+        """Take the lease and mark a request as pending; None if the lease is taken."""
+        tokens = self.context.tokens
         now = tokens.now()
         if state.is_leased(now):
             return None
-        if state.is_waiting(now) and not wish.person and not state.dead:
+        if state.is_waiting(now) and not request.interactive and not state.dead:
             raise failure(state.error)
-        if not self._can_ask(state, wish):
-            raise self._needs_person()  # before anything is written: nothing is to be asked
-        if state.tries >= MOST_TRIES and self._has_consent() and not wish.insisting:
+        if not self._can_ask(state, request):
+            raise self._needs_consent()  # before anything is written
+        if state.tries >= MOST_TRIES and self._has_consent() and not request.force:
             tokens.swap(self.configuration, state, state.ended("interrupted"))
-            raise self._needs_person()
-        claimed = state.claimed(self.sender.signer.fresh(), now)
+            raise self._needs_consent()
+        leased = state.claimed(self.context.signer.fresh(), now)
         try:
-            return tokens.swap(self.configuration, state, claimed)
+            return tokens.swap(self.configuration, state, leased)
         except errors.StorageUnavailable:
-            # Many who claim at once make each other wait; one of them has it.
-            if (
-                tokens.read(self.configuration, opened=False).generation
-                == state.generation
-            ):
+            # Many that take it at once make each other wait; one of them has it.
+            current = tokens.read(self.configuration, opened=False)
+            if current.generation == state.generation:
                 raise
             return None
 
-    def _next(
-        self, claimed: TokenState, wish: TokenRequest
+    def _fetch_next(
+        self, leased: TokenState, request: TokenRequest
     ) -> Steps[AccessToken | None]:
-        """Get the next token under a lease, keep it, and only then return it."""
-        clock, response = self.sender.clock, None
-        at, lease_ends = clock.now(), clock.monotonic() + LEASE_SECONDS
+        """Get the next token under the lease, store it, and only then return it."""
+        clock = self.context.clock
+        at = clock.now()
+        lease_ends = clock.monotonic() + LEASE_SECONDS
+        response = None
         try:
-            key, parameters = self._proof_key(claimed), self._parameters(claimed, wish)
-            url = self.configuration.oauth2.token_url
-            response = yield from self.ask(url, parameters, key)
-            granted = self._granted(claimed, response, parameters, key, at)
+            proof_key = self._proof_key(leased)
+            parameters = self._parameters(leased, request)
+            response = yield from self.ask(
+                self.configuration.oauth2.token_url, parameters, proof_key
+            )
+            granted = self._granted_state(leased, response, parameters, proof_key, at)
         except (errors.RemoteError, errors.RedirectBlocked) as error:
-            problem = self._failed(claimed, error, response)
+            problem = self._record_failure(leased, error, response)
         except errors.OutkeyError:
-            self._put(claimed, claimed.released())  # nothing was sent
+            self._put(leased, leased.released())  # nothing was sent
             raise
         else:
-            granted = replace(
-                granted, after_rejection=bool(wish.rejected) and not wish.person
-            )
-            kept = yield from self._kept(claimed, granted, lease_ends)
-            if kept is None:
-                return None  # somebody took over; theirs is the newer one
-            return self._hold(kept).state.access
+            after_rejection = bool(request.rejected) and not request.interactive
+            granted = replace(granted, after_rejection=after_rejection)
+            stored = yield from self._store(leased, granted, lease_ends)
+            if stored is None:
+                return None  # another process took over; its token is the newer one
+            return self._cache(stored).state.access
         raise errors.bare(problem)
 
     def _has_consent(self) -> bool:
         return self.configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
 
-    def _needs_person(self) -> errors.ReauthorizationNeeded:
+    def _needs_consent(self) -> errors.ReauthorizationNeeded:
         name = self.configuration.name
         hints = {
             Grant.REFRESH_TOKEN: Text(
@@ -338,29 +369,30 @@ class TokenManager:
             hint=hints.get(self.configuration.oauth2.grant)
         )
 
-    def _can_ask(self, state: TokenState, wish: TokenRequest) -> bool:
-        """Tell whether there is something to ask with that has not been refused."""
+    def _can_ask(self, state: TokenState, request: TokenRequest) -> bool:
+        """Whether there is a grant to ask with that has not been refused."""
         if not self._has_consent():
             return True
-        if state.dead and not wish.insisting:
+        if state.dead and not request.force:
             return False
-        kept = state.content is not None and state.content.refresh is not None
-        return kept or self._may_begin(state, wish)
+        has_refresh = state.content is not None and state.content.refresh is not None
+        return has_refresh or self._may_use_entered(state, request)
 
-    def _may_begin(self, state: TokenState, wish: TokenRequest) -> bool:
-        entered = self.configuration.oauth2.grant is Grant.REFRESH_TOKEN
-        return entered and (wish.insisting or not state.spent)
+    def _may_use_entered(self, state: TokenState, request: TokenRequest) -> bool:
+        is_entered = self.configuration.oauth2.grant is Grant.REFRESH_TOKEN
+        return is_entered and (request.force or not state.spent)
 
-    def _parameters(self, claimed: TokenState, wish: TokenRequest) -> Parameters:
+    def _parameters(self, leased: TokenState, request: TokenRequest) -> Parameters:
         if not self._has_consent():
             return grants.client_credentials(self.configuration)
-        token = claimed.content.refresh if claimed.content else None
-        # Who insists may have put another one where the refused one was entered.
-        if token is None or (claimed.dead and self._may_begin(claimed, wish)):
-            token = self._entered("refresh_token")
+        token = leased.content.refresh if leased.content else None
+        # With force: another one may have been entered in the place of the refused one.
+        use_entered = leased.dead and self._may_use_entered(leased, request)
+        if token is None or use_entered:
+            token = self._entered_secret("refresh_token")
         return grants.refresh(self.configuration, token)
 
-    def _granted(
+    def _granted_state(
         self,
         before: TokenState,
         response: Response,
@@ -368,131 +400,141 @@ class TokenManager:
         proof_key: Secret | None,
         at: float,
     ) -> TokenState:
-        known = [value for _, value in sent if isinstance(value, Secret)]
-        known += [*credentials_in(response.sent), *self._known()]
-        answer = read_token(
-            response,
-            secrets=known,
-            now=at,
-            requested_scope=self.configuration.oauth2.scope,
+        secrets = [value for _, value in sent if isinstance(value, Secret)]
+        secrets += credentials_in(response.sent)
+        secrets += self._client_secrets()
+        oauth2 = self.configuration.oauth2
+        token_response = read_token(
+            response, secrets=secrets, now=at, requested_scope=oauth2.scope
         )
-        if (answer.kind == "DPoP") != self.configuration.oauth2.dpop:
+        if (token_response.kind == "DPoP") != oauth2.dpop:
             raise failure("token_type")
-        lifetime = self.configuration.oauth2.default_lifetime_seconds
         return before.granted(
-            answer, at=at, default_lifetime=lifetime, proof_key=proof_key
+            token_response,
+            at=at,
+            default_lifetime=oauth2.default_lifetime_seconds,
+            proof_key=proof_key,
         )
 
-    def _known(self) -> list[Secret]:
-        """Return what an answer must not repeat; an answer is not lost for want of one of them."""
-        known = []
+    def _client_secrets(self) -> list[Secret]:
+        """Return the entered secrets that a response must not repeat, if they open."""
+        secrets = []
         for name in SENT_TO_TOKEN_URL:
             with suppress(errors.OutkeyError):
-                known.append(self._entered(name))
-        return known
+                secrets.append(self._entered_secret(name))
+        return secrets
 
-    def _entered(self, name: str) -> Secret:
-        return self.sender.open(self.configuration, name).derive(tidy_value)
+    def _entered_secret(self, name: str) -> Secret:
+        return self.context.open(self.configuration, name).derive(tidy_value)
 
-    def _failed(
-        self, claimed: TokenState, error: errors.OutkeyError, response: Response | None
+    def _record_failure(
+        self, leased: TokenState, error: errors.OutkeyError, response: Response | None
     ) -> errors.OutkeyError:
-        """Keep a failure for all to see, and return it as it is to be raised."""
-        reason, now = reason_of(error), self.sender.tokens.now()
-        # glewlwyd has not a word to say to a refresh token that is dead.
-        wordless = response is not None and response.status == 400 and not response.body
-        if self._has_consent() and (reason == "invalid_grant" or wordless):
-            self._put(claimed, claimed.ended("invalid_grant"))
-            return self._needs_person()
-        asked = retry_after(response, now=self.sender.clock.now()) if response else None
-        self._put(
-            claimed,
-            claimed.failed(reason, now=now, asked=min(asked or 0, _LONGEST_ASKED)),
-        )
-        return failure(reason, moment_of(response) if response else None)
+        """Store a failure for all processes, and return the error to raise."""
+        reason = reason_of(error)
+        # glewlwyd responds to a dead refresh token with an empty body.
+        is_empty = response is not None and response.status == 400 and not response.body
+        if self._has_consent() and (reason == "invalid_grant" or is_empty):
+            self._put(leased, leased.ended("invalid_grant"))
+            return self._needs_consent()
+        now = self.context.tokens.now()
+        wait = 0.0
+        their_time = None
+        if response is not None:
+            wait = retry_after(response, now=self.context.clock.now()) or 0.0
+            their_time = moment_of(response)
+        wait = min(wait, _LONGEST_RETRY_AFTER)
+        self._put(leased, leased.failed(reason, now=now, asked=wait))
+        return failure(reason, their_time)
 
     def _put(self, before: TokenState, after: TokenState) -> None:
-        """Keep what is only good to know; where storage fails, the lease ends by itself."""
+        """Store what is not essential; if that fails, the lease just expires."""
         try:
-            kept = self.sender.tokens.swap(self.configuration, before, after)
+            stored = self.context.tokens.swap(self.configuration, before, after)
         except errors.HostError:
             return
-        if kept is not None:
-            self._hold(kept)
+        if stored is not None:
+            self._cache(stored)
 
-    def _kept(
-        self, claimed: TokenState, granted: TokenState, lease_ends: float
+    def _store(
+        self, leased: TokenState, granted: TokenState, lease_ends: float
     ) -> Steps[TokenState | None]:
-        """Keep a new token; as long as the lease lasts, storage gets another chance.
+        """Store a new token; while the lease lasts, a failing storage is tried again.
 
         The refresh token before it may be used up, so that this one must not be lost.
         """
         while True:
             try:
-                return self.sender.tokens.swap(self.configuration, claimed, granted)
+                return self.context.tokens.swap(self.configuration, leased, granted)
             except errors.HostError:
-                if self.sender.clock.monotonic() + _KEEP_AGAIN >= lease_ends:
+                if self.context.clock.monotonic() + _STORE_AGAIN >= lease_ends:
                     raise
-            yield Wait(_KEEP_AGAIN)
+            yield Wait(_STORE_AGAIN)
 
-    # ── requests ─────────────────────────────────────────────────────────────────────────────
+    # ── requests ────────────────────────────────────────────────────────────────────
 
-    def _new_key(self) -> Secret | None:
-        """Make a key to bind the next token to, if the configuration wants that."""
-        return self.sender.signer.new_key() if self.configuration.oauth2.dpop else None
+    def _new_proof_key(self) -> Secret | None:
+        """Return a new key to bind the next token to, if DPoP is on."""
+        return self.context.signer.new_key() if self.configuration.oauth2.dpop else None
 
     def _proof_key(self, state: TokenState) -> Secret | None:
-        kept = state.content.proof_key if state.content else None
-        return kept or self._new_key()
+        stored = state.content.proof_key if state.content else None
+        return stored or self._new_proof_key()
 
-    def _carried(
+    def _transmit(
         self,
         url: str,
         parameters: Parameters,
-        key: Secret | None,
+        proof_key: Secret | None,
         deadline: float,
         *,
         retry: int,
     ) -> Steps[Response]:
-        request = self._request(url, parameters, key)
-        if (
-            self.sender.clock.monotonic() >= deadline
-        ):  # whoever was stopped comes too late
+        request = self._request(url, parameters, proof_key)
+        # A process that was suspended may come too late for its lease.
+        if self.context.clock.monotonic() >= deadline:
             raise errors.TimedOut
-        trip = RequestBudget(deadline, MAX_RESPONSE, retry=retry, for_token=True)
-        response = yield from self.sender.carry(self.configuration, request, trip)
-        self._keep_nonce(request, response)
+        budget = RequestBudget(deadline, MAX_RESPONSE, retry=retry, for_token=True)
+        response = yield from self.context.transmit(self.configuration, request, budget)
+        self._store_nonce(request, response)
         return response
 
-    def _request(self, url: str, parameters: Parameters, key: Secret | None) -> Request:
-        sender, configuration = self.sender, self.configuration
-        now, number = (
-            sender.moment(configuration, parse_url(url).origin),
-            sender.signer.fresh(),
+    def _request(
+        self, url: str, parameters: Parameters, proof_key: Secret | None
+    ) -> Request:
+        context = self.context
+        configuration = self.configuration
+        client_proof = prove(
+            configuration,
+            context.opener(configuration),
+            context.signer.assertion,
+            now=context.moment(configuration, parse_url(url).origin),
+            number=context.signer.fresh(),
         )
-        secret, sign = sender.opener(configuration), sender.signer.assertion
-        proof = prove(configuration, secret, sign, now=now, number=number)
-        request = grants.post(configuration, url, parameters, proof)
-        if key is None:
+        request = grants.post(configuration, url, parameters, client_proof)
+        if proof_key is None:
             return request
-        shown = Header("DPoP", self._proof("POST", request, key), Source.AUTHENTICATION)
-        return request.with_headers((*request.headers, shown))
+        proof = self._sign_proof("POST", request, proof_key)
+        header = Header("DPoP", proof, Source.AUTHENTICATION)
+        return request.with_headers((*request.headers, header))
 
-    def _proof(
+    def _sign_proof(
         self, method: str, request: Request, key: Secret, token: Secret | None = None
     ) -> Secret:
+        context = self.context
         claims: dict[str, object] = {
             "htm": method,
             "htu": request.url.partition("?")[0],
-            "iat": int(self.sender.moment(self.configuration, request.origin)),
-            "jti": self.sender.signer.fresh(),
+            "iat": int(context.moment(self.configuration, request.origin)),
+            "jti": context.signer.fresh(),
         }
-        if nonce := self.sender.held.nonce(self._key(), request.origin):
+        if nonce := context.token_cache.nonce(self._cache_key(), request.origin):
             claims["nonce"] = nonce
-        return self.sender.signer.proof(claims, key, token)
+        return context.signer.proof(claims, key, token)
 
 
-def _wants_nonce(response: Response) -> bool:
+def wants_nonce(response: Response) -> bool:
+    """Whether an authorization server wants its nonce in the proof (RFC 9449 §8)."""
     try:
         read_document(response)
     except errors.OutkeyError as error:

@@ -1,7 +1,7 @@
-"""The tokens that a process has at hand, so that a send asks the database once a second at most.
+"""Tokens cached by a process, so that sends read the database once a second at most.
 
-Nothing here is locked: every step is one operation on a dictionary, so that a fork in the middle
-leaves nothing locked either.
+Nothing here is locked: every step is one operation on a dictionary, so that a fork in
+the middle leaves nothing locked either.
 """
 
 import os
@@ -11,51 +11,48 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.origin import Origin
 
-_LOOK_AGAIN = 1.0
-_LOOK_AT_LEASE = 0.1
-_MOST_HELD = 2000
-_MOST_ENDED, _ENDED_SECONDS = 3, 60.0
+_READ_AGAIN = 1.0
+_READ_LEASE_AGAIN = 0.1
+_MOST_CACHED = 2000
+_MOST_EXPIRED = 3
+_EXPIRED_SECONDS = 60.0
 
 
 class CachedToken(NamedTuple):
-    """A token with its moments by the monotonic clock, which nobody sets."""
+    """A token with its moments by the monotonic clock, which is never set back."""
 
     configuration: Configuration
     state: TokenState
     fresh_until: float
-    ends: float
-    look_again: float
+    expires: float
+    read_again: float
 
     def is_being_renewed(self, wall: float, now: float) -> bool:
-        """Tell whether somebody elsewhere was getting the next token a moment ago."""
-        just_read = now < self.look_again - _LOOK_AGAIN + _LOOK_AT_LEASE
+        """Whether another process was renewing the token a moment ago."""
+        just_read = now < self.read_again - _READ_AGAIN + _READ_LEASE_AGAIN
         return just_read and self.state.is_leased(wall)
 
 
 class TokenCache:
-    """What this process knows of tokens, and who in it is getting one."""
+    """What this process knows of tokens, and which of them it is renewing."""
 
     def __init__(self) -> None:
-        self._held: dict[str, CachedToken] = {}
-        self._busy: dict[str, tuple[int, object]] = {}
+        self._tokens: dict[str, CachedToken] = {}
+        self._renewals: dict[str, tuple[int, object]] = {}
         self._accepted: dict[str, int] = {}
-        self._ended: dict[str, list[float]] = {}
+        self._expired: dict[str, list[float]] = {}
         self._nonces: dict[tuple[str, Origin], str] = {}
 
     def find(
         self, name: str, configuration: Configuration, now: float
     ) -> CachedToken | None:
-        """Return what is held for these settings, if it was looked at a moment ago."""
-        held = self._held.get(name)
-        if (
-            held is None
-            or now >= held.look_again
-            or held.configuration is not configuration
-        ):
+        """Return the token cached for these settings, unless it must be read again."""
+        token = self._tokens.get(name)
+        if token is None or now >= token.read_again:
             return None
-        return held
+        return token if token.configuration is configuration else None
 
-    def hold(
+    def store(
         self,
         name: str,
         configuration: Configuration,
@@ -64,57 +61,61 @@ class TokenCache:
         wall: float,
         now: float,
     ) -> CachedToken:
-        """Keep a state at hand. A clock that was set back does not make a token live longer."""
-        before = self._held.get(name)
-        if (
-            before is not None
-            and before.state.serial == state.serial
-            and before.state.lifetime
-        ):
-            ends = min(before.ends, now + state.lifetime)
+        """Cache a state; a clock that was set back does not extend a token's life."""
+        before = self._tokens.get(name)
+        is_same = before is not None and before.state.serial == state.serial
+        if before is not None and is_same and before.state.lifetime:
+            expires = min(before.expires, now + state.lifetime)
         else:
-            ends = now + min(state.expires_at - wall, state.lifetime)
-        fresh = ends - state.leeway(configuration.oauth2.leeway_seconds)
-        held = CachedToken(configuration, state, fresh, ends, now + _LOOK_AGAIN)
-        if len(self._held) >= _MOST_HELD:
-            for known in (self._held, self._accepted, self._ended, self._nonces):
-                known.clear()
-        self._held[name] = held
-        return held
+            expires = now + min(state.expires_at - wall, state.lifetime)
+        token = CachedToken(
+            configuration=configuration,
+            state=state,
+            fresh_until=expires - state.leeway(configuration.oauth2.leeway_seconds),
+            expires=expires,
+            read_again=now + _READ_AGAIN,
+        )
+        if len(self._tokens) >= _MOST_CACHED:
+            for cache in (self._tokens, self._accepted, self._expired, self._nonces):
+                cache.clear()
+        self._tokens[name] = token
+        return token
 
-    def begin(self, name: str) -> bool:
-        """Become the one in this process that gets a token, if nobody else is."""
+    def begin_renewal(self, name: str) -> bool:
+        """Take the in-process renewal lock; return whether it was free."""
         mine = (os.getpid(), object())
-        found = self._busy.setdefault(name, mine)
-        if (
-            found[0] != mine[0]
-        ):  # left behind by the process that this one was forked from
-            self._busy[name] = found = mine
-        return found is mine
+        owner = self._renewals.setdefault(name, mine)
+        if owner[0] != mine[0]:  # left behind by the process this one was forked from
+            self._renewals[name] = mine
+            return True
+        return owner is mine
 
-    def end(self, name: str) -> None:
-        """Let the next one."""
-        self._busy.pop(name, None)
+    def end_renewal(self, name: str) -> None:
+        """Release the in-process renewal lock."""
+        self._renewals.pop(name, None)
 
-    def accept(self, name: str) -> None:
-        """Note that an API took the token that is held."""
-        held = self._held.get(name)
-        if held is not None:
-            self._accepted[name] = held.state.serial
+    def note_accepted(self, name: str) -> None:
+        """Note that an API accepted the cached token."""
+        token = self._tokens.get(name)
+        if token is not None:
+            self._accepted[name] = token.state.serial
 
-    def may_end(self, name: str, serial: int, now: float) -> bool:
-        """Tell whether an API took this very token before, so that it can have come to its end.
+    def may_have_expired(self, name: str, serial: int, now: float) -> bool:
+        """Whether an API accepted this very token before, so that it may have expired.
 
-        An API that takes a token here and refuses it there would have it renewed without end.
+        Limited in number: an API that accepts a token for one path and refuses it for
+        another would have it renewed without end.
         """
         if self._accepted.get(name) != serial:
             return False
-        recent = [at for at in self._ended.get(name, []) if now - at < _ENDED_SECONDS]
-        self._ended[name] = [*recent, now]
-        return len(recent) < _MOST_ENDED
+        recent = [
+            at for at in self._expired.get(name, []) if now - at < _EXPIRED_SECONDS
+        ]
+        self._expired[name] = [*recent, now]
+        return len(recent) < _MOST_EXPIRED
 
     def nonce(self, name: str, origin: Origin) -> str:
-        """Return the nonce that a server gave last (RFC 9449 §8)."""
+        """Return the nonce that a server sent last (RFC 9449 §8)."""
         return self._nonces.get((name, origin), "")
 
     def put_nonce(self, name: str, origin: Origin, nonce: str) -> None:

@@ -1,1 +1,1 @@
-"""One request on the wire: the driver loop, egress rules, transmission, clock offsets."""
+"""One request on the wire: driver loop, egress rules, transmission, clock offsets."""

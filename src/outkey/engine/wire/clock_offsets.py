@@ -1,47 +1,50 @@
-"""How far other people's clocks are from ours, learned from the Date header of their answers."""
+"""How far remote clocks are from ours, learned from the Date header of responses."""
 
 from outkey.core.request.message import Response, http_date
 from outkey.core.request.origin import Origin
 from outkey.ports.sending import Clock
 
 _LOOK_AGAIN = 60.0
-_BELIEVED = 600.0  # seconds; what nobody confirms is forgotten
+_BELIEVED = 600.0  # seconds; an offset that is not confirmed by then is dropped
 _MOST_OFFSET = 86_400.0  # no clock that is worth following is a day off
-_EXACT = 2.0  # seconds: Date has whole ones, and the answer was on its way
+_EXACT = 2.0  # seconds: Date has whole ones, and the response was on its way
 _MOST = 1024
 
 
 class ClockOffsets:
-    """What each configuration's origins have shown, looked at once a minute.
+    """The offset of each configuration's origins, measured once a minute.
 
-    One configuration never believes what another one was told, although they share an origin.
+    Configurations that share an origin do not share offsets: a response to one of them
+    must not change the timestamps of another.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, Origin], tuple[float, float]] = {}
+        self._measured: dict[tuple[str, Origin], tuple[float, float]] = {}
 
     def note(self, name: str, origin: Origin, response: Response, clock: Clock) -> None:
-        """Learn from an answer that has just come."""
-        looked_at, _ = self._known.get((name, origin), (-_LOOK_AGAIN, 0.0))
-        moment = clock.monotonic()
-        if moment - looked_at < _LOOK_AGAIN:
+        """Measure the offset by a response that has just arrived."""
+        measured_at, _ = self._measured.get((name, origin), (-_LOOK_AGAIN, 0.0))
+        now = clock.monotonic()
+        if now - measured_at < _LOOK_AGAIN:
             return
-        theirs = moment_of(response)
-        offset = 0.0 if theirs is None else theirs + 0.5 - clock.now()
-        if theirs is None or abs(offset) > _MOST_OFFSET:
+        their_time = moment_of(response)
+        if their_time is None:
             return
-        if len(self._known) >= _MOST:
-            self._known.clear()
-        self._known[name, origin] = moment, offset if abs(offset) > _EXACT else 0.0
+        offset = their_time + 0.5 - clock.now()
+        if abs(offset) > _MOST_OFFSET:
+            return
+        if len(self._measured) >= _MOST:
+            self._measured.clear()
+        self._measured[name, origin] = now, offset if abs(offset) > _EXACT else 0.0
 
     def of(self, name: str, origin: Origin, clock: Clock) -> int:
-        """Return by how many seconds that clock is ahead of ours; 0 where nothing is known."""
-        looked_at, offset = self._known.get((name, origin), (0.0, 0.0))
-        return round(offset) if clock.monotonic() - looked_at < _BELIEVED else 0
+        """Return by how many seconds that clock is ahead of ours; 0 if unknown."""
+        measured_at, offset = self._measured.get((name, origin), (0.0, 0.0))
+        return round(offset) if clock.monotonic() - measured_at < _BELIEVED else 0
 
 
 def moment_of(response: Response) -> float | None:
-    """Return when an answer says that it was made; one from a cache says nothing of now."""
+    """Return when a response was made; None for one that came from a cache."""
     if response.headers.get("Age", "0").strip() != "0":
         return None
     return http_date(response.headers.get("Date"))

@@ -1,7 +1,7 @@
 """The two loops that perform what flows ask for: one blocking, one for an event loop.
 
-A flow is written once as a generator of steps. Both loops send answers and throw outkey's own
-errors into it, and close it when it is abandoned.
+A flow is written once as a generator of steps. Both loops send results and throw
+outkey's own errors into it, and close it when it is abandoned.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ Value = TypeVar("Value")
 
 
 class Transmit(NamedTuple):
-    """Carry this request; answered with the response."""
+    """Send this request; the result is the response."""
 
     request: Request
     route: Route
 
 
 class Resolve(NamedTuple):
-    """Find a host's addresses; answered with all of them."""
+    """Look up a host's addresses; the result is all of them."""
 
     host: str
     port: int
@@ -43,17 +43,16 @@ class Resolve(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Let time pass."""
+    """Wait for some seconds."""
 
     seconds: float
 
 
 Awaited = Transmit | Resolve | Wait
-Recorded = (
-    Intent | Outcome | Refusal
-)  # to be written down; an intent is answered with its id
+# to be recorded; the result of an intent is its id
+Recorded = Intent | Outcome | Refusal
 Step = Awaited | Recorded
-Answer = str | Response | tuple[str, ...] | None
+StepResult = str | Response | tuple[str, ...] | None
 _AWAITED = (Transmit, Resolve, Wait)
 Steps = Generator[Step, Any, Result]
 
@@ -67,8 +66,8 @@ class Runtime:
     clock: Clock
     audit: Audit
 
-    def perform(self, step: Step) -> Answer:
-        """Do what one step asks for and return the answer."""
+    def perform(self, step: Step) -> StepResult:
+        """Perform one step and return its result."""
         match step:
             case Transmit(request, route):
                 return self.transport.send(request, route)
@@ -78,10 +77,11 @@ class Runtime:
                 self.clock.sleep(seconds)
                 return None
             case _:
-                return _record(self.audit, step)
+                return record(self.audit, step)
 
 
-def _record(audit: Audit, step: Recorded) -> str | None:
+def record(audit: Audit, step: Recorded) -> str | None:
+    """Write a record to the audit; an intent returns its id."""
     match step:
         case Intent():
             return audit.intend(step)
@@ -98,8 +98,8 @@ def _record(audit: Audit, step: Recorded) -> str | None:
 class AsyncRuntime:
     """The same for an event loop.
 
-    Where it `waits`, what a flow asks its ports for may wait for a disk, a database or a process,
-    so that flows go on and are recorded in threads; elsewhere that stays a call.
+    With `blocking_ports`, secrets, tokens, permits or records may wait for a disk, a
+    database or a process: the flow then runs in threads. Without, it runs in the loop.
     """
 
     transport: AsyncTransport
@@ -107,12 +107,13 @@ class AsyncRuntime:
     sleep: Callable[[float], Awaitable[None]]
     clock: Clock
     audit: Audit
-    waits: bool
+    blocking_ports: bool
 
-    def perform(self, step: Awaited) -> Awaitable[Answer]:
-        """Begin what one step asks for; awaited, it gives the answer.
+    def perform(self, step: Awaited) -> Awaitable[StepResult]:
+        """Start one step and return what its result is awaited from.
 
-        Not a coroutine itself, and so a level less for each request to be resumed through.
+        Not a coroutine itself, and so a level less for each request to be resumed
+        through.
         """
         match step:
             case Transmit(request, route):
@@ -125,17 +126,17 @@ class AsyncRuntime:
                 assert_never(step)
 
 
-def drive(flow: Steps[Result], world: Runtime) -> Result:
+def drive(flow: Steps[Result], runtime: Runtime) -> Result:
     """Perform a flow's steps until it returns."""
     try:
         step = next(flow)
         while True:
             try:
-                answer = world.perform(step)
+                step_result = runtime.perform(step)
             except OutkeyError as error:
                 step = flow.throw(error)
             else:
-                step = flow.send(answer)
+                step = flow.send(step_result)
     except StopIteration as stop:
         result: Result = stop.value
         return result
@@ -143,134 +144,143 @@ def drive(flow: Steps[Result], world: Runtime) -> Result:
         flow.close()
 
 
-async def adrive(flow: Steps[Result], world: AsyncRuntime) -> Result:
+async def adrive(flow: Steps[Result], runtime: AsyncRuntime) -> Result:
     """Perform a flow's steps on an event loop until it returns.
 
-    A cancelled flow is closed, and its attempt recorded as `cancelled`; but a token that is on
-    its way is waited for and kept first, since others wait for it, and it may be the only one.
+    A cancelled flow is closed, and its attempt recorded as `cancelled`; but a token
+    that is being fetched is awaited and stored first, since others wait for it, and it
+    may be the only one.
     """
-    passage = _AsyncRun(flow, world)
-    answer: Answer = None
+    run = AsyncRun(flow, runtime)
+    step_result: StepResult = None
     failure: OutkeyError | None = None
     try:
         while True:
-            if world.waits:
-                step = await passage.off_loop(partial(passage.next, answer, failure))
+            if runtime.blocking_ports:
+                step = await run.call_off_loop(partial(run.next, step_result, failure))
             else:
-                step = passage.next(answer, failure)
-            if passage.cancelled and passage.may_end(step):
-                raise passage.cancelled
+                step = run.next(step_result, failure)
+            if run.cancelled and run.may_end(step):
+                raise run.cancelled
             if step is None:
-                return passage.result
+                return run.result
             try:
-                answer, failure = await passage.performed(step), None
+                step_result = await run.perform(step)
+                failure = None
             except OutkeyError as error:
                 failure = error
     except asyncio.CancelledError:
-        await passage.off_loop(passage.abandon)
+        await run.call_off_loop(run.abandon)
         raise
     except OutkeyError:
-        if passage.cancelled is None:
+        if run.cancelled is None:
             raise
-        raise passage.cancelled from None
+        raise run.cancelled from None
     finally:
         flow.close()
 
 
-class _AsyncRun(Generic[Result]):
-    """A flow on its way through an event loop."""
+class AsyncRun(Generic[Result]):
+    """A flow that is performed on an event loop."""
 
-    __slots__ = ("_attempt", "_flow", "_renewing", "_world", "cancelled", "result")
+    __slots__ = ("_attempt", "_flow", "_renewing", "_runtime", "cancelled", "result")
 
-    def __init__(self, flow: Steps[Result], world: AsyncRuntime) -> None:
-        self._flow, self._world = flow, world
+    def __init__(self, flow: Steps[Result], runtime: AsyncRuntime) -> None:
+        self._flow = flow
+        self._runtime = runtime
         self._attempt: tuple[Intent, str, float] | None = None
-        self._renewing = False  # a token is on its way, or has come and is not kept yet
+        self._renewing = False  # a token is being fetched, or is not stored yet
         self.result: Result
         self.cancelled: asyncio.CancelledError | None = None
 
-    def next(self, answer: Answer, failure: OutkeyError | None) -> Awaited | None:
-        """Go on, recording what is to be recorded, to what the loop has to do; None at the end."""
+    def next(self, value: StepResult, failure: OutkeyError | None) -> Awaited | None:
+        """Resume the flow and write its records, up to a step for the event loop.
+
+        Returns None at the end of the flow.
+        """
         flow = self._flow
         try:
             while True:
-                step = flow.send(answer) if failure is None else flow.throw(failure)
+                step = flow.send(value) if failure is None else flow.throw(failure)
                 if isinstance(step, _AWAITED):
                     return step
-                if (
-                    self.cancelled
-                    and isinstance(step, Intent)
-                    and not _is_for_token(step)
-                ):
+                if self.cancelled and is_new_send(step):
                     self._renewing = False
                     return None
                 try:
-                    answer, failure = self._recorded(step), None
+                    value = self._record(step)
+                    failure = None
                 except OutkeyError as error:
                     failure = error
         except StopIteration as stop:
-            self.result, self._renewing = stop.value, False
+            self.result = stop.value
+            self._renewing = False
             return None
 
-    def _recorded(self, step: Recorded) -> str | None:
-        answer = _record(self._world.audit, step)
-        if answer is not None and isinstance(step, Intent):
-            self._attempt = step, answer, self._world.clock.monotonic()
-            self._renewing = _is_for_token(step)
+    def _record(self, step: Recorded) -> str | None:
+        attempt = record(self._runtime.audit, step)
+        if attempt is not None and isinstance(step, Intent):
+            self._attempt = step, attempt, self._runtime.clock.monotonic()
+            self._renewing = is_for_token(step)
         elif isinstance(step, Outcome):
             self._attempt = None
             self._renewing = self._renewing and step.status == 200
-        return answer
+        return attempt
 
     def abandon(self) -> None:
         """Record the end of an attempt that was cancelled."""
         if self._attempt is None:
             return
         intent, attempt, started = self._attempt
-        passed = round((self._world.clock.monotonic() - started) * 1000)
+        duration = round((self._runtime.clock.monotonic() - started) * 1000)
         tag = Tag.TOKEN_OUTCOME if self._renewing else Tag.SEND_OUTCOME
-        ended = Outcome(attempt, intent.configuration, 0, "cancelled", passed, tag)
-        self._world.audit.conclude(ended)
-
-    def may_end(self, step: Awaited | None) -> bool:
-        """Tell whether nothing has to be waited for any more."""
-        # Where a name is resolved, a claim on the token may have been made already.
-        return not self._renewing and not isinstance(step, Resolve)
-
-    def performed(self, step: Awaited) -> Awaitable[Answer]:
-        """Begin a step; what must not be cancelled goes on to its end."""
-        if self._renewing or self.cancelled:
-            return self._ended(asyncio.ensure_future(self._world.perform(step)))
-        return (
-            self._resolved(step)
-            if isinstance(step, Resolve)
-            else self._world.perform(step)
+        self._runtime.audit.conclude(
+            Outcome(attempt, intent.configuration, 0, "cancelled", duration, tag)
         )
 
-    async def _resolved(self, step: Resolve) -> Answer:
+    def may_end(self, step: Awaited | None) -> bool:
+        """Whether a cancelled flow may end before this step."""
+        # While a name is resolved, the lease on the token may have been taken already.
+        return not self._renewing and not isinstance(step, Resolve)
+
+    def perform(self, step: Awaited) -> Awaitable[StepResult]:
+        """Start a step; one that must not be cancelled runs to its end."""
+        if self._renewing or self.cancelled:
+            return self._finish(asyncio.ensure_future(self._runtime.perform(step)))
+        if isinstance(step, Resolve):
+            return self._resolve(step)
+        return self._runtime.perform(step)
+
+    async def _resolve(self, step: Resolve) -> StepResult:
         try:
-            return await self._world.perform(step)
+            return await self._runtime.perform(step)
         except asyncio.CancelledError as error:
             self.cancelled = error
-        return await self.performed(step)
+        return await self.perform(step)
 
-    async def off_loop(self, function: Callable[[], Value]) -> Value:
-        """Call where it may wait."""
-        if not self._world.waits:
+    async def call_off_loop(self, function: Callable[[], Value]) -> Value:
+        """Call a function in a thread if it may block, else here."""
+        if not self._runtime.blocking_ports:
             return function()
         run = contextvars.copy_context().run
         loop = asyncio.get_running_loop()
-        return await self._ended(loop.run_in_executor(None, run, function))
+        return await self._finish(loop.run_in_executor(None, run, function))
 
-    async def _ended(self, doing: asyncio.Future[Value]) -> Value:
-        """Wait for the end; a cancellation meanwhile is kept for later."""
-        while not doing.done():
+    async def _finish(self, future: asyncio.Future[Value]) -> Value:
+        """Wait for the end; a cancellation meanwhile takes effect afterwards."""
+        while not future.done():
             try:
-                await asyncio.wait((doing,))
+                await asyncio.wait((future,))
             except asyncio.CancelledError as error:
                 self.cancelled = error
-        return doing.result()
+        return future.result()
 
 
-def _is_for_token(intent: Intent) -> bool:
+def is_new_send(step: Recorded) -> bool:
+    """Whether a request is about to be sent to the API."""
+    return isinstance(step, Intent) and not is_for_token(step)
+
+
+def is_for_token(intent: Intent) -> bool:
+    """Whether a request is about to be sent to a token endpoint."""
     return intent.tag is Tag.TOKEN_INTENT

@@ -1,6 +1,6 @@
 """Where requests may go. Every address a name resolves to is judged, in every spelling.
 
-The verdicts are kept apart so that a refusal can say what it was about.
+Addresses are judged by kind, so that a refusal can name the kind.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,10 @@ _WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not lis
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """The policy for all destinations. `listeners` tells what this installation listens on."""
+    """The policy for all destinations.
+
+    `listeners` knows what this installation listens on.
+    """
 
     listeners: Listeners | None = None
 
@@ -32,27 +35,30 @@ class Egress:
     ) -> tuple[str, ...]:
         """Return the addresses if every one of them is allowed, else refuse them all.
 
-        All, because a name that resolves to a good and a bad address is an attack or a mistake.
+        All, because a name that resolves to a good and a bad address is an attack or
+        a mistake.
         """
         for address in addresses:
-            verdict = judge(address)
-            if not is_allowed(verdict, network):
-                raise _denied(origin, verdict, network)
+            kind = judge(address)
+            if not is_allowed(kind, network):
+                raise denial(origin, kind, network)
         if self.listeners is not None:
-            _refuse_own(self.listeners, origin, addresses)
+            refuse_own_pages(self.listeners, origin, addresses)
         return addresses
 
 
-def _refuse_own(
+def refuse_own_pages(
     listeners: Listeners, origin: Origin, addresses: tuple[str, ...]
 ) -> None:
-    """Refuse the installation's own pages, which would take the request for one of a user."""
+    """Refuse the installation's own pages: they would take it for a user's request."""
     listening = listeners.addresses(origin.port)
     if not listening:
         return
     everywhere = not _WILDCARDS.isdisjoint(listening)
     for address in map(plain_address, addresses):
-        if address in listening or (everywhere and _is_here(listeners, address)):
+        if address in listening or (
+            everywhere and is_on_this_machine(listeners, address)
+        ):
             raise EgressDenied(
                 Text("{origin} is this outkey installation itself", origin=origin),
                 hint=Text("Enter the URL of the API; check host and port."),
@@ -60,13 +66,15 @@ def _refuse_own(
             )
 
 
-def _is_here(listeners: Listeners, address: str) -> bool:
-    # All of 127.0.0.0/8 leads to this machine, whether or not an interface has the address.
+def is_on_this_machine(listeners: Listeners, address: str) -> bool:
+    """Whether an address is one of this machine's own."""
+    # All of 127.0.0.0/8 leads here, whether or not an interface has the address.
     return judge(address) is AddressKind.LOOPBACK or listeners.is_local(address)
 
 
-def _denied(origin: Origin, verdict: AddressKind, network: Network) -> EgressDenied:
-    if is_internal(verdict) and network is Network.PUBLIC:
+def denial(origin: Origin, kind: AddressKind, network: Network) -> EgressDenied:
+    """Return the error for an address of a kind that this network does not allow."""
+    if is_internal(kind) and network is Network.PUBLIC:
         hint = Text(
             "Set Network to Internal trusted network (internal) if this is your"
             " own network."
@@ -76,7 +84,7 @@ def _denied(origin: Origin, verdict: AddressKind, network: Network) -> EgressDen
             "Such addresses are never allowed; check the host name and your DNS."
         )
     return EgressDenied(
-        Text("{origin} resolves to {kind}", origin=origin, kind=verdict.label),
+        Text("{origin} resolves to {kind}", origin=origin, kind=kind.label),
         field="base_url",
         hint=hint,
     )

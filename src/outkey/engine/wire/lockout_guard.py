@@ -1,4 +1,4 @@
-"""The brake: who is refused again and again stops asking, before the account is locked."""
+"""Stops sending after repeated 401 responses, before the provider locks the account."""
 
 from dataclasses import dataclass
 from shlex import quote
@@ -8,10 +8,10 @@ from outkey.core.errors import OutkeyError, Paused
 from outkey.core.text import Text
 from outkey.ports.sending import Configurations
 
-MOST_REFUSED = 5  # answers 401 in a row; the usual lock comes after five to ten
+MOST_REFUSED = 5  # responses 401 in a row; the usual lock comes after five to ten
 
 
-def way_out(name: str) -> Text:
+def resume_hint(name: str) -> Text:
     """Return what ends the pause of a configuration."""
     return Text(
         "Enter the right credentials, or test the configuration; outkey resume {name}"
@@ -22,34 +22,40 @@ def way_out(name: str) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class LockoutGuard:
-    """Counts refusals where configurations are kept; what is not kept yet is not counted."""
+    """Counts refusals in the store of configurations; without a store, it does nothing.
 
-    kept: Configurations | None = None
-    stops: bool = True  # a person's test is made all the same, but it counts
+    Not `enforced` it counts but never refuses: a user's test is sent all the same.
+    """
+
+    store: Configurations | None = None
+    enforced: bool = True
 
     def refuse_paused(self, configuration: Configuration) -> None:
-        """Raise where sending with this configuration is paused."""
-        if self.kept is not None and self.stops and configuration.paused:
-            raise Paused(hint=way_out(configuration.name))
+        """Raise Paused if sending with this configuration is paused."""
+        if self.store is not None and self.enforced and configuration.paused:
+            raise Paused(hint=resume_hint(configuration.name))
 
-    def refuse_paused_since(self, configuration: Configuration) -> None:
-        """Raise where sending was paused while this one had to wait."""
-        if self.kept is not None:
-            self.refuse_paused(self.kept.get(configuration.name))
+    def refuse_paused_meanwhile(self, configuration: Configuration) -> None:
+        """Raise Paused if sending was paused while this request had to wait."""
+        if self.store is not None:
+            self.refuse_paused(self.store.get(configuration.name))
 
-    def learn(self, configuration: Configuration, status: int, now: float) -> None:
-        """Count what an answer says of the credentials; only a change is written."""
-        if self.kept is None or not configuration.sends_credentials:
+    def record_status(
+        self, configuration: Configuration, status: int, now: float
+    ) -> None:
+        """Count what a response says of the credentials; only a change is written."""
+        if self.store is None or not configuration.sends_credentials:
             return
         name = configuration.name
         try:
             if status == 401:
-                # By their revision: who still had the former secret says nothing of this one.
-                if self.kept.note_refused(name, configuration.revision) >= MOST_REFUSED:
-                    self.kept.pause(name, now)
+                # By revision: a refusal of the previous secret is not about this one.
+                refusals = self.store.note_refused(name, configuration.revision)
+                if refusals >= MOST_REFUSED:
+                    self.store.pause(name, now)
             elif status < 400:
-                kept = self.kept.get(name)  # as it is by now
-                if kept.refused or kept.paused:
-                    self.kept.note_accepted(name)
+                current = self.store.get(name)
+                if current.refused or current.paused:
+                    self.store.note_accepted(name)
         except OutkeyError:
-            return  # the answer itself is worth more than the count
+            return  # the response itself is worth more than the count

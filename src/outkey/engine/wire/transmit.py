@@ -1,4 +1,4 @@
-"""Carrying one request: vet the address, record the intent, transmit, diagnose, record the end.
+"""Transmitting one request: vet the addresses, record, send, diagnose, record the end.
 
 Requests to APIs and to authorization servers go the same way.
 """
@@ -34,7 +34,7 @@ MEBIBYTE = 1024 * 1024
 
 @dataclass(slots=True)
 class RequestBudget:
-    """The bounds of a request on its way, and what became of it."""
+    """The limits of one request with its retries, and what became of it."""
 
     deadline: float  # by the monotonic clock
     response_bytes: int
@@ -43,13 +43,13 @@ class RequestBudget:
     for_token: bool = False
     requested_target: str = ""  # the target before any redirect
     attempt: str = ""
-    concluded: OutkeyError | None = None
-    sent: tuple[Secret, ...] = ()  # by all requests of the trip
+    concluded: OutkeyError | None = None  # an error that the audit has already
+    sent: tuple[Secret, ...] = ()  # by all requests of this budget
 
 
 @dataclass(frozen=True, slots=True)
 class SendContext:
-    """What every exchange needs of its host."""
+    """The ports and the process's memory that every exchange needs."""
 
     secrets: Secrets
     clock: Clock
@@ -59,33 +59,34 @@ class SendContext:
     tokens: Tokens
     signer: Signer
     scripts: Scripts
-    held: TokenCache = field(default_factory=TokenCache)
+    token_cache: TokenCache = field(default_factory=TokenCache)
     offsets: ClockOffsets = field(default_factory=ClockOffsets)
-    brake: LockoutGuard = field(default_factory=LockoutGuard)
-    # Whether a response repeats a secret that a sender sends; assumed where that is not known.
+    lockout_guard: LockoutGuard = field(default_factory=LockoutGuard)
+    # Whether a response repeats a secret that was sent; assumed where it is unknown.
     echo: "Callable[[SendContext, Configuration, Response], bool]" = lambda *_: True
 
     def opener(self, configuration: Configuration) -> SecretOpener:
-        """Return what opens this configuration's secrets, if they belong to its origin."""
+        """Return a function that opens this configuration's secrets by name."""
         return partial(self.open, configuration)
 
     def open(self, configuration: Configuration, secret: str) -> Secret:
         """Open a secret that was entered for the origin that requests go to."""
         configuration.refuse_unbound(secret)
-        opened = self.secrets.open(configuration, secret)
-        refuse_control_characters(secret, opened)
-        return opened
+        value = self.secrets.open(configuration, secret)
+        refuse_control_characters(secret, value)
+        return value
 
     def repeats_secret(self, configuration: Configuration, response: Response) -> bool:
-        """Whether a response holds a secret that requests of this configuration carry."""
+        """Whether a response repeats a secret of this configuration's requests."""
         return self.echo(self, configuration, response)
 
     def without_echoed_marker(
         self, configuration: Configuration, response: Response
     ) -> Configuration:
-        """Return the configuration, without its Expired marker where that may be a secret's part.
+        """Return the configuration, without an Expired marker that may be an echo.
 
-        An API may echo what it was sent. Then a marker that matches tells a piece of the secret.
+        An API may echo what it was sent. Then a marker that matches would give away a
+        part of the secret.
         """
         verification = configuration.verification
         marker = verification.expired_marker
@@ -98,25 +99,24 @@ class SendContext:
         )
 
     def moment(self, configuration: Configuration, origin: Origin) -> float:
-        """Return the time to write into what this origin will compare with its clock."""
+        """Return the Unix time for a timestamp that this origin will check."""
         return self.clock.now() + self.shift(configuration, origin)
 
     def shift(self, configuration: Configuration, origin: Origin) -> int:
-        """Return how far from our clock this configuration's timestamps are to be."""
+        """Return by how many seconds this configuration's timestamps are shifted."""
         if not configuration.verification.follow_clock:
             return 0
         return self.offsets.of(configuration.name, origin, self.clock)
 
     def route_of(self, configuration: Configuration) -> Steps[Route]:
-        """Return the way to the Base URL, for whoever only wants to look."""
+        """Return the route to the Base URL, for a look without a request."""
         limits = configuration.limits
-        trip = RequestBudget(self.clock.monotonic() + limits.total_timeout, MEBIBYTE)
-        addresses = yield from self._vetted(
-            configuration, configuration.base.origin, trip
+        budget = RequestBudget(self.clock.monotonic() + limits.total_timeout, MEBIBYTE)
+        addresses = yield from self._vet_addresses(
+            configuration, configuration.base.origin, budget
         )
-        return self._route(
-            configuration, addresses, self._client_key(configuration), trip
-        )
+        client_key = self._client_key(configuration)
+        return self._route(configuration, addresses, client_key, budget)
 
     def permit(self, configuration: Configuration, patience: float) -> float:
         """Take a permit and return the seconds to wait for it, or refuse."""
@@ -125,71 +125,82 @@ class SendContext:
         if wait is not None:
             return wait
         if per_minute is None:
-            message = Text(
-                "the API asked for a pause that is longer than the total timeout"
+            raise RateLimited(
+                Text("the API asked for a pause that is longer than the total timeout"),
+                hint=Text("Send later."),
             )
-            raise RateLimited(message, hint=Text("Send later."))
         raise RateLimited(field="limits.requests_per_minute")
 
-    def carry(
-        self, configuration: Configuration, request: Request, trip: RequestBudget
+    def transmit(
+        self, configuration: Configuration, request: Request, budget: RequestBudget
     ) -> Steps[Response]:
-        """Carry a request to its destination and return the diagnosed answer."""
+        """Send a request to its destination and return the diagnosed response."""
         request = request.with_headers(compose(request.headers))
-        addresses = yield from self._vetted(configuration, request.origin, trip)
+        addresses = yield from self._vet_addresses(
+            configuration, request.origin, budget
+        )
         client_key = self._client_key(configuration)
-        tag = Tag.TOKEN_INTENT if trip.for_token else Tag.SEND_INTENT
-        intent = intent_of(configuration, trip.line, request, trip.retry, tag)
-        if trip.requested_target and request.target != trip.requested_target:
-            path = redirected_path_template(request.target, trip.requested_target)
+        tag = Tag.TOKEN_INTENT if budget.for_token else Tag.SEND_INTENT
+        intent = intent_of(configuration, budget.line, request, budget.retry, tag)
+        if budget.requested_target and request.target != budget.requested_target:
+            path = redirected_path_template(request.target, budget.requested_target)
             intent = intent._replace(path=path)
-        trip.attempt = yield intent
-        trip.sent += secrets_in(request, configuration, self.clock.now())
+        budget.attempt = yield intent
+        budget.sent += secrets_in(request, configuration, self.clock.now())
         started = self.clock.monotonic()
         try:
-            # Not before now: recording may have taken long, and others count on the end of this.
-            route = self._route(configuration, addresses, client_key, trip)
+            # Computed now: recording may have taken long, and the deadline counts.
+            route = self._route(configuration, addresses, client_key, budget)
             response: Response = yield Transmit(request, route)
         except OutkeyError as error:
-            trip.concluded = error
-            yield self._outcome(configuration, trip, 0, str(error.code), started)
+            budget.concluded = error
+            yield self._outcome(configuration, budget, 0, str(error.code), started)
             raise
         self.offsets.note(configuration.name, request.origin, response, self.clock)
-        response = replace(response, sent=trip.sent)
-        found = self._diagnosis(configuration, response, trip)
-        cause, remedy = (found.cause, found.remedy) if found else (None, None)
+        response = replace(response, sent=budget.sent)
+        diagnosis = self._diagnosis(configuration, response, budget)
+        cause = diagnosis.cause if diagnosis else None
         yield self._outcome(
-            configuration, trip, response.status, cause or "ok", started
+            configuration, budget, response.status, cause or "ok", started
         )
-        whole = response.status, response.headers, response.body
-        return Response(*whole, cause, remedy, trip.attempt, trip.sent)
+        return Response(
+            status=response.status,
+            headers=response.headers,
+            body=response.body,
+            cause=cause,
+            remedy=diagnosis.remedy if diagnosis else None,
+            attempt=budget.attempt,
+            sent=budget.sent,
+        )
 
     def _diagnosis(
-        self, configuration: Configuration, response: Response, trip: RequestBudget
+        self, configuration: Configuration, response: Response, budget: RequestBudget
     ) -> Diagnosis | None:
-        if trip.for_token:  # read by the rules of RFC 6749, and not as an API's answer
-            return (
-                None
-                if response.status < 300
-                else Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT)
-            )
+        if budget.for_token:  # read by the rules of RFC 6749, not as an API's response
+            failed = response.status >= 300
+            return Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT) if failed else None
         judged_by = self.without_echoed_marker(configuration, response)
         return diagnose(response, judged_by, now=self.clock.now())
 
-    def _vetted(
-        self, configuration: Configuration, origin: Origin, trip: RequestBudget
+    def _vet_addresses(
+        self, configuration: Configuration, origin: Origin, budget: RequestBudget
     ) -> Steps[tuple[str, ...]]:
-        """Vet every address of the destination; the transport may connect to these only."""
+        """Return the addresses of the destination once every one of them is vetted.
+
+        The transport may connect to these only.
+        """
         if configuration.network is Network.PUBLIC and origin.scheme != "https":
-            message = Text(
-                "{origin} is plain http, which is not allowed on the public internet",
-                origin=origin,
+            raise EgressDenied(
+                Text(
+                    "{origin} is plain http, which is not allowed on the public"
+                    " internet",
+                    origin=origin,
+                )
             )
-            raise EgressDenied(message)
         if is_address(origin.host):
             addresses: tuple[str, ...] = (origin.host,)
         else:
-            patience = min(DNS_SECONDS, self._time_left(trip))
+            patience = min(DNS_SECONDS, self._time_left(budget))
             addresses = yield Resolve(origin.host, origin.port, patience)
         return self.egress.vet(configuration.network, origin, addresses)
 
@@ -198,7 +209,7 @@ class SendContext:
         configuration: Configuration,
         addresses: tuple[str, ...],
         client_key: Secret | None,
-        trip: RequestBudget,
+        budget: RequestBudget,
     ) -> Route:
         return Route(
             addresses=addresses,
@@ -206,21 +217,20 @@ class SendContext:
             tls=configuration.tls,
             connect_timeout=configuration.limits.connect_timeout,
             read_timeout=configuration.limits.read_timeout,
-            time_left=self._time_left(trip),
-            response_bytes=trip.response_bytes,
+            time_left=self._time_left(budget),
+            response_bytes=budget.response_bytes,
             client_key=client_key,
         )
 
-    def _time_left(self, trip: RequestBudget) -> float:
-        left = trip.deadline - self.clock.monotonic()
+    def _time_left(self, budget: RequestBudget) -> float:
+        left = budget.deadline - self.clock.monotonic()
         if left <= 0:
             raise TimedOut
         return left
 
     def _client_key(self, configuration: Configuration) -> Secret | None:
-        self.secrets.refuse_changed_settings(
-            configuration
-        )  # every request comes by here
+        # Here, since every request comes by.
+        self.secrets.refuse_changed_settings(configuration)
         if not configuration.tls.client_certificate:
             return None
         return self.open(configuration, "client_key")
@@ -228,11 +238,13 @@ class SendContext:
     def _outcome(
         self,
         configuration: Configuration,
-        trip: RequestBudget,
+        budget: RequestBudget,
         status: int,
         outcome: str,
         started: float,
     ) -> Outcome:
         duration = round((self.clock.monotonic() - started) * 1000)
-        tag = Tag.TOKEN_OUTCOME if trip.for_token else Tag.SEND_OUTCOME
-        return Outcome(trip.attempt, configuration.name, status, outcome, duration, tag)
+        tag = Tag.TOKEN_OUTCOME if budget.for_token else Tag.SEND_OUTCOME
+        return Outcome(
+            budget.attempt, configuration.name, status, outcome, duration, tag
+        )

@@ -1,4 +1,4 @@
-"""The command that looks at the installation and at the posture of every configuration."""
+"""The command that examines the installation and the posture of every configuration."""
 
 import os
 import shlex
@@ -18,13 +18,14 @@ import typer
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.findings.checks import Finding, Level
-from outkey.core.findings.configuration_checks import check
-from outkey.hosts.cli.output import counted, progress_bar, say, say_styled
-from outkey.hosts.cli.session import AsJson, home_folder, installation
+from outkey.core.text import Text, as_text
+from outkey.hosts.cli.output import count_items, print_line, print_styled, progress_bar
+from outkey.hosts.cli.session import AsJson, current_host, open_application
 
 if TYPE_CHECKING:
-    from outkey.engine.wire.transmit import SendContext
-    from outkey.hosts.cli.doctor_reports import Found
+    from outkey.core.findings.posture import InstallationFacts
+    from outkey.engine.application import Application
+    from outkey.hosts.cli.doctor_reports import Findings
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -46,112 +47,153 @@ def doctor(
     ] = Format.TABLE,
     output: Annotated[Path | None, typer.Option(help="a file to write it to")] = None,
 ) -> int:
-    """Look at the installation and at the posture of every configuration."""
+    """Examine the installation and the posture of every configuration."""
     from outkey.hosts.cli import doctor_reports as reports
 
     if as_json and form not in {Format.TABLE, Format.JSON}:
-        raise ConfigError("--json and --format say two things", field="--format")
-    found, count = _examined(home_folder())
-    line = reports.summary(found, count)
-    colours = output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    written = {
-        Format.TABLE: lambda: "\n".join(
-            filter(None, [reports.as_text(found, colours=colours), line])
-        ),
-        Format.JSON: lambda: reports.as_json(found),
-        Format.SARIF: lambda: reports.as_sarif(found),
-        Format.HTML: lambda: reports.as_html(found, line),
-    }[Format.JSON if as_json else form]()
-    if output is None and form is Format.HTML:
-        say(written)
-    elif output is None:
-        say_styled(written)
+        raise ConfigError(
+            Text("--json and --format contradict each other"), field="--format"
+        )
+    if as_json:
+        form = Format.JSON
+    findings, count = examine(current_host().home_folder())
+    summary = reports.summary(findings, count)
+    match form:
+        case Format.JSON:
+            report = reports.as_json(findings)
+        case Format.SARIF:
+            report = reports.as_sarif(findings)
+        case Format.HTML:
+            report = reports.as_html(findings, summary)
+        case Format.TABLE:
+            is_terminal = output is None and sys.stdout.isatty()
+            colours = is_terminal and "NO_COLOR" not in os.environ
+            table = reports.as_text(findings, colours=colours)
+            report = "\n".join(filter(None, [table, summary]))
+    if output is not None:
+        write_report(output, report + "\n")
+    elif form is Format.HTML:
+        print_line(report)
     else:
-        _write(output, written + "\n")
-    return 2 if reports.failed(found) else 0
+        print_styled(report)
+    return 2 if reports.has_errors(findings) else 0
 
 
-def _write(file: Path, text: str) -> None:
+def write_report(file: Path, text: str) -> None:
+    """Write the report to a file."""
     try:
         file.write_text(text, encoding="utf-8")
     except OSError:
-        raise ConfigError("the file cannot be written", field="--output") from None
+        raise ConfigError(
+            Text("the file cannot be written"), field="--output"
+        ) from None
 
 
-def _examined(home: Path) -> "tuple[Found, int]":
-    """Return what is found, and how many configurations were looked at."""
+def examine(home: Path) -> "tuple[Findings, int]":
+    """Return all findings, and how many configurations were examined."""
     from outkey.core.findings.posture import (
         InstallationFacts,
         Policy,
         installation_posture,
     )
-    from outkey.engine.managing.doctor import Doctor
 
-    old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
-    library, readable = ssl.OPENSSL_VERSION if old else "", tuple(_readable(home))
-    premises = InstallationFacts(
-        time.time(), Policy(), readable=readable, tls_library=library
+    is_old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
+    facts = InstallationFacts(
+        time.time(),
+        Policy(),
+        readable=tuple(readable_files(home)),
+        tls_library=ssl.OPENSSL_VERSION if is_old else "",
     )
     try:
-        here = installation()
-        premises = replace(
-            premises,
-            policy=here.policy(),
-            key_readable=_open_to_others(here.keys.source.file),
-            sealed=here.keys.is_sealed(),
+        application = open_application()
+        facts = replace(
+            facts,
+            policy=application.policy(),
+            key_readable=is_open_to_others(application.key_file),
+            sealed=application.keys.is_sealed(),
         )
-        everything = here.registry.all()
-        total = sum(stream.rows for stream in here.audit_rows.streams()) + len(
-            everything
-        ) * (not premises.sealed)
-        audit = here.audit_rows, here.checkpoints, here.keys.audit_key
-        looked = Doctor(
-            here.registry, here.secrets, here.gateway.sender.scripts, *audit
-        )
-        with progress_bar("examining", total) as advance:
-            seen = partial(counted, advance=advance)
-            found = looked.examine(everything, premises, seen, advance)
-        if not premises.sealed:
-            found += _unsendable(everything, here.gateway.sender, premises.now)
-        return _in_order(found, everything), len(everything)
+        configurations = application.registry.all()
+        findings = examine_all(application, configurations, facts)
+        return in_order(findings, configurations), len(configurations)
     except StorageUnavailable:
-        said = installation_posture(replace(premises, storage=False))
-        return [("", finding) for finding in said], 0
+        findings = [
+            ("", finding)
+            for finding in installation_posture(replace(facts, storage=False))
+        ]
+        return findings, 0
 
 
-def _unsendable(
-    configurations: Sequence[Configuration], sender: "SendContext", now: float
+def examine_all(
+    application: "Application",
+    configurations: Sequence[Configuration],
+    facts: "InstallationFacts",
+) -> "Findings":
+    """Examine with a progress bar."""
+    audit_rows = application.audit_count()
+    opened = 0 if facts.sealed else len(configurations)
+    with progress_bar("examining", audit_rows + opened) as advance:
+        passing = partial(count_items, advance=advance)
+        findings = application.doctor().examine(configurations, facts, passing, advance)
+    if not facts.sealed:
+        findings += sending_errors(application, configurations)
+    return findings
+
+
+def sending_errors(
+    application: "Application", configurations: Sequence[Configuration]
 ) -> Iterator[tuple[str, Finding]]:
-    """Yield why configurations can never send; one that is switched off is not meant to."""
-    for made in configurations:
-        for finding in check(made, sender.opener(made), now=now) if made.active else ():
+    """Yield why active configurations can never send."""
+    for configuration in configurations:
+        if not configuration.active:
+            continue
+        for finding in application.findings(configuration):
             if finding.level is Level.ERROR:
-                yield made.name, finding
+                yield configuration.name, finding
 
 
-def _in_order(found: "Found", configurations: Sequence[Configuration]) -> "Found":
-    """Return findings by configuration, the worst first, with its name in the commands of hints."""
-    places = {made.name: place for place, made in enumerate(configurations, start=1)}
+def in_order(
+    findings: "Findings", configurations: Sequence[Configuration]
+) -> "Findings":
+    """Return findings by configuration, the worst first.
+
+    The commands in their hints get the configuration's name.
+    """
+    positions = {
+        configuration.name: position
+        for position, configuration in enumerate(configurations, start=1)
+    }
     levels = list(Level)
     named = [
-        (n, replace(f, hint=f.hint.replace("NAME", shlex.quote(n))) if n else f)
-        for n, f in found
+        (name, with_name(finding, name) if name else finding)
+        for name, finding in findings
     ]
     return sorted(
-        named, key=lambda one: (places.get(one[0], 0), levels.index(one[1].level))
+        named,
+        key=lambda item: (positions.get(item[0], 0), levels.index(item[1].level)),
     )
 
 
-def _readable(home: Path) -> Iterator[str]:
-    """Yield what others may read; a policy is no secret, and the key has a check of its own."""
+def with_name(finding: Finding, name: str) -> Finding:
+    """Return a finding with the configuration's name in the commands of its hint."""
+    return replace(
+        finding, hint=as_text(finding.hint.replace("NAME", shlex.quote(name)))
+    )
+
+
+def readable_files(home: Path) -> Iterator[str]:
+    """Yield files of the home that other users may read.
+
+    A policy is not secret, and the key has a check of its own.
+    """
     for folder in (home / "config", home / "data"):
         for path in (folder, *sorted(folder.glob("*"))):
-            if path.name not in {"policy.toml", "key"} and _open_to_others(path):
+            if path.name not in {"policy.toml", "key"} and is_open_to_others(path):
                 yield str(path.relative_to(home))
 
 
-def _open_to_others(path: Path) -> bool:
+def is_open_to_others(path: Path) -> bool:
+    """Whether other users of the machine may open a file; False if it is missing."""
     try:
         return bool(path.stat().st_mode & _OTHERS)
     except OSError:
-        return False  # not there, or gone meanwhile
+        return False

@@ -1,4 +1,4 @@
-"""What the doctor found, written for people, programs and code scanners."""
+"""The doctor's findings, written for users, programs and code scanners."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.posture import POSTURE_CHECKS
 from outkey.hosts.cli.output import finding_facts, json_text, visible
 
-Found = list[tuple[str, Finding]]
+Findings = list[tuple[str, Finding]]
 _COLOURS = {Level.ERROR: "31", Level.WARNING: "33", Level.NOTICE: "36"}  # ANSI
 _SARIF_LEVELS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTICE: "note"}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -18,62 +18,72 @@ _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0"
     " 1rem}"
     "td,th{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0}"
-    ".error{color:#b42318}.warning{color:#a15c07}.notice{color:#175cd3}small{color:#667085}"
+    ".error{color:#b42318}.warning{color:#a15c07}.notice{color:#175cd3}"
+    "small{color:#667085}"
 )
 
 
-def summary(found: Found, configurations: int) -> str:
-    """Return the one line that says how it stands."""
-    counts = Counter(finding.level for _, finding in found)
-    said = [f"{counts[level]} {level}{'s' * (counts[level] != 1)}" for level in Level]
-    looked = f"{configurations} configuration{'s' * (configurations != 1)}"
-    if not found:
-        return f"nothing found: the installation and {looked} are sound"
-    return f"{', '.join(said)}: the installation and {looked}"
+def summary(findings: Findings, configurations: int) -> str:
+    """Return one line that counts the findings by level."""
+    examined = f"the installation and {count_text(configurations, 'configuration')}"
+    if not findings:
+        return f"no findings: {examined} are sound"
+    counts = Counter(finding.level for _, finding in findings)
+    levels = ", ".join(count_text(counts[level], level) for level in Level)
+    return f"{levels}: {examined}"
 
 
-def as_json(found: Found) -> str:
+def count_text(count: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def as_json(findings: Findings) -> str:
     """Return the document that programs read."""
     facts = [
-        {**finding_facts(f, name), "configuration": name or None} for name, f in found
+        {**finding_facts(finding, name), "configuration": name or None}
+        for name, finding in findings
     ]
-    return json_text({"ok": not failed(found), "findings": facts})
+    return json_text({"ok": not has_errors(findings), "findings": facts})
 
 
-def failed(found: Found) -> bool:
-    """Tell whether something is an error."""
-    return any(finding.level is Level.ERROR for _, finding in found)
+def has_errors(findings: Findings) -> bool:
+    """Whether a finding is an error."""
+    return any(finding.level is Level.ERROR for _, finding in findings)
 
 
-def as_text(found: Found, *, colours: bool) -> str:
+def as_text(findings: Findings, *, colours: bool) -> str:
     """Return lines for a terminal, grouped by configuration.
 
-    Written by hand: a table of many thousand rows would take longer to lay out than to find.
+    Written by hand: laying out a table of many thousand rows would take longer than
+    examining them.
     """
-    return "\n".join(_lines(found, colours=colours))
+    return "\n".join(text_lines(findings, colours=colours))
 
 
-def _lines(found: Found, *, colours: bool) -> Iterator[str]:
-    words = {
+def text_lines(findings: Findings, *, colours: bool) -> Iterator[str]:
+    """Yield a heading for each configuration, and two lines for each finding."""
+    labels = {
         level: f"\x1b[{code}m{level:8}\x1b[0m" if colours else f"{level:8}"
         for level, code in _COLOURS.items()
     }
-    width = max((len(finding.id) for _, finding in found), default=0)
-    for name, findings in _groups(found):
+    width = max((len(finding.id) for _, finding in findings), default=0)
+    for name, group in group_by_name(findings):
         yield visible(name)
-        for finding in findings:
+        for finding in group:
             place = f"{finding.field}: " if finding.field else ""
-            head = f"  {words[finding.level]} {finding.id:{width}}  "
+            head = f"  {labels[finding.level]} {finding.id:{width}}  "
             yield head + visible(place + finding.message)
             yield f"  {'':{width + 9}}  {visible(finding.hint)}"
 
 
-def _groups(found: Found) -> Iterator[tuple[str, Iterable[Finding]]]:
-    for name, group in groupby(found, key=lambda pair: pair[0]):
+def group_by_name(findings: Findings) -> Iterator[tuple[str, Iterable[Finding]]]:
+    """Yield the findings of each configuration; those of the installation first."""
+    for name, group in groupby(findings, key=lambda pair: pair[0]):
         yield name or "the installation", (finding for _, finding in group)
 
 
-def as_sarif(found: Found) -> str:
+def as_sarif(findings: Findings) -> str:
     """Return SARIF 2.1.0, which code scanners read."""
     rules = [
         {
@@ -86,7 +96,7 @@ def as_sarif(found: Found) -> str:
         for check in POSTURE_CHECKS
     ]
     driver = {"name": "outkey doctor", "version": version("outkey"), "rules": rules}
-    results = [_result(name, finding) for name, finding in found]
+    results = [sarif_result(name, finding) for name, finding in findings]
     run = {"tool": {"driver": driver}, "results": results}
     return json_text(
         {
@@ -97,7 +107,8 @@ def as_sarif(found: Found) -> str:
     )
 
 
-def _result(name: str, finding: Finding) -> dict[str, object]:
+def sarif_result(name: str, finding: Finding) -> dict[str, object]:
+    """Return a finding as SARIF writes it; its place is a setting, not a file."""
     owner = f"configuration.{name}" if name else "installation"
     place = f"{owner}.{finding.field}" if finding.field else owner
     where = {"name": name or owner, "fullyQualifiedName": place, "kind": "object"}
@@ -109,8 +120,8 @@ def _result(name: str, finding: Finding) -> dict[str, object]:
     }
 
 
-def as_html(found: Found, line: str) -> str:
-    """Return one page that needs nothing else and can run nothing."""
+def as_html(findings: Findings, summary_line: str) -> str:
+    """Return one page that loads nothing and runs no script."""
     return "\n".join(
         [
             (
@@ -118,14 +129,16 @@ def as_html(found: Found, line: str) -> str:
                 " doctor</title>"
             ),
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            f"<style>{_STYLE}</style><h1>outkey doctor</h1><p>{escape(line)}</p>",
-            *(_section(name, findings) for name, findings in _groups(found)),
+            f"<style>{_STYLE}</style>",
+            f"<h1>outkey doctor</h1><p>{escape(summary_line)}</p>",
+            *(html_section(name, group) for name, group in group_by_name(findings)),
             "</html>",
         ]
     )
 
 
-def _section(name: str, findings: Iterable[Finding]) -> str:
+def html_section(name: str, findings: Iterable[Finding]) -> str:
+    """Return the table of one configuration's findings."""
     rows = "".join(
         f'<tr><td class="{f.level}">{f.level}</td><td><code>{f.id}</code></td>'
         f"<td>{escape(f.field or '')}</td>"

@@ -1,4 +1,4 @@
-"""What commands are given: files, standard input, prompts and headers."""
+"""What commands read: files, standard input, prompts and headers."""
 
 import sys
 from pathlib import Path
@@ -6,13 +6,14 @@ from pathlib import Path
 import typer
 
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 
 
 def split_header(line: str) -> tuple[str, str]:
-    """Return name and value of a header that was given as KEY:VALUE."""
+    """Return name and value of a header that was passed as KEY:VALUE."""
     name, colon, value = line.partition(":")
     if not colon:
-        raise ConfigError("a header is KEY:VALUE", field="header")
+        raise ConfigError(Text("a header must be KEY:VALUE"), field="header")
     return name.strip(), value.strip()
 
 
@@ -23,33 +24,30 @@ def read_text(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ConfigError("there is no such file", field="FILE") from None
+        raise ConfigError(Text("the file does not exist"), field="FILE") from None
     except (OSError, UnicodeDecodeError):
         raise ConfigError(
-            "the document cannot be read as UTF-8 text", field="FILE"
+            Text("the document cannot be read as UTF-8 text"), field="FILE"
         ) from None
 
 
 def read_data(data: str) -> bytes:
-    """Return a body: the text itself, the file behind `@`, or standard input for `-`."""
+    """Return a body: the text itself, the file behind `@`, or stdin for `-`."""
     if data == "-":
         return sys.stdin.buffer.read()
-    if data.startswith("@"):
-        try:
-            return Path(data[1:]).read_bytes()
-        except OSError:
-            raise ConfigError(
-                "the file of the body cannot be read", field="data"
-            ) from None
-    return data.encode()
+    if not data.startswith("@"):
+        return data.encode()
+    try:
+        return Path(data[1:]).read_bytes()
+    except OSError:
+        raise ConfigError(
+            Text("the file of the body cannot be read"), field="data"
+        ) from None
 
 
 def read_secret(field: str, origin: str) -> str:
-    """Return a secret from a prompt, or from standard input without its last line break."""
+    """Return a secret from a prompt, or from standard input without its line break."""
     if sys.stdin.isatty():
-        return str(
-            typer.prompt(
-                f"New value for {field}, to be sent to {origin}", hide_input=True
-            )
-        )
+        question = f"New value for {field}, to be sent to {origin}"
+        return str(typer.prompt(question, hide_input=True))
     return sys.stdin.read().removesuffix("\n").removesuffix("\r")

@@ -1,10 +1,9 @@
-"""The commands `outkey line` and `outkey run`: synchronizing, and looking at what was done."""
+"""The commands `outkey line` and `outkey run`: sync lines and their runs."""
 
 import signal
-import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from time import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,46 +12,36 @@ import typer
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.export import render
 from outkey.core.errors import (
-    ConfigError,
     OutkeyError,
     RunStopped,
-    Sealed,
     SyncFailed,
     UnknownConfiguration,
 )
-from outkey.core.findings.checks import Finding
-from outkey.core.findings.line_checks import UNKNOWN_TARGET
 from outkey.core.moments import moment_text
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.remedies import remedy_of
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.table import sync_table
+from outkey.core.text import Text
 from outkey.hosts.cli.output import (
     finding_facts,
+    print_error,
+    print_findings,
+    print_json,
+    print_line,
+    print_table,
     progress_bar,
-    say,
-    say_error,
-    say_findings,
-    say_json,
-    say_table,
 )
-from outkey.hosts.cli.session import AsJson, desk_of, installation
+from outkey.hosts.cli.session import AsJson, administration_of, open_application
 
 if TYPE_CHECKING:
-    from outkey.core.config.document import Document
-    from outkey.engine.sync import Effect, Runs, SyncRunner
-    from outkey.hosts.installation import Installation
-    from outkey.ports.sending import Configurations
+    from outkey.engine.application import Application
+    from outkey.engine.sync import Effect, Runs
 
-_MOST_SHOWN = 20  # of what a dry run would change, or of what is left out
+_MOST_SHOWN = 20  # changes of a dry run, or rejected records
+_MOST_REJECTED = 100
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much
-_COUNTED = (
-    "created",
-    "updated",
-    "unchanged",
-    "left out",
-    "archived",
-)  # the fields of Counts
+_COUNTED = ("created", "updated", "unchanged", "rejected", "archived")  # as in Counts
 lines_app = typer.Typer(help="Sync lines.", no_args_is_help=True)
 runs_app = typer.Typer(help="Runs of sync lines.", no_args_is_help=True)
 Line = Annotated[str, typer.Argument(help="the sync line's name")]
@@ -62,40 +51,36 @@ RunId = Annotated[str, typer.Argument(help="the run's id")]
 @lines_app.command("list")
 def list_lines(*, as_json: AsJson = False) -> None:
     """List the sync lines."""
-    lines = installation().registry.lines()
+    lines = open_application().registry.lines()
     if as_json:
-        say_json([line_facts(line) for line in lines])
+        print_json([line_facts(line) for line in lines])
         return
-    say_table(
+    print_table(
         ("Line", "Configuration", "Direction", "Target", "Schedule"),
-        (
-            (
-                line.name,
-                line.configuration,
-                line.sync.direction if line.sync else f"{line.method} {line.path}",
-                line.sync.target if line.sync else "",
-                line.sync.schedule if line.sync else "",
-            )
-            for line in lines
-        ),
+        map(line_row, lines),
     )
+
+
+def line_row(line: SyncLine) -> tuple[object, ...]:
+    """Return a line for the list; one without records shows its request."""
+    sync = line.sync
+    if sync is None:
+        return line.name, line.configuration, f"{line.method} {line.path}", "", ""
+    return line.name, line.configuration, sync.direction, sync.target, sync.schedule
 
 
 @lines_app.command("show")
 def show_line(name: Line, *, as_json: AsJson = False) -> None:
     """Show a sync line, and what is wrong or risky about it."""
-    here = installation()
-    line = _line(here, name)
-    findings = _runner(here).check(name) if line.sync else []
+    application = open_application()
+    line = find_line(application, name)
+    findings = application.sync_runner().check(name) if line.sync else []
     if as_json:
-        facts = line_facts(line)
-        say_json(
-            facts
-            | {"findings": [finding_facts(f, line.configuration) for f in findings]}
-        )
+        facts = [finding_facts(finding, line.configuration) for finding in findings]
+        print_json(line_facts(line) | {"findings": facts})
         return
-    say(render([], [line]))
-    say_findings((name, finding) for finding in findings)
+    print_line(render([], [line]))
+    print_findings((name, finding) for finding in findings)
 
 
 @lines_app.command("run")
@@ -107,36 +92,38 @@ def run_line(
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Synchronize once; a run that was interrupted goes on where it stopped."""
-    here = installation()
-    _line(here, name)
+    """Synchronize once; a run that was interrupted is resumed."""
+    application = open_application()
+    find_line(application, name)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
-    noted = _Noted(dry_run=dry_run)
-    steps = _runner(here).run(
-        name, desk_of(here).actor, dry_run=dry_run, note=noted.note
+    effects = FirstEffects(dry_run=dry_run)
+    steps = application.sync_runner().run(
+        name, administration_of(application).actor, dry_run=dry_run, note=effects.note
     )
     try:
         with progress_bar(name, None) as advance:
-            last = _followed(steps, noted, advance)
+            run = follow_run(steps, application.runs, effects, advance)
     except OutkeyError:
         if not as_json:
-            noted.say()
+            effects.print()
         raise
-    if last.state is not RunState.DONE:
-        say_error(_interrupted(last), as_json=as_json)
+    if run.state is not RunState.DONE:
+        print_error(interruption(run), as_json=as_json)
         return 130
-    refused = _all_refused(last)
+    error = rejection_error(run)
     if as_json:
-        changes = {"changes": list(noted.facts())} if dry_run else {}
-        say_json(
-            run_facts(last) | changes | ({"error": refused.facts()} if refused else {})
-        )
+        facts = run_facts(run)
+        if dry_run:
+            facts["changes"] = list(effects.facts())
+        if error:
+            facts["error"] = error.facts()
+        print_json(facts)
     else:
-        noted.say()
-        say(summary(last))
-        if refused:
-            say_error(refused, as_json=False)
-    return 1 if refused else 0
+        effects.print()
+        print_line(run_text(run))
+        if error:
+            print_error(error, as_json=False)
+    return 1 if error else 0
 
 
 @runs_app.command("list")
@@ -148,147 +135,77 @@ def list_runs(
     as_json: AsJson = False,
 ) -> None:
     """List the newest runs."""
-    installation()
-    found = _runs().newest(limit, line, state or "")
+    runs = open_application().runs.newest(limit, line, state or "")
     if as_json:
-        say_json([run_facts(run) for run in found])
+        print_json([run_facts(run) for run in runs])
         return
-    say_table(
-        ("Run", "Line", "Began", "State", *map(str.capitalize, _COUNTED)),
-        (
-            (
-                run.id,
-                run.line,
-                moment_text(run.started_at),
-                _state(run),
-                *asdict(run.counts).values(),
-            )
-            for run in found
-        ),
-    )
+    titles = ("Run", "Line", "Began", "State", *map(str.capitalize, _COUNTED))
+    print_table(titles, map(run_row, runs))
+
+
+def run_row(run: Run) -> tuple[object, ...]:
+    """Return a run for the list."""
+    counts = asdict(run.counts).values()
+    return run.id, run.line, moment_text(run.started_at), state_text(run), *counts
 
 
 @runs_app.command("show")
 def show_run(run: RunId, *, as_json: AsJson = False) -> None:
-    """Show a run, and what it left out."""
-    installation()
-    found, left_out = _runs().get(run), _runs().rejected(run, 100)
+    """Show a run, and the records that it rejected."""
+    runs = open_application().runs
+    stored = runs.get(run)
+    rejected = runs.rejected(run, _MOST_REJECTED)
+    remedy = remedy_of(stored.cause)
     if as_json:
-        more = {"hint": remedy_of(found.cause) or None}
-        say_json(
-            run_facts(found) | more | {"left_out": [asdict(item) for item in left_out]}
-        )
+        facts = run_facts(stored)
+        facts["hint"] = remedy or None
+        facts["left_out"] = [asdict(item) for item in rejected]
+        print_json(facts)
         return
-    say(summary(found))
-    say(
-        f"begun by {found.actor} at {moment_text(found.started_at)}, {found.pages} pages"
-    )
-    if remedy := remedy_of(found.cause):
-        say(f"hint: {remedy}")
-    if left_out:
-        rows = ((item.number, item.key, item.field, item.reason) for item in left_out)
-        say_table(("Record", "Key", "Field", "Reason"), rows)
+    print_line(run_text(stored))
+    started = moment_text(stored.started_at)
+    print_line(f"started by {stored.actor} at {started}, {stored.pages} pages")
+    if remedy:
+        print_line(f"hint: {remedy}")
+    if rejected:
+        rows = ((item.number, item.key, item.field, item.reason) for item in rejected)
+        print_table(("Record", "Key", "Field", "Reason"), rows)
 
 
 @runs_app.command("cancel")
 def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
-    """End a run that waits, or let one stop at its next page."""
-    installation()
-    before = _runs().get(run)
-    now = _runs().cancel(run)
-    ended = before.state is RunState.CANCELLED or now.state is not RunState.CANCELLED
+    """End a queued run, or stop a running one at its next page."""
+    runs = open_application().runs
+    before = runs.get(run)
+    after = runs.cancel(run)
+    has_ended = (
+        before.state is RunState.CANCELLED or after.state is not RunState.CANCELLED
+    )
     if as_json:
-        done = "unchanged" if ended else "cancelled"
-        say_json({"done": done, "run": run, "state": str(now.state)})
-    elif ended:
-        say(f"it has ended already: {_course(now)}")
+        done = "unchanged" if has_ended else "cancelled"
+        print_json({"done": done, "run": run, "state": str(after.state)})
+    elif has_ended:
+        print_line(f"it has ended already: {result_text(after)}")
+    elif before.state is RunState.RUNNING:
+        print_line(f"cancelled: {run}; it stops at its next page")
     else:
-        stops = (
-            "; it stops at its next page" if before.state is RunState.RUNNING else ""
-        )
-        say(f"cancelled: {run}{stops}")
+        print_line(f"cancelled: {run}")
 
 
 @runs_app.command("repeat")
 def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
-    """Ask a worker to run the line of a run again; what failed goes on where it stopped."""
-    here = installation()
-    from outkey.hosts.django.wiring import planner
-
-    found = _runs().get(run)
-    asked = planner(here).request(
-        found.line, desk_of(here).actor, dry_run=found.dry_run
-    )
+    """Queue another run of a run's line; a failed one is resumed."""
+    application = open_application()
+    before = application.runs.get(run)
+    actor = administration_of(application).actor
+    queued = application.planner().request(before.line, actor, dry_run=before.dry_run)
     if as_json:
-        say_json(run_facts(asked))
+        print_json(run_facts(queued))
     else:
-        say(
-            f"{summary(asked)}; a worker takes it: outkey worker, or outkey serve on"
+        print_line(
+            f"{run_text(queued)}; a worker takes it: outkey worker, or outkey serve on"
             " SQLite"
         )
-
-
-def work(
-    *,
-    runs: Annotated[
-        int,
-        typer.Option(
-            min=1, max=64, metavar="<1 to 64>", help="how many runs at the same time"
-        ),
-    ] = 4,
-) -> None:
-    """Work off the runs of sync lines, on as many machines as share the PostgreSQL."""
-    here = installation()
-    from outkey.hosts.django.project import in_project
-    from outkey.hosts.django.runs import has_queue
-
-    if not has_queue():
-        hint = (
-            "On SQLite outkey serve does the work; to use PostgreSQL set"
-            " OUTKEY_DATABASE_URL."
-        )
-        if in_project():
-            hint = "In this project run: python manage.py outkey_worker"
-        raise ConfigError("workers of their own need PostgreSQL", hint=hint)
-    if (
-        here.keys.is_sealed()
-    ):  # it would take the runs of those who have the key, and fail them
-        raise Sealed
-    from outkey.hosts.django.worker import QueueWorker
-
-    _log(f"working off runs, {runs} at a time; Ctrl-C or SIGTERM ends it")
-    QueueWorker(here, runs, _log, lambda run: _log(summary(run))).run()
-    _log("ended")
-
-
-def _log(text: str) -> None:
-    say(f"{moment_text(time())}  {text}")
-    sys.stdout.flush()
-
-
-def line_findings(
-    here: "Installation", document: "Document"
-) -> Iterator[tuple[str, Finding]]:
-    """Yield what is wrong or risky about a document's lines, kept or not, by configuration."""
-    from outkey.adapters.configurations_memory import MemoryConfigurations
-
-    owners = {line.configuration for line in document.lines}
-    known = here.registry.find(owners)
-    new = [draft for draft in document.drafts if draft.name in owners - known.keys()]
-    made = [*known.values(), *(draft.configuration() for draft in new)]
-    runner = _runner(here, MemoryConfigurations(made, document.lines))
-    for line in document.lines:
-        if line.sync is None:
-            continue
-        try:
-            found = runner.check(line.name)
-        except ConfigError as error:  # the host does not open its target
-            found = [UNKNOWN_TARGET.finding_from(error)]
-        for finding in found:
-            yield (
-                line.configuration,
-                replace(finding, field=f"line.{line.name}.{finding.field}"),
-            )
 
 
 def run_facts(run: Run) -> dict[str, object]:
@@ -319,31 +236,32 @@ def line_facts(line: SyncLine) -> dict[str, object]:
     return facts | (sync_table(line.sync) if line.sync else {})
 
 
-class _Noted:
-    """The first of what a run leaves out, or would change, each with its place in the run."""
+class FirstEffects:
+    """The first records that a run rejects, or that a dry run would change."""
 
     def __init__(self, *, dry_run: bool) -> None:
-        self._dry_run, self.seen = dry_run, 0
+        self._dry_run = dry_run
         self._effects: list[tuple[int, Effect]] = []
+        self.count = 0  # of all records of the run so far
 
     def note(self, effect: "Effect") -> None:
-        self.seen += 1
-        told = self._dry_run or effect.outcome is WriteOutcome.REFUSED
-        if (
-            told
-            and effect.outcome is not WriteOutcome.UNCHANGED
-            and len(self._effects) < _MOST_SHOWN
-        ):
-            self._effects.append((self.seen, effect))
+        """Count a record, and remember it if it is among the first to show."""
+        self.count += 1
+        is_rejected = effect.outcome is WriteOutcome.REFUSED
+        is_change = self._dry_run and effect.outcome is not WriteOutcome.UNCHANGED
+        if (is_rejected or is_change) and len(self._effects) < _MOST_SHOWN:
+            self._effects.append((self.count, effect))
 
-    def say(self) -> None:
-        if self._effects:
-            rows = [(number, *_effect_row(effect)) for number, effect in self._effects]
-            say_table(
-                ("Record", "", "Key", "Change" if self._dry_run else "Left out"), rows
-            )
+    def print(self) -> None:
+        """Print a table of the effects, if there are any."""
+        if not self._effects:
+            return
+        title = "Change" if self._dry_run else "Rejected"
+        rows = [(number, *effect_row(effect)) for number, effect in self._effects]
+        print_table(("Record", "", "Key", title), rows)
 
     def facts(self) -> Iterator[dict[str, object]]:
+        """Yield the effects as programs read them."""
         for number, effect in self._effects:
             yield {
                 "record": number,
@@ -355,103 +273,110 @@ class _Noted:
             }
 
 
-def _line(here: "Installation", name: str) -> SyncLine:
+def effect_row(effect: "Effect") -> tuple[str, str, str]:
+    """Return outcome, key, and reason or changes of one record."""
+    outcome = str(effect.outcome)
+    if effect.outcome is WriteOutcome.REFUSED:
+        return outcome, effect.key, f"{effect.field}: {effect.reason}"
+    changes = [
+        f"{name}: {before!r} → {after!r}"
+        for name, (before, after) in effect.changes.items()
+    ]
+    return outcome, effect.key, ", ".join(changes)
+
+
+def find_line(application: "Application", name: str) -> SyncLine:
+    """Return a line; the error for an unknown one says how to list them."""
     try:
-        return here.registry.line(name)
+        return application.registry.line(name)
     except UnknownConfiguration as error:
-        hint = "See: outkey line list"
         raise UnknownConfiguration(
-            error.message, hint=hint, field=error.field
+            error.message, hint=Text("See: outkey line list"), field=error.field
         ) from None
 
 
-def _runner(
-    here: "Installation", configurations: "Configurations | None" = None
-) -> "SyncRunner":
-    from outkey.hosts.django.wiring import sync_runner
-
-    return sync_runner(here, configurations=configurations)
-
-
-def _runs() -> "Runs":
-    from outkey.hosts.django.wiring import runs
-
-    return runs()
-
-
-def _followed(
-    steps: Generator[Run], noted: _Noted, advance: Callable[[int], None]
+def follow_run(
+    steps: Generator[Run],
+    runs: "Runs",
+    effects: FirstEffects,
+    advance: Callable[[int], None],
 ) -> Run:
-    """Go through a run, and return how it ended, or how far it was when it was interrupted."""
+    """Perform a run; return how it ended, or how far it was when it was interrupted."""
     run = next(steps)
-    noted.seen = _records(run)
+    effects.count = record_count(run)
     try:
         for step in steps:
-            advance(_records(step) - _records(run))
+            advance(record_count(step) - record_count(run))
             run = step
     except KeyboardInterrupt as interrupt:
-        # It may have come here, between two pages: then the run does not know of it yet.
+        # Between two pages the run does not know of it yet.
         with suppress(KeyboardInterrupt):
             steps.throw(interrupt)
         with suppress(OutkeyError):  # the database is not available
-            run = _runs().get(run.id)  # one page more than was yielded may be stored
+            run = runs.get(run.id)  # one page more than was reported may be stored
     return run
 
 
-def _interrupted(run: Run) -> RunStopped:
+def interruption(run: Run) -> RunStopped:
+    """Return the error for a run that the user interrupted."""
+    if run.dry_run:
+        hint = Text("A dry run writes nothing, and the next one starts over.")
+    else:
+        hint = Text("To resume it: outkey line run {line}", line=run.line)
     pages = "one page" if run.pages == 1 else f"{run.pages} pages"
-    anew = "A dry run writes nothing, and the next one begins anew."
-    hint = anew if run.dry_run else f"To go on from there: outkey line run {run.line}"
-    return RunStopped(
-        f"{run.line} was interrupted after {pages}, run {run.id}", hint=hint
+    message = Text(
+        "{line} was interrupted after {pages}, run {run}",
+        line=run.line,
+        pages=pages,
+        run=run.id,
     )
+    return RunStopped(message, hint=hint)
 
 
-def _all_refused(run: Run) -> SyncFailed | None:
+def rejection_error(run: Run) -> SyncFailed | None:
+    """Return the error for a run that rejected every record."""
     counts = run.counts
     if not counts.failed or counts.created + counts.updated + counts.unchanged:
         return None
-    hint = (
-        f"Correct the line's fields; to see what was left out: outkey run show {run.id}"
+    hint = Text(
+        "Correct the line's fields; to see the rejected records: outkey run show {run}",
+        run=run.id,
     )
     return SyncFailed(
-        "not one of the records could be taken", hint=hint, reason="all_refused"
+        Text("every record was rejected"), hint=hint, reason="all_refused"
     )
 
 
-def _records(run: Run) -> int:
+def record_count(run: Run) -> int:
+    """Return how many records a run has processed."""
     return sum(asdict(run.counts).values())
 
 
-def _effect_row(effect: "Effect") -> tuple[str, str, str]:
-    if effect.outcome is WriteOutcome.REFUSED:
-        return str(effect.outcome), effect.key, f"{effect.field}: {effect.reason}"
-    changes = (
-        f"{name}: {before!r} → {after!r}"
-        for name, (before, after) in effect.changes.items()
+def run_text(run: Run) -> str:
+    """Return a run in one line for users."""
+    return f"{run.line}: {result_text(run)}, run {run.id}"
+
+
+def result_text(run: Run) -> str:
+    """Return a run's state and counts for users."""
+    values = asdict(run.counts).values()
+    counts = ", ".join(
+        f"{count} {word}" for word, count in zip(_COUNTED, values, strict=True) if count
     )
-    return str(effect.outcome), effect.key, ", ".join(changes)
-
-
-def summary(run: Run) -> str:
-    """Return a run in a line for people."""
-    return f"{run.line}: {_course(run)}, run {run.id}"
-
-
-def _course(run: Run) -> str:
-    counted = zip(_COUNTED, asdict(run.counts).values(), strict=True)
-    counts = ", ".join(f"{count} {word}" for word, count in counted if count)
     if counts and run.dry_run:
         counts = f"would be: {counts}"
     elif not counts and run.state is RunState.DONE:
         counts = "nothing to do"
-    return ", ".join(filter(None, (_state(run), counts)))
+    return ", ".join(filter(None, (state_text(run), counts)))
 
 
-def _state(run: Run) -> str:
+def state_text(run: Run) -> str:
+    """Return a run's state with its cause, or when it is retried."""
     dry = ", dry run" if run.dry_run else ""
     if run.due_at is None:
-        return f"{run.state}{f' ({run.cause})' if run.cause else ''}{dry}"
-    until = f" until {moment_text(run.due_at)}" if run.due_at > time() + _SOON else ""
-    failed = f" after {run.cause}, attempt {run.attempt}" if run.cause else ""
-    return f"{run.state}{until}{failed}{dry}"
+        cause = f" ({run.cause})" if run.cause else ""
+        return f"{run.state}{cause}{dry}"
+    is_later = run.due_at > time() + _SOON
+    until = f" until {moment_text(run.due_at)}" if is_later else ""
+    failure = f" after {run.cause}, attempt {run.attempt}" if run.cause else ""
+    return f"{run.state}{until}{failure}{dry}"

@@ -1,58 +1,54 @@
-"""The commands about what the watch tells, and about configurations that it stopped."""
-
-import typer
+"""The commands about what monitoring has found, and about paused configurations."""
 
 from outkey.core.audit.events import Tag
 from outkey.core.findings.monitoring import Notice
 from outkey.core.moments import iso_moment, moment_text
-from outkey.hosts.cli.output import say, say_done, say_json, say_table
-from outkey.hosts.cli.session import AsJson, Name, desk_of, installation
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add `resume` and `notices`."""
-    app.command()(resume)
-    app.command()(notices)
+from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
+from outkey.hosts.cli.session import (
+    AsJson,
+    Name,
+    administration_of,
+    current_host,
+    open_application,
+)
 
 
 def resume(name: Name, *, as_json: AsJson = False) -> None:
-    """Send again with a configuration that was paused because it was refused too often."""
-    here = installation()
-    if not here.registry.get(name).paused:
-        say_done(
+    """Send again with a configuration that was paused after too many refusals."""
+    application = open_application()
+    if not application.registry.get(name).paused:
+        print_done(
             "unchanged", as_json=as_json, configuration=name, also=" is not paused"
         )
         return
-    desk_of(here).note(Tag.CONFIGURATION_UPDATED, name, "paused_at")
-    here.registry.resume(name)
-    say_done("resumed", as_json=as_json, configuration=name)
+    administration_of(application).note(Tag.CONFIGURATION_UPDATED, name, "paused_at")
+    application.registry.resume(name)
+    print_done("resumed", as_json=as_json, configuration=name)
 
 
 def notices(*, as_json: AsJson = False) -> None:
     """List what `outkey serve` has noticed and what has not recovered yet."""
-    states = installation().states
-    from outkey.engine.managing.monitoring import has_monitored, open_notices
-    from outkey.hosts.django.project import in_project
-
-    found = open_notices(states)
+    application = open_application()
+    open_notices = application.open_notices()
     if as_json:
-        say_json(
+        print_json(
             [
                 notice.facts() | {"opened_at": iso_moment(notice.opened_at)}
-                for notice in found
+                for notice in open_notices
             ]
         )
-    elif found:
+    elif open_notices:
         titles = ("Since", "Level", "Id", "Configuration", "What", "What to do")
-        say_table(titles, map(_row, found))
-    elif has_monitored(states):
-        say("nothing to tell")
+        print_table(titles, map(notice_row, open_notices))
+    elif application.has_monitored():
+        print_line("no open notices")
     else:
-        runs_with = "a process of the project" if in_project() else "outkey serve"
-        say(f"the watch has not run yet; it runs with: {runs_with}")
+        process = current_host().background_process
+        print_line(f"monitoring has not run yet; it runs with: {process}")
 
 
-def _row(notice: Notice) -> tuple[object, ...]:
+def notice_row(notice: Notice) -> tuple[object, ...]:
+    """Return a notice for the list."""
     facts = notice.facts()
     what = ": ".join(filter(None, (str(facts["message"]), notice.condition.about)))
     return (

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -12,17 +13,22 @@ from outkey.core.audit.events import Tag
 from outkey.core.errors import ChainBroken, OutkeyError
 from outkey.core.moments import moment_text
 from outkey.hosts.cli.output import (
-    ask_first,
-    counted,
+    confirm,
+    count_items,
     exit_code_of,
+    print_done,
+    print_error,
+    print_json,
+    print_line,
+    print_table,
     progress_bar,
-    say,
-    say_done,
-    say_error,
-    say_json,
-    say_table,
 )
-from outkey.hosts.cli.session import AsJson, desk_of, installation
+from outkey.hosts.cli.session import (
+    AsJson,
+    Yes,
+    administration_of,
+    open_application,
+)
 
 _LAST_MOMENT = 253_402_300_800_000  # the year 10 000
 keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
@@ -33,90 +39,92 @@ audit_app = typer.Typer(help="The record of what was sent.", no_args_is_help=Tru
 @keys_app.command("status")
 def keys_status(*, as_json: AsJson = False) -> None:
     """Show the keys, what they are used for, and how many secrets each seals."""
-    here = installation()
+    application = open_application()
     try:
-        ring = here.keys.ring()
+        ring = application.keys.ring()
     except OutkeyError as error:
         if as_json:
-            say_json({"sealed": True, "keys": []})
-        say_error(error, as_json=False)
+            print_json({"sealed": True, "keys": []})
+        print_error(error, as_json=False)
         raise typer.Exit(exit_code_of(error)) from None
-    uses = here.rotation.uses()
+    uses = application.rotation.uses()
     keys = [
-        {"id": k.name, "state": k.state, "secrets": uses.get(k.name, 0)}
-        for k in ring.keys
+        {"id": key.name, "state": key.state, "secrets": uses.get(key.name, 0)}
+        for key in ring.keys
     ]
     if as_json:
-        say_json({"sealed": False, "keys": keys})
+        print_json({"sealed": False, "keys": keys})
     else:
-        say_table(("Key", "State", "Secrets"), (key.values() for key in keys))
+        print_table(("Key", "State", "Secrets"), (key.values() for key in keys))
 
 
 @keys_app.command("add")
 def keys_add(*, as_json: AsJson = False) -> None:
     """Add a key that only opens; promote it when every process has it."""
-    here = installation()
-    desk = desk_of(here)
-    key = here.rotation.add(lambda name: desk.note(Tag.KEY_ADDED, key=name))
+    application = open_application()
+    administration = administration_of(application)
+    key = application.rotation.add(
+        lambda name: administration.note(Tag.KEY_ADDED, key=name)
+    )
     if as_json:
-        say_json({"done": "added", "key": key})
+        print_json({"done": "added", "key": key})
     else:
-        say(key)  # alone, for $(outkey keys add)
+        print_line(key)  # alone, for $(outkey keys add)
 
 
 @keys_app.command("promote")
 def keys_promote(key: KeyId, *, as_json: AsJson = False) -> None:
-    """Seal new secrets with this key; the former one still opens."""
-    here = installation()
-    desk = desk_of(here)
-    here.rotation.promote(key, lambda name: desk.note(Tag.KEY_PROMOTED, key=name))
+    """Seal new secrets with this key; the previous one still opens."""
+    application = open_application()
+    administration = administration_of(application)
+    application.rotation.promote(
+        key, lambda name: administration.note(Tag.KEY_PROMOTED, key=name)
+    )
     also = "; bring the stored secrets under it with: outkey keys rewrap"
-    say_done("promoted", as_json=as_json, also=also, key=key)
+    print_done("promoted", as_json=as_json, also=also, key=key)
 
 
 @keys_app.command("rewrap")
 def keys_rewrap(*, as_json: AsJson = False) -> None:
-    """Bring all stored secrets under the primary key; may be interrupted and begun again."""
-    here = installation()
-    primary = here.keys.ring().primary.name
-    desk_of(here).note(Tag.KEY_REWRAPPED, key=primary)
-    total = sum(count for key, count in here.rotation.uses().items() if key != primary)
+    """Bring all stored secrets under the primary key; can be interrupted."""
+    application = open_application()
+    primary = application.keys.ring().primary.name
+    administration_of(application).note(Tag.KEY_REWRAPPED, key=primary)
+    uses = application.rotation.uses()
+    total = sum(count for key, count in uses.items() if key != primary)
     rewrapped = 0
     with progress_bar("rewrapping", total) as advance:
-        for done in here.secrets.rewrap():
+        for done in application.secrets.rewrap():
             rewrapped += done
             advance(done)
-    say_done("rewrapped", as_json=as_json, count=rewrapped)
+    print_done("rewrapped", as_json=as_json, count=rewrapped)
 
 
 @keys_app.command("retire")
 def keys_retire(key: KeyId, *, as_json: AsJson = False) -> None:
     """Stop opening with a key that no secret needs any more."""
-    here = installation()
-    desk = desk_of(here)
-    here.rotation.retire(key, lambda name: desk.note(Tag.KEY_RETIRED, key=name))
-    say_done("retired", as_json=as_json, key=key)
+    application = open_application()
+    administration = administration_of(application)
+    application.rotation.retire(
+        key, lambda name: administration.note(Tag.KEY_RETIRED, key=name)
+    )
+    print_done("retired", as_json=as_json, key=key)
 
 
 @audit_app.command("verify")
 def audit_verify(*, as_json: AsJson = False) -> int:
     """Check that no record was changed, removed, inserted or cut off."""
-    from outkey.engine.managing.changes import verify_audit
-
-    here = installation()
-    rows, keys = here.audit_rows, here.keys.audit_key
-    with progress_bar(
-        "verifying", sum(stream.rows for stream in rows.streams())
-    ) as advance:
-        verdict = verify_audit(
-            rows, here.checkpoints, keys, lambda all_: counted(all_, advance)
-        )
+    application = open_application()
+    with progress_bar("verifying", application.audit_count()) as advance:
+        verdict = application.verify_audit(partial(count_items, advance=advance))
     if as_json:
-        say_json(asdict(verdict))
+        print_json(asdict(verdict))
     else:
-        word = "clean" if verdict.ok else f"broken at {verdict.first_bad}"
-        tail = f", {verdict.unprotected_tail} after the last checkpoint"
-        say(f"{word}: {verdict.rows} records{tail if verdict.unprotected_tail else ''}")
+        result = "clean" if verdict.ok else f"broken at {verdict.first_bad}"
+        tail = ""
+        if verdict.unprotected_tail:
+            tail = f", {verdict.unprotected_tail} after the last checkpoint"
+        print_line(f"{result}: {verdict.rows} records{tail}")
         if not verdict.ok:
             sys.stderr.write(f"hint: {ChainBroken.default_hint}\n")
     return 0 if verdict.ok else 1
@@ -131,27 +139,26 @@ def audit_list(
     as_json: AsJson = False,
 ) -> None:
     """List the newest records."""
-    records = installation().audit_rows.newest(limit)
+    records = open_application().audit_rows.newest(limit)
     if as_json:
-        say_json(records)
+        print_json(records)
         return
     if not records:
-        say("no records yet")
+        print_line("no records yet")
         return
-    say_table(
-        ("When", "What", "Configuration", "Outcome", "Detail"), map(_row, records)
+    print_table(
+        ("When", "What", "Configuration", "Outcome", "Detail"), map(record_row, records)
     )
 
 
 @audit_app.command("export")
 def audit_export() -> None:
     """Write all records as JSON Lines, in the order of their streams."""
-    here = installation()
-    desk_of(here).note(Tag.AUDIT_EXPORTED)
-    total = sum(stream.rows for stream in here.audit_rows.streams())
-    with progress_bar("exporting", total) as advance:
-        for row in counted(here.audit_rows.read(), advance):
-            say(row.body.decode(errors="replace"))
+    application = open_application()
+    administration_of(application).note(Tag.AUDIT_EXPORTED)
+    with progress_bar("exporting", application.audit_count()) as advance:
+        for row in count_items(application.audit_rows.read(), advance):
+            print_line(row.body.decode(errors="replace"))
 
 
 @audit_app.command("prune")
@@ -163,46 +170,50 @@ def audit_prune(
             min=0, help="how old a record must be to be removed; else the policy's"
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove old records; a signed tombstone in their place keeps the chain verifiable."""
-    here = installation()
-    days = here.policy().retention_days if days is None else days
-    ask_first(f"Remove all records that are older than {days} days?", yes=yes)
+    """Remove old records; a signed tombstone takes their place in the chain."""
+    application = open_application()
+    if days is None:
+        days = application.policy().retention_days
+    confirm(f"Remove all records that are older than {days} days?", yes=yes)
     removed = 0
-    pruning = desk_of(here).prune_audit(
-        here.audit_rows,
-        here.checkpoints,
-        here.keys.audit_key,
-        time.time() - days * 86_400,
-    )
+    moment = time.time() - days * 86_400
+    pruning = application.prune_audit(administration_of(application), moment)
     with progress_bar("pruning", None) as advance:
         for count in pruning:
             removed += count
             advance(count)
-    say_done("removed", as_json=as_json, count=removed)
+    print_done("removed", as_json=as_json, count=removed)
 
 
-def _row(record: Mapping[str, object]) -> tuple[str, ...]:
-    """Return a record for a person: what it was, about what, and how it ended."""
-    where = (str(record[name]) for name in ("method", "origin") if record.get(name))
-    request = " ".join(where) + str(record.get("path", ""))
+def record_row(record: Mapping[str, object]) -> tuple[str, ...]:
+    """Return a record for users: when, what, about what, and how it ended."""
+
+    def text(name: str) -> str:
+        return str(record.get(name) or "")
+
     fields = record.get("fields")
-    names = ", ".join(map(str, fields)) if isinstance(fields, list) else ""
-    actor = f"by {record['actor']}" if record.get("actor") else ""
-    detail = " ".join(filter(None, (request, names, str(record.get("key", "")), actor)))
-    outcome = (
-        f"{record.get('status') or ''}"
-        f" {record.get('outcome') or record.get('code') or ''}"
+    details = [
+        f"{text('method')} {text('origin')}".strip() + text("path"),
+        ", ".join(map(str, fields)) if isinstance(fields, list) else "",
+        text("key"),
+        f"by {record['actor']}" if record.get("actor") else "",
+    ]
+    outcome = f"{text('status')} {text('outcome') or text('code')}"
+    return (
+        record_moment(record),
+        text("tag").partition(":")[2].replace(":", " "),
+        text("configuration"),
+        outcome.strip(),
+        " ".join(filter(None, details)),
     )
-    what = str(record.get("tag", "")).partition(":")[2].replace(":", " ")
-    name = str(record.get("configuration", ""))
-    return _moment(record), what, name, outcome.strip(), detail
 
 
-def _moment(record: Mapping[str, object]) -> str:
+def record_moment(record: Mapping[str, object]) -> str:
+    """Return when a record was written; a manipulated one may not say."""
     at = record.get("at")
     if not isinstance(at, int) or not 0 <= at < _LAST_MOMENT:
-        return "unknown"  # somebody has spoilt the record
+        return "unknown"
     return moment_text(at / 1000)

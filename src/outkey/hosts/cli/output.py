@@ -1,4 +1,4 @@
-"""How the command line speaks: tables for people, one JSON document for programs, exit codes."""
+"""Output of the command line: tables for users, JSON for programs, and exit codes."""
 
 import json
 import re
@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
+
+import typer
 
 from outkey.core.errors import (
     ConfigError,
@@ -17,15 +19,16 @@ from outkey.core.errors import (
     Sealed,
 )
 from outkey.core.findings.checks import Finding, Level
+from outkey.core.text import Text
 from outkey.engine.managing.connection_test import Report
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from rich.text import Text as RichText
 
 _STEP = 1000
-_GAP = 2  # blanks between columns
-# What steers a terminal (C0 but tab and line feed, DEL, C1), turns the order of text around or
-# ends a line.
+_GAP = 2  # spaces between columns
+# What controls a terminal (C0 but tab and line feed, DEL, C1), reverses the order of
+# text or ends a line.
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
@@ -41,130 +44,137 @@ _EXIT_CODES: tuple[tuple[type[OutkeyError], int], ...] = (
 
 
 def exit_code_of(error: OutkeyError) -> int:
-    """Return the exit code that tells a script whose fault it was."""
+    """Return the exit code of an error: one for each kind of cause."""
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 1)
 
 
 def report_exit_code(report: Report) -> int:
-    """Return the exit code of a test: whose fault the first failure was."""
+    """Return the exit code of a test: that of its first failure."""
     if report.ok:
         return 0
     return 1 if report.error is None else exit_code_of(report.error)
 
 
-def say(text: str) -> None:
-    """Write a line to standard output; on a terminal, control characters are escaped."""
-    say_styled(visible(text) if sys.stdout.isatty() else text)
+def print_line(text: str) -> None:
+    """Print a line; on a terminal, control characters are escaped."""
+    print_styled(visible(text) if sys.stdout.isatty() else text)
 
 
-def say_styled(text: str) -> None:
-    """Write a line that may contain our own colours; text from elsewhere must be `visible`."""
+def print_styled(text: str) -> None:
+    """Print a line that may have our own colours; other text must be `visible`."""
     sys.stdout.write(text + "\n")
 
 
 def warn(text: str) -> None:
-    """Write a line to standard error, with control characters escaped."""
+    """Print a line to standard error, with control characters escaped."""
     sys.stderr.write(visible(text) + "\n")
 
 
 def visible(text: str) -> str:
-    """Return a text that cannot steer a terminal: control characters as escapes."""
-    return _CONTROL.sub(_escape, text)
+    """Return a text that cannot control a terminal: with escapes."""
+    return _CONTROL.sub(escape_character, text)
 
 
-def _escape(found: re.Match[str]) -> str:
-    number = ord(found[0])
+def escape_character(match: re.Match[str]) -> str:
+    """Return a control character as Python would write it."""
+    number = ord(match[0])
     return f"\\x{number:02x}" if number <= 0xFF else f"\\u{number:04x}"
 
 
 def visible_body(body: bytes) -> bytes:
-    """Return a response's body for a terminal; bytes that are not UTF-8 are escaped too."""
+    """Return a body for a terminal; bytes that are not UTF-8 are escaped too."""
     text = body.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
     return visible(text).encode()
 
 
 def json_text(document: object) -> str:
-    """Return a JSON document; what could steer a terminal is escaped, which JSON permits."""
+    """Return a JSON document; control characters are escaped, which JSON permits."""
     text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def say_json(document: object) -> None:
-    """Write the one JSON document of a command."""
-    say_styled(json_text(document))
+def print_json(document: object) -> None:
+    """Print the one JSON document of a command."""
+    print_styled(json_text(document))
 
 
-def say_error(error: OutkeyError, *, as_json: bool) -> None:
-    """Say what went wrong and what to do: on stderr, or as JSON on stdout."""
+def print_error(error: OutkeyError, *, as_json: bool) -> None:
+    """Print an error and what to do: on stderr, or as JSON on stdout."""
     if as_json:
-        say_json({"error": error.facts()})
+        print_json({"error": error.facts()})
         return
-    place = (
-        f" ({error.field})" if error.field and error.field not in error.message else ""
-    )
+    names_field = error.field and error.field not in error.message
+    place = f" ({error.field})" if names_field else ""
     warn(f"error[{error.code}]: {error.message}{place}")
     if error.hint:
         warn(f"hint: {error.hint}")
 
 
-def say_lines(*lines: tuple[str, str]) -> None:
+def print_lines(*lines: tuple[str, str]) -> None:
     """Print lines, each with its style."""
     from rich.console import Console
-    from rich.text import Text
+    from rich.text import Text as RichText
 
     console = Console(highlight=False, emoji=False)
     for style, text in lines:
         console.print(
-            Text(visible(text), style=style), soft_wrap=not sys.stdout.isatty()
+            RichText(visible(text), style=style), soft_wrap=not sys.stdout.isatty()
         )
 
 
-def say_findings(findings: Iterable[tuple[str, Finding]]) -> None:
+def print_findings(findings: Iterable[tuple[str, Finding]]) -> None:
     """List findings with their level, place and hint."""
     from rich.console import Console
-    from rich.text import Text
+    from rich.text import Text as RichText
 
     console = Console(stderr=True, highlight=False, emoji=False)
     for name, finding in findings:
         level = (str(finding.level), _COLOURS[finding.level])
         place = f"{name}.{finding.field}" if finding.field else name
-        # As Text, in which a bracket is a bracket and never markup.
+        # As RichText, in which a bracket is a bracket and never markup.
         console.print(
-            Text.assemble(level, visible(f" {place}: {finding.message}")),
+            RichText.assemble(level, visible(f" {place}: {finding.message}")),
             soft_wrap=True,
         )
         if finding.hint:
             console.print(
-                Text(visible(f"  hint: {finding.hint}"), style="dim"), soft_wrap=True
+                RichText(visible(f"  hint: {finding.hint}"), style="dim"),
+                soft_wrap=True,
             )
 
 
-def say_done(done: str, *, as_json: bool, also: str = "", **facts: object) -> None:
-    """Say what was done to what, as a line or as `{"done": …}` with the same facts."""
+def print_done(done: str, *, as_json: bool, also: str = "", **facts: object) -> None:
+    """Print what was done, as a line or as `{"done": …}` with the same facts."""
     if as_json:
-        say_json({"done": done, **facts})
+        print_json({"done": done, **facts})
     else:
-        say(f"{done}: {' '.join(map(str, facts.values()))}{also}")
+        print_line(f"{done}: {' '.join(map(str, facts.values()))}{also}")
 
 
-def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table: piped as wide as it is, and on a terminal so that only words are parted.
+def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print a table: as wide as it is if piped, folded at words on a terminal.
 
-    There the widest column is folded; where the others leave less than half of the width for
-    that, each row has its last column beneath it instead.
+    There the widest column is folded; if the others leave less than half of the width
+    for it, each row has its last column beneath it instead.
     """
     from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
-    from rich.text import Text
+    from rich.text import Text as RichText
 
-    titles = [Text(title, style="bold") for title in columns]
+    titles = [RichText(title, style="bold") for title in columns]
     cells = [
-        [c if isinstance(c, Text) else Text(visible(str(c))) for c in row]
+        [
+            cell if isinstance(cell, RichText) else RichText(visible(str(cell)))
+            for cell in row
+        ]
         for row in rows
     ]
-    lengths = [max(map(_width, column)) for column in zip(titles, *cells, strict=True)]
-    total, widest = sum(lengths) + _GAP * (len(lengths) - 1), max(lengths)
+    lengths = [
+        max(map(cell_width, column)) for column in zip(titles, *cells, strict=True)
+    ]
+    widest = max(lengths)
+    total = sum(lengths) + _GAP * (len(lengths) - 1)
     is_terminal = sys.stdout.isatty()
     # A file is as wide as what is written to it, whatever the terminal behind it.
     console = Console(
@@ -172,7 +182,7 @@ def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     )
     if total > console.width < 2 * (total - widest):
         for *first, last in cells:
-            console.print(Text(" " * _GAP).join(filter(None, first)))
+            console.print(RichText(" " * _GAP).join(filter(None, first)))
             if last:
                 console.print(Padding(last, (0, 0, 0, _GAP), expand=False))
         return
@@ -184,10 +194,11 @@ def say_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().removesuffix("\n").split("\n"):
-        say_styled(line.rstrip())
+        print_styled(line.rstrip())
 
 
-def _width(cell: "Text") -> int:
+def cell_width(cell: "RichText") -> int:
+    """Return the columns that the longest line of a cell takes."""
     return max(line.cell_len for line in cell.split("\n", allow_blank=True))
 
 
@@ -198,7 +209,7 @@ def finding_facts(finding: Finding, configuration: str) -> Mapping[str, object]:
 
 @contextmanager
 def progress_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show on stderr how far a long work has got; gives what to call with each step."""
+    """Show progress on stderr; yields a function that advances the bar."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -219,20 +230,21 @@ def progress_bar(what: str, total: int | None) -> Iterator[Callable[[int], None]
         yield lambda done: bar.advance(task, done)
 
 
-def counted(items: Iterable[Item], advance: Callable[[int], None]) -> Iterator[Item]:
-    """Pass items on, and tell how many there were, a thousand at a time."""
+def count_items(
+    items: Iterable[Item], advance: Callable[[int], None]
+) -> Iterator[Item]:
+    """Pass items on and advance the progress, a thousand at a time."""
     for number, item in enumerate(items, start=1):
         yield item
         if number % _STEP == 0:
             advance(_STEP)
 
 
-def ask_first(question: str, *, yes: bool) -> None:
-    """Ask before something that cannot be undone; where nobody can be asked, want --yes."""
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something that cannot be undone; without a terminal, require --yes."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise ConfigError("this needs --yes where nobody can be asked")
-    import typer
+        raise ConfigError(Text("this needs --yes without a terminal"))
 
     typer.confirm(visible(question), abort=True, err=True)  # stdout may be a program's

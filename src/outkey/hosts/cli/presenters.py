@@ -1,4 +1,4 @@
-"""What the command line shows of configurations and answers; of secrets, only their state."""
+"""How commands show configurations and responses; of secrets, only their state."""
 
 import os
 import sys
@@ -12,8 +12,8 @@ from outkey.core.moments import iso_moment, moment_text
 from outkey.core.request.message import Response
 from outkey.core.request.script import SEAL, fingerprint
 from outkey.core.vault.voucher import SETTINGS
-from outkey.engine.wire.lockout_guard import MOST_REFUSED, way_out
-from outkey.hosts.cli.output import say, visible, visible_body, warn
+from outkey.engine.wire.lockout_guard import MOST_REFUSED, resume_hint
+from outkey.hosts.cli.output import print_line, visible, visible_body, warn
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -28,9 +28,9 @@ _MARKS = {
 }
 
 
-def summary(listed: Summary, status: Status) -> dict[str, object]:
+def summary_facts(summary: Summary, status: Status) -> dict[str, object]:
     """Return a row of the list."""
-    facts = listed._asdict()
+    facts = summary._asdict()
     verified = facts.pop("standing").verified_at
     return {
         **facts,
@@ -39,32 +39,32 @@ def summary(listed: Summary, status: Status) -> dict[str, object]:
     }
 
 
-def mark_of(row: dict[str, object]) -> "Text":
+def status_mark(row: dict[str, object]) -> "Text":
     """Return a coloured mark for a row's status."""
     from rich.text import Text
 
     return Text("●", style=_MARKS.get(Status(str(row["status"])), "yellow"))
 
 
-def facts_of(configuration: Configuration) -> dict[str, object]:
-    """Return a configuration by its TOML keys; a secret is whether, since when and from where."""
-    shown: dict[str, object] = {"name": configuration.name}
+def configuration_facts(configuration: Configuration) -> dict[str, object]:
+    """Return a configuration by its TOML keys; of a secret, whether and since when."""
+    facts: dict[str, object] = {"name": configuration.name}
     for path, value in configuration.values().items():
         section, dot, key = path.partition(".")
         if dot:
-            inner = shown.setdefault(section, {})
+            inner = facts.setdefault(section, {})
             assert isinstance(inner, dict)  # noqa: S101 - for the type checker
             inner[key] = value
         else:
-            shown[path] = value
+            facts[path] = value
     for field in configuration.needed_secrets():
         if not field.startswith("header:"):
-            shown[field] = _secret_facts(configuration, field)
-    shown["headers"] = [
+            facts[field] = secret_facts(configuration, field)
+    facts["headers"] = [
         {
             "key": row.key,
             "value": (
-                _secret_facts(configuration, row.secret_field)
+                secret_facts(configuration, row.secret_field)
                 if row.secret
                 else row.value
             ),
@@ -72,10 +72,11 @@ def facts_of(configuration: Configuration) -> dict[str, object]:
         }
         for row in configuration.headers
     ]
-    return shown
+    return facts
 
 
-def _secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
+def secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
+    """Return whether a secret is set, since when, and where it is read from."""
     state = configuration.secrets.get(field)
     return {
         "set": state is not None,
@@ -84,11 +85,11 @@ def _secret_facts(configuration: Configuration, field: str) -> dict[str, object]
     }
 
 
-def rows_of(configuration: Configuration) -> Iterator[tuple[str, str]]:
-    """Return the same for a person, as rows of field and text."""
+def configuration_rows(configuration: Configuration) -> Iterator[tuple[str, str]]:
+    """Return the same for users, as rows of field and text."""
     yield "name", configuration.name
     if configuration.paused:
-        yield "paused", pause_words(configuration)
+        yield "paused", pause_text(configuration)
     for path, value in configuration.values().items():
         if isinstance(value, Mapping):
             yield path, ", ".join(f"{key} = {text}" for key, text in value.items())
@@ -96,79 +97,81 @@ def rows_of(configuration: Configuration) -> Iterator[tuple[str, str]]:
             yield path, str(value)
     for field in configuration.needed_secrets():
         if not field.startswith("header:"):
-            yield field, _secret_words(configuration, field)
-    shown = (
-        (
-            row.key,
-            _secret_words(configuration, row.secret_field) if row.secret else row.value,
-        )
+            yield field, secret_text(configuration, field)
+    headers = [
+        f"{row.key}: "
+        + (secret_text(configuration, row.secret_field) if row.secret else row.value)
         for row in configuration.headers
-    )
-    yield "headers", "\n".join(f"{key}: {text}" for key, text in shown)
+    ]
+    yield "headers", "\n".join(headers)
 
 
-def pause_words(configuration: Configuration) -> str:
-    """Say since when nothing is sent, and what ends that."""
+def pause_text(configuration: Configuration) -> str:
+    """Return since when sending is paused, and how to resume it."""
     since = moment_text(configuration.paused_at or 0)
     return (
         f"since {since}, after {MOST_REFUSED} refusals in a row."
-        f" {way_out(configuration.name)}"
+        f" {resume_hint(configuration.name)}"
     )
 
 
-def _secret_words(configuration: Configuration, field: str) -> str:
+def secret_text(configuration: Configuration, field: str) -> str:
+    """Return a secret's reference, or whether it is set."""
     state = configuration.secrets.get(field)
     return str(state.reference or "set") if state else "not set"
 
 
 def response_facts(response: Response) -> dict[str, object]:
-    """Return an answer as programs read it; a body that is no text as Base64."""
-    text: object
+    """Return a response as programs read it; a body that is not UTF-8 as Base64."""
+    body: object
     try:
-        text = response.body.decode()
+        body = response.body.decode()
     except UnicodeDecodeError:
-        text = {"base64": b64encode(response.body).decode()}
+        body = {"base64": b64encode(response.body).decode()}
     return {
         "status": response.status,
         "headers": [list(pair) for pair in response.headers],
-        "body": text,
+        "body": body,
         "cause": response.cause,
         "remedy": response.remedy,
         "attempt": response.attempt,
     }
 
 
-def _on_one_stream() -> bool:
-    """Tell whether answers and errors are read in one place, as after 2>&1."""
+def is_one_stream() -> bool:
+    """Whether stdout and stderr go to the same place, as after 2>&1."""
     return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
 
 
-def say_response(response: Response, *, include: bool, raw: bool) -> None:
-    """Print a response; what was wrong with it goes to stderr.
+def print_response(response: Response, *, include: bool, raw: bool) -> None:
+    """Print a response; its cause and remedy go to stderr.
 
-    On a terminal the body's control characters are escaped unless it is wanted `raw`.
+    On a terminal the body's control characters are escaped, unless `raw`.
     """
     if include:
-        say(f"HTTP {response.status}")
+        print_line(f"HTTP {response.status}")
         for name, value in response.headers:
-            say(visible(f"{name}: {value}"))
-        say("")
+            print_line(visible(f"{name}: {value}"))
+        print_line("")
     sys.stdout.flush()
     body = response.body
     if sys.stdout.isatty() and not raw:
         body = visible_body(body)
     sys.stdout.buffer.write(body)
     unended = bool(body) and not body.endswith(b"\n")
-    if unended and (sys.stdout.isatty() or (response.cause and _on_one_stream())):
-        say("")
+    if unended and (sys.stdout.isatty() or (response.cause and is_one_stream())):
+        print_line("")
     sys.stdout.flush()
     if response.cause is not None:
-        warn(f"error[{response.cause}]: the API answered {response.status}")
+        warn(f"error[{response.cause}]: the API returned {response.status}")
         warn(f"hint: {response.remedy}")
 
 
-def described_fact(configuration: Configuration, fact: str) -> tuple[str, str]:
-    """Return what a voucher's fact is now, and where it goes; of a stored secret, its version."""
+def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:
+    """Return the value of a vouched fact and where it is sent.
+
+    Of a stored secret, the value is its version.
+    """
     if fact == SEAL:
         return fingerprint(configuration.script), ""
     if fact in SETTINGS:

@@ -4,30 +4,38 @@ from typing import Annotated
 
 import typer
 
-from outkey.hosts.cli.output import exit_code_of, say, say_error, say_json, say_table
-from outkey.hosts.cli.session import AsJson, installation
+from outkey.hosts.cli.output import (
+    exit_code_of,
+    print_error,
+    print_json,
+    print_line,
+    print_table,
+)
+from outkey.hosts.cli.session import AsJson, Name, open_application
 
 scripts_app = typer.Typer(help="Signing scripts.", no_args_is_help=True)
 
 
 @scripts_app.command("run")
 def run(
-    name: Annotated[str, typer.Argument(help="the configuration's name")],
+    name: Name,
     *,
     at: Annotated[
         float | None, typer.Option(help="stop the clock at this Unix time")
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run a script once, locked away, for the test request; values are never shown."""
-    tried = installation().gateway.try_script(name, at)
+    """Run a script once in its sandbox for the test request; values are never shown."""
+    application = open_application()
+    trial = application.try_script(application.registry.get(name), at)
     if as_json:
-        headers = [{"name": name, "length": length} for name, length in tried.headers]
-        error = tried.error.facts() if tried.error else None
-        say_json({"ok": tried.ok, "headers": headers, "ms": tried.ms, "error": error})
-    elif tried.error is None:
-        say_table(("Header", "Length"), tried.headers)
-        say(f"It took {tried.ms:.1f} ms with the start of its process.")
+        headers = [{"name": name, "length": length} for name, length in trial.headers]
+        error = trial.error.facts() if trial.error else None
+        facts = {"ok": trial.ok, "headers": headers, "ms": trial.ms, "error": error}
+        print_json(facts)
+    elif trial.error is None:
+        print_table(("Header", "Length"), trial.headers)
+        print_line(f"It took {trial.ms:.1f} ms with the start of its process.")
     else:
-        say_error(tried.error, as_json=False)
-    return 0 if tried.error is None else exit_code_of(tried.error)
+        print_error(trial.error, as_json=False)
+    return 0 if trial.error is None else exit_code_of(trial.error)

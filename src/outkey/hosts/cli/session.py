@@ -1,45 +1,129 @@
-"""Opening the installation of this process. Django starts here, and not before it is needed."""
+"""The host that commands are run for. A host may be heavy: it is opened when needed.
+
+The commands know a host by `CommandHost` only. Without one they serve the Django
+project of the process, or the embedded home.
+"""
 
 import os
 import pwd
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn, Protocol
 
 import typer
 
+from outkey.core.errors import ConfigError
+from outkey.core.sync.run import Run
+from outkey.core.text import Text
+
 if TYPE_CHECKING:
+    from outkey.engine.application import Application
     from outkey.engine.managing.changes import Administration
-    from outkey.hosts.installation import Installation
 
 Name = Annotated[str, typer.Argument(help="the configuration's name")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
 
 
-def installation(*, people: bool = False) -> "Installation":
-    """Open the project's installation or the embedded home; `people` are the latter's users."""
-    from outkey.hosts.server.home import PAGES, open_home, prepare
+class UserAccounts(Protocol):
+    """The accounts of users who sign in to a host's own pages."""
 
-    home = prepare(PAGES) if people else open_home()
-    from outkey.hosts.django.wiring import install
+    def audit_key(self, name: str) -> str:
+        """Return what an account is called in the audit, or raise ConfigError."""
 
-    return install(home)
+    def export(self, name: str) -> dict[str, object]:
+        """Return everything that is stored about a user."""
 
+    def refuse_erasure(self, name: str) -> None:
+        """Raise ConfigError if the account must stay."""
 
-def home_folder() -> Path:
-    """Return the home of the project, or the embedded one, whether or not its database works."""
-    from outkey.hosts.django.project import in_project, project_home
-    from outkey.hosts.server.location import home
+    def erase(self, name: str) -> str:
+        """Delete an account; return the name that replaces it beside secrets."""
 
-    return project_home() if in_project() else home()
-
-
-def desk_of(here: "Installation") -> "Administration":
-    """Return the desk of whoever runs the command."""
-    return here.desk(f"cli:{_who()}")
+    def prune(self, days: int) -> int:
+        """Delete sign-ins older than this and ended sessions; return how many."""
 
 
-def _who() -> str:
-    """Return the user that the process runs as; variables such as LOGNAME can say anything."""
+class PagesServer(Protocol):
+    """Serves a host's own pages."""
+
+    def __call__(self, address: str, port: int, *, demo: bool) -> None:
+        """Serve until the process is stopped."""
+
+
+class RunWorker(Protocol):
+    """Takes queued runs."""
+
+    def __call__(
+        self,
+        runs_at_once: int,
+        log: Callable[[str], None],
+        log_run: Callable[[Run], None],
+    ) -> None:
+        """Take runs until the process is stopped."""
+
+
+def refuse_command(*_arguments: object, **_options: object) -> NoReturn:
+    """Refuse a command that a host does not have."""
+    raise ConfigError(
+        Text("this application does not have this command"),
+        hint=Text("Use the application's own pages and processes for it."),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandHost:
+    """What commands need of a host; the first two are enough for most of them.
+
+    `home_folder` returns the folder of key and data, whether or not the database works.
+    """
+
+    open_application: "Callable[[], Application]"
+    home_folder: Callable[[], Path]
+    background_process: str = "the background process of the application"
+    open_users: "Callable[[], tuple[Application, UserAccounts]]" = refuse_command
+    serve: PagesServer = refuse_command
+    run_worker: RunWorker = refuse_command
+
+
+_host: ContextVar[CommandHost | None] = ContextVar("host", default=None)
+
+
+def current_host() -> CommandHost:
+    """Return the host that the current command is run for."""
+    host = _host.get()
+    if host is not None:
+        return host
+    from outkey.hosts.server.command_host import django_host
+
+    return django_host()
+
+
+@contextmanager
+def use_host(host: CommandHost | None) -> Iterator[None]:
+    """Run commands for this host inside the block; None is the default host."""
+    token = _host.set(host)
+    try:
+        yield
+    finally:
+        _host.reset(token)
+
+
+def open_application() -> "Application":
+    """Open the application of the current host."""
+    return current_host().open_application()
+
+
+def administration_of(application: "Application") -> "Administration":
+    """Return what changes things in the name of the user who runs the command."""
+    return application.administration(f"cli:{operating_system_user()}")
+
+
+def operating_system_user() -> str:
+    """Return the user of the process; LOGNAME and such can say anything."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -7,8 +7,8 @@ import typer
 
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
-from outkey.hosts.cli.output import progress_bar, say, say_json, say_table
-from outkey.hosts.cli.session import AsJson, installation
+from outkey.hosts.cli.output import print_json, print_line, print_table, progress_bar
+from outkey.hosts.cli.session import AsJson, open_application
 
 if TYPE_CHECKING:
     from outkey.hosts.drill.drill import ScenarioResult
@@ -59,7 +59,7 @@ def drill(
         raise ConfigError(
             Text("NAME is missing"), hint=Text("See: outkey spar drill --help")
         )
-    configuration = installation().registry.get(name)
+    configuration = open_application().registry.get(name)
     scenarios = select_scenarios(concerning(configuration), scenario or [])
     if list_only:
         return list_scenarios(scenarios, as_json=as_json)
@@ -85,11 +85,11 @@ def list_scenarios(
 ) -> int:
     """Print scenarios, and return the exit code."""
     if as_json:
-        say_json(
+        print_json(
             [{"id": scenario.id, "played": scenario.played} for scenario in scenarios]
         )
     else:
-        say_table(
+        print_table(
             ("Scenario", "What is played"), (scenario[:2] for scenario in scenarios)
         )
     return 0
@@ -104,14 +104,14 @@ def report(
     if as_json:
         facts = {"configuration": name, "ok": not counts["bad"], "speed": speed}
         scenarios = [result_facts(result) for result in results]
-        say_json({**facts, "verdicts": counts, "scenarios": scenarios})
+        print_json({**facts, "verdicts": counts, "scenarios": scenarios})
         return
-    say_table(
+    print_table(
         ("", "Scenario", "Requests", "Seconds", "What it means"),
         map(result_row, results),
     )
-    say(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
-    say(
+    print_line(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
+    print_line(
         f"Played {speed:g} times as fast; the seconds are those of production.\nThis"
         f" was a copy with made-up secrets: no secret of {name} was opened, nothing was"
         " sent\nto another machine, and nothing was stored or recorded in the audit."

@@ -1,4 +1,4 @@
-"""The command `outkey test`: steps, ranked reasons, and what outkey can put right itself."""
+"""The command `outkey test`: steps, ranked reasons, and what outkey can fix itself."""
 
 import shlex
 from collections.abc import Iterator
@@ -9,21 +9,29 @@ import typer
 
 from outkey.core.diagnosis import Suspicion
 from outkey.core.findings.checks import Finding, Level
+from outkey.core.text import join_texts
 from outkey.engine.managing.connection_test import Report
+from outkey.engine.sending.preview import Preview
 from outkey.hosts.cli.output import (
-    ask_first,
+    confirm,
     finding_facts,
+    print_findings,
+    print_json,
+    print_line,
+    print_lines,
+    print_table,
     report_exit_code,
-    say,
-    say_findings,
-    say_json,
-    say_lines,
-    say_table,
 )
-from outkey.hosts.cli.presenters import pause_words
-from outkey.hosts.cli.session import AsJson, Name, desk_of, installation
+from outkey.hosts.cli.presenters import pause_text
+from outkey.hosts.cli.session import (
+    AsJson,
+    Name,
+    Yes,
+    administration_of,
+    open_application,
+)
 
-# What enters the thing that a finding misses.
+# The command that sets what a finding misses.
 _SECRET = "Enter it: outkey secret set {name} {field}"  # noqa: S105 - a command
 _ENTERING = {
     "E-secret_missing": _SECRET,
@@ -32,46 +40,52 @@ _ENTERING = {
 }
 
 
-def try_out(
+def check_connection(
     name: Name,
     *,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="put right what outkey can")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="with --fix: do not ask")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="fix what outkey can")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
     """Test a configuration step by step, with cause and remedy."""
-    here = installation()
-    desk = desk_of(here)
-    report = desk.test(here.gateway, name)
-    wanted = report.suspicions[0].fix if fix and report.suspicions else None
-    if wanted:
-        from outkey.engine.managing.fixes import apply_fix, difference
+    application = open_application()
+    administration = administration_of(application)
+    report = application.test(administration, name)
+    proposal = report.suspicions[0].fix if fix and report.suspicions else None
+    if proposal:
+        from outkey.engine.managing.fixes import difference
 
-        rows = difference(here.registry.get(name), wanted)
+        rows = difference(application.registry.get(name), proposal)
         if not as_json:
-            _say(report)
-            say_table(("Field", "Now", "Then"), rows)
-        ask_first(f"{wanted.label}?", yes=yes)
-        apply_fix(desk, here.gateway, name, wanted)
-        report = desk.test(here.gateway, name)
+            print_report(report)
+            print_table(("Field", "Now", "Then"), rows)
+        confirm(f"{proposal.label}?", yes=yes)
+        application.apply_fix(administration, name, proposal)
+        report = application.test(administration, name)
     if as_json:
-        say_json(_facts(report))
+        print_json(report_facts(report))
         return report_exit_code(report)
-    if wanted:
-        say(f"changed: {wanted.label}")
-    _say(report)
-    if (kept := here.registry.get(name)).paused:
-        say(f"paused: {pause_words(kept)}")
-    if fix and not wanted:
-        say("nothing here that outkey can put right itself")
+    if proposal:
+        print_line(f"changed: {proposal.label}")
+    print_report(report)
+    configuration = application.registry.get(name)
+    if configuration.paused:
+        print_line(f"paused: {pause_text(configuration)}")
+    if fix and not proposal:
+        print_line("outkey cannot fix this itself")
     return report_exit_code(report)
 
 
-def _facts(report: Report) -> dict[str, object]:
-    name, reasons = report.configuration, enumerate(report.suspicions)
-    found = [_as_finding(rank, suspicion, name) for rank, suspicion in reasons]
+def report_facts(report: Report) -> dict[str, object]:
+    """Return a report as programs read it; its reasons are findings too."""
+    name = report.configuration
+    findings = [
+        *(
+            reason_finding(rank, suspicion, name)
+            for rank, suspicion in enumerate(report.suspicions)
+        ),
+        *findings_with_commands(report),
+    ]
     return {
         "configuration": name,
         "ok": report.ok,
@@ -79,69 +93,73 @@ def _facts(report: Report) -> dict[str, object]:
         "status": report.status,
         "cause": report.cause,
         "remedy": report.remedy,
-        "findings": [
-            finding_facts(finding, name) for finding in (*found, *_findings(report))
-        ],
+        "findings": [finding_facts(finding, name) for finding in findings],
     }
 
 
-def _as_finding(rank: int, suspicion: Suspicion, name: str) -> Finding:
-    """Return a reason as programs read it: the likeliest is the error, the others are notices."""
+def reason_finding(rank: int, suspicion: Suspicion, name: str) -> Finding:
+    """Return a reason as a finding: the likeliest is an error, the others notices."""
     level = Level.NOTICE if rank else Level.ERROR
-    message = f"{suspicion.reason.title}: {suspicion.evidence}"
-    hint = f"{suspicion.remedy} {_offer(suspicion, name)}".strip()
+    message = join_texts([suspicion.reason.title, suspicion.evidence], ": ")
+    hint = join_texts(filter(None, [suspicion.remedy, fix_command(suspicion, name)]))
     return Finding(suspicion.reason.id, level, message, hint)
 
 
-def _offer(suspicion: Suspicion, name: str) -> str:
+def fix_command(suspicion: Suspicion, name: str) -> str:
+    """Return the command that applies a reason's fix, if it has one."""
     fix = suspicion.fix
     return f"{fix.label}: outkey test {shlex.quote(name)} --fix" if fix else ""
 
 
-def _findings(report: Report) -> Iterator[Finding]:
-    """Yield the findings; those about something missing say which command enters it."""
+def findings_with_commands(report: Report) -> Iterator[Finding]:
+    """Yield the findings; a missing value's hint names the command that sets it."""
     name = shlex.quote(report.configuration)
     for finding in report.findings:
         command = _ENTERING.get(finding.id, "").format(name=name, field=finding.field)
-        yield replace(finding, hint=f"{finding.hint} {command}".strip())
+        yield replace(finding, hint=join_texts(filter(None, [finding.hint, command])))
 
 
-def _say(report: Report) -> None:
-    say_table(
-        ("", "Step", "Detail", "ms"),
-        (("ok" if s.ok else "FAILED", s.step, s.detail, s.ms) for s in report.steps),
-    )
+def print_report(report: Report) -> None:
+    """Print the steps, the cause with its reasons, the request, and the findings."""
+    name = report.configuration
+    rows = [
+        ("ok" if step.ok else "FAILED", step.step, step.detail, step.ms)
+        for step in report.steps
+    ]
+    print_table(("", "Step", "Detail", "ms"), rows)
     if report.proves_nothing:
-        say(
-            f"{report.configuration} answers, but proves nothing: everybody gets this"
-            " answer"
+        print_line(
+            f"{name} responds, but the test proves nothing: a request without"
+            " credentials gets the same response"
         )
     elif report.cause is None:
-        say(f"{report.configuration} works")
+        print_line(f"{name} works")
     else:
         code = f" ({report.code})" if report.code else ""
-        say(f"cause: {report.cause}{code}\nremedy: {report.remedy}")
+        print_line(f"cause: {report.cause}{code}\nremedy: {report.remedy}")
         for number, suspicion in enumerate(report.suspicions, start=1):
-            say_lines(*_lines(number, suspicion, report.configuration))
+            print_lines(*reason_lines(number, suspicion, name))
         if report.sent:
-            headers = (
-                ("dim", f"      {name}: {value}")
-                for name, value, _ in report.sent.headers
-            )
-            say_lines(
-                ("dim", f"sent: {report.sent.method} {report.sent.url}"), *headers
-            )
-    say_findings((report.configuration, finding) for finding in _findings(report))
+            print_lines(*request_lines(report.sent))
+    print_findings((name, finding) for finding in findings_with_commands(report))
 
 
-def _lines(number: int, suspicion: Suspicion, name: str) -> tuple[tuple[str, str], ...]:
+def request_lines(request: Preview) -> list[tuple[str, str]]:
+    """Return the masked request, each line with its style."""
+    headers = [f"      {name}: {value}" for name, value, _ in request.headers]
+    lines = [f"sent: {request.method} {request.url}", *headers]
+    return [("dim", line) for line in lines]
+
+
+def reason_lines(number: int, suspicion: Suspicion, name: str) -> list[tuple[str, str]]:
+    """Return a reason with its evidence and remedy, each line with its style."""
     reason = suspicion.reason
     lines = [
         ("bold", f"{number}. {reason.title} ({reason.id})"),
         ("", f"   {suspicion.evidence}"),
     ]
-    if number > 1:  # the first one's remedy stands above
+    if number > 1:  # the first one's remedy is printed above
         lines.append(("dim", f"   {suspicion.remedy}"))
-    if offer := _offer(suspicion, name):
-        lines.append(("green", f"   {offer}"))
-    return tuple(lines)
+    if command := fix_command(suspicion, name):
+        lines.append(("green", f"   {command}"))
+    return lines

@@ -1,4 +1,4 @@
-"""The commands about tokens of OAuth 2.0."""
+"""The commands about OAuth 2.0 tokens."""
 
 import sys
 from dataclasses import asdict
@@ -10,14 +10,27 @@ from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Grant, Network
 from outkey.core.errors import ConfigError, EgressDenied
 from outkey.core.moments import iso_moment, moment_text
-from outkey.hosts.cli.output import progress_bar, say, say_json, say_table, warn
-from outkey.hosts.cli.session import AsJson, Name, desk_of, installation
+from outkey.core.text import Text
+from outkey.hosts.cli.output import (
+    print_json,
+    print_line,
+    print_table,
+    progress_bar,
+    warn,
+)
+from outkey.hosts.cli.session import (
+    AsJson,
+    Name,
+    administration_of,
+    open_application,
+)
 
 if TYPE_CHECKING:
-    from outkey.engine.tokens.actions import TokenStatus
+    from outkey.engine.application import Application
+    from outkey.engine.tokens.actions import TokenActions, TokenStatus
 
 tokens_app = typer.Typer(
-    help="Tokens of OAuth 2.0: look, renew, give back.", no_args_is_help=True
+    help="OAuth 2.0 tokens: show, renew, revoke.", no_args_is_help=True
 )
 
 
@@ -30,68 +43,76 @@ def status(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how a token stands; never the token."""
-    desk = installation().gateway.token(name)
-    active = desk.introspect() if introspect else None
-    _say_status(desk.status(), as_json=as_json, active=active)
+    """Show the state of a token; never the token."""
+    application = open_application()
+    token = application.token(application.registry.get(name))
+    active = token.introspect() if introspect else None
+    print_status(token.status(), as_json=as_json, active=active)
 
 
 @tokens_app.command("renew")
 def renew(name: Name, *, as_json: AsJson = False) -> None:
     """Get a new token now."""
-    here = installation()
-    desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_RENEWED)
-    _say_status(desk.renew(), as_json=as_json)
+    token = change_token(open_application(), name, Tag.TOKEN_RENEWED)
+    print_status(token.renew(), as_json=as_json)
 
 
 @tokens_app.command("revoke")
 def revoke(name: Name, *, as_json: AsJson = False) -> None:
-    """Give the token back to the provider, and forget it."""
-    here = installation()
-    desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_REVOKED)
-    desk.revoke()
-    _say_status(desk.status(), as_json=as_json)
+    """Revoke the token at the provider, and delete it here."""
+    token = change_token(open_application(), name, Tag.TOKEN_REVOKED)
+    token.revoke()
+    print_status(token.status(), as_json=as_json)
 
 
 @tokens_app.command("forget")
 def forget(name: Name, *, as_json: AsJson = False) -> None:
-    """Forget the token here; the provider is not told."""
-    here = installation()
-    if sys.stdin.isatty() and here.gateway.token(name).would_lose_consent():
-        question = (
-            "Its refresh token is lost then, and a person must agree again. Go on?"
-        )
-        typer.confirm(question, abort=True)
-    desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_FORGOTTEN)
-    desk.forget()
-    _say_status(desk.status(), as_json=as_json)
+    """Delete the token here; the provider is not notified."""
+    application = open_application()
+    if sys.stdin.isatty():
+        stored = application.token(application.registry.get(name))
+        if stored.would_lose_consent():
+            typer.confirm(
+                "The refresh token is lost then, and a user must agree again. Go on?",
+                abort=True,
+            )
+    token = change_token(application, name, Tag.TOKEN_FORGOTTEN)
+    token.forget()
+    print_status(token.status(), as_json=as_json)
 
 
 @tokens_app.command("authorize")
 def authorize(name: Name, *, as_json: AsJson = False) -> None:
-    """Let a person agree on another device, and wait for that."""
-    here = installation()
-    if here.registry.get(name).oauth2.grant is Grant.AUTHORIZATION_CODE:
-        message = "this configuration is authorized in the browser"
-        hint = (
-            "Open its page (outkey serve, or the project's admin), and press Connect."
+    """Let a user agree on another device, and wait for that."""
+    application = open_application()
+    grant = application.registry.get(name).oauth2.grant
+    if grant is Grant.AUTHORIZATION_CODE:
+        raise ConfigError(
+            Text("this configuration is authorized in the browser"),
+            hint=Text(
+                "Open its page (outkey serve, or the project's admin), and press"
+                " Connect."
+            ),
+            field="oauth2.grant",
         )
-        raise ConfigError(message, hint=hint, field="oauth2.grant")
-    desk = desk_of(here).token(here.gateway, name, Tag.TOKEN_AUTHORIZED)
-    device = desk.device_code()
-    # On stderr, so that a program that reads the JSON can show it to a person too.
+    token = change_token(application, name, Tag.TOKEN_AUTHORIZED)
+    device = token.device_code()
+    # On stderr, so that a program that reads the JSON can show it to a user too.
     warn(f"Open {device.address}\nand enter the code {device.user_code}")
     sys.stderr.flush()
     with progress_bar("waiting for consent", round(device.lifetime)) as advance:
-        desk.wait_for(device, lambda seconds: advance(round(seconds)))
-    _say_status(desk.status(), as_json=as_json)
+        token.wait_for(device, lambda seconds: advance(round(seconds)))
+    print_status(token.status(), as_json=as_json)
+
+
+def change_token(application: "Application", name: str, tag: Tag) -> "TokenActions":
+    """Record what the user is about to do with a token, and return what does it."""
+    return application.change_token(administration_of(application), name, tag)
 
 
 @tokens_app.command("discover")
 def discover(
-    issuer: Annotated[
-        str, typer.Argument(help="the authorization server's own address")
-    ],
+    issuer: Annotated[str, typer.Argument(help="the authorization server's own URL")],
     *,
     internal: Annotated[
         bool, typer.Option("--internal", help="permit plain http and your own network")
@@ -101,40 +122,42 @@ def discover(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print the addresses that an authorization server names, as TOML to paste."""
+    """Print the URLs that an authorization server publishes, as TOML to paste."""
     network = Network.INTERNAL if internal else Network.PUBLIC
     try:
-        found = installation().gateway.discover(issuer, network, ca_file)
+        urls = open_application().discover(issuer, network, ca_file)
     except EgressDenied as error:
-        hint = "Add --internal if the issuer is in your own network."
+        hint = Text("Add --internal if the issuer is in your own network.")
         raise EgressDenied(error.message, hint=hint) from None
     if as_json:
-        say_json(found)
+        print_json(urls)
         return
     from outkey.core.config.export import render_table
 
-    say("# put this below [configuration.NAME]")
-    say(render_table("configuration.NAME.oauth2", found))
+    print_line("# put this below [configuration.NAME]")
+    print_line(render_table("configuration.NAME.oauth2", urls))
 
 
-def _say_status(
+def print_status(
     status: "TokenStatus", *, as_json: bool, active: bool | None = None
 ) -> None:
+    """Print the state of a token, and whether the provider says it is active."""
     facts: dict[str, object] = asdict(status)
-    written = iso_moment if as_json else moment_text
+    write_moment = iso_moment if as_json else moment_text
     for name in ("expires_at", "last_renewed_at"):
         at = facts[name]
-        facts[name] = written(at) if isinstance(at, float) else None
+        facts[name] = write_moment(at) if isinstance(at, float) else None
     if active is not None:
         facts["active"] = active
     if as_json:
-        say_json(facts)
+        print_json(facts)
         return
-    words = {name.replace("_", " "): value for name, value in facts.items()}
-    say_table(("Token", ""), ((name, _plain(value)) for name, value in words.items()))
+    rows = [(name.replace("_", " "), value_text(fact)) for name, fact in facts.items()]
+    print_table(("Token", ""), rows)
 
 
-def _plain(value: object) -> str:
+def value_text(value: object) -> str:
+    """Return a fact for users; a number is a duration in seconds."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

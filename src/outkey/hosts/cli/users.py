@@ -1,52 +1,47 @@
-"""What somebody may ask for who uses the pages: all that is kept about them, or to be forgotten."""
+"""Commands for the privacy rights of users of the pages: export and erasure."""
 
 from typing import Annotated
 
 import typer
 
 from outkey.core.audit.events import Tag
-from outkey.hosts.cli.output import ask_first, say, say_done, say_json
-from outkey.hosts.cli.session import AsJson, desk_of, installation
+from outkey.hosts.cli.output import confirm, print_done, print_json, print_line
+from outkey.hosts.cli.session import AsJson, Yes, administration_of, current_host
 
-people_app = typer.Typer(help="What is kept about people.", no_args_is_help=True)
-User = Annotated[str, typer.Argument(help="the name that they log in with")]
-Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
+people_app = typer.Typer(help="What is stored about users.", no_args_is_help=True)
+User = Annotated[str, typer.Argument(help="the name that the user signs in with")]
 
 
 @people_app.command("export")
 def export(user: User) -> None:
-    """Print everything that is kept about a person, as one JSON document."""
-    here = installation(people=True)
-    from outkey.hosts.server import personal
-
-    found = personal.person(user)
-    desk_of(here).note(Tag.PERSON_EXPORTED, key=f"user {found.pk}")
-    say_json(personal.gathered(found, here.audit_rows))
+    """Print everything that is stored about a user, as one JSON document."""
+    application, accounts = current_host().open_users()
+    key = accounts.audit_key(user)
+    administration_of(application).note(Tag.PERSON_EXPORTED, key=key)
+    print_json(accounts.export(user))
 
 
 @people_app.command("erase")
 def erase(user: User, *, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Delete an account with its sessions and logins, and take its name off secrets."""
-    here = installation(people=True)
-    from outkey.hosts.server import personal
-
-    found = personal.person(user)
-    personal.refuse_last_administrator(found)
-    ask_first(f"Erase {user} for good?", yes=yes)
-    desk_of(here).note(Tag.PERSON_ERASED, key=f"user {found.pk}")
-    instead = personal.erase(found)
+    """Delete an account with its sessions and sign-ins; take its name off secrets."""
+    application, accounts = current_host().open_users()
+    key = accounts.audit_key(user)
+    accounts.refuse_erasure(user)
+    confirm(f"Erase {user} for good?", yes=yes)
+    administration_of(application).note(Tag.PERSON_ERASED, key=key)
+    replacement = accounts.erase(user)
     if as_json:
-        say_json({"done": "erased", "user": user, "instead": instead})
+        print_json({"done": "erased", "user": user, "instead": replacement})
         return
-    say(f"erased; where the name stood beside secrets, now stands {instead}")
-    say("the audit keeps the name until its records are pruned: outkey audit prune")
+    print_line(f"erased; beside secrets the name is replaced by {replacement}")
+    print_line(
+        "the audit contains the name until its records are pruned: outkey audit prune"
+    )
 
 
 @people_app.command("prune")
 def prune(*, as_json: AsJson = False) -> None:
-    """Forget logins that are older than the retention, and sessions that have ended."""
-    here = installation(people=True)
-    from outkey.hosts.server import personal
-
-    removed = personal.forget_old(here.policy().retention_days)
-    say_done("removed", as_json=as_json, count=removed)
+    """Delete sign-ins older than the retention, and ended sessions."""
+    application, accounts = current_host().open_users()
+    removed = accounts.prune(application.policy().retention_days)
+    print_done("removed", as_json=as_json, count=removed)

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from django.db import connections
 
+from outkey.engine.application import Application
 from outkey.engine.sync.loop import RUNS_AT_ONCE, RunLoop
 from outkey.hosts.django.background_work import log_and_continue
-from outkey.hosts.django.wiring import planner
-from outkey.hosts.installation import Installation
 
 logger = logging.getLogger("outkey.runs")
 
@@ -17,13 +16,13 @@ logger = logging.getLogger("outkey.runs")
 class LocalWorkers:
     """A thread that looks for runs, and a thread for each run under way."""
 
-    def __init__(self, here: Installation, limit: int = RUNS_AT_ONCE) -> None:
+    def __init__(self, application: Application, limit: int = RUNS_AT_ONCE) -> None:
         stop_signal = threading.Event()
         self.loop = RunLoop(
-            planner(here, stop_signal.is_set),
+            application.planner(stop_signal.is_set),
             start_thread,
             stop_signal,
-            is_sealed=here.keys.is_sealed,
+            is_sealed=application.keys.is_sealed,
             limit=limit,
         )
         self._thread: threading.Thread | None = None

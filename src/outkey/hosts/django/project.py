@@ -1,6 +1,6 @@
-"""The installation of a Django project: when it is used, what it needs, and the mark on its home.
+"""A Django project as the host: whether there is one, and its home.
 
-Nothing here imports a model, so that it can be asked before Django is set up.
+Nothing here imports a model, so that it can be used before Django is set up.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from outkey.core.errors import ConfigError, StorageUnavailable
+from outkey.core.text import Text
 
 APP = "outkey.hosts.django"
 LABEL = "outkey"
@@ -29,7 +30,7 @@ _MARK_TEXT = (
 
 
 def in_project() -> bool:
-    """Whether Django is, or is about to be, set up for a project instead of the embedded server."""
+    """Whether Django is or will be set up for a project, not the embedded server."""
     if settings.configured:  # by code, if there is no module
         return not str(settings.SETTINGS_MODULE).startswith(_EMBEDDED)
     module = os.environ.get("DJANGO_SETTINGS_MODULE", "")
@@ -42,9 +43,9 @@ def home_setting() -> Path:
     home = setting.get("HOME") if isinstance(setting, Mapping) else None
     if not home:
         raise ConfigError(
-            "the setting OUTKEY has no HOME",
-            hint=(
-                'Add OUTKEY = {"HOME": "/var/lib/outkey"} to the settings of the'
+            Text("the setting OUTKEY has no HOME"),
+            hint=Text(
+                'Add OUTKEY = {{"HOME": "/var/lib/outkey"}} to the settings of the'
                 " project."
             ),
             field="OUTKEY",
@@ -53,14 +54,15 @@ def home_setting() -> Path:
 
 
 def project_home() -> Path:
-    """Set up the project and return its home, without a look at the database."""
-    _set_up()
+    """Set up the project and return its home; the database is not read."""
+    set_up_django()
     if not apps.is_installed(APP):
         raise ConfigError(
-            "this Django project does not have outkey's app",
-            hint=(
-                f'Add "{APP}" to INSTALLED_APPS. To use the embedded home instead, run'
-                " this in a process without Django and without DJANGO_SETTINGS_MODULE."
+            Text("this Django project does not have outkey's app"),
+            hint=Text(
+                'Add "{app}" to INSTALLED_APPS. To use the embedded home instead, run'
+                " this in a process without Django and without DJANGO_SETTINGS_MODULE.",
+                app=APP,
             ),
             field="INSTALLED_APPS",
         )
@@ -68,19 +70,18 @@ def project_home() -> Path:
 
 
 def open_project() -> Path:
-    """Return the home of the project once its tables are complete; nothing is migrated."""
+    """Return the project's home once its tables are complete; migrates nothing."""
     home = project_home()
-    _refuse_pending_migrations()
+    refuse_pending_migrations()
     claim(home)
     return home
 
 
 def claim(home: Path) -> None:
-    """Mark a home as a project's, so that the embedded server does not take it for its own."""
+    """Mark a home as a project's, so that the embedded server refuses it."""
     mark = home / MARK
-    with contextlib.suppress(
-        OSError
-    ):  # it is there already, or the home cannot be written
+    # It may exist already, or the home cannot be written.
+    with contextlib.suppress(OSError):
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         mark.parent.mkdir(exist_ok=True, mode=0o700)
         descriptor = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -88,49 +89,54 @@ def claim(home: Path) -> None:
             file.write(_MARK_TEXT)
 
 
-def _set_up() -> None:
-    if (
-        apps.models_ready
-    ):  # not `ready`: an app may open a gateway while the apps get ready
+def set_up_django() -> None:
+    """Set up Django for the project, unless that is done."""
+    # Not `ready`: an app may open a gateway while the apps get ready.
+    if apps.models_ready:
         return
     failure = ""
     try:
         django.setup()
-    except Exception as error:  # noqa: BLE001 - a project's own code; its text may hold a value
+    except Exception as error:  # noqa: BLE001 - its text may hold a secret
         failure = type(error).__name__
     if failure:
         raise ConfigError(
-            f"the Django project cannot be set up ({failure})",
-            hint=(
+            Text("the Django project cannot be set up ({failure})", failure=failure),
+            hint=Text(
                 "Run python manage.py check in the project to see why; outside of its"
                 " folder, PYTHONPATH has to name it."
             ),
         )
 
 
-def _refuse_pending_migrations() -> None:
-    pending = _migrations() - _applied_migrations()
+def refuse_pending_migrations() -> None:
+    """Refuse a database that lacks some of outkey's migrations."""
+    pending = migrations() - applied_migrations()
     if pending:
         raise ConfigError(
-            f"the project's database lacks {len(pending)} of outkey's migrations",
-            hint="Run: python manage.py migrate outkey",
+            Text(
+                "the project's database lacks {count} of outkey's migrations",
+                count=len(pending),
+            ),
+            hint=Text("Run: python manage.py migrate outkey"),
         )
 
 
-def _migrations() -> set[str]:
-    """Return the names of the app's migrations; none where a project has switched them off."""
-    module, _ = MigrationLoader.migrations_module(LABEL)
-    if module is None:
+def migrations() -> set[str]:
+    """Return the names of the app's migrations; none if a project disabled them."""
+    package, _ = MigrationLoader.migrations_module(LABEL)
+    if package is None:
         return set()
-    folder = import_module(module).__path__
+    folder = import_module(package).__path__
     return {
-        found.name
-        for found in pkgutil.iter_modules(folder)
-        if found.name[0] not in "_~"
+        module.name
+        for module in pkgutil.iter_modules(folder)
+        if module.name[0] not in "_~"
     }
 
 
-def _applied_migrations() -> set[str]:
+def applied_migrations() -> set[str]:
+    """Return the names of outkey's migrations that the database has."""
     try:
         applied = list(MigrationRecorder(connection).applied_migrations())
     except DatabaseError:

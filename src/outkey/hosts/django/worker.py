@@ -12,11 +12,10 @@ from procrastinate.contrib.django import app
 from procrastinate.jobs import Status
 
 from outkey.core.sync.run import Run
+from outkey.engine.application import Application
 from outkey.engine.sync.loop import ACTOR, PLAN_SECONDS, repeat
 from outkey.hosts.django.background_work import log_and_continue
 from outkey.hosts.django.tasks import QUEUE, WORK
-from outkey.hosts.django.wiring import planner
-from outkey.hosts.installation import Installation
 
 RECONNECT_SECONDS = 2.0
 STALLED_SECONDS = 30
@@ -29,7 +28,7 @@ class QueueWorker:
 
     def __init__(
         self,
-        here: Installation,
+        application: Application,
         limit: int,
         report: Callable[[str], None],
         report_run: Callable[[Run], None],
@@ -38,7 +37,7 @@ class QueueWorker:
         self._report = report
         self._report_run = report_run
         self._stop_signal = threading.Event()
-        self._planner = planner(here, self._stop_signal.is_set)
+        self._planner = application.planner(self._stop_signal.is_set)
         # They log the text of database errors, which may hold a value; what matters is
         # reported here.
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)

@@ -33,7 +33,8 @@ from outkey.core.config.fields import FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.errors import OutkeyError, SecretMissing
 from outkey.core.request.message import Request, Response, Route, Source
 from outkey.core.secret import Secret
-from outkey.engine.gateway import Gateway, Ports
+from outkey.engine.gateway import Gateway
+from outkey.engine.sending.sender import Ports, Sender
 from outkey.hosts.drill.scenarios import Scenario
 from outkey.ports.sending import Scripts
 from outkey.spar import Arrival, Spar
@@ -325,20 +326,19 @@ class ScenarioRun:
         self._secrets = made_up
         self._clock = FastClock(transport.speed)
         self._status: int | None = None
-        self._gateway = Gateway(
-            Ports(
-                configurations=MemoryConfigurations([copy]),
-                secrets=self._secrets,
-                transport=transport,
-                resolver=SystemResolver(),
-                clock=self._clock,
-                audit=NoAudit(),
-                permits=LeasedPermits(MemoryStateRows(), self._clock.monotonic),
-                tokens=MemoryTokens(self._clock.now),
-                signer=JoseSigner(),
-                scripts=scripts,
-            )
+        ports = Ports(
+            configurations=MemoryConfigurations([copy]),
+            secrets=self._secrets,
+            transport=transport,
+            resolver=SystemResolver(),
+            clock=self._clock,
+            audit=NoAudit(),
+            permits=LeasedPermits(MemoryStateRows(), self._clock.monotonic),
+            tokens=MemoryTokens(self._clock.now),
+            signer=JoseSigner(),
+            scripts=scripts,
         )
+        self._gateway = Gateway(Sender(ports))
         secret_rows = {row.key for row in copy.headers if row.secret}
         preview = self._gateway.preview(copy.name, scenario.method, scenario.path)
         self._credentials = {

@@ -17,25 +17,30 @@ from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.document import parse_document
+from outkey.core.config.document import Document, parse_document
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
-from outkey.engine.gateway import Asynchronous, Gateway, Ports
+from outkey.engine.gateway import Gateway
+from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.ports.sending import Tokens
 
 
 def load(path: str | Path, *, tokens: Tokens | None = None) -> Gateway:
     """Return a gateway for the configurations of a TOML file.
 
-    Secrets are references and are read when they are used. Attempts are recorded by the logger
-    `outkey.audit`. Without a place for `tokens`, those of OAuth 2.0 live as long as the process.
+    Secrets are references and are read when they are used. Attempts are recorded by the
+    logger `outkey.audit`. Without a store for `tokens`, those of OAuth 2.0 live as long
+    as the process.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        reason = error.strerror or "unknown reason"
         raise ConfigError(
-            Text("{path} cannot be read: {reason}", path=path, reason=reason)
+            Text(
+                "{path} cannot be read: {reason}",
+                path=path,
+                reason=error.strerror or Text("unknown reason"),
+            )
         ) from None
     except UnicodeDecodeError:
         raise ConfigError(Text("{path} is not UTF-8 text", path=path)) from None
@@ -44,19 +49,18 @@ def load(path: str | Path, *, tokens: Tokens | None = None) -> Gateway:
 
 def from_text(text: str, *, tokens: Tokens | None = None) -> Gateway:
     """Return a gateway for the configurations of a TOML document."""
-    document = parse_document(text)
+    return Gateway(sender_of(parse_document(text), tokens))
+
+
+def sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
+    """Return what sends with the configurations of a document."""
     configurations = [draft.configuration() for draft in document.drafts]
-    known = {configuration.name for configuration in configurations}
-    for line in document.lines:
-        if line.configuration not in known:
-            raise ConfigError(
-                Text("a line must name a configuration of this document"),
-                field=f"line.{line.name}.configuration",
-            )
+    refuse_stray_lines(document)
     if tokens is None:
-        _refuse_consent(configurations)
-    clock, resolver = SystemClock(), SystemResolver()
-    return Gateway(
+        refuse_consent(configurations)
+    clock = SystemClock()
+    resolver = SystemResolver()
+    return Sender(
         Ports(
             configurations=MemoryConfigurations(configurations, document.lines),
             secrets=ReferencedSecrets(),
@@ -68,26 +72,40 @@ def from_text(text: str, *, tokens: Tokens | None = None) -> Gateway:
             tokens=tokens or MemoryTokens(clock.now),
             signer=JoseSigner(),
             scripts=LockedScripts(),
-            # What is in memory is not waited for; whether a given place for tokens is, who knows.
             asynchronous=Asynchronous(
                 AiohttpTransport(),
                 AsyncSystemResolver(resolver),
-                waits=tokens is not None,
+                # Everything is in memory, but for a store of tokens that was passed.
+                blocking_ports=tokens is not None,
             ),
         )
     )
 
 
-def _refuse_consent(configurations: Iterable[Configuration]) -> None:
+def refuse_stray_lines(document: Document) -> None:
+    """Refuse a line whose configuration is not in the document."""
+    names = {draft.name for draft in document.drafts}
+    for line in document.lines:
+        if line.configuration not in names:
+            raise ConfigError(
+                Text("a line must name a configuration of this document"),
+                field=f"line.{line.name}.configuration",
+            )
+
+
+def refuse_consent(configurations: Iterable[Configuration]) -> None:
     """Refuse refresh tokens: one that was replaced would be lost with the process."""
-    for made in configurations:
-        if made.uses_oauth2 and made.oauth2.grant is not Grant.CLIENT_CREDENTIALS:
-            message = Text(
-                "configuration {name}: its refresh token could not be stored",
-                name=made.name,
+    for configuration in configurations:
+        grant = configuration.oauth2.grant
+        if configuration.uses_oauth2 and grant is not Grant.CLIENT_CREDENTIALS:
+            raise ConfigError(
+                Text(
+                    "configuration {name}: its refresh token could not be stored",
+                    name=configuration.name,
+                ),
+                hint=Text(
+                    "Use outkey.open(), which stores tokens, or the grant"
+                    " client_credentials."
+                ),
+                field="oauth2.grant",
             )
-            hint = Text(
-                "Use outkey.open(), which stores tokens, or the grant"
-                " client_credentials."
-            )
-            raise ConfigError(message, hint=hint, field="oauth2.grant")

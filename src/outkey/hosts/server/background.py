@@ -8,22 +8,16 @@ from collections.abc import Callable, Mapping
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
-from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.config.configuration import build
 from outkey.core.errors import ConfigError
 from outkey.core.request.origin import Location, parse_endpoint
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.engine.managing.background import DAY, BackgroundPorts, BackgroundWork
-from outkey.engine.managing.duties import Duties
-from outkey.engine.managing.monitoring import Monitor, MonitoredRows
-from outkey.engine.wire.drive import Runtime, drive
+from outkey.engine.application import Application
+from outkey.engine.managing.background import DAY
 from outkey.hosts.django.background_work import log_and_continue
-from outkey.hosts.django.monitoring_rows import DjangoLineRuns
 from outkey.hosts.django.notices import MailedNotices
-from outkey.hosts.django.wiring import runs
-from outkey.hosts.installation import Installation
 from outkey.ports.monitoring import Notifier
 from outkey.ports.sending import Clock
 
@@ -42,40 +36,24 @@ class Background:
 
     def __init__(
         self,
-        here: Installation,
+        application: Application,
         environment: Mapping[str, str] = os.environ,
         clock: Clock | None = None,
         forget_people: Callable[[int], object] = lambda _days: None,
     ) -> None:
-        here.policy()  # raises at once what is wrong with it
+        application.policy()  # raises at once what is wrong with it
+        self._runs = application.runs
         self._clock = clock or SystemClock()
         self._forget_people = forget_people
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        rows = MonitoredRows(
-            database=here.database,
-            states=here.states,
-            audit=here.audit_rows,
-            runs=DjangoLineRuns(),
-            registry=here.registry,
-        )
-        ports = BackgroundPorts(
-            duties=Duties(here.states, here.database),
-            monitor=Monitor(rows, notifiers(here, environment), self._clock),
-            administration=here.desk(ACTOR),
-            gateway=here.gateway,
-            audit=here.audit_rows,
-            checkpoints=here.checkpoints,
-            audit_keys=here.keys.audit_key,
-            is_sealed=here.keys.is_sealed,
-            retention_days=lambda: here.policy().retention_days,
-            delete_older_than=self._delete_older_than,
-            clock=self._clock,
-        )
-        self._work = BackgroundWork(
-            ports,
+        self._work = application.background_work(
+            application.administration(ACTOR),
+            notifiers(application, environment),
             verify_hours=whole_number(environment, "OUTKEY_VERIFY_HOURS", 24),
             pause=lambda seconds: not self._ended.wait(seconds),
+            delete_older_than=self._delete_older_than,
+            clock=self._clock,
         )
 
     def start(self) -> None:
@@ -102,11 +80,13 @@ class Background:
         log_and_continue(logger, self._work.release)
 
     def _delete_older_than(self, days: int) -> None:
-        runs().prune(self._clock.now() - days * DAY)
+        self._runs.prune(self._clock.now() - days * DAY)
         self._forget_people(days)
 
 
-def notifiers(here: Installation, environment: Mapping[str, str]) -> list[Notifier]:
+def notifiers(
+    application: Application, environment: Mapping[str, str]
+) -> list[Notifier]:
     """Return the notifiers that the environment names; the log is always one."""
     ways: list[Notifier] = [LoggedNotices()]
     addresses = environment.get("OUTKEY_NOTICE_EMAIL", "").replace(",", " ").split()
@@ -115,12 +95,12 @@ def notifiers(here: Installation, environment: Mapping[str, str]) -> list[Notifi
     url = environment.get("OUTKEY_NOTICE_WEBHOOK")
     if url:
         location = parse_endpoint(url, "OUTKEY_NOTICE_WEBHOOK")
-        ways.append(webhook(here, location, environment))
+        ways.append(webhook(application, location, environment))
     return ways
 
 
 def webhook(
-    here: Installation, location: Location, environment: Mapping[str, str]
+    application: Application, location: Location, environment: Mapping[str, str]
 ) -> WebhookNotices:
     """Return a webhook; its URL is vetted as a configuration's is."""
     configuration = build(
@@ -131,15 +111,12 @@ def webhook(
             **WEBHOOK_LIMITS,
         },
     )
-    transport = Urllib3Transport()
-    clock = SystemClock()
-    runtime = Runtime(transport, SystemResolver(), clock, here.audit)
     key = environment.get("OUTKEY_NOTICE_SECRET")
     return WebhookNotices(
         location=location,
-        transport=transport,
-        route=lambda: drive(here.gateway.sender.route_of(configuration), runtime),
-        clock=clock,
+        transport=Urllib3Transport(),
+        route=lambda: application.route_to(configuration),
+        clock=SystemClock(),
         key=Secret(key) if key else None,
     )
 

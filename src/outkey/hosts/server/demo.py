@@ -4,8 +4,7 @@ import logging
 
 from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
-from outkey.engine.managing.changes import apply
-from outkey.hosts.installation import Installation
+from outkey.engine.application import Application
 
 # All are aimed at the sparring provider, whose credentials are made up and public.
 _DOCUMENT = """
@@ -125,15 +124,15 @@ def silence_notices() -> None:
     logging.getLogger("outkey.notices").setLevel(logging.CRITICAL)
 
 
-def add_samples(here: Installation, url: str) -> None:
+def add_samples(application: Application, url: str) -> None:
     """Create or update the samples, aimed at the sparring provider at this URL."""
-    desk = here.desk("demo")
+    administration = application.administration("demo")
     common = f'"]\nbase_url = "{url}"\nenvironment = "test"\nnetwork = "internal"\n'
     configurations = _DOCUMENT.replace('"]\n', common).replace("SPAR/", f"{url}/")
     document = parse_document(configurations + _LINES)
-    apply(desk, here.gateway.sender, document, dry_run=False)
+    application.apply(administration, document, dry_run=False)
     for name, (field, value) in _SECRETS.items():
-        desk.set_secret(name, field, Secret(value))
+        administration.set_secret(name, field, Secret(value))
     for draft in document.drafts:
-        desk.test(here.gateway, draft.name)
-    here.audit.flush()
+        application.test(administration, draft.name)
+    application.audit.flush()

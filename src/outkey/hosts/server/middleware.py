@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 from django.http.response import HttpResponseBase
-from django.utils.text import capfirst
-from django.utils.translation import gettext as _
 
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 from outkey.hosts.django.pages.sent_text import refuse_nul
+from outkey.hosts.django.translation import translate_text
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -104,7 +104,9 @@ class TextMiddleware:
         if not isinstance(exception, OverflowError):
             return None
         return refusal(
-            ConfigError(_("a number is too large"), hint=_("Load the list again."))
+            ConfigError(
+                Text("a number is too large"), hint=Text("Load the list again.")
+            )
         )
 
 
@@ -112,13 +114,15 @@ def _refuse_strange_rows(request: HttpRequest) -> None:
     """Refuse selected rows that are not numbers: Django would query with them."""
     if not all(_ROW.fullmatch(row) for row in request.POST.getlist("_selected_action")):
         raise ConfigError(
-            _("a ticked row does not exist"), hint=_("Load the list again.")
+            Text("a ticked row does not exist"), hint=Text("Load the list again.")
         )
 
 
 def refusal(error: ConfigError) -> HttpResponse:
     """Return an error as a plain page."""
-    text = f"{capfirst(error.message)}. {error.hint}"
+    text = translate_text(
+        Text("{message:sentence} {hint}", message=error.message, hint=error.hint)
+    )
     return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")
 
 

@@ -19,6 +19,7 @@ from django.utils.timezone import now
 
 from outkey.core.audit.chain import facts_of
 from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 from outkey.hosts.django.models import Configuration, SecretValue
 from outkey.hosts.server.user_changes import key_of
 from outkey.ports.storage import AuditRows
@@ -34,10 +35,10 @@ def person(name: str) -> User:
     try:
         return User.objects.get(username=name)
     except User.DoesNotExist:
-        raise ConfigError("there is no user of that name", field="USER") from None
+        raise ConfigError(Text("there is no user of that name"), field="USER") from None
 
 
-def gathered(user: User, rows: AuditRows) -> dict[str, object]:
+def data_about(user: User, rows: AuditRows) -> dict[str, object]:
     """Return everything that is kept about a person."""
     logins = [kind.objects.filter(username=user.username).values() for kind in _LOGINS]
     secrets = SecretValue.objects.filter(set_by=_actor(user))
@@ -52,7 +53,7 @@ def gathered(user: User, rows: AuditRows) -> dict[str, object]:
         "secrets": list(
             secrets.values("configuration__name", "field", "version", "set_at")
         ),
-        "audit": list(_recorded(user, rows)),
+        "audit": list(records_about(user, rows)),
     }
 
 
@@ -60,8 +61,10 @@ def refuse_last_administrator(user: User) -> None:
     """Refuse to leave nobody who could let others in."""
     others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
     if user.is_superuser and not others.exists():
-        hint = "Make somebody else one first."
-        raise ConfigError("this is the only administrator", hint=hint, field="USER")
+        hint = Text("Make another user an administrator first.")
+        raise ConfigError(
+            Text("this is the only administrator"), hint=hint, field="USER"
+        )
 
 
 def erase(user: User) -> str:
@@ -118,7 +121,7 @@ def _history(user: User) -> QuerySet[LogEntry]:
     return LogEntry.objects.filter(about | Q(user=user))
 
 
-def _recorded(user: User, rows: AuditRows) -> Iterator[dict[str, object]]:
+def records_about(user: User, rows: AuditRows) -> Iterator[dict[str, object]]:
     """Yield the records of what the person did, and of what was done to the account."""
     for row in rows.read():
         if _BY_A_PAGE not in row.body and _ABOUT_A_USER not in row.body:

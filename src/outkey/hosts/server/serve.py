@@ -37,7 +37,7 @@ def first_administrator() -> str | None:
     if User.objects.exists():
         return None
     password = secrets.token_urlsafe(12)
-    installation().desk(ACTOR).note(
+    installation().administration(ACTOR).note(
         Tag.USER_CREATED, "", "is_superuser", key="user admin"
     )
     admin = User.objects.create_superuser("admin", password=password)

@@ -10,17 +10,17 @@ from django.http import HttpRequest
 
 from outkey.core.access.permissions import Permission
 from outkey.core.config.reference import Reference, parse_reference
+from outkey.engine.application import Application
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Editor
 from outkey.hosts.django.project import claim, home_setting, in_project
 from outkey.hosts.django.wiring import install
-from outkey.hosts.installation import Installation
 
 _lock = threading.Lock()
-_installed: dict[Path, Installation] = {}
+_installed: dict[Path, Application] = {}
 
 
-def installation() -> Installation:
+def installation() -> Application:
     """Return the installation that the setting OUTKEY names, one for each process."""
     home = home_setting()
     with _lock:
@@ -33,7 +33,7 @@ def installation() -> Installation:
 
 def desk_for(user: AbstractBaseUser | AnonymousUser) -> Administration:
     """Return what a user changes things with, recorded under their name."""
-    return installation().desk(f"web:{user.get_username()}")
+    return installation().administration(f"web:{user.get_username()}")
 
 
 def editor_for(request: HttpRequest) -> Editor:

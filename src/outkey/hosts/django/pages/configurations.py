@@ -17,7 +17,6 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import OutkeyError
 from outkey.core.findings.checks import Finding
-from outkey.core.findings.configuration_checks import check
 from outkey.core.findings.health import (
     Comparison,
     Criterion,
@@ -173,7 +172,7 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
         return form_page(request, stored, posted=values, errors=edit)
     here = installation()
     try:
-        edit.save(desk_for(request.user), here.gateway.sender, limited_concurrency)
+        here.save_edit(desk_for(request.user), edit, limited_concurrency)
     except OutkeyError as error:
         errors: Errors = {}
         add_error(errors, error)
@@ -211,7 +210,7 @@ def form_page(
     here = installation()
     findings: list[Finding] = []
     if stored is not None:
-        findings = check(stored, here.gateway.sender.opener(stored), now=time.time())
+        findings = here.findings(stored)
     may_test = may(request, Permission.TEST)
     context = {
         "title": _("New API Sync Configuration"),

@@ -13,7 +13,7 @@ from outkey.core.audit.events import Tag
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import EditConflict, OutkeyError
 from outkey.core.text import Text
-from outkey.engine.managing.fixes import apply_fix, permissions_for
+from outkey.engine.managing.fixes import permissions_for
 from outkey.hosts.django.pages.access import desk_for, installation, require
 from outkey.hosts.django.pages.shell import configuration_at, message_of, url_of
 from outkey.hosts.django.pages.trials import FIX
@@ -48,7 +48,7 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
             raise EditConflict
         fix = Fix(label, tuple((path, text) for path, text in changes), tidied)
         require(request, *permissions_for(fix, stored))
-        apply_fix(desk_for(request.user), installation().gateway, stored.name, fix)
+        installation().apply_fix(desk_for(request.user), stored.name, fix)
     except signing.BadSignature:
         messages.error(request, _("This proposal is too old. Test again."))
     except OutkeyError as error:

@@ -24,6 +24,7 @@ from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.records import HostField, Target, WriteOutcome
 from outkey.engine.managing.line_editing import (
     LineEdit,
+    WithLine,
     entered_line_values,
     field_of_error,
     line_values,
@@ -40,7 +41,7 @@ from outkey.hosts.django.pages.access import (
 from outkey.hosts.django.pages.runs import ListedRun, newest_bars
 from outkey.hosts.django.pages.shell import limited_concurrency, page
 from outkey.hosts.django.translation import translate_text
-from outkey.hosts.django.wiring import records, sync_runner
+from outkey.hosts.django.wiring import records
 
 PAGE_SIZE = 50
 RUNS_SIZE = 10
@@ -120,7 +121,7 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
         edit.save(
             desk_for(request.user),
             allowed=partial(may, request),
-            runner=sync_runner(here, user, line=edit.line),
+            runner=here.sync_runner(records(user), WithLine(here.registry, edit.line)),
             rights=records(user),
         )
     except ConfigError as error:
@@ -144,7 +145,9 @@ def sample_page(request: HttpRequest, record: int | None = None) -> HttpResponse
     try:
         edit = LineEdit.read(values, stored, here.registry)
         edit.refuse_script(partial(may, request))
-        runner = sync_runner(here, user_of(request), line=edit.line)
+        runner = here.sync_runner(
+            records(user_of(request)), WithLine(here.registry, edit.line)
+        )
         with limited_concurrency(), limited_concurrency(running_samples):
             effects = runner.preview(edit.line.name)
     except OutkeyError as error:
@@ -211,7 +214,10 @@ def findings_of(request: HttpRequest, stored: SyncLine | None) -> list[Finding]:
     """Return the findings of a stored line, if the user may see its records."""
     if stored is not None and stored.sync is not None:
         with suppress(ConfigError):
-            runner = sync_runner(installation(), user_of(request), line=stored)
+            here = installation()
+            runner = here.sync_runner(
+                records(user_of(request)), WithLine(here.registry, stored)
+            )
             return runner.check(stored.name)
     return []
 

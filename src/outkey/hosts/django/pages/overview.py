@@ -28,7 +28,6 @@ from outkey.core.findings.health import Status
 from outkey.core.findings.posture import Policy
 from outkey.core.vault import voucher
 from outkey.core.vault.versions import SecretLabel
-from outkey.engine.managing.changes import verify_audit
 from outkey.engine.managing.monitoring import open_notices
 from outkey.engine.managing.overview import (
     CHART_HOURS,
@@ -185,7 +184,7 @@ def audit_verify(request: HttpRequest) -> HttpResponse:
     require(request, Permission.VIEW_AUDIT)
     here = installation()
     try:
-        verdict = verify_audit(here.audit_rows, here.checkpoints, here.keys.audit_key)
+        verdict = here.verify_audit()
     except OutkeyError as error:
         messages.error(request, message_of(error))
     else:

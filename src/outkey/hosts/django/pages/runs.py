@@ -27,7 +27,7 @@ from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.runs import DjangoRunRows
 from outkey.hosts.django.templatetags.outkey import moment
 from outkey.hosts.django.translation import translate_text
-from outkey.hosts.django.wiring import planner, records, runs
+from outkey.hosts.django.wiring import records
 
 PAGE_SIZE = 50
 CHART_RUNS = 24  # the chart has room for as many
@@ -168,7 +168,9 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
         refuse_forbidden(records(user), sync, dry_run=dry_run)
     actor = desk_for(request.user).actor
     try:
-        run = planner(here, person=user).request(row.name, actor, dry_run=dry_run)
+        run = here.planner(records=records(user)).request(
+            row.name, actor, dry_run=dry_run
+        )
     except LineBusy:
         rows = models.Run.objects.filter(line=row, dry_run=dry_run, state__in=OPEN)
         busy = rows.order_by("state").first()
@@ -184,7 +186,7 @@ def cancel(request: HttpRequest, record: int) -> HttpResponse:
     """Cancel a run: at once while it waits, else at its next page."""
     require(request, Permission.RUN_LINE)
     run = get_object_or_404(models.Run, pk=record)
-    runs().cancel(str(run.pk))
+    installation().runs.cancel(str(run.pk))
     messages.success(request, _("The run is cancelled; what it has written stays."))
     return HttpResponseRedirect(url_of_run(run.pk))
 

@@ -25,11 +25,10 @@ def run_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
     candidate = read_candidate(request, record)
     if not isinstance(candidate, CandidateConfiguration):
         return refusal(request, candidate)
-    sender = installation().gateway.sender
     try:
         at = parse_moment(request.POST.get("run:at", "").strip())
         with limited_concurrency():
-            result = candidate.run_script(desk_for(request.user), sender, at)
+            result = installation().run_script(desk_for(request.user), candidate, at)
     except ConfigError as error:
         return refusal(request, {"": error})
     return render(request, "outkey/script_run.html", {"tried": result})

@@ -47,7 +47,7 @@ class TokenPanel:
         return STATES[self.status.state] if self.status else ""
 
     @property
-    def failed(self) -> OutkeyError | None:
+    def last_error(self) -> OutkeyError | None:
         """The last error of a renewal."""
         return failure(self.status.error) if self.status and self.status.error else None
 
@@ -61,7 +61,7 @@ def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:
     if here.keys.is_sealed():
         return TokenPanel(oauth2.grant, problem=Sealed())
     try:
-        status = here.gateway.token(stored.name).status()
+        status = here.token(stored).status()
     except OutkeyError as error:
         return TokenPanel(oauth2.grant, problem=error)
     may_set = may(request, Permission.SET_SECRET)

@@ -95,7 +95,7 @@ def act_on_token(
     stored = configuration_at(record)
     try:
         with limited_concurrency():
-            act(desk_for(request.user).token(installation().gateway, stored.name, tag))
+            act(installation().change_token(desk_for(request.user), stored.name, tag))
             messages.success(request, success)
     except OutkeyError as error:
         messages.error(request, message_of(error))
@@ -111,27 +111,27 @@ class SessionConsents(MutableMapping[str, PendingConsent]):
     def __init__(self, session: SessionBase) -> None:
         self._session = session
 
-    def _stored(self) -> dict[str, PendingConsent]:
+    def _consents(self) -> dict[str, PendingConsent]:
         return dict(self._session.get(SESSION_KEY, {}))
 
     def __getitem__(self, record: str) -> PendingConsent:
-        return self._stored()[record]
+        return self._consents()[record]
 
     def __setitem__(self, record: str, consent: PendingConsent) -> None:
-        self._session[SESSION_KEY] = self._stored() | {record: consent}
+        self._session[SESSION_KEY] = self._consents() | {record: consent}
 
     def __delitem__(self, record: str) -> None:
         """Delete a consent at once, so that another request finds it no more."""
-        pending = self._stored()
+        pending = self._consents()
         del pending[record]
         self._session[SESSION_KEY] = pending
         self._session.save()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._stored())
+        return iter(self._consents())
 
     def __len__(self) -> int:
-        return len(self._stored())
+        return len(self._consents())
 
 
 def consents_of(request: HttpRequest) -> Consents:
@@ -155,9 +155,10 @@ def connect(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, Permission.SET_SECRET)
     stored = configuration_at(record)
     try:
-        gateway = installation().gateway
         administration = desk_for(request.user)
-        actions = administration.token(gateway, stored.name, Tag.TOKEN_AUTHORIZED)
+        actions = installation().change_token(
+            administration, stored.name, Tag.TOKEN_AUTHORIZED
+        )
         url = consents_of(request).begin(actions, redirect_url(request, record))
         origin = parse_endpoint(url, "").origin
     except OutkeyError as error:
@@ -182,7 +183,7 @@ def leave(request: HttpRequest, record: UUID) -> HttpResponse:
     """
     require(request, Permission.SET_SECRET)
     stored = configuration_at(record)
-    actions = installation().gateway.token(stored)
+    actions = installation().token(stored)
     url = consents_of(request).url(actions, redirect_url(request, record))
     return HttpResponseRedirect(url) if url else redirect_to_token(stored)
 
@@ -198,7 +199,7 @@ def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     )
     try:
         consents.redeem(
-            installation().gateway.token(stored),
+            installation().token(stored),
             parameters,
             state=state,
             redirect_url=redirect_url(request, record),
@@ -233,7 +234,7 @@ def discover(request: HttpRequest) -> HttpResponse:
     issuer = request.POST.get("oauth2.issuer", "").strip()
     try:
         with limited_concurrency():
-            urls = installation().gateway.discover(issuer, network)
+            urls = installation().discover(issuer, network)
     except OutkeyError as error:
         return JsonResponse({"error": message_of(error)}, status=422)
     fields = {f"oauth2.{name}": url for name, url in urls.items()}

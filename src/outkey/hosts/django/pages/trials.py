@@ -85,7 +85,7 @@ def test_pieces(
     here = installation()
     administration = desk_for(request.user)
     tokens = MemoryTokens(time.time)
-    trial = candidate.begin_test(administration, here.gateway, tokens)
+    trial = here.begin_test(administration, candidate, tokens)
     for step in trial.steps():
         yield render_to_string("outkey/test_step.html", {"step": step})
     report = trial.report()
@@ -128,10 +128,11 @@ def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpRespo
     if not isinstance(candidate, CandidateConfiguration):
         return refusal(request, candidate)
     require(request, *candidate.needs_for_preview())
-    sender = installation().gateway.sender
     try:
         with limited_concurrency():
-            preview = candidate.preview(desk_for(request.user), sender)
+            preview = installation().preview_candidate(
+                desk_for(request.user), candidate
+            )
     except OutkeyError as error:
         return refusal(request, {"": error})
     context = {"shown": preview, "curl": preview.curl()}

@@ -25,8 +25,8 @@ _RECTANGLE = (
 _LAST_MOMENT = 253_402_300_800_000  # the year 10 000, in milliseconds
 
 
-@register.filter
-def said(text: object) -> str:
+@register.filter(name="translate_text")
+def translate_any(text: object) -> str:
     """Return a text, label, help or status of the core in the language of the user."""
     return translate_text(text if isinstance(text, str) else str(text or ""))
 
@@ -54,7 +54,7 @@ def moment(seconds: float | None) -> str:
 
 
 @register.filter
-def checked(value: object) -> bool:
+def is_on(value: object) -> bool:
     """Tell whether a posted or stored flag is on."""
     return value is True or value in {"on", "True", "true"}
 
@@ -74,9 +74,9 @@ def get_item(values: Mapping[str, str], name: str) -> str:
 
 
 @register.filter
-def wrong(fields: Iterable[FormField]) -> bool:
+def any_wrong(fields: Iterable[FormField]) -> bool:
     """Tell whether one of these fields has an error or a finding."""
-    return any(shown.error or shown.findings for shown in fields)
+    return any(field.error or field.findings for field in fields)
 
 
 @register.filter
@@ -95,19 +95,19 @@ def line_of(message: str) -> str:
 @register.filter
 def usual(fields: Iterable[FormField]) -> list[FormField]:
     """Return the fields that most users fill in."""
-    return [shown for shown in fields if not shown.field.rare]
+    return [field for field in fields if not field.field.rare]
 
 
 @register.filter
 def rare(fields: Iterable[FormField]) -> list[FormField]:
     """Return the fields that most users leave as they are."""
-    return [shown for shown in fields if shown.field.rare]
+    return [field for field in fields if field.field.rare]
 
 
 @register.filter
-def touched(fields: Iterable[FormField]) -> bool:
+def any_changed(fields: Iterable[FormField]) -> bool:
     """Tell whether one of these fields differs from its default."""
-    return any(shown.touched for shown in fields)
+    return any(field.is_touched for field in fields)
 
 
 @register.filter
@@ -124,14 +124,14 @@ def shell(text: str) -> str:
 
 
 @register.filter
-def when(record: Mapping[str, object]) -> str:
+def record_moment(record: Mapping[str, object]) -> str:
     """Return the moment of an audit record."""
     at = record.get("at")
     return moment(at / 1000) if isinstance(at, int) and 0 <= at < _LAST_MOMENT else ""
 
 
 @register.simple_tag
-def keep(request: HttpRequest, **changed: object) -> str:
+def query_with(request: HttpRequest, **changed: object) -> str:
     """Return the query of the page with some of it changed."""
     query = request.GET.copy()
     for name, value in changed.items():
@@ -144,14 +144,28 @@ def keep(request: HttpRequest, **changed: object) -> str:
 
 @register.simple_tag
 def bar_shapes(position: int, bar: ChartBar) -> SafeString:
-    """Draw one hour of the chart: refused on failed on ok, and the hour under every fourth."""
-    left, bottom, shapes = position * 20 + 2, 100.0, []
+    """Draw one hour of the chart: ok, failed and refused above each other.
+
+    Every fourth hour has a label below.
+    """
+    left = position * 20 + 2
+    bottom = 100.0
+    shapes = []
     for kind in ("ok", "failed", "refused"):
         height = getattr(bar, kind) * 0.95
         if height:
             bottom -= height
-            numbers = left, f"{bottom:.1f}", f"{height:.1f}"
-            shapes.append(format_html(_RECTANGLE, *numbers, kind, bar.label, bar.total))
+            shapes.append(
+                format_html(
+                    _RECTANGLE,
+                    left,
+                    f"{bottom:.1f}",
+                    f"{height:.1f}",
+                    kind,
+                    bar.label,
+                    bar.total,
+                )
+            )
     if position % 4 == 0:
         shapes.append(format_html('<text x="{}" y="115">{}</text>', left, bar.label))
     return format_html_join("", "{}", ((shape,) for shape in shapes))

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from outkey.core.errors import OutkeyError, Sealed
 from outkey.core.sync.run import Run
-from outkey.hosts.cli.output import exit_code_of, say_error
+from outkey.hosts.cli.output import exit_code_of, print_error
 from outkey.hosts.django.local_workers import LocalWorkers
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.runs import has_queue
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         try:
             super().run_from_argv(argv)
         except OutkeyError as error:
-            say_error(error, as_json=False)
+            print_error(error, as_json=False)
             sys.exit(exit_code_of(error))
 
     def add_arguments(self, parser: CommandParser) -> None:

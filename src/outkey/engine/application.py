@@ -1,0 +1,323 @@
+"""The door for pages and commands: an Application administers one installation.
+
+A host puts adapters around its tables (`outkey.hosts.installation`) and hands this to
+its pages, its commands and its background work. Callers that only send use a `Gateway`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from outkey.core.audit.chain import ChainRow, ChainVerdict
+from outkey.core.audit.events import Tag
+from outkey.core.config.choices import Network
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.document import Document
+from outkey.core.diagnosis import Fix
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.configuration_checks import check
+from outkey.core.findings.monitoring import Notice
+from outkey.core.findings.posture import Policy
+from outkey.core.request.message import Response, Route
+from outkey.core.secret import Secret
+from outkey.engine.gateway import Gateway
+from outkey.engine.managing.background import BackgroundPorts, BackgroundWork
+from outkey.engine.managing.changes import (
+    Administration,
+    Applied,
+    apply,
+    verify_audit,
+)
+from outkey.engine.managing.connection_test import ConnectionTest, Report
+from outkey.engine.managing.doctor import Doctor
+from outkey.engine.managing.duties import Duties
+from outkey.engine.managing.editing import CandidateConfiguration, Edit
+from outkey.engine.managing.fixes import apply_fix
+from outkey.engine.managing.monitoring import (
+    Monitor,
+    MonitoredRows,
+    has_monitored,
+    open_notices,
+)
+from outkey.engine.managing.registry import Registry
+from outkey.engine.sending.echoed_secrets import sent_secrets
+from outkey.engine.sending.preview import Preview
+from outkey.engine.sending.scripts import ScriptTrial, try_script
+from outkey.engine.sending.sender import Sender
+from outkey.engine.sync.runs import Runs
+from outkey.engine.tokens.actions import TokenActions
+from outkey.engine.tokens.discovery import discover
+from outkey.ports.installation import (
+    BufferedAudit,
+    Keys,
+    KeySteps,
+    SealedSecrets,
+    ServerAddresses,
+)
+from outkey.ports.monitoring import LineRuns, Notifier
+from outkey.ports.sending import Clock, Tokens
+from outkey.ports.storage import (
+    AuditRows,
+    Checkpoints,
+    Database,
+    StateRows,
+)
+from outkey.ports.sync import LineSource, Queue, Records
+
+if TYPE_CHECKING:  # loaded when a line runs: most commands and pages need none of it
+    from outkey.engine.sync import Planner, SyncPorts, SyncRunner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """Everything that the pages and commands of one installation work with."""
+
+    database: Database
+    registry: Registry
+    states: StateRows
+    secrets: SealedSecrets
+    keys: Keys
+    key_file: Path
+    rotation: KeySteps
+    audit: BufferedAudit
+    audit_rows: AuditRows
+    checkpoints: Checkpoints
+    runs: Runs
+    line_runs: LineRuns
+    clock: Clock
+    listeners: ServerAddresses
+    sender: Sender
+    policy: Callable[[], Policy]  # read anew each time: an operator may change it
+    queue: Callable[[], Queue]
+    sync_ports: "Callable[[], SyncPorts]"
+
+    @property
+    def gateway(self) -> Gateway:
+        """The gateway for callers, with the ports of this installation."""
+        return Gateway(self.sender)
+
+    # ── administration ──────────────────────────────────────────────────────────────
+
+    def administration(self, actor: str) -> Administration:
+        """Return what an actor changes things with, under the operator's policy."""
+        return Administration(
+            self.registry, self.secrets, self.audit, actor, self.policy
+        )
+
+    def apply(
+        self,
+        administration: Administration,
+        document: Document,
+        *,
+        dry_run: bool,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> Applied:
+        """Create and update what a document names."""
+        return apply(
+            administration,
+            self.sender.context,
+            document,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def apply_fix(self, administration: Administration, name: str, fix: Fix) -> None:
+        """Change a configuration as a diagnosis proposed."""
+        apply_fix(administration, self.sender.context, name, fix)
+
+    def findings(self, configuration: Configuration) -> list[Finding]:
+        """Return what is wrong or risky about a configuration."""
+        secret = self.sender.context.opener(configuration)
+        return check(configuration, secret, now=self.clock.now())
+
+    def audit_count(self) -> int:
+        """Return how many audit records there are."""
+        return sum(stream.rows for stream in self.audit_rows.streams())
+
+    def verify_audit(
+        self, passing: Callable[[Iterable[ChainRow]], Iterable[ChainRow]] = iter
+    ) -> ChainVerdict:
+        """Verify the audit's chain; `passing` sees the rows, to count them."""
+        return verify_audit(
+            self.audit_rows, self.checkpoints, self.keys.audit_key, passing
+        )
+
+    def prune_audit(
+        self, administration: Administration, moment: float
+    ) -> Iterator[int]:
+        """Remove the records from before a moment; yield how many at each step."""
+        return administration.prune_audit(
+            self.audit_rows, self.checkpoints, self.keys.audit_key, moment
+        )
+
+    def doctor(self) -> Doctor:
+        """Return what examines the installation and its configurations."""
+        return Doctor(
+            self.registry,
+            self.secrets,
+            self.sender.context.scripts,
+            self.audit_rows,
+            self.checkpoints,
+            self.keys.audit_key,
+        )
+
+    # ── requests, tests and scripts ─────────────────────────────────────────────────
+
+    def test(self, administration: Administration, name: str) -> Report:
+        """Test a stored configuration and store the result."""
+        return administration.test(self.sender, name)
+
+    def try_script(
+        self, configuration: Configuration, at: float | None = None
+    ) -> ScriptTrial:
+        """Run a script once for the test request, with its clock stopped at `at`."""
+        return try_script(self.sender.context, configuration, at)
+
+    def sent_secrets(
+        self, configuration: Configuration, response: Response
+    ) -> list[Secret]:
+        """Return the secrets that a response may repeat."""
+        return sent_secrets(self.sender.context, configuration, response)
+
+    def route_to(self, configuration: Configuration) -> Route:
+        """Return the vetted route to a configuration's Base URL."""
+        return self.sender.route_to(configuration)
+
+    # ── forms: a configuration before it is saved ───────────────────────────────────
+
+    def save_edit(
+        self,
+        administration: Administration,
+        edit: Edit,
+        limit: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Save a form in one transaction; `limit` surrounds a script's examples."""
+        edit.save(administration, self.sender.context, limit)
+
+    def begin_test(
+        self,
+        administration: Administration,
+        candidate: CandidateConfiguration,
+        tokens: Tokens,
+    ) -> ConnectionTest:
+        """Record that a test of a form begins; a draft has `tokens` of its own."""
+        return candidate.begin_test(administration, self.sender, tokens)
+
+    def preview_candidate(
+        self, administration: Administration, candidate: CandidateConfiguration
+    ) -> Preview:
+        """Return the test request of a form, secrets masked."""
+        return candidate.preview(administration, self.sender.context)
+
+    def run_script(
+        self,
+        administration: Administration,
+        candidate: CandidateConfiguration,
+        at: float | None,
+    ) -> ScriptTrial:
+        """Record and run the script of a form once."""
+        return candidate.run_script(administration, self.sender.context, at)
+
+    # ── tokens ──────────────────────────────────────────────────────────────────────
+
+    def token(self, configuration: Configuration) -> TokenActions:
+        """Return what a user can do with a configuration's token."""
+        return self.sender.token_actions(configuration)
+
+    def change_token(
+        self, administration: Administration, name: str, tag: Tag
+    ) -> TokenActions:
+        """Record what a user is about to do with a token, and return what does it."""
+        return administration.token(self.sender, name, tag)
+
+    def discover(
+        self, issuer: str, network: Network, ca_file: str = ""
+    ) -> dict[str, str]:
+        """Return the URLs that an authorization server publishes in its metadata."""
+        return self.sender.run(discover(self.sender.context, issuer, network, ca_file))
+
+    # ── synchronization ─────────────────────────────────────────────────────────────
+
+    def sync_runner(
+        self, records: Records | None = None, lines: LineSource | None = None
+    ) -> "SyncRunner":
+        """Return what checks and runs sync lines.
+
+        `records` are those that one user may see; `lines` may be unsaved ones.
+        """
+        from outkey.engine.sync import SyncRunner  # noqa: PLC0415
+
+        ports = self._sync_ports(records)
+        if lines is not None:
+            ports = replace(ports, configurations=lines)
+        return SyncRunner(ports)
+
+    def planner(
+        self,
+        stopping: Callable[[], bool] = lambda: False,
+        records: Records | None = None,
+    ) -> "Planner":
+        """Return what queues runs of sync lines and performs them."""
+        from outkey.engine.sync import Planner  # noqa: PLC0415
+
+        return Planner(self._sync_ports(records), self.registry, self.queue(), stopping)
+
+    def line_findings(self, document: Document) -> Iterator[tuple[str, Finding]]:
+        """Yield what is wrong or risky about a document's lines, by configuration."""
+        from outkey.engine.sync.unsaved_lines import DocumentLines  # noqa: PLC0415
+
+        lines = DocumentLines(self.registry, document)
+        return lines.findings(self.sync_runner(lines=lines))
+
+    def _sync_ports(self, records: Records | None) -> "SyncPorts":
+        ports = self.sync_ports()
+        return ports if records is None else replace(ports, records=records)
+
+    # ── background work ─────────────────────────────────────────────────────────────
+
+    def open_notices(self) -> list[Notice]:
+        """Return what monitoring has noticed and what has not recovered yet."""
+        return open_notices(self.states)
+
+    def has_monitored(self) -> bool:
+        """Whether monitoring has run at least once."""
+        return has_monitored(self.states)
+
+    def background_work(
+        self,
+        administration: Administration,
+        notifiers: Sequence[Notifier],
+        *,
+        verify_hours: int,
+        pause: Callable[[float], bool],
+        delete_older_than: Callable[[int], object],
+        clock: Clock | None = None,
+    ) -> BackgroundWork:
+        """Return what a host calls once a minute: monitoring, tests, pruning.
+
+        `pause` waits some seconds and returns whether the work may go on;
+        `delete_older_than` deletes what else the host stores for so many days.
+        """
+        rows = MonitoredRows(
+            database=self.database,
+            states=self.states,
+            audit=self.audit_rows,
+            runs=self.line_runs,
+            registry=self.registry,
+        )
+        ports = BackgroundPorts(
+            duties=Duties(self.states, self.database),
+            monitor=Monitor(rows, notifiers, clock or self.clock),
+            administration=administration,
+            sender=self.sender,
+            audit=self.audit_rows,
+            checkpoints=self.checkpoints,
+            audit_keys=self.keys.audit_key,
+            is_sealed=self.keys.is_sealed,
+            retention_days=lambda: self.policy().retention_days,
+            delete_older_than=delete_older_than,
+            clock=clock or self.clock,
+        )
+        return BackgroundWork(ports, verify_hours=verify_hours, pause=pause)

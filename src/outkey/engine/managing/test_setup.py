@@ -1,0 +1,66 @@
+"""Preparing a connection test: of a stored configuration, or of an unsaved draft."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from outkey.core.config.choices import Grant
+from outkey.core.config.configuration import Configuration
+from outkey.core.errors import ConfigError
+from outkey.core.oauth2.token import AccessToken
+from outkey.core.text import Text
+from outkey.engine.managing.connection_test import (
+    ConnectionTest,
+    ConnectionTestPorts,
+)
+from outkey.engine.sending.exchange import exchange
+from outkey.engine.sending.sender import Sender
+from outkey.engine.tokens.token_cache import TokenCache
+from outkey.engine.wire.lockout_guard import LockoutGuard
+from outkey.ports.sending import Secrets, Tokens
+
+
+class DraftCredentials(NamedTuple):
+    """The secrets and tokens that an unsaved configuration is tested with."""
+
+    secrets: Secrets
+    tokens: Tokens
+
+
+def prepare_test(
+    sender: Sender, configuration: Configuration, draft: DraftCredentials | None = None
+) -> ConnectionTest:
+    """Return a test of a configuration; with `draft`, of one that is not stored."""
+    context = sender.context
+    if draft is None:
+        guard = replace(context.lockout_guard, enforced=False)
+        context = replace(context, lockout_guard=guard)
+    else:
+        context = replace(
+            context,
+            secrets=draft.secrets,
+            tokens=draft.tokens,
+            token_cache=TokenCache(),
+            lockout_guard=LockoutGuard(),
+        )
+    limits = replace(configuration.limits, retries=0)
+    configuration = replace(configuration, limits=limits)
+    ready = sender.token_actions(configuration, context).ready
+    needs_consent = configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
+    if draft is not None and needs_consent:
+        ready = refuse_unsaved_consent
+    ports = ConnectionTestPorts(
+        send=lambda call: sender.run(exchange(context, call)),
+        ready=ready,
+        look=lambda: sender.connect(configuration, context),
+        quotes=draft is None,
+    )
+    return ConnectionTest(context, configuration, ports)
+
+
+def refuse_unsaved_consent() -> AccessToken:
+    """Refuse to use a consent in a draft: its new refresh token would be lost."""
+    raise ConfigError(
+        Text("a token that a user agreed to can be tested only after saving"),
+        hint=Text("Save the configuration first."),
+        field="oauth2.grant",
+    )

@@ -1,0 +1,163 @@
+"""A Sender performs exchanges with the ports that a host has chosen.
+
+It is what a `Gateway` for callers and an `Application` for pages and commands share,
+and where the engine itself sends a `Call`.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from outkey.core.config.configuration import Configuration
+from outkey.core.errors import ConfigError
+from outkey.core.request.assembly import Call
+from outkey.core.request.message import Peer, Response, Route
+from outkey.core.text import Text
+from outkey.engine.sending.echoed_secrets import repeats_secret
+from outkey.engine.sending.exchange import exchange
+from outkey.engine.tokens.actions import TokenActions
+from outkey.engine.wire.drive import AsyncRuntime, Runtime, Steps, adrive, drive
+from outkey.engine.wire.egress import Egress
+from outkey.engine.wire.lockout_guard import LockoutGuard
+from outkey.engine.wire.transmit import SendContext
+from outkey.ports.sending import (
+    AsyncResolver,
+    AsyncTransport,
+    Audit,
+    Clock,
+    Configurations,
+    Listeners,
+    Permits,
+    Resolver,
+    Scripts,
+    Secrets,
+    Signer,
+    Tokens,
+    Transport,
+)
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Asynchronous:
+    """The ports for sending from an event loop.
+
+    `blocking_ports` says that secrets, tokens, permits or records are stored on a disk
+    or in a database, so that flows must run in threads.
+    """
+
+    transport: AsyncTransport
+    resolver: AsyncResolver
+    blocking_ports: bool
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """Everything that sending reaches the outside with; hosts choose the adapters."""
+
+    configurations: Configurations
+    secrets: Secrets
+    transport: Transport
+    resolver: Resolver
+    clock: Clock
+    audit: Audit
+    permits: Permits
+    tokens: Tokens
+    signer: Signer
+    scripts: Scripts
+    asynchronous: Asynchronous | None = None
+    listeners: Listeners | None = None
+    jitter: Callable[[], float] = random.random
+
+
+class Sender:
+    """Sends calls and performs flows, blocking or on an event loop."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.configurations = ports.configurations
+        self.context = SendContext(
+            secrets=ports.secrets,
+            clock=ports.clock,
+            permits=ports.permits,
+            egress=Egress(ports.listeners),
+            jitter=ports.jitter,
+            tokens=ports.tokens,
+            signer=ports.signer,
+            scripts=ports.scripts,
+            lockout_guard=LockoutGuard(ports.configurations),
+            echo=repeats_secret,
+        )
+        self.runtime = Runtime(
+            ports.transport, ports.resolver, ports.clock, ports.audit
+        )
+        self._async_runtime = async_runtime(ports)
+
+    def run(self, steps: Steps[Result]) -> Result:
+        """Perform a flow and return its result."""
+        return drive(steps, self.runtime)
+
+    def send(self, call: Call) -> Response:
+        """Send a call and return the response whatever its status."""
+        return drive(exchange(self.context, call), self.runtime)
+
+    async def asend(self, build: Callable[[], Call]) -> Response:
+        """Build and send a call without blocking the event loop."""
+        runtime = self._async_runtime
+        if runtime is None:
+            raise ConfigError(
+                Text("this gateway has no asynchronous transport"),
+                hint=Text("Call send in a thread."),
+            )
+        if runtime.blocking_ports:
+            return await adrive(self._build_and_exchange(build), runtime)
+        call = build()
+        if call.configuration.is_scripted:
+            runtime = replace(runtime, blocking_ports=True)
+        return await adrive(exchange(self.context, call), runtime)
+
+    def _build_and_exchange(self, build: Callable[[], Call]) -> Steps[Response]:
+        return (yield from exchange(self.context, build()))
+
+    def route_to(self, configuration: Configuration) -> Route:
+        """Return the vetted route to a configuration's Base URL."""
+        return self.run(self.context.route_of(configuration))
+
+    def connect(self, configuration: Configuration, context: SendContext) -> Peer:
+        """Connect to a configuration's Base URL without a request; return the peer."""
+        route = self.run(context.route_of(configuration))
+        return self.runtime.transport.look(configuration.base.origin, route)
+
+    def token_actions(
+        self, configuration: Configuration, context: SendContext | None = None
+    ) -> TokenActions:
+        """Return what a user can do with a configuration's token."""
+        return TokenActions(context or self.context, configuration, self.run)
+
+    def close(self) -> None:
+        """Close pooled connections and the processes that run scripts."""
+        self.runtime.transport.close()
+        self.context.scripts.close()
+
+    async def leave_loop(self) -> None:
+        """Close the connections that are pooled for the running event loop."""
+        if self._async_runtime is not None:
+            await self._async_runtime.transport.close()
+
+
+def async_runtime(ports: Ports) -> AsyncRuntime | None:
+    """Return what flows are performed with on an event loop, if the host has that."""
+    asynchronous = ports.asynchronous
+    if asynchronous is None:
+        return None
+    return AsyncRuntime(
+        transport=asynchronous.transport,
+        resolver=asynchronous.resolver,
+        sleep=asynchronous.sleep,
+        clock=ports.clock,
+        audit=ports.audit,
+        blocking_ports=asynchronous.blocking_ports,
+    )

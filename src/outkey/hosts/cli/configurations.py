@@ -1,0 +1,162 @@
+"""The commands that show and change configurations."""
+
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from outkey.core.audit.events import Change, Tag
+from outkey.core.errors import ConfigError
+from outkey.core.findings.checks import Finding
+from outkey.hosts.cli.input import read_text
+from outkey.hosts.cli.output import (
+    confirm,
+    exit_code_of,
+    finding_facts,
+    print_done,
+    print_error,
+    print_findings,
+    print_json,
+    print_line,
+    print_table,
+    progress_bar,
+)
+from outkey.hosts.cli.presenters import (
+    configuration_facts,
+    configuration_rows,
+    status_mark,
+    summary_facts,
+)
+from outkey.hosts.cli.session import (
+    AsJson,
+    Name,
+    Yes,
+    administration_of,
+    open_application,
+)
+
+Findings = Sequence[tuple[str, Finding]]
+_COLUMNS = {
+    "Name": "name",
+    "Status": "status",
+    "Type": "authentication_type",
+    "Environment": "environment",
+    "Network": "network",
+    "Base URL": "base_url",
+}
+
+
+def apply(
+    file: Annotated[
+        str, typer.Argument(help="a TOML document, or - for standard input")
+    ],
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="change nothing")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="save nothing if there is any warning")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Create or update configurations from a TOML document."""
+    from outkey.core.config.document import parse_document
+    from outkey.engine.managing.changes import warnings_error
+
+    application = open_application()
+    document = parse_document(read_text(file))
+    administration = administration_of(application)
+    if strict:
+        trial = application.apply(administration, document, dry_run=True)
+        findings = [*trial.findings, *application.line_findings(document)]
+        if error := warnings_error(findings):
+            print_strict_error(error, findings, as_json=as_json)
+            return exit_code_of(error)
+    with progress_bar("applying", len(document.drafts)) as advance:
+        applied = application.apply(
+            administration, document, dry_run=dry_run, progress=advance
+        )
+    findings = [*applied.findings, *application.line_findings(document)]
+    groups = {kind: getattr(applied, kind) for kind in applied.lines}
+    if as_json:
+        facts = [finding_facts(finding, name) for name, finding in findings]
+        print_json(groups | {"lines": applied.lines, "findings": facts})
+        return 0
+    would = "would be " if dry_run else ""
+    for kind, names in groups.items():
+        for name in (*names, *(f"line {line}" for line in applied.lines[kind])):
+            print_line(f"{would}{kind}: {name}")
+    print_findings(findings)
+    return 0
+
+
+def print_strict_error(
+    error: ConfigError, findings: Findings, *, as_json: bool
+) -> None:
+    """Print why nothing was saved: the findings, and the error."""
+    if as_json:
+        facts = [finding_facts(finding, name) for name, finding in findings]
+        print_json({"error": error.facts(), "findings": facts})
+        return
+    print_findings(findings)
+    print_error(error, as_json=False)
+
+
+def list_configurations(*, as_json: AsJson = False) -> None:
+    """List all configurations."""
+    application = open_application()
+    now = time.time()
+    sealed = application.keys.is_sealed()
+    rows = [
+        summary_facts(summary, summary.standing.status(now=now, sealed=sealed))
+        for summary in application.registry.summaries()
+    ]
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table(
+            ("", *_COLUMNS),
+            ((status_mark(row), *map(row.get, _COLUMNS.values())) for row in rows),
+        )
+    else:
+        print_line("no configurations yet; create some with: outkey apply FILE")
+
+
+def show(name: Name, *, as_json: AsJson = False) -> None:
+    """Show one configuration; of its secrets only whether they are set."""
+    configuration = open_application().registry.get(name)
+    if as_json:
+        print_json(configuration_facts(configuration))
+    else:
+        print_table(("Field", "Value"), configuration_rows(configuration))
+
+
+def export(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="all of them if left out")
+    ] = None,
+) -> None:
+    """Write configurations as TOML; stored secrets become comments."""
+    from outkey.core.config.export import render
+
+    application = open_application()
+    registry = application.registry
+    chosen = [registry.get(name) for name in names] if names else registry.all()
+    chosen_names = {configuration.name for configuration in chosen}
+    lines = [line for line in registry.lines() if line.configuration in chosen_names]
+    actor = administration_of(application).actor
+    application.audit.note(
+        *(
+            Change(Tag.CONFIGURATION_EXPORTED, actor, configuration.name)
+            for configuration in chosen
+        )
+    )
+    print_line(render(chosen, lines).rstrip("\n"))
+
+
+def delete(name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Delete a configuration with its secrets and sync lines."""
+    application = open_application()
+    application.registry.get(name)
+    confirm(f"Delete {name} with its secrets?", yes=yes)
+    administration_of(application).remove(name)
+    print_done("deleted", as_json=as_json, configuration=name)

@@ -1,0 +1,120 @@
+"""The commands that preview and send one request."""
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from outkey.core.errors import ConfigError
+from outkey.core.request.message import Response, ResponseHeaders
+from outkey.core.text import Text
+from outkey.hosts.cli.input import read_data, split_header
+from outkey.hosts.cli.output import (
+    finding_facts,
+    print_findings,
+    print_json,
+    print_line,
+    print_table,
+    warn,
+)
+from outkey.hosts.cli.presenters import pause_text, print_response, response_facts
+from outkey.hosts.cli.session import AsJson, Name, open_application
+
+if TYPE_CHECKING:
+    from outkey.engine.application import Application
+
+
+def preview(
+    name: Name,
+    method: Annotated[str, typer.Argument()] = "GET",
+    path: Annotated[
+        str | None, typer.Argument(help="the test path if left out")
+    ] = None,
+    *,
+    curl: Annotated[bool, typer.Option("--curl", help="as a curl command")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the exact request with secrets masked; opens no connection."""
+    if path is None and method.startswith("/"):
+        path = method
+        method = "GET"
+    request = open_application().gateway.preview(name, method, path)
+    if curl:
+        print_line(request.curl())
+    elif as_json:
+        print_json(
+            {
+                "method": request.method,
+                "url": request.url,
+                "headers": [header._asdict() for header in request.headers],
+                "findings": [
+                    finding_facts(finding, name) for finding in request.findings
+                ],
+            }
+        )
+    else:
+        print_line(f"{request.method} {request.url}")
+        print_table(("Header", "Value", "Source"), request.headers)
+        print_findings((name, finding) for finding in request.findings)
+
+
+def request(  # noqa: PLR0913 - the options of an authenticated curl
+    name: Name,
+    target: Annotated[list[str], typer.Argument(metavar="[METHOD] PATH")],
+    *,
+    data: Annotated[
+        str | None, typer.Option(help="a body, @FILE, or - for stdin")
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option(help="KEY:VALUE, repeatable")
+    ] = None,
+    include: Annotated[
+        bool, typer.Option("--include", help="print status and headers")
+    ] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="print the body as it was received")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Send one authenticated request and print the response."""
+    if len(target) > 2:
+        raise ConfigError(
+            Text("too many arguments"), hint=Text("outkey request NAME [METHOD] PATH")
+        )
+    application = open_application()
+    response = application.gateway.send(
+        name,
+        target[0] if len(target) == 2 else "GET",
+        target[-1],
+        data=None if data is None else read_data(data),
+        headers=dict(split_header(line) for line in header or []),
+    )
+    if not raw:
+        response = mask_echoes(application, name, response)
+    if as_json:
+        print_json(response_facts(response))
+    else:
+        print_response(response, include=include, raw=raw)
+        configuration = application.registry.get(name)
+        if response.status == 401 and configuration.paused:
+            warn(f"sending is paused now: {pause_text(configuration)}")
+    return 0 if response.cause is None else 1
+
+
+def mask_echoes(application: "Application", name: str, response: Response) -> Response:
+    """Mask in body and headers what the API repeats of the secrets it was sent."""
+    from outkey.adapters.scrub import scrub, scrub_headers
+    from outkey.core.secret import MASK
+
+    configuration = application.registry.get(name)
+    secrets = application.sent_secrets(configuration, response)
+    username = configuration.username
+    pairs = scrub_headers(response.headers, secrets, username)
+    body = scrub(response.body, secrets, username)
+    if body == MASK.encode() != response.body:
+        sys.stderr.write(
+            "the response repeats a secret in a form that cannot be masked in place;"
+            " --raw prints the whole body\n"
+        )
+    return replace(response, headers=ResponseHeaders(pairs), body=body)

@@ -1,0 +1,144 @@
+"""The default host of the command line: a Django project, or the embedded home.
+
+Whatever imports a model is imported after Django is set up.
+"""
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from outkey.core.errors import ConfigError, Sealed
+from outkey.core.sync.run import Run
+from outkey.core.text import Text
+from outkey.engine.application import Application
+from outkey.hosts.cli.output import print_line
+from outkey.hosts.cli.session import CommandHost, UserAccounts
+from outkey.hosts.django.project import in_project, project_home
+from outkey.hosts.server.home import PAGES, open_home, prepare
+from outkey.hosts.server.location import home
+from outkey.ports.storage import AuditRows
+
+
+def django_host() -> CommandHost:
+    """Return the project of this process, if it has one, else the embedded home."""
+    return CommandHost(
+        open_application=open_application,
+        home_folder=home_folder,
+        background_process="a process of the project"
+        if in_project()
+        else "outkey serve",
+        open_users=open_users,
+        serve=serve_pages,
+        run_worker=run_worker,
+    )
+
+
+def open_application() -> Application:
+    """Open the database; the embedded home is created on first use."""
+    return application_at(open_home())
+
+
+def home_folder() -> Path:
+    """Return the folder of key and data, without a look at the database."""
+    return project_home() if in_project() else home()
+
+
+def application_at(folder: Path) -> Application:
+    """Return the application of a home whose Django is set up."""
+    from outkey.hosts.django.wiring import install
+
+    return install(folder)
+
+
+def open_users() -> tuple[Application, UserAccounts]:
+    """Open the embedded home with the accounts of its pages."""
+    application = application_at(prepare(PAGES))
+    return application, EmbeddedAccounts(application.audit_rows)
+
+
+def serve_pages(address: str, port: int, *, demo: bool) -> None:
+    """Serve the pages of the embedded home."""
+    folder = prepare(PAGES, demo=demo)
+    from outkey.hosts.server import demo as samples
+    from outkey.hosts.server import serve as server
+    from outkey.hosts.server.exposure import warn_about_exposure
+    from outkey.spar import Spar
+
+    # Before a password is generated: wrong settings and a port in use end the command.
+    threads = server.helpers()
+    listener = server.listen(address, port)
+    warn_about_exposure(address)
+    with ExitStack() as stack:
+        if demo:
+            spar = stack.enter_context(Spar())
+            samples.silence_notices()
+            samples.add_samples(application_at(folder), spar.url)
+        # Printed at once: a generated password that is not shown is lost.
+        print_line(server.greeting(listener.url, server.first_administrator()))
+        sys.stdout.flush()
+        server.serve(listener, threads)
+
+
+def run_worker(
+    runs_at_once: int,
+    log: Callable[[str], None],
+    log_run: Callable[[Run], None],
+) -> None:
+    """Take runs from the PostgreSQL queue, on as many machines as share it."""
+    application = open_application()
+    from outkey.hosts.django.runs import has_queue
+
+    if not has_queue():
+        hint = Text(
+            "On SQLite outkey serve does the work; to use PostgreSQL set"
+            " OUTKEY_DATABASE_URL."
+        )
+        if in_project():
+            hint = Text("In this project run: python manage.py outkey_worker")
+        raise ConfigError(Text("separate workers need PostgreSQL"), hint=hint)
+    if application.keys.is_sealed():
+        # It would take runs from workers that have the key, and fail them.
+        raise Sealed
+    from outkey.hosts.django.worker import QueueWorker
+
+    log(f"working off runs, {runs_at_once} at a time; Ctrl-C or SIGTERM ends it")
+    QueueWorker(application, runs_at_once, log, log_run).run()
+    log("ended")
+
+
+class EmbeddedAccounts:
+    """The accounts of the embedded home's pages."""
+
+    def __init__(self, audit_rows: AuditRows) -> None:
+        self._audit_rows = audit_rows
+
+    def audit_key(self, name: str) -> str:
+        """Return the account's id, which the audit has instead of its name."""
+        from outkey.hosts.server import personal
+
+        return f"user {personal.person(name).pk}"
+
+    def export(self, name: str) -> dict[str, object]:
+        """Return everything that is stored about a user."""
+        from outkey.hosts.server import personal
+
+        return personal.data_about(personal.person(name), self._audit_rows)
+
+    def refuse_erasure(self, name: str) -> None:
+        """Refuse to erase the last administrator."""
+        from outkey.hosts.server import personal
+
+        personal.refuse_last_administrator(personal.person(name))
+
+    def erase(self, name: str) -> str:
+        """Delete an account; return the name that replaces it beside secrets."""
+        from outkey.hosts.server import personal
+
+        return personal.erase(personal.person(name))
+
+    def prune(self, days: int) -> int:
+        """Delete sign-ins older than this and ended sessions; return how many."""
+        from outkey.hosts.server import personal
+
+        return personal.forget_old(days)

@@ -1,0 +1,88 @@
+"""What an installation has besides its tables: keys, a buffered audit, its servers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from outkey.ports.sending import Audit, Listeners
+from outkey.ports.storage import SecretStore
+
+
+class SealingKey(Protocol):
+    """A key that seals or opens secrets, as users see it."""
+
+    @property
+    def name(self) -> str:
+        """The key's id."""
+
+    @property
+    def state(self) -> str:
+        """What the key is used for."""
+
+
+class SealingKeys(Protocol):
+    """All keys of an installation."""
+
+    @property
+    def keys(self) -> Sequence[SealingKey]:
+        """Every key, the primary one first."""
+
+    @property
+    def primary(self) -> SealingKey:
+        """The key that seals new secrets."""
+
+
+class Keys(Protocol):
+    """Where the keys of an installation come from."""
+
+    def ring(self) -> SealingKeys:
+        """Return the keys, or raise Sealed."""
+
+    def fresh(self) -> SealingKeys:
+        """Return the keys as they are stored now, or raise Sealed."""
+
+    def is_sealed(self) -> bool:
+        """Whether stored secrets cannot be opened; creates no key."""
+
+    def audit_key(self, key_id: str) -> bytes | None:
+        """Return the audit key of a stream; None if no key can have begun it."""
+
+
+class KeySteps(Protocol):
+    """The steps of a key rotation; each calls `note` before it is taken."""
+
+    def uses(self) -> dict[str, int]:
+        """Return how many secrets and tokens each key seals, by the key's name."""
+
+    def add(self, note: Callable[[str], None]) -> str:
+        """Add a key that only opens, and return its name."""
+
+    def promote(self, name: str, note: Callable[[str], None]) -> None:
+        """Seal with this key from now on, unless a running process lacks it."""
+
+    def retire(self, name: str, note: Callable[[str], None]) -> None:
+        """Stop opening with a key that no secret needs any more."""
+
+
+class SealedSecrets(SecretStore, Protocol):
+    """Secrets that are sealed with the keys of an installation."""
+
+    def rewrap(self) -> Iterator[int]:
+        """Bring every secret under the primary key; yield how many at each step."""
+
+
+class BufferedAudit(Audit, Protocol):
+    """An audit that writes outcomes a little later."""
+
+    def flush(self) -> None:
+        """Write what is queued now; best effort."""
+
+    def close(self) -> None:
+        """Write what is queued, and report that this process has ended."""
+
+
+class ServerAddresses(Listeners, Protocol):
+    """The addresses that the servers of an installation listen on."""
+
+    def hold(self, host: str, port: int) -> AbstractContextManager[None]:
+        """Announce what a server listens on while the block runs."""

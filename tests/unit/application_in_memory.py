@@ -1,0 +1,141 @@
+"""An Application whose every port is a fake: a host that is neither Django nor a file."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from outkey.adapters.calendar_cronsim import CronCalendar
+from outkey.adapters.keyring import Keyring, new_keyring
+from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.adapters.secrets_stored import StoredSecrets
+from outkey.adapters.states_memory import MemoryStateRows
+from outkey.core.config.configuration import Configuration
+from outkey.core.findings.posture import Policy
+from outkey.core.sync.records import FieldKind, HostField
+from outkey.core.sync.run import Run
+from outkey.engine.application import Application
+from outkey.engine.managing.registry import Registry
+from outkey.engine.sync import SyncPorts
+from outkey.testing import (
+    FakeListeners,
+    MemoryAudit,
+    MemoryAuditRows,
+    MemoryCheckpoints,
+    fake_gateway,
+)
+from outkey.testing.fakes import Answer, FakeWorld, MemoryDatabase
+from outkey.testing.fakes_monitoring import MemoryLineRuns
+from outkey.testing.fakes_storage import memory_registry, memory_storage
+from outkey.testing.fakes_sync import MemorySync
+
+KEY = b"a" * 32
+FIELDS = {
+    "contact": (
+        HostField("number", "Number", FieldKind.TEXT, required=True),
+        HostField("name", "Name", FieldKind.TEXT),
+    )
+}
+
+
+class BufferingAudit(MemoryAudit):
+    """An audit in a list, which counts how often it was flushed."""
+
+    flushed = 0
+
+    def flush(self) -> None:
+        self.flushed += 1
+
+    def close(self) -> None:
+        """Do nothing: all of it is in the list already."""
+
+
+@dataclass
+class MemoryKeys:
+    """One key ring, for as long as the test runs."""
+
+    kept: Keyring = field(default_factory=new_keyring)
+    sealed: bool = False
+
+    def ring(self, needed: str = "") -> Keyring:
+        return self.kept
+
+    def fresh(self) -> Keyring:
+        return self.kept
+
+    def is_sealed(self) -> bool:
+        return self.sealed
+
+    def audit_key(self, key_id: str) -> bytes | None:
+        return KEY
+
+
+class MemoryQueue:
+    """A queue that remembers the runs it was given."""
+
+    def __init__(self) -> None:
+        self.runs: list[str] = []
+
+    def put(self, run: Run, lock: str) -> None:
+        self.runs.append(run.id)
+
+
+@dataclass
+class MemoryHost:
+    """The application, and the fakes behind it."""
+
+    application: Application
+    world: FakeWorld
+    registry: Registry
+    audit: BufferingAudit
+    queue: MemoryQueue
+
+
+def memory_host(
+    *configurations: Configuration,
+    answers: list[Answer] | None = None,
+    home: Path = Path("/nowhere"),
+) -> MemoryHost:
+    """Return an application without a database, a file or a socket."""
+    storage = memory_storage()
+    registry = memory_registry(configurations, storage=storage)
+    world = fake_gateway(answers=answers, registry=registry)
+    clock = world.clock
+    keys = MemoryKeys()
+    audit = BufferingAudit()
+    rows = MemoryAuditRows()
+    states = MemoryStateRows()
+    memory = MemorySync(registry, FIELDS, clock)
+    queue = MemoryQueue()
+
+    def sync_ports() -> SyncPorts:
+        return SyncPorts(
+            sender=world.sender,
+            configurations=registry,
+            records=memory.records,
+            runs=memory.runs,
+            finder=JmespathCompiler(),
+            clock=clock,
+            calendar=CronCalendar(),
+        )
+
+    application = Application(
+        database=MemoryDatabase(clock, states),
+        registry=registry,
+        states=states,
+        secrets=StoredSecrets(storage, ReferencedSecrets(), keys, clock),
+        keys=keys,
+        key_file=home / "key",
+        rotation=None,  # type: ignore[arg-type]  # no key is changed here
+        audit=audit,
+        audit_rows=rows,
+        checkpoints=MemoryCheckpoints(),
+        runs=memory.runs,
+        line_runs=MemoryLineRuns(),
+        clock=clock,
+        listeners=FakeListeners(),  # type: ignore[arg-type]  # nothing is served here
+        sender=world.sender,
+        policy=Policy,
+        queue=lambda: queue,
+        sync_ports=sync_ports,
+    )
+    return MemoryHost(application, world, registry, audit, queue)

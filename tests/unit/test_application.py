@@ -1,0 +1,230 @@
+"""What pages and commands get from an Application, whatever its host is."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from outkey.core.audit.events import Change, Tag
+from outkey.core.config.choices import Network
+from outkey.core.config.document import parse_document
+from outkey.core.diagnosis import Fix
+from outkey.core.errors import ConfigError, TokenEndpointFailed, UnknownConfiguration
+from outkey.core.findings.posture import InstallationFacts
+from outkey.core.request.message import Response
+from outkey.core.secret import Secret
+from outkey.core.sync.run import RunState
+from outkey.engine.managing.editing import Edit
+from outkey.engine.managing.line_editing import WithLine
+from outkey.engine.sync.unsaved_lines import DocumentLines
+from outkey.hosts.cli.main import run
+from outkey.hosts.cli.session import CommandHost
+from outkey.testing import configuration
+from outkey.testing.fakes_sync import MemorySync
+from unit.application_in_memory import FIELDS, MemoryHost, memory_host
+
+SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
+OPEN = configuration(no_auth_reason="public_api")
+LINES = """
+[configuration.new]
+base_url = "https://new.example"
+no_auth_reason = "public_api"
+[line.contacts]
+configuration = "acme"
+direction = "pull"
+path = "/contacts"
+target = "contact"
+keys = ["number"]
+fields = [{ api = "id", host = "number" }]
+[line.closed]
+configuration = "new"
+direction = "pull"
+path = "/invoices"
+target = "invoice"
+keys = ["number"]
+fields = [{ api = "id", host = "number" }]
+[line.ping]
+configuration = "acme"
+path = "/ping"
+"""
+
+
+def test_a_document_is_applied_tested_and_fixed_in_the_name_of_an_actor() -> None:
+    host = memory_host(answers=[Response(200)])
+    application = host.application
+    administration = application.administration("ada")
+    text = '[configuration.acme]\nbase_url = "https://api.acme.example"\n'
+    document = parse_document(text + 'no_auth_reason = "public_api"')
+    assert application.apply(administration, document, dry_run=False).created == (
+        "acme",
+    )
+    assert application.test(administration, "acme").ok
+    fix = Fix("Use another path", (("verification.test_path", "/me"),))
+    application.apply_fix(administration, "acme", fix)
+    assert host.registry.get("acme").verification.test_path == "/me"
+    actors = {event.actor for event in host.audit.events if isinstance(event, Change)}
+    assert actors == {"ada"}
+
+
+def test_findings_and_the_doctor_look_at_the_same_configurations() -> None:
+    application = memory_host(configuration()).application
+    (finding,) = application.findings(application.registry.get("acme"))
+    assert finding.id == "E-authentication_required"
+    facts = InstallationFacts(application.clock.now(), application.policy())
+    examined = application.doctor().examine(application.registry.all(), facts)
+    assert "acme" in {name for name, _ in examined}
+
+
+def test_an_empty_audit_is_clean_and_has_nothing_to_prune() -> None:
+    application = memory_host().application
+    administration = application.administration("ada")
+    assert application.verify_audit().ok
+    assert list(application.prune_audit(administration, 0.0)) == []
+    assert application.audit_count() == 0
+
+
+def test_a_form_is_tried_before_it_is_saved() -> None:
+    host = memory_host(answers=[Response(200)])
+    host.world.scripts.answer = lambda _: {"X-Signed": "abc"}
+    application = host.application
+    administration = application.administration("ada")
+    edit = Edit(None, configuration(no_auth_reason="public_api", script=SCRIPT))
+    candidate = edit.candidate(application.secrets)
+    shown = application.preview_candidate(administration, candidate)
+    assert ("X-Signed", "***") in [header[:2] for header in shown.headers]
+    trial = application.run_script(administration, candidate, None)
+    assert trial.headers == (("X-Signed", 3),)
+    tokens = host.world.ports.tokens
+    assert application.begin_test(administration, candidate, tokens).run().ok
+    application.save_edit(administration, edit)
+    stored = host.registry.get("acme")
+    assert stored.script == SCRIPT
+    assert application.try_script(replace(stored, record="")).ok
+
+
+def test_secrets_that_were_sent_and_the_route_are_known() -> None:
+    host = memory_host(OPEN)
+    response = Response(200, sent=(Secret("signature"),))
+    assert host.application.sent_secrets(OPEN, response) == [Secret("signature")]
+    assert host.application.route_to(OPEN).addresses == ("93.184.215.14",)
+
+
+def test_what_a_user_does_with_a_token_is_recorded_first() -> None:
+    made = configuration(
+        authentication_type="bearer",
+        token_source="oauth2",
+        oauth2__token_url="https://api.acme.example/token",
+        oauth2__client_id="erp",
+    )
+    host = memory_host(made, answers=[Response(404), Response(404)])
+    application = host.application
+    administration = application.administration("ada")
+    application.change_token(administration, "acme", Tag.TOKEN_FORGOTTEN).forget()
+    assert [event.tag for event in host.audit.events if isinstance(event, Change)] == [
+        Tag.TOKEN_FORGOTTEN
+    ]
+    assert application.token(made).status().state == "none"
+    with pytest.raises(TokenEndpointFailed, match="no metadata"):
+        application.discover("https://api.acme.example", Network.PUBLIC)
+
+
+def lines_host() -> MemoryHost:
+    host = memory_host(OPEN, answers=[Response(200, body=b"[]")])
+    document = parse_document(LINES)
+    host.registry.put_line(document.lines[0])
+    return host
+
+
+def test_lines_run_now_or_wait_in_the_queue() -> None:
+    host = lines_host()
+    *_, last = host.application.sync_runner().run("contacts", "ada")
+    assert last.state is RunState.DONE
+    queued = host.application.planner().request("contacts", "ada")
+    assert host.queue.runs == [queued.id]
+    nothing_open = MemorySync(host.registry, {}, host.world.clock).records
+    with pytest.raises(ConfigError, match="not open"):
+        host.application.planner(records=nothing_open).request("contacts", "ada")
+
+
+def test_the_lines_of_a_document_are_checked_before_it_is_saved() -> None:
+    findings = list(lines_host().application.line_findings(parse_document(LINES)))
+    (finding,) = [f for name, f in findings if name == "new"]
+    assert (finding.id, finding.field) == ("L014", "line.closed.target")
+    assert all(f.field.startswith("line.") for _, f in findings if f.field)
+
+
+def test_an_unsaved_line_is_checked_with_the_stored_configuration() -> None:
+    host = lines_host()
+    records = MemorySync(host.registry, FIELDS, host.world.clock).records
+    _, stray, _ = parse_document(LINES).lines
+    unsaved = WithLine(host.registry, replace(stray, configuration="acme"))
+    with pytest.raises(ConfigError, match="not open"):
+        host.application.sync_runner(records, unsaved).check("closed")
+    with pytest.raises(UnknownConfiguration):
+        host.application.sync_runner(records, WithLine(host.registry, stray)).check(
+            "closed"
+        )
+
+
+def test_a_line_of_a_removed_configuration_is_a_finding() -> None:
+    document = parse_document(LINES.partition("[line.closed]")[0])
+    lines = DocumentLines(memory_host().registry, document)
+    with pytest.raises(UnknownConfiguration):
+        lines.get("acme")
+
+
+def test_a_round_in_the_background_monitors_and_prunes() -> None:
+    host = memory_host(OPEN)
+    application = host.application
+    deleted: list[int] = []
+    assert (application.has_monitored(), application.open_notices()) == (False, [])
+    work = application.background_work(
+        application.administration("outkey"),
+        [],
+        verify_hours=24,
+        pause=lambda _seconds: True,
+        delete_older_than=deleted.append,
+    )
+    work.round()
+    assert application.has_monitored()
+    assert deleted == [application.policy().retention_days]
+
+
+# ── the command line for a host of one's own ────────────────────────────────────────────────
+
+
+def command_host(host: MemoryHost, home: Path) -> CommandHost:
+    return CommandHost(
+        open_application=lambda: host.application, home_folder=lambda: home
+    )
+
+
+def test_commands_serve_a_host_that_is_not_django(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    memory = memory_host(OPEN, answers=[Response(200), Response(200)])
+    host = command_host(memory, tmp_path)
+    assert run(["list", "--json"], host=host) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["acme"]
+    assert run(["test", "acme"], host=host) == 0
+    assert "acme works" in capsys.readouterr().out
+    assert run(["preview", "acme", "/orders"], host=host) == 0
+    assert "GET https://api.acme.example/orders" in capsys.readouterr().out
+    assert run(["run", "list", "--json"], host=host) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert run(["notices"], host=host) == 0
+    assert "the background process of the application" in capsys.readouterr().out
+    assert run(["doctor", "--json"], host=host) in {0, 2}
+    assert json.loads(capsys.readouterr().out)["findings"]
+
+
+@pytest.mark.parametrize(
+    "command", [["serve"], ["worker"], ["people", "prune"], ["people", "export", "ada"]]
+)
+def test_a_command_that_a_host_does_not_have_is_refused(
+    command: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(command, host=command_host(memory_host(), tmp_path)) == 2
+    error = capsys.readouterr().err
+    assert "error[configuration]: this application does not have this command" in error
