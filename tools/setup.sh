@@ -1,7 +1,7 @@
 #!/bin/sh
 # setup.sh PYTHON VENV LOCK [PROGRAM=DEBIAN-PACKAGE...]
-# Make a virtual environment from a lock file, and install missing programs where root and apt are there.
-# A program that cannot be installed is not an error here: the tests that need it say so by name.
+# Create a virtual environment from a lock file; as root on Debian, install missing programs too.
+# A program that cannot be installed is not an error here: the tests that need it name it.
 set -eu
 python=$1 venv=$2 lock=$3
 shift 3
@@ -16,11 +16,11 @@ apt_install() {
 }
 
 command -v "$python" > /dev/null || {
-  echo "there is no $python; name an interpreter with: make PYTHON=/path/to/python ..." >&2
+  echo "error: $python was not found. Choose an interpreter with: make PYTHON=/path/to/python ..." >&2
   exit 1
 }
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
-  echo "outkey needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2
+  echo "error: outkey needs Python 3.11 or newer. Choose one with: make PYTHON=python3.12 ..." >&2
   exit 1
 }
 
@@ -31,11 +31,11 @@ done
 
 if [ ! -x "$venv/bin/pip" ] || [ "$("$python" -V)" != "$("$venv/bin/python" -V)" ]; then
   rm -rf "$venv"
-  # Debian ships venv apart from python3.
+  # Debian ships venv in a package of its own.
   "$python" -m venv "$venv" > /dev/null 2>&1 || { apt_install python3-venv && "$python" -m venv "$venv"; }
 fi
 echo "installing $lock into $venv"
-# The lock names everything, so nothing needs to be resolved again.
+# The lock file lists every package, so nothing has to be resolved.
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$lock"
 [ "$venv" = .venv-bench ] ||
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
