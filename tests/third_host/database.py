@@ -39,7 +39,9 @@ class SqliteDatabase:
     @property
     def connection(self) -> sqlite3.Connection:
         """The connection of the current thread; it commits unless a transaction began."""
-        if not hasattr(self._local, "connection"):
+        connection: sqlite3.Connection | None
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
             connection = sqlite3.connect(
                 self._file,
                 timeout=PATIENCE,
@@ -50,7 +52,7 @@ class SqliteDatabase:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA foreign_keys = ON")
             self._local.connection = connection
-        return self._local.connection
+        return connection
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -10,7 +10,9 @@ from outkey.hosts.cli.session import CommandHost
 from outkey.hosts.installation import Tables, build_application
 from outkey.ports.storage import Storage
 from third_host.audit import AuditTable
+from third_host.contacts import ContactRecords
 from third_host.database import SqliteDatabase
+from third_host.runs import LatestRuns, NoQueue, RunTable
 from third_host.storage import (
     ConfigurationTable,
     KeyTable,
@@ -19,7 +21,6 @@ from third_host.storage import (
     StateTable,
     TokenTable,
 )
-from third_host.sync import ContactRecords, LatestRuns, NoQueue, RunTable
 
 
 def sqlite_tables(database: SqliteDatabase) -> Tables:

@@ -53,13 +53,16 @@ CREATE TABLE IF NOT EXISTS tombstone (
     key_id TEXT NOT NULL, signature BLOB NOT NULL
 ) STRICT;
 
--- The id of a run is never used again; `facts` is what no query compares.
+-- The id of a run is never used again.
 CREATE TABLE IF NOT EXISTS run (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     line TEXT NOT NULL REFERENCES line ON DELETE CASCADE ON UPDATE CASCADE,
-    state TEXT NOT NULL, dry_run INTEGER NOT NULL, digest TEXT NOT NULL,
-    attempt INTEGER NOT NULL, until REAL NOT NULL, ended_at REAL,
-    generation INTEGER NOT NULL, facts TEXT NOT NULL
+    actor TEXT NOT NULL, started_at REAL NOT NULL, ended_at REAL,
+    state TEXT NOT NULL, cause TEXT NOT NULL, dry_run INTEGER NOT NULL,
+    position TEXT NOT NULL, cursor TEXT NOT NULL, since TEXT NOT NULL,
+    counts TEXT NOT NULL, pages INTEGER NOT NULL, worked REAL NOT NULL,
+    generation INTEGER NOT NULL, attempt INTEGER NOT NULL,
+    digest TEXT NOT NULL, until REAL NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS one_running ON run (line) WHERE state = 'running';
 CREATE UNIQUE INDEX IF NOT EXISTS one_waiting ON run (line, dry_run)

@@ -27,6 +27,7 @@ NAMES = IN_LIST.format("name")
 RECORDS = IN_LIST.format("record")
 KEYS = IN_LIST.format("key")
 LISTED = ("base_url", "authentication_type", "environment", "network")
+COMPARED = ("record", "field", "version", "origin", "label", "sealed")
 STAMP = ("version", "revision", "refused", "paused_at")
 
 
@@ -50,17 +51,15 @@ class ConfigurationTable(Table):
     def swap(
         self, before: ConfigurationRow | None, after: ConfigurationRow | None
     ) -> bool:
-        return self.database.swap(
-            "configuration",
-            before and {"record": before.record, **stamp_of(before)},
-            after and configuration_columns(after),
-        )
+        old = None if before is None else stamp_of(before)
+        new = None if after is None else configuration_columns(after)
+        return self.database.swap("configuration", old, new)
 
     def summaries(self) -> list[Summary]:
         rows = self.database.rows(
             f"SELECT name, {', '.join(LISTED)}, health FROM configuration ORDER BY name"
         )
-        return [Summary(*columns, health_of(health)) for *columns, health in rows]
+        return [Summary._make((*row[:5], health_of(row["health"]))) for row in rows]
 
 
 class LineTable(Table):
@@ -68,15 +67,17 @@ class LineTable(Table):
 
     def find(self, names: Collection[str] | None = None) -> list[LineRow]:
         rows = self.database.rows(
-            f"SELECT name, configuration, method, path, coalesce(sync, 'null')"
-            f" FROM line WHERE {NAMES} ORDER BY name",
-            names=as_list(names),
+            f"SELECT * FROM line WHERE {NAMES} ORDER BY name", names=as_list(names)
         )
-        return [LineRow(*columns, sync=json.loads(sync)) for *columns, sync in rows]
+        return [
+            LineRow(name, configuration, method, path, sync and json.loads(sync))
+            for name, configuration, method, path, sync in rows
+        ]
 
     def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
-        old = before and {"name": before.name}
-        return self.database.swap("line", old, after and asdict(after))
+        old = None if before is None else {"name": before.name}
+        new = None if after is None else asdict(after)
+        return self.database.swap("line", old, new)
 
 
 class SecretTable(Table):
@@ -93,18 +94,16 @@ class SecretTable(Table):
         return [secret_version(row) for row in rows]
 
     def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
-        new = after and secret_columns(after)
+        new = None if after is None else secret_columns(after)
         if before is None:
             return self.database.swap("secret", None, new)
-        place = before.place
-        if place.table == "token":
-            old = {"record": place.record, "serial": place.version}
-            new = new and {name: new[name] for name in ("sealed", "key_name")}
-            return self.database.swap("token", old | {"sealed": before.sealed}, new)
         columns = secret_columns(before)
-        compared = ("record", "field", "version", "origin", "label", "sealed")
-        old = {name: columns[name] for name in compared}
-        return self.database.swap("secret", old, new)
+        if before.place.table == "secret":
+            old = {name: columns[name] for name in COMPARED}
+            return self.database.swap("secret", old, new)
+        place = {"record": columns["record"], "serial": columns["version"]}
+        sealed = new and {name: new[name] for name in ("sealed", "key_name")}
+        return self.database.swap("token", place | {"sealed": before.sealed}, sealed)
 
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
         others = "WHERE key_name != :key ORDER BY rowid LIMIT :limit"
@@ -154,8 +153,8 @@ class TokenTable(Table):
             " WHERE record = :record",
             record=configuration.record,
         )
-        for *columns, facts in rows:
-            return TokenRow(*columns, facts=json.loads(facts))
+        for generation, serial, origin, sealed, facts in rows:
+            return TokenRow(generation, serial, origin, sealed, json.loads(facts))
         return None
 
     def swap(
@@ -218,7 +217,7 @@ def as_list(values: Collection[str] | None) -> list[str] | None:
 
 def stamp_of(row: ConfigurationRow) -> dict[str, object]:
     """Return the columns that a swap of a configuration compares."""
-    return dict(zip(STAMP, row.stamp, strict=True))
+    return {"record": row.record, **dict(zip(STAMP, row.stamp, strict=True))}
 
 
 def configuration_columns(row: ConfigurationRow) -> dict[str, object]:
@@ -252,7 +251,7 @@ def secret_columns(version: SecretVersion) -> dict[str, object]:
     columns = asdict(version)
     place = columns.pop("place")
     del place["table"]
-    return place | columns | {"key_name": key_name(version.sealed)}
+    return {**place, **columns, "key_name": key_name(version.sealed)}
 
 
 def secret_version(row: Row) -> SecretVersion:
