@@ -52,11 +52,8 @@ class AuditTable(Table):
         return [facts_of(body) | {"id": number} for number, body in rows]
 
     def after(self, position: int, limit: int) -> list[dict[str, object]]:
-        rows = self.database.rows(
-            "SELECT id, body FROM audit WHERE id > :position ORDER BY id LIMIT :limit",
-            position=position,
-            limit=limit,
-        )
+        query = "SELECT id, body FROM audit WHERE id > :after ORDER BY id LIMIT :limit"
+        rows = self.database.rows(query, after=position, limit=limit)
         return [facts_of(body) | {"id": number} for number, body in rows]
 
     def read(self) -> Iterator[ChainRow]:
@@ -80,8 +77,6 @@ class AuditTable(Table):
         with self.database.transaction():
             if not self.database.write(BURY, **asdict(tombstone)):
                 return 0
-            return self.database.write(
-                "DELETE FROM audit WHERE stream = :stream AND number <= :number",
-                stream=tombstone.stream,
-                number=tombstone.number,
-            )
+            delete = "DELETE FROM audit WHERE stream = :stream AND number <= :number"
+            place = {"stream": tombstone.stream, "number": tombstone.number}
+            return self.database.write(delete, **place)

@@ -36,11 +36,8 @@ class ContactRecords(Table):
 
     def read(self, target: str, after: str, limit: int) -> list[HostRecord]:
         find_target(self.targets(), target)
-        rows = self.database.rows(
-            "SELECT * FROM contact WHERE id > :after ORDER BY id LIMIT :limit",
-            after=int(after or 0),
-            limit=limit,
-        )
+        query = "SELECT * FROM contact WHERE id > :after ORDER BY id LIMIT :limit"
+        rows = self.database.rows(query, after=int(after or 0), limit=limit)
         return [HostRecord(str(row["id"]), contact_values(row)) for row in rows]
 
     def upsert(
@@ -60,12 +57,11 @@ class ContactRecords(Table):
 
     def archive(self, target: str, line: str, run: str) -> int:
         find_target(self.targets(), target)
-        return self.database.write(
+        statement = (
             "UPDATE contact SET archived = 1 WHERE NOT archived AND id IN"
-            " (SELECT contact FROM sighting WHERE line = :line AND run != :run)",
-            line=line,
-            run=run,
+            " (SELECT contact FROM sighting WHERE line = :line AND run != :run)"
         )
+        return self.database.write(statement, line=line, run=run)
 
     def find(
         self, target: str, field: str, values: Sequence[object]
@@ -93,9 +89,8 @@ class ContactRecords(Table):
         if len(records) > 1:
             return None, Written(WriteOutcome.REFUSED, keys[0], "ambiguous")
         for record in records:
-            is_archived = bool(record["archived"])
             values = contact_values(record)
-            return record, written_row(values, row, is_archived=is_archived)
+            return record, written_row(values, row, is_archived=record["archived"])
         refusal = refused_row(CONTACTS, keys, row, is_new=True)
         return None, refusal or written_row(None, row)
 

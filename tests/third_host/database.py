@@ -4,7 +4,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -136,4 +136,6 @@ def as_stored(value: object) -> object:
     """Return a value as a column has it: mappings and lists are JSON."""
     if isinstance(value, Mapping):
         return json.dumps(dict(value), default=str)
-    return json.dumps(value) if isinstance(value, list | tuple) else value
+    if isinstance(value, Collection) and not isinstance(value, str | bytes):
+        return json.dumps(list(value))
+    return value

@@ -67,21 +67,17 @@ class RunTable(Table):
         self, run: str, first: int, records: Sequence[RejectedRecord]
     ) -> None:
         with self.database.transaction():
-            self.database.write(
-                "DELETE FROM rejected WHERE run = :run AND number >= :first",
-                run=run,
-                first=first,
-            )
+            delete = "DELETE FROM rejected WHERE run = :run AND number >= :first"
+            self.database.write(delete, run=run, first=first)
             for record in records:
                 self.database.insert("rejected", {"run": run, **asdict(record)})
 
     def rejected(self, run: str, limit: int) -> list[RejectedRecord]:
-        rows = self.database.rows(
+        query = (
             "SELECT number, key, field, reason FROM rejected WHERE run = :run"
-            " ORDER BY number LIMIT :limit",
-            run=run,
-            limit=limit,
+            " ORDER BY number LIMIT :limit"
         )
+        rows = self.database.rows(query, run=run, limit=limit)
         return [RejectedRecord(*row) for row in rows]
 
 

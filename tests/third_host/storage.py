@@ -11,12 +11,7 @@ from outkey.core.config.configuration import Configuration, HeaderRow
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.vault.envelope import (
-    TokenRow,
-    key_name_of,
-    secret_place,
-    token_place,
-)
+from outkey.core.vault.envelope import TokenRow, key_name_of, secret_place, token_place
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import FIELD
 from third_host.database import Table
@@ -41,11 +36,9 @@ class ConfigurationTable(Table):
         records: Collection[str] | None = None,
         lock: bool = False,
     ) -> list[ConfigurationRow]:
-        rows = self.database.rows(
-            f"SELECT * FROM configuration WHERE {NAMES} AND {RECORDS} ORDER BY name",
-            names=as_list(names),
-            records=as_list(records),
-        )
+        where = f"{NAMES} AND {RECORDS}"
+        query = f"SELECT * FROM configuration WHERE {where} ORDER BY name"
+        rows = self.database.rows(query, names=names, records=records)
         return [configuration_row(row) for row in rows]
 
     def swap(
@@ -66,9 +59,8 @@ class LineTable(Table):
     """Sync lines."""
 
     def find(self, names: Collection[str] | None = None) -> list[LineRow]:
-        rows = self.database.rows(
-            f"SELECT * FROM line WHERE {NAMES} ORDER BY name", names=as_list(names)
-        )
+        query = f"SELECT * FROM line WHERE {NAMES} ORDER BY name"
+        rows = self.database.rows(query, names=names)
         return [
             LineRow(name, configuration, method, path, sync and json.loads(sync))
             for name, configuration, method, path, sync in rows
@@ -88,7 +80,7 @@ class SecretTable(Table):
         rows = self.database.rows(
             "SELECT record, field, version, origin, label, reference, set_at, set_by,"
             f" {sealed} FROM secret WHERE {RECORDS} AND :field IN ('', field)",
-            records=list(records),
+            records=records,
             field=field,
         )
         return [secret_version(row) for row in rows]
@@ -107,9 +99,8 @@ class SecretTable(Table):
 
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
         others = "WHERE key_name != :key ORDER BY rowid LIMIT :limit"
-        rows = self.database.rows(
-            f"SELECT * FROM secret {others}", key=key, limit=limit
-        )
+        query = f"SELECT * FROM secret {others}"
+        rows = self.database.rows(query, key=key, limit=limit)
         versions = [secret_version(row) for row in rows]
         for record, serial, origin, sealed in self.database.rows(
             f"SELECT record, serial, origin, sealed FROM token {others}",
@@ -178,14 +169,11 @@ class StateTable(Table):
     def read(
         self, kind: StateKind, keys: Collection[str] | None = None
     ) -> dict[str, SharedState]:
-        rows = self.database.rows(
-            f"SELECT key, generation, value FROM state WHERE kind = :kind AND {KEYS}",
-            kind=kind,
-            keys=as_list(keys),
-        )
+        query = f"SELECT * FROM state WHERE kind = :kind AND {KEYS}"
+        rows = self.database.rows(query, kind=kind, keys=keys)
         return {
-            key: SharedState(generation, json.loads(value))
-            for key, generation, value in rows
+            row["key"]: SharedState(row["generation"], json.loads(row["value"]))
+            for row in rows
         }
 
     def swap(
@@ -208,11 +196,6 @@ class StateTable(Table):
             for key, value in values.items():
                 statement = delete if value is None else store
                 self.database.write(statement, kind=kind, key=key, value=value)
-
-
-def as_list(values: Collection[str] | None) -> list[str] | None:
-    """Return a list for a query; None restricts nothing."""
-    return None if values is None else list(values)
 
 
 def stamp_of(row: ConfigurationRow) -> dict[str, object]:
