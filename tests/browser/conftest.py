@@ -109,9 +109,8 @@ def wait_for(url: str) -> None:
     pytest.fail("the server did not start")
 
 
-@pytest.fixture(
-    scope="module"
-)  # not longer: it keeps an event loop running in this thread
+# not longer: it keeps an event loop running in this thread
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         reason = "missing program: chromium (Debian package chromium)"

@@ -82,9 +82,8 @@ verification = {{ test_path = "/bearer" }}
     assert run("test", "good").code == 0
     assert run("request", "good", "/bearer").code == 0
     change(run, "UPDATE outkey_configuration SET base_url = 'https://api.acme.example'")
-    run(
-        "secret", "set", "good", "token", stdin="spar-token"
-    )  # bound to the new address
+    # bound to the new address
+    run("secret", "set", "good", "token", stdin="spar-token")
     return run.home
 
 

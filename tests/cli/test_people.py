@@ -98,9 +98,8 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
     assert erased.code == 0
     assert "erased:" in erased.out
     assert outkey("people", "export", "alice").code == 2
-    assert (
-        outkey("people", "erase", "boss", "--yes").code == 2
-    )  # the only administrator
+    # the only administrator
+    assert outkey("people", "erase", "boss", "--yes").code == 2
     assert outkey("people", "prune").out == "removed: 1\n"
     left = json.loads(
         subprocess.check_output([sys.executable, "-c", LEFT], env=outkey.environment)

@@ -119,9 +119,8 @@ def on_terminal(environment: dict[str, str], *command: str) -> bytes:
         sent += part
     process.wait(60)
     os.close(master)
-    return bytes(sent).replace(
-        b"\r\n", b"\n"
-    )  # as which a terminal driver sends a line feed
+    # as which a terminal driver sends a line feed
+    return bytes(sent).replace(b"\r\n", b"\n")
 
 
 def outkey_on_terminal(home: Terminal, *arguments: str) -> bytes:
@@ -222,6 +221,5 @@ def test_a_script_is_harmless_on_a_terminal(
     sent = outkey_on_terminal(home, *command)
     assert_harmless(sent)
     assert b"around" in sent
-    assert (
-        "\u202earound" in home("export").out
-    )  # in a pipe as it is, to be applied elsewhere
+    # in a pipe as it is, to be applied elsewhere
+    assert "\u202earound" in home("export").out

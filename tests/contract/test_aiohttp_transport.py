@@ -291,9 +291,8 @@ def test_an_answer_that_comes_before_the_upload_was_read_counts(
 
     with serving(talk, talk) as port:
         assert upload(transport, port, 30_000_000).status == 401
-        assert (
-            upload(transport, port, 30_000_000).status == 401
-        )  # on another connection
+        # on another connection
+        assert upload(transport, port, 30_000_000).status == 401
 
 
 def test_an_upload_that_nobody_reads_ends_at_the_silence(transport: OnLoop) -> None:
@@ -343,9 +342,8 @@ def test_one_transport_serves_several_loops_one_after_the_other() -> None:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_loop_that_is_gone_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(
-        "INFO", "asyncio"
-    )  # its records at DEBUG would keep what they are about
+    # its records at DEBUG would keep what they are about
+    caplog.set_level("INFO", "asyncio")
     shared = AiohttpTransport()
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
         for _ in range(3):

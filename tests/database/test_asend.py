@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from outkey.engine.application import Application
 
 
-@pytest.mark.filterwarnings(
-    "ignore::ResourceWarning"
-)  # Django's connections end with threads
+# Django's connections end with threads
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_many_sends_are_recorded_and_the_loop_is_not_held_up(
     here: "Application",  # noqa: F811 - a fixture
     spar: Spar,  # noqa: F811 - a fixture
@@ -33,9 +32,8 @@ def test_many_sends_are_recorded_and_the_loop_is_not_held_up(
 
     async def send_all() -> list[Response]:
         async with here.gateway as gateway:
-            await gateway.asend(
-                "acme", "GET", "/echo"
-            )  # the first one opens what the others use
+            # the first one opens what the others use
+            await gateway.asend("acme", "GET", "/echo")
             watching = asyncio.create_task(watch())
             found = await asyncio.gather(
                 *(gateway.asend("acme", "GET", "/echo") for _ in range(60))

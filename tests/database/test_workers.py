@@ -205,7 +205,9 @@ def test_two_lines_on_two_workers_share_one_rate_limit_as_the_server_counts_it(
 
 
 def test_a_line_that_comes_while_it_runs_is_not_run_twice(site: Site) -> None:
-    site.apply(two_lines(site.spar, 2000).partition("[line.others]")[0])
+    # Slowly: two commands must come before the run has ended, on a busy machine too.
+    slow = two_lines(site.spar, 2000, "requests_per_minute = 100")
+    site.apply(slow.partition("[line.others]")[0])
     for _ in range(2):
         site.start_worker()
     site.until(lambda runs: any(run["pages"] > 2 for run in runs))

@@ -90,9 +90,8 @@ def by_seed(server: AuthorizationServer, name: str) -> Table:
 
 
 def arrived_at(server: AuthorizationServer) -> Arrived | None:
-    return (
-        None if isinstance(server, Glewlwyd) else Arrived(server)
-    )  # it does not count
+    # it does not count
+    return None if isinstance(server, Glewlwyd) else Arrived(server)
 
 
 def asked_for_tokens(

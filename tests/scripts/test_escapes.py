@@ -75,9 +75,8 @@ class Assets:
             except OutkeyError as error:
                 said = f"{error.message} {error.hint} "
                 assert call.secret is not None
-                assert not call.secret.occurs_in(
-                    said
-                )  # in its own headers it may stand
+                # in its own headers it may stand
+                assert not call.secret.occurs_in(said)
                 told += said
                 continue
             for header, value in pairs:

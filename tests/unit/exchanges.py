@@ -28,9 +28,8 @@ class Exchange:
     kind: str = "bearer"
     values: dict[str, object] = field(default_factory=dict)
     rows: tuple[str, ...] = ()
-    secrets: dict[str, str] = field(
-        default_factory=dict
-    )  # given in tests of a configuration
+    # given in tests of a configuration
+    secrets: dict[str, str] = field(default_factory=dict)
     fix: str = ""  # "path=value", or the name of the secret to tidy
 
     @property

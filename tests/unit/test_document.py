@@ -324,9 +324,8 @@ def test_the_table_is_consistent_in_itself() -> None:
         assert bool(field.choices) == (field.kind is Kind.CHOICE)
         for path, value in field.when:
             assert value in dict(BY_PATH[path].choices)
-            assert paths.index(path) < paths.index(
-                field.path
-            )  # it is known when this one is read
+            # it is known when this one is read
+            assert paths.index(path) < paths.index(field.path)
         if (
             field.default is not None
             and field.kind is not Kind.ROWS

@@ -20,7 +20,7 @@ import pytest
 
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.signer_jose import JoseSigner
-from outkey.adapters.tls_context import _encrypted
+from outkey.adapters.tls_context import encrypt_key
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_document, read_request
 from outkey.core.config.toml import MOST_KEY_PARTS, parse_toml
@@ -311,9 +311,8 @@ def test_a_response_of_millions_of_values_is_refused_before_they_are_made(
         "read_json(body)",
     )
     assert took.end == "SyncFailed too_many_values"
-    assert took.seconds < 20 * SECONDS, (
-        took
-    )  # written in Python, so other threads go on
+    # written in Python, so other threads go on
+    assert took.seconds < 20 * SECONDS, took
     assert took.megabytes < MEGABYTES, took
 
 
@@ -445,9 +444,8 @@ def test_names_that_a_body_asks_for_in_vain_are_reported_once_and_not_by_the_tho
     sync = Sync(Direction.PUSH, "t", (), rows, body=body)
     began = time.process_time()
     assert found_in(sync).count(("L008", "body")) == 20
-    assert (
-        time.process_time() - began < 5 * SECONDS
-    )  # as much as a thousand fields take
+    # as much as a thousand fields take
+    assert time.process_time() - began < 5 * SECONDS
     assert found_in(replace(sync, body='"{x}{x}"')).count(("L008", "body")) == 1
 
 
@@ -547,5 +545,5 @@ def test_a_key_of_far_too_many_bits_is_refused_before_its_primes_are_checked() -
     with pytest.raises(ConfigError, match="not a private key"):
         JoseSigner().assertion({"iss": "a"}, Secret(text), False)  # noqa: FBT003 - the same
     with pytest.raises(ConfigError, match="more than 4096 bits"):
-        _encrypted(text, Secret("p"))
+        encrypt_key(text, Secret("p"))
     assert time.process_time() - began < 10 * SECONDS  # the library is loaded too

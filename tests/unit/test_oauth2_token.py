@@ -310,9 +310,8 @@ def test_a_try_counts_until_its_end_is_known() -> None:
     crashed = HELD.claimed("me", NOW)
     again = crashed.claimed("you", NOW + 20)
     assert (crashed.tries, again.tries) == (1, 2)
-    assert (
-        again.released().tries == 1
-    )  # nothing was sent, but the first try remains open
+    # nothing was sent, but the first try remains open
+    assert again.released().tries == 1
     assert HELD.released().tries == 0
     assert again.failed("timeout", now=NOW).tries == 0
 
@@ -534,9 +533,8 @@ def test_a_bearer_configuration_with_oauth2_has_its_scheme() -> None:
     made = oauth("client_secret")
 
     def opened(name: str) -> Secret:
-        raise AssertionError(
-            name
-        )  # what is sent to the Token URL is not opened for the API
+        # what is sent to the Token URL is not opened for the API
+        raise AssertionError(name)
 
     assert scheme_of(made, opened) == OAuth2(made)
 

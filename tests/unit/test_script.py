@@ -179,9 +179,8 @@ def test_an_import_that_no_script_can_have_is_found_by_its_line(
     with pytest.raises(ConfigError, match=told) as caught:
         check_imports(source + SCRIPT)
     assert (caught.value.field, caught.value.hint) == ("script", IMPORT_HINT)
-    check_script(
-        source + SCRIPT
-    )  # what is kept already can still be read, and corrected
+    # what is kept already can still be read, and corrected
+    check_script(source + SCRIPT)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from email.utils import formatdate
 
 import pytest
 
-from outkey.adapters.scrub import scrubbed, scrubbed_headers
+from outkey.adapters.scrub import scrub, scrub_headers
 from outkey.core.audit.events import Intent
 from outkey.core.echo.sent_secrets import credentials_in, secrets_in
 from outkey.core.errors import RedirectBlocked, StorageUnavailable, TokenEndpointFailed
@@ -345,7 +345,7 @@ def test_only_known_schemes_of_a_challenge_are_remembered() -> None:
 def test_a_body_is_masked_and_where_that_is_not_enough_left_out(
     body: bytes, shown: bytes
 ) -> None:
-    assert scrubbed(body, [Secret("sekret/canary-4711")], "") == shown
+    assert scrub(body, [Secret("sekret/canary-4711")], "") == shown
 
 
 # ── the detector ─────────────────────────────────────────────────────────────────────────────
@@ -361,9 +361,8 @@ def test_a_detector_computes_what_to_look_for_once(
     )
     detector = EchoDetector()
     token = Secret("sekret/canary-4711")
-    detector.look_for(
-        [token, Secret("Bearer sekret/canary-4711")]
-    )  # the first finds both
+    # the first finds both
+    detector.look_for([token, Secret("Bearer sekret/canary-4711")])
     detector.look_for([token])
     assert len(computed) == 1
     assert detector.is_in({"a": ["Bearer sekret/canary-4711"]})
@@ -415,7 +414,7 @@ def test_headers_are_masked_by_name_by_value_and_all_together(
     headers: list[tuple[str, str]], shown: list[tuple[str, str]]
 ) -> None:
     secrets = [Secret("tok-Zq8vN4xW2mK7pL9c"), Secret("hunter-4711"), Secret("pin1")]
-    assert scrubbed_headers(headers, secrets, "") == tuple(shown)
+    assert scrub_headers(headers, secrets, "") == tuple(shown)
 
 
 def test_a_token_that_begins_with_a_number_is_looked_for_besides_the_number() -> None:

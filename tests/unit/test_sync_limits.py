@@ -199,9 +199,8 @@ def test_a_pull_of_exactly_as_many_minutes_as_it_may_take_goes_on() -> None:
         3,
         90.0,
     )  # after 60 seconds there is one more page
-    assert kept.counts == Counts(
-        created=4
-    )  # the third page came too late to be written
+    # the third page came too late to be written
+    assert kept.counts == Counts(created=4)
 
 
 def test_minutes_are_counted_over_all_parts_of_a_run_and_not_between_them() -> None:

@@ -886,9 +886,8 @@ def test_whatever_ends_a_push_at_any_step_the_next_run_completes_it_without_doub
         made.run()
         sent = [json.loads(bytes(request.body))["id"] for request in api.asked]  # type: ignore[arg-type]
         assert set(sent) == {"1", "2", "3"}
-        if (
-            made.runs.newest(9)[0].id == "1"
-        ):  # an API that heeds the key has each record once
+        # an API that heeds the key has each record once
+        if made.runs.newest(9)[0].id == "1":
             assert len({header(r, "Idempotency-Key") for r in api.asked}) == 3
             assert len(sent) <= 4
     pytest.fail("the run never got through")

@@ -6,8 +6,9 @@ import pickle
 
 import pytest
 
+from outkey.core.errors import ConfigError
 from outkey.core.secret import Secret
-from outkey.core.text import NO_TEXT, Text, join_texts
+from outkey.core.text import NO_TEXT, Text, as_text, join_texts
 
 GERMAN = {
     "must be from {low} to {high}": "muss zwischen {low} und {high} liegen",
@@ -109,3 +110,12 @@ def test_a_copied_or_pickled_text_is_still_translated() -> None:
 
 def test_a_text_does_not_keep_objects() -> None:
     assert Text("{secret}", secret=Secret("canary")).values == {"secret": "***"}
+
+
+def test_a_plain_string_is_a_text_without_translation() -> None:
+    text = as_text("plain {braces}")
+    assert text == "plain {braces}"
+    assert text.translate_with(in_german) == "plain {braces}"
+    assert as_text(NO_TEXT) is NO_TEXT
+    error = ConfigError("of another project")  # type: ignore[arg-type]
+    assert Text("{message:sentence}", message=error.message) == "Of another project."

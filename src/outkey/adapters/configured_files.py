@@ -42,9 +42,8 @@ _KERNEL_FILE_SYSTEMS = {
     0x09041934: "anonymous inodes",
     0x5345434D: "secretmem",
 }
-_STATFS_BYTES = (
-    256  # more than struct statfs has on any architecture; f_type is its first word
-)
+# more than struct statfs has on any architecture; f_type is its first word
+_STATFS_BYTES = 256
 
 
 class ConfiguredFiles:

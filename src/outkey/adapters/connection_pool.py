@@ -92,7 +92,9 @@ class ConnectionPool(Generic[AnyConnection]):
         """Close all idle connections."""
         self._forget_parent()
         with self._lock:
-            queues, self._idle, self._count = self._idle, OrderedDict(), 0
+            queues = self._idle
+            self._idle = OrderedDict()
+            self._count = 0
         for queue in queues.values():
             for kept, _ in queue:
                 kept.connection.close()
@@ -120,4 +122,5 @@ class ConnectionPool(Generic[AnyConnection]):
         """After a fork, leave the parent's connections to the parent."""
         if self._process != os.getpid():
             self._process = os.getpid()
-            self._idle, self._count = OrderedDict(), 0
+            self._idle = OrderedDict()
+            self._count = 0

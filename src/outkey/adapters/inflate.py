@@ -12,7 +12,7 @@ _WINDOW_GZIP_OR_ZLIB = 47
 _WINDOW_RAW = -15
 
 
-def inflated(body: bytes, encodings: list[str], limit: int) -> bytes:
+def inflate(body: bytes, encodings: list[str], limit: int) -> bytes:
     """Undo Content-Encoding (RFC 9110 §8.4), last one first; an unknown one is left as it is."""
     layers = [
         e.strip().lower() for line in encodings for e in line.split(",") if e.strip()

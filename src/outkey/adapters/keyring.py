@@ -126,7 +126,8 @@ class Keyring:
 
     def same_keys(self, other: "Keyring") -> bool:
         """Whether two rings hold the same keys, in constant time for the material."""
-        mine, theirs = serialize(self), serialize(other)
+        mine = serialize(self)
+        theirs = serialize(other)
         return hmac.compare_digest(mine.reveal().encode(), theirs.reveal().encode())
 
     def _find(self, name: str) -> Key:

@@ -56,9 +56,8 @@ class KeySource:
             raise ConfigError(message, hint=hint)
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, name = tempfile.mkstemp(
-                dir=self.file.parent, prefix=".key-"
-            )  # mode 0600
+            # mode 0600
+            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".key-")
         except OSError:
             raise _unwritable() from None
         try:

@@ -19,9 +19,8 @@ from outkey.core.request.addresses import plain_address
 from outkey.core.text import Text
 
 CACHE_SECONDS = 5.0
-_FILE = re.compile(
-    r"([0-9]{1,5})-[a-z0-9_]+"
-)  # the port, and what tells two servers apart
+# the port, and what tells two servers apart
+_FILE = re.compile(r"([0-9]{1,5})-[a-z0-9_]+")
 
 
 class ListenerFiles:
@@ -62,9 +61,8 @@ class ListenerFiles:
             try:
                 self._folder.mkdir(mode=0o700, exist_ok=True)
                 self._remove_abandoned()
-                handle, draft = tempfile.mkstemp(
-                    dir=self._folder, prefix="."
-                )  # mode 0600
+                # mode 0600
+                handle, draft = tempfile.mkstemp(dir=self._folder, prefix=".")
                 file = stack.enter_context(os.fdopen(handle, "w", encoding="ascii"))
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.write(text)

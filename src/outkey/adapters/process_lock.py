@@ -13,7 +13,8 @@ class ProcessLock:
 
     def __enter__(self) -> None:
         if self._process != os.getpid():
-            self._lock, self._process = threading.Lock(), os.getpid()
+            self._lock = threading.Lock()
+            self._process = os.getpid()
         self._lock.acquire()
 
     def __exit__(self, *exc_info: object) -> None:

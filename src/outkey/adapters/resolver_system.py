@@ -20,14 +20,14 @@ class SystemResolver:
         self._running: dict[tuple[str, int], LookUp] = {}
 
     def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
-        known = self.known(host, port)
+        known = self.cached_addresses(host, port)
         if known:
             return known
-        begun = self.begin(host, port)
-        begun.join(timeout)
-        return self.found(begun)
+        lookup = self.begin(host, port)
+        lookup.join(timeout)
+        return self.result_of(lookup)
 
-    def known(self, host: str, port: int) -> tuple[str, ...]:
+    def cached_addresses(self, host: str, port: int) -> tuple[str, ...]:
         """Return what was found a moment ago."""
         cached = self._cache.get((host, port))
         return cached[1] if cached and cached[0] > time.monotonic() else ()
@@ -40,17 +40,17 @@ class SystemResolver:
             running.start()
         return running
 
-    def found(self, begun: "LookUp") -> tuple[str, ...]:
+    def result_of(self, lookup: "LookUp") -> tuple[str, ...]:
         """Return what was found, and keep it for a moment."""
-        if begun.is_alive():
+        if lookup.is_alive():
             raise TimedOut(Text("the host name could not be resolved in time"))
-        self._running.pop(begun.key, None)
-        if not begun.addresses:
+        self._running.pop(lookup.key, None)
+        if not lookup.addresses:
             raise DnsFailed
         if len(self._cache) >= _MAX_CACHED:
             self._cache.clear()
-        self._cache[begun.key] = (time.monotonic() + CACHE_SECONDS, begun.addresses)
-        return begun.addresses
+        self._cache[lookup.key] = (time.monotonic() + CACHE_SECONDS, lookup.addresses)
+        return lookup.addresses
 
 
 class AsyncSystemResolver:
@@ -60,18 +60,16 @@ class AsyncSystemResolver:
         self._system = system
 
     async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the port's signature
-        known = self._system.known(host, port)
-        if known:
-            return known
-        begun, ends, pause = (
-            self._system.begin(host, port),
-            time.monotonic() + timeout,
-            0.001,
-        )
-        while begun.is_alive() and time.monotonic() < ends:
+        addresses = self._system.cached_addresses(host, port)
+        if addresses:
+            return addresses
+        lookup = self._system.begin(host, port)
+        ends = time.monotonic() + timeout
+        pause = 0.001
+        while lookup.is_alive() and time.monotonic() < ends:
             await asyncio.sleep(pause)
             pause = min(2 * pause, 0.02)
-        return self._system.found(begun)
+        return self._system.result_of(lookup)
 
 
 class LookUp(threading.Thread):

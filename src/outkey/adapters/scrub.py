@@ -10,7 +10,7 @@ _SHORTEST = 4  # masking a shorter one would eat ordinary text
 _SHORTEST_JOINED = 8  # a shorter one may come about where two header lines meet
 
 
-def scrubbed(body: bytes, secrets: Iterable[Secret], username: str) -> bytes:
+def scrub(body: bytes, secrets: Iterable[Secret], username: str) -> bytes:
     """Return a body with every usual form of these secrets masked.
 
     Longest first, so that a secret inside another leaves no tail. Where one can still be
@@ -31,7 +31,7 @@ def scrubbed(body: bytes, secrets: Iterable[Secret], username: str) -> bytes:
     return body
 
 
-def scrubbed_headers(
+def scrub_headers(
     headers: Iterable[tuple[str, str]], secrets: Iterable[Secret], username: str
 ) -> tuple[tuple[str, str], ...]:
     """Return header lines with these secrets masked in names and values.
@@ -54,7 +54,7 @@ def scrubbed_headers(
 
 
 def _scrubbed_text(text: str, secrets: list[Secret], username: str) -> str:
-    return scrubbed(text.encode(errors="replace"), secrets, username).decode(
+    return scrub(text.encode(errors="replace"), secrets, username).decode(
         errors="replace"
     )
 

@@ -28,11 +28,11 @@ def seal(secret: Secret, place: Place, ring: Keyring) -> bytes:
     key = ring.primary
     data_key = os.urandom(DATA_KEY_BYTES)
     bound = place.associated_data()
-    key_nonce, nonce = os.urandom(NONCE_BYTES), os.urandom(NONCE_BYTES)
+    key_nonce = os.urandom(NONCE_BYTES)
+    nonce = os.urandom(NONCE_BYTES)
     wrapped = key.cipher.encrypt(key_nonce, data_key, bound)
-    text = secret.derive(
-        lambda plain: pad(plain.encode()).hex()
-    )  # refuses what is not UTF-8
+    # refuses what is not UTF-8
+    text = secret.derive(lambda plain: pad(plain.encode()).hex())
     ciphertext = AESGCM(data_key).encrypt(nonce, bytes.fromhex(text.reveal()), bound)
     return Envelope(key.id, key_nonce, wrapped, nonce, ciphertext).pack()
 

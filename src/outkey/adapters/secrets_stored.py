@@ -85,14 +85,14 @@ class StoredSecrets:
         if configuration.record:
             self.refuse_changed_settings(configuration)
             if not self.voucher(configuration).covers(configuration, field):
-                raise _changed(field)
+                raise changed_outside_error(field)
         if state.reference is not None:
             return self._references.open(configuration, field)
         sealed = self._ciphertext(configuration, field, state.version)
         if sealed is None:
             raise _missing(field)
         if self.voucher(configuration).ciphertexts.get(field) != _ciphertext_id(sealed):
-            raise _changed(field)
+            raise changed_outside_error(field)
         version = secret_version(configuration.record, field, state, sealed=sealed)
         return self._unseal(version)
 
@@ -118,12 +118,14 @@ class StoredSecrets:
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         if not configuration.record:
             return
-        cached = self._cached(configuration)
+        cached = self._cache_of(configuration)
         if cached.has_saved_settings:
             return
         voucher = self.voucher(configuration)
         if not voucher.covers_settings(configuration):
-            raise _changed(next(iter(voucher.differences(configuration)), ""))
+            raise changed_outside_error(
+                next(iter(voucher.differences(configuration)), "")
+            )
         cached.has_saved_settings = True
 
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
@@ -247,14 +249,14 @@ class StoredSecrets:
     def _ciphertext(
         self, configuration: Configuration, field: str, version: int
     ) -> bytes | None:
-        ciphertexts = self._cached(configuration).ciphertexts
+        ciphertexts = self._cache_of(configuration).ciphertexts
         if field not in ciphertexts:
             rows = self._storage.secrets.read([configuration.record], field)
             sealed = [row.sealed for row in rows if row.place.version == version]
             ciphertexts[field] = sealed[0] if sealed else None
         return ciphertexts[field]
 
-    def _cached(self, configuration: Configuration) -> CachedSecrets:
+    def _cache_of(self, configuration: Configuration) -> CachedSecrets:
         """Return the cache of a configuration, which is one object until it changes."""
         cached = self._cache.get(configuration.record)
         if cached is None or cached.configuration is not configuration:
@@ -283,7 +285,8 @@ def _missing(field: str) -> SecretMissing:
     return SecretMissing(Text("{field} is not set", field=field), field=field)
 
 
-def _changed(field: str) -> SecretUnreadable:
+def changed_outside_error(field: str) -> SecretUnreadable:
+    """Return the error for what was changed in the database without outkey."""
     return SecretUnreadable(
         Text("{field} was changed outside of outkey", field=field),
         hint=Text(

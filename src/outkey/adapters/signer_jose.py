@@ -82,9 +82,10 @@ def _library(part: str) -> Any:  # noqa: ANN401 - a module
         ) from None
 
 
-def _signed(
+def sign_token(
     header: dict[str, object], claims: Mapping[str, object], key: object
 ) -> str:
+    """Return a signed token; the error of a key that cannot sign never shows it."""
     jwt = _library("jwt")
     with suppress(Exception):  # whatever it is, it may hold the key
         return str(jwt.encode(header, dict(claims), key, algorithms=list(_ALGORITHMS)))
@@ -97,7 +98,7 @@ def _signed(
 
 
 def _with_shared(claims: Mapping[str, object], text: str) -> str:
-    return _signed({"alg": "HS256"}, claims, _library("jwk").OctKey.import_key(text))
+    return sign_token({"alg": "HS256"}, claims, _library("jwk").OctKey.import_key(text))
 
 
 def _with_private(claims: Mapping[str, object], text: str) -> str:
@@ -108,7 +109,7 @@ def _with_private(claims: Mapping[str, object], text: str) -> str:
     )
     header: dict[str, object] = {"alg": known.get("alg") or usual}
     header |= {name: known[name] for name in _NAMED if name in known}
-    return _signed(header, claims, key)
+    return sign_token(header, claims, key)
 
 
 def _private_key(text: str) -> "ECKey | RSAKey":
@@ -169,4 +170,4 @@ def _proof(claims: Mapping[str, object], text: str) -> str:
     key = _library("jwk").ECKey.import_key(json.loads(text))
     header: dict[str, object] = {"typ": "dpop+jwt", "alg": "ES256"}
     header["jwk"] = key.as_dict(private=False)
-    return _signed(header, claims, key)
+    return sign_token(header, claims, key)

@@ -211,17 +211,18 @@ def _first_name(found: x509.Certificate) -> str:
         ).value
     except (x509.ExtensionNotFound, ValueError):
         return ""
-    return _shown(names.get_values_for_type(x509.DNSName)[:1])
+    return printable(names.get_values_for_type(x509.DNSName)[:1])
 
 
 def _common_name(name: x509.Name) -> str:
     """Return what a certificate calls somebody; its maker chose the text, so it is kept short."""
-    return _shown(
+    return printable(
         [str(one.value) for one in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
     )
 
 
-def _shown(texts: list[str]) -> str:
+def printable(texts: list[str]) -> str:
+    """Return names of a certificate as a terminal can show them, cut short."""
     return "".join(c for c in " ".join(texts) if c.isprintable())[:100]
 
 
@@ -246,7 +247,7 @@ def _identify(context: ssl.SSLContext, certificate: str, key: Secret) -> None:
     is encrypted with a password that exists for this moment.
     """
     password = Secret(secrets.token_hex(32))
-    sealed = key.derive(lambda pem: _encrypted(pem, password))
+    sealed = key.derive(lambda pem: encrypt_key(pem, password))
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # mode 0600
         file.write(f"{certificate}\n{sealed.reveal()}")
         file.flush()
@@ -269,7 +270,8 @@ def _read_pem(files: ConfiguredFiles, path: str, limit: int, *, field: str) -> s
     return "\n".join(certificates)
 
 
-def _encrypted(pem: str, password: Secret) -> str:
+def encrypt_key(pem: str, password: Secret) -> str:
+    """Return a private key in PEM that opens with this password."""
     if len(pem) > _LONGEST_KEY:
         message = Text("Client key has more than 4096 bits, or is not a single key")
         hint = Text(

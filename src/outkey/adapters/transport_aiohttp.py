@@ -18,7 +18,7 @@ from urllib3.util import wait_for_read
 
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.connection_pool import ConnectionPool, Kept
-from outkey.adapters.inflate import inflated
+from outkey.adapters.inflate import inflate
 from outkey.adapters.tls_context import TlsContexts, tls_failure
 from outkey.adapters.transport_urllib3 import HEAD_ROOM, too_many_headers, wire_form
 from outkey.core.errors import (
@@ -52,9 +52,8 @@ _CHUNK = 64 * 1024
 _MAX_INTERIM = 10
 _MAX_LINE = 65_536
 _MAX_HEADERS = 99
-_READ_AHEAD = (
-    1024 * 1024
-)  # more than a loop reads at once, so that the parser never has to pause
+# more than a loop reads at once, so that the parser never has to pause
+_READ_AHEAD = 1024 * 1024
 _INFLATED_AT_ONCE = 8 * 1024  # at a thousandfold still a matter of milliseconds
 
 
@@ -96,7 +95,8 @@ class AiohttpTransport:
         kept = pool.take(route, request.origin, context, repeatable=repeatable)
         if kept is None:
             kept = await _connect(request.origin, route, ends, context)
-        connection, reusable = kept.connection, False
+        connection = kept.connection
+        reusable = False
         try:
             bounds = _Bounds(route.read_timeout, ends, route.response_bytes)
             answer = await connection.ask(
@@ -110,7 +110,9 @@ class AiohttpTransport:
                 connection.close()
         response = _response(answer)
         if encodings := response.headers.get_all("Content-Encoding"):
-            body = await _inflated(response.body, encodings, route.response_bytes)
+            body = await inflate_in_thread(
+                response.body, encodings, route.response_bytes
+            )
             return replace(response, body=body)
         return response
 
@@ -189,7 +191,8 @@ class _Connection(asyncio.Protocol):
         self._payload: StreamReader | None = None
         self._parts: list[bytes] = []
         self._interim = 0
-        self._bounds, self._body_left = bounds, bounds.body
+        self._bounds = bounds
+        self._body_left = bounds.body
         # Half as much again for chunk sizes and trailers, and room for the headers.
         self._wire_left = bounds.body + bounds.body // 2 + HEAD_ROOM
         self._answer = self._loop.create_future()
@@ -279,12 +282,13 @@ class _Connection(asyncio.Protocol):
         except OutkeyError as error:
             self._fail(error)
         except Exception as error:  # noqa: BLE001 - whatever the parser has to say
-            self._fail(self._broken(error))
+            self._fail(self._error_of(error))
 
     def _take_head(self, head: "RawResponseMessage", payload: "StreamReader") -> None:
         """Take the head of an answer, passing over interim ones such as 103 Early Hints."""
         if head.code >= 200 and self._head is None:
-            self._head, self._payload = head, payload
+            self._head = head
+            self._payload = payload
             length = head.headers.get("Content-Length", "")
             if (
                 not payload.is_eof()
@@ -312,16 +316,15 @@ class _Connection(asyncio.Protocol):
             if not self._answer.done():
                 self._answer.set_result(_Answer(self._head, b"".join(self._parts)))
 
-    def _broken(self, error: BaseException | None) -> OutkeyError:
+    def _error_of(self, error: BaseException | None) -> OutkeyError:
         if self._head is not None:
             return AnswerBroken()
         if isinstance(
             error, ssl.SSLError
         ):  # TLS 1.3 refuses a client certificate only now
             return tls_failure(error)
-        if (
-            type(error).__name__ == "LineTooLong"
-        ):  # by name, since the library is loaded late
+        # by name, since the library is loaded late
+        if type(error).__name__ == "LineTooLong":
             return too_many_headers(Text("a header line of the response is too long"))
         # This one has nothing but a text to tell it by.
         if "Too many headers" in str(error):
@@ -353,7 +356,7 @@ class _Connection(asyncio.Protocol):
             self._fail(error)
         except Exception as error:  # noqa: BLE001 - whatever the parser has to say
             exc = error
-        self._fail(self._broken(exc))
+        self._fail(self._error_of(exc))
 
     def pause_writing(self) -> None:
         self._full = True
@@ -444,10 +447,11 @@ def _response(answer: _Answer) -> Response:
     return Response(answer.head.code, ResponseHeaders(tuple(lines)), answer.body)
 
 
-async def _inflated(body: bytes, encodings: list[str], limit: int) -> bytes:
+async def inflate_in_thread(body: bytes, encodings: list[str], limit: int) -> bytes:
+    """Decompress a body; a large one in a thread, so that the loop goes on."""
     if len(body) <= _INFLATED_AT_ONCE:
-        return inflated(body, encodings, limit)
-    return await asyncio.to_thread(inflated, body, encodings, limit)
+        return inflate(body, encodings, limit)
+    return await asyncio.to_thread(inflate, body, encodings, limit)
 
 
 def _load() -> "type[HttpResponseParser]":

@@ -17,7 +17,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.connection_pool import ConnectionPool, Kept
-from outkey.adapters.inflate import inflated
+from outkey.adapters.inflate import inflate
 from outkey.adapters.tls_context import TlsContexts, shown_by, tls_failure
 from outkey.core import errors
 from outkey.core.request.message import (
@@ -232,7 +232,7 @@ def _exchange(
             Text("the connection was closed, or the response is not HTTP")
         ) from None
     headers = ResponseHeaders(tuple(_header_lines(parsed)))
-    body = inflated(body, headers.get_all("Content-Encoding"), route.response_bytes)
+    body = inflate(body, headers.get_all("Content-Encoding"), route.response_bytes)
     reusable = whole and not parsed.will_close and parsed.isclosed()
     return Response(parsed.status, headers, body), reusable
 
@@ -319,7 +319,8 @@ def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:
         raise errors.ResponseTooLarge
     body = parsed.read(_CHUNK)
     if len(body) == _CHUNK or not parsed.isclosed():
-        parts, size = [body], len(body)
+        parts = [body]
+        size = len(body)
         while part := parsed.read(_CHUNK):
             parts.append(part)
             size += len(part)

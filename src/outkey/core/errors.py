@@ -43,15 +43,10 @@ from enum import StrEnum
 from functools import wraps
 from typing import ClassVar, ParamSpec, TypedDict, TypeVar
 
-from outkey.core.text import NO_TEXT, Text
+from outkey.core.text import NO_TEXT, Text, as_text
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-
-def as_text(message: str) -> Text:
-    """Return a message as a text, translated only if it is one already."""
-    return message if isinstance(message, Text) else Text("{text}", text=message)
 
 
 class Cause(StrEnum):
@@ -124,12 +119,13 @@ class OutkeyError(Exception):
 
     def __init__(
         self,
-        message: str | None = None,
+        message: Text | None = None,
         *,
-        hint: str | None = None,
+        hint: Text | None = None,
         field: str | None = None,
         reason: str = "",
     ) -> None:
+        # Code outside of this project may pass plain strings.
         self.message = as_text(message) if message else self.default_message()
         self.hint = self.default_hint if hint is None else as_text(hint)
         self.field = field
@@ -192,9 +188,9 @@ class HeaderFormatError(
 
     def __init__(
         self,
-        message: str | None = None,
+        message: Text | None = None,
         *,
-        hint: str | None = None,
+        hint: Text | None = None,
         field: str | None = None,
         fault: str = "",
     ) -> None:
@@ -250,9 +246,9 @@ class ScriptFailed(
 
     def __init__(
         self,
-        message: str | None = None,
+        message: Text | None = None,
         *,
-        hint: str | None = None,
+        hint: Text | None = None,
         field: str | None = "script",
     ) -> None:
         super().__init__(message, hint=hint, field=field)
@@ -373,9 +369,9 @@ class TokenEndpointFailed(
 
     def __init__(
         self,
-        message: str | None = None,
+        message: Text | None = None,
         *,
-        hint: str | None = None,
+        hint: Text | None = None,
         reason: str = "",
         their_time: float | None = None,
     ) -> None:
@@ -395,7 +391,7 @@ class SyncFailed(
 class BadAnswer(RemoteError):
     """The external system responded with an error."""
 
-    def __init__(self, cause: Cause, status: int, remedy: str) -> None:
+    def __init__(self, cause: Cause, status: int, remedy: Text) -> None:
         super().__init__(
             Text(
                 "the API responded with status {status} ({cause})",

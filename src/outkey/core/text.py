@@ -64,7 +64,7 @@ class Text(str):
         try:
             return text_from_data(json.loads(stored))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            return Text("{text}", text=stored)
+            return as_text(stored)
 
     def __format__(self, spec: str) -> str:
         if spec != "sentence":
@@ -83,6 +83,11 @@ def build_text(template: str, values: Mapping[str, object]) -> Text:
 
 
 NO_TEXT = build_text("", {})
+
+
+def as_text(text: str) -> Text:
+    """Return a text as it is, and a plain string as a text without translation."""
+    return text if isinstance(text, Text) else Text("{text}", text=text)
 
 
 def join_texts(texts: Iterable[str], separator: str = " ") -> Text:

@@ -52,9 +52,8 @@ def approval_of(stage: Stage) -> dict[str, str] | None:
         raise OAuthError("unsupported_response_type", "Only code")
     challenge = query.get("code_challenge")
     if not challenge or query.get("code_challenge_method") != "S256":
-        raise OAuthError(
-            "invalid_request", "PKCE with S256 is needed"
-        )  # RFC 7636 §4.4.1
+        # RFC 7636 §4.4.1
+        raise OAuthError("invalid_request", "PKCE with S256 is needed")
     if query.get("decision") == "deny":
         raise OAuthError("access_denied", "The user denied it")
     if query.get("decision") != "approve" and query.get("auto") != "1":

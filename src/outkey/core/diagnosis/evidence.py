@@ -65,9 +65,8 @@ class Clue:
     weight: int
     reason: str
     evidence: Text
-    remedy: Text = (
-        NO_TEXT  # a more precise one than that of the reason, if there is one
-    )
+    # a more precise one than that of the reason, if there is one
+    remedy: Text = NO_TEXT
     fix: Fix | None = None
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from outkey.core.errors import OutkeyError
-from outkey.core.text import build_text
+from outkey.core.text import NO_TEXT, Text, build_text
 
 
 class Level(StrEnum):
@@ -28,8 +28,8 @@ class Finding:
 
     id: str
     level: Level
-    message: str  # a `Text`, as is the hint, where a host is to translate it
-    hint: str = ""
+    message: Text
+    hint: Text = NO_TEXT
     field: str | None = None
 
 

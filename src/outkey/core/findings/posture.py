@@ -97,7 +97,7 @@ class InstallationFacts:
     oldest: float | None = None
 
 
-class Place(NamedTuple):
+class FindingPlace(NamedTuple):
     """Where a check found something, and what it adds to its message."""
 
     field: str | None = None
@@ -109,7 +109,7 @@ class PostureCheck(Check, Generic[Facts]):
     """A recommendation: how to recognise that it is not followed, and what to do."""
 
     area: Area
-    find: Callable[[Facts], Iterable[Place]]
+    find: Callable[[Facts], Iterable[FindingPlace]]
 
     def findings(self, facts: Facts, blocking: Iterable[str] = ()) -> Iterator[Finding]:
         """Yield what is found; what the policy blocks is an error."""
@@ -157,9 +157,9 @@ def installation_posture(facts: InstallationFacts) -> list[Finding]:
 
 def finding_if(
     condition: object, field: str | None = None, detail: str | None = None
-) -> list[Place]:
+) -> list[FindingPlace]:
     """Return this place where the condition holds."""
-    return [Place(field, detail)] if condition else []
+    return [FindingPlace(field, detail)] if condition else []
 
 
 def last_test(facts: ConfigurationFacts, fact: str) -> object:
@@ -167,7 +167,7 @@ def last_test(facts: ConfigurationFacts, fact: str) -> object:
     return None if facts.standing is None else facts.standing.seen.get(fact)
 
 
-def plain_http(facts: ConfigurationFacts) -> Iterator[Place]:
+def plain_http(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find a Base URL or Token URL without TLS."""
     yield from finding_if(facts.base_url.lower().startswith("http:"), "base_url")
     configuration = facts.configuration
@@ -176,7 +176,7 @@ def plain_http(facts: ConfigurationFacts) -> Iterator[Place]:
         yield from finding_if(url.startswith("http:"), "oauth2.token_url")
 
 
-def tls_floor(facts: ConfigurationFacts) -> list[Place]:
+def tls_floor(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find a Minimum version below what the server supports."""
     configuration = facts.configuration
     is_below = configuration is not None and configuration.tls.minimum_version == "1.2"
@@ -184,12 +184,12 @@ def tls_floor(facts: ConfigurationFacts) -> list[Place]:
     return finding_if(is_below and has_newer, "tls.minimum_version")
 
 
-def tls_1_2(facts: ConfigurationFacts) -> list[Place]:
+def tls_1_2(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find a server that supports TLS 1.2 at most."""
     return finding_if(last_test(facts, "tls") == "TLSv1.2", "base_url")
 
 
-def old_tls(facts: ConfigurationFacts) -> list[Place]:
+def old_tls(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find a server that supports only versions before TLS 1.2."""
     version = last_test(facts, "tls")
     is_old = version and version not in {"TLSv1.2", "TLSv1.3"}
@@ -198,36 +198,36 @@ def old_tls(facts: ConfigurationFacts) -> list[Place]:
 
 def certificate_ends(
     first: int, last: int
-) -> Callable[[ConfigurationFacts], list[Place]]:
+) -> Callable[[ConfigurationFacts], list[FindingPlace]]:
     """Return what finds a certificate with at most `first`, but over `last` days."""
 
-    def find(facts: ConfigurationFacts) -> list[Place]:
+    def find(facts: ConfigurationFacts) -> list[FindingPlace]:
         ends = last_test(facts, "certificate_ends")
         if not isinstance(ends, int | float):
             return []
         is_near = last * DAY_SECONDS < ends - facts.now <= first * DAY_SECONDS
         if not is_near:
             return []
-        return [Place("base_url", Text("on {day}", day=day_of(ends)))]
+        return [FindingPlace("base_url", Text("on {day}", day=day_of(ends)))]
 
     return find
 
 
-def old_secrets(facts: ConfigurationFacts) -> Iterator[Place]:
+def old_secrets(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find stored secrets that are older than the policy allows."""
     limit = facts.now - facts.policy.secret_days * DAY_SECONDS
     for name, set_at in facts.set_at.items():
         if set_at < limit:
-            yield Place(name, Text("set on {day}", day=day_of(set_at)))
+            yield FindingPlace(name, Text("set on {day}", day=day_of(set_at)))
 
 
-def shared_secrets(facts: ConfigurationFacts) -> Iterator[Place]:
+def shared_secrets(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find secrets that other configurations have too."""
     for name, others in facts.shared.items():
-        yield Place(name, Text("also used by {others}", others=others))
+        yield FindingPlace(name, Text("also used by {others}", others=others))
 
 
-def token_ends(facts: ConfigurationFacts) -> list[Place]:
+def token_ends(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find an entered token that ends soon, or has ended."""
     ends = facts.token_ends
     if ends is None and facts.standing is not None:
@@ -239,13 +239,13 @@ def token_ends(facts: ConfigurationFacts) -> list[Place]:
 
 
 def whole(
-    find: Callable[[Configuration], Iterable[Place]],
-) -> Callable[[ConfigurationFacts], Iterable[Place]]:
+    find: Callable[[Configuration], Iterable[FindingPlace]],
+) -> Callable[[ConfigurationFacts], Iterable[FindingPlace]]:
     """Return a check of whole configurations; silent where only columns are known."""
     return lambda facts: find(facts.configuration) if facts.configuration else ()
 
 
-def unprotected(configuration: Configuration) -> list[Place]:
+def unprotected(configuration: Configuration) -> list[FindingPlace]:
     """Find a public API that is used without any credentials."""
     is_public = (
         configuration.network is Network.PUBLIC
@@ -256,7 +256,7 @@ def unprotected(configuration: Configuration) -> list[Place]:
     )
 
 
-def basic_where_bearer(facts: ConfigurationFacts) -> list[Place]:
+def basic_where_bearer(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find a password that is sent where the server offers Bearer too."""
     schemes = last_test(facts, "offered")
     offers_bearer = isinstance(schemes, list) and "bearer" in [
@@ -266,7 +266,7 @@ def basic_where_bearer(facts: ConfigurationFacts) -> list[Place]:
     return finding_if(offers_bearer and is_basic, "authentication_type")
 
 
-def secrets_in_clear(configuration: Configuration) -> Iterator[Place]:
+def secrets_in_clear(configuration: Configuration) -> Iterator[FindingPlace]:
     """Find values that look like credentials and are not stored as secrets."""
     for row in configuration.headers:
         is_clear = not row.secret and looks_like_credential(row.key)
@@ -275,7 +275,7 @@ def secrets_in_clear(configuration: Configuration) -> Iterator[Place]:
     yield from finding_if(has_credential, "oauth2.extra")
 
 
-def key_in_query(configuration: Configuration) -> list[Place]:
+def key_in_query(configuration: Configuration) -> list[FindingPlace]:
     """Find what looks like a key in the query of the Test Path."""
     query = configuration.verification.test_path.partition("?")[2]
     names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
@@ -283,7 +283,7 @@ def key_in_query(configuration: Configuration) -> list[Place]:
     return finding_if(has_credential, "verification.test_path")
 
 
-def key_as_reference(configuration: Configuration) -> Iterator[Place]:
+def key_as_reference(configuration: Configuration) -> Iterator[FindingPlace]:
     """Find references that look like the secret itself."""
     for name, state in configuration.secrets.items():
         yield from finding_if(is_key_itself(state.reference), name)
@@ -296,37 +296,37 @@ def is_key_itself(reference: Reference | None) -> bool:
     return KEY_ITSELF.match(reference.place) is not None
 
 
-def no_rate_limit(configuration: Configuration) -> list[Place]:
+def no_rate_limit(configuration: Configuration) -> list[FindingPlace]:
     """Find a configuration without a Rate limit."""
     is_unlimited = configuration.limits.requests_per_minute is None
     return finding_if(is_unlimited, "limits.requests_per_minute")
 
 
-def never_verified(facts: ConfigurationFacts) -> list[Place]:
+def never_verified(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find an active configuration that has never passed a test."""
     health = facts.standing
     is_untested = health and facts.active and health.verified_at is None
     return finding_if(is_untested, "verification.test_path")
 
 
-def unused(facts: ConfigurationFacts) -> list[Place]:
+def unused(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find a configuration that was not used for longer than the policy allows."""
     used_at = facts.used_at
     limit = facts.now - facts.policy.unused_days * DAY_SECONDS
     if used_at is None or used_at >= limit:
         return []
-    return [Place(None, Text("since {day}", day=day_of(used_at)))]
+    return [FindingPlace(None, Text("since {day}", day=day_of(used_at)))]
 
 
-def failing(facts: ConfigurationFacts) -> Iterator[Place]:
+def failing(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find what fails repeatedly, or has failed for an hour: once is an accident."""
     health = facts.standing
     if not facts.active:
         return
     if facts.failed:
-        yield Place(None, Text("the last requests failed, one after the other"))
+        yield FindingPlace(None, Text("the last requests failed, one after the other"))
     elif health and health.refused >= REFUSALS_IN_A_ROW:
-        yield Place(
+        yield FindingPlace(
             None,
             Text(
                 "the API refused the credentials {count} times in a row",
@@ -343,7 +343,7 @@ def failing(facts: ConfigurationFacts) -> Iterator[Place]:
         yield from finding_if(failed_at < facts.now - HOUR_SECONDS, None, detail)
 
 
-def audit_kept_too_long(facts: InstallationFacts) -> list[Place]:
+def audit_kept_too_long(facts: InstallationFacts) -> list[FindingPlace]:
     """Find audit records that are older than the policy allows."""
     days = facts.policy.retention_days
     # A day more: records are pruned once a day.
@@ -355,13 +355,13 @@ def audit_kept_too_long(facts: InstallationFacts) -> list[Place]:
         day=day_of(facts.oldest),
         days=days,
     )
-    return [Place(None, detail)]
+    return [FindingPlace(None, detail)]
 
 
-def readable_files(facts: InstallationFacts) -> Iterator[Place]:
+def readable_files(facts: InstallationFacts) -> Iterator[FindingPlace]:
     """Find files that other users can read."""
     for name in facts.readable:
-        yield Place(None, name)
+        yield FindingPlace(None, name)
 
 
 CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (

@@ -5,7 +5,7 @@ from outkey.core.diagnosis import REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.core.oauth2.responses import FAILURES
 from outkey.core.sync.reasons import RUN_FAILURES
-from outkey.core.text import Text
+from outkey.core.text import NO_TEXT, Text
 
 # One error of each class, by code; of several classes with one code, the first.
 ERRORS: dict[str, OutkeyError] = {
@@ -16,7 +16,7 @@ ERRORS: dict[str, OutkeyError] = {
     and kind is not BadAnswer
 }
 # The later of these tables is the more helpful one for a run.
-REMEDY_BY_CAUSE: dict[str, str] = {
+REMEDY_BY_CAUSE: dict[str, Text] = {
     **{reason: hint for reason, (_message, hint) in FAILURES.items()},
     **{str(cause): remedy for cause, remedy in REMEDIES.items()},
     **{code: error.hint for code, error in ERRORS.items() if error.hint},
@@ -30,15 +30,15 @@ REMEDY_BY_CAUSE: dict[str, str] = {
 }
 
 
-def summary_of(cause: str) -> str:
-    """Return why a run ended; "" for a cause that has no text."""
+def summary_of(cause: str) -> Text:
+    """Return why a run ended; an empty text for an unknown cause."""
     if cause in FAILURES:
         return FAILURES[cause][0]
     if cause in ERRORS:
         return ERRORS[cause].message
-    return RUN_FAILURES[cause].summary if cause in RUN_FAILURES else ""
+    return RUN_FAILURES[cause].summary if cause in RUN_FAILURES else NO_TEXT
 
 
-def remedy_of(cause: str) -> str:
-    """Return what helps, as a connection test would say it; "" where nothing does."""
-    return REMEDY_BY_CAUSE.get(cause, "")
+def remedy_of(cause: str) -> Text:
+    """Return what helps, as a connection test would say it; empty if nothing does."""
+    return REMEDY_BY_CAUSE.get(cause, NO_TEXT)

@@ -49,9 +49,8 @@ class Wait(NamedTuple):
 
 
 Awaited = Transmit | Resolve | Wait
-Recorded = (
-    Intent | Outcome | Refusal
-)  # to be recorded; the result of an intent is its id
+# to be recorded; the result of an intent is its id
+Recorded = Intent | Outcome | Refusal
 Step = Awaited | Recorded
 StepResult = str | Response | tuple[str, ...] | None
 _AWAITED = (Transmit, Resolve, Wait)

@@ -18,7 +18,7 @@ import typer
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.findings.checks import Finding, Level
-from outkey.core.text import Text
+from outkey.core.text import Text, as_text
 from outkey.hosts.cli.output import count_items, print_line, print_styled, progress_bar
 from outkey.hosts.cli.session import AsJson, current_host, open_application
 
@@ -175,7 +175,9 @@ def in_order(
 
 def with_name(finding: Finding, name: str) -> Finding:
     """Return a finding with the configuration's name in the commands of its hint."""
-    return replace(finding, hint=finding.hint.replace("NAME", shlex.quote(name)))
+    return replace(
+        finding, hint=as_text(finding.hint.replace("NAME", shlex.quote(name)))
+    )
 
 
 def readable_files(home: Path) -> Iterator[str]:

@@ -104,14 +104,14 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
 
 def mask_echoes(application: "Application", name: str, response: Response) -> Response:
     """Mask in body and headers what the API repeats of the secrets it was sent."""
-    from outkey.adapters.scrub import scrubbed, scrubbed_headers
+    from outkey.adapters.scrub import scrub, scrub_headers
     from outkey.core.secret import MASK
 
     configuration = application.registry.get(name)
     secrets = application.sent_secrets(configuration, response)
     username = configuration.username
-    pairs = scrubbed_headers(response.headers, secrets, username)
-    body = scrubbed(response.body, secrets, username)
+    pairs = scrub_headers(response.headers, secrets, username)
+    body = scrub(response.body, secrets, username)
     if body == MASK.encode() != response.body:
         sys.stderr.write(
             "the response repeats a secret in a form that cannot be masked in place;"

@@ -9,6 +9,7 @@ import typer
 
 from outkey.core.diagnosis import Suspicion
 from outkey.core.findings.checks import Finding, Level
+from outkey.core.text import join_texts
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.sending.preview import Preview
 from outkey.hosts.cli.output import (
@@ -99,8 +100,8 @@ def report_facts(report: Report) -> dict[str, object]:
 def reason_finding(rank: int, suspicion: Suspicion, name: str) -> Finding:
     """Return a reason as a finding: the likeliest is an error, the others notices."""
     level = Level.NOTICE if rank else Level.ERROR
-    message = f"{suspicion.reason.title}: {suspicion.evidence}"
-    hint = f"{suspicion.remedy} {fix_command(suspicion, name)}".strip()
+    message = join_texts([suspicion.reason.title, suspicion.evidence], ": ")
+    hint = join_texts(filter(None, [suspicion.remedy, fix_command(suspicion, name)]))
     return Finding(suspicion.reason.id, level, message, hint)
 
 
@@ -115,7 +116,7 @@ def findings_with_commands(report: Report) -> Iterator[Finding]:
     name = shlex.quote(report.configuration)
     for finding in report.findings:
         command = _ENTERING.get(finding.id, "").format(name=name, field=finding.field)
-        yield replace(finding, hint=f"{finding.hint} {command}".strip())
+        yield replace(finding, hint=join_texts(filter(None, [finding.hint, command])))
 
 
 def print_report(report: Report) -> None:

@@ -16,12 +16,10 @@ class Configuration(models.Model):
     """One external API. What lists filter by is a column; the other fields are in `settings`."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    version = models.PositiveIntegerField(
-        default=1
-    )  # for editors: changes with the settings
-    revision = models.PositiveIntegerField(
-        default=1
-    )  # for caches: changes with the secrets too
+    # for editors: changes with the settings
+    version = models.PositiveIntegerField(default=1)
+    # for caches: changes with the secrets too
+    revision = models.PositiveIntegerField(default=1)
     name = models.CharField(max_length=200, unique=True)
     base_url = models.CharField(max_length=2000)
     environment = models.CharField(max_length=20)
@@ -102,9 +100,8 @@ class SecretValue(models.Model):
             (SecretLabel.PREVIOUS, _("previous")),
         ),
     )
-    origin = models.CharField(
-        max_length=700
-    )  # of the Base URL, or of Token URL and Base URL
+    # of the Base URL, or of Token URL and Base URL
+    origin = models.CharField(max_length=700)
     reference = models.CharField(max_length=1000, blank=True)
     sealed = models.BinaryField(null=True)
     key_id = models.CharField(max_length=16, blank=True, db_index=True)
@@ -178,9 +175,8 @@ class Run(models.Model):
     actor = models.CharField(max_length=150)
     state = models.CharField(max_length=10)
     dry_run = models.BooleanField()
-    checkpoint = (
-        models.TextField()
-    )  # JSON as text: an API's cursor may hold what jsonb refuses
+    # JSON as text: an API's cursor may hold what jsonb refuses
+    checkpoint = models.TextField()
     counts = models.JSONField(default=dict)
     pages = models.PositiveBigIntegerField(default=0)
     started_at = models.FloatField()

@@ -123,7 +123,7 @@ class EmbeddedAccounts:
         """Return everything that is stored about a user."""
         from outkey.hosts.server import personal
 
-        return personal.gathered(personal.person(name), self._audit_rows)
+        return personal.data_about(personal.person(name), self._audit_rows)
 
     def refuse_erasure(self, name: str) -> None:
         """Refuse to erase the last administrator."""

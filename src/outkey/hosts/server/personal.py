@@ -38,7 +38,7 @@ def person(name: str) -> User:
         raise ConfigError(Text("there is no user of that name"), field="USER") from None
 
 
-def gathered(user: User, rows: AuditRows) -> dict[str, object]:
+def data_about(user: User, rows: AuditRows) -> dict[str, object]:
     """Return everything that is kept about a person."""
     logins = [kind.objects.filter(username=user.username).values() for kind in _LOGINS]
     secrets = SecretValue.objects.filter(set_by=_actor(user))
@@ -53,7 +53,7 @@ def gathered(user: User, rows: AuditRows) -> dict[str, object]:
         "secrets": list(
             secrets.values("configuration__name", "field", "version", "set_at")
         ),
-        "audit": list(_recorded(user, rows)),
+        "audit": list(records_about(user, rows)),
     }
 
 
@@ -121,7 +121,7 @@ def _history(user: User) -> QuerySet[LogEntry]:
     return LogEntry.objects.filter(about | Q(user=user))
 
 
-def _recorded(user: User, rows: AuditRows) -> Iterator[dict[str, object]]:
+def records_about(user: User, rows: AuditRows) -> Iterator[dict[str, object]]:
     """Yield the records of what the person did, and of what was done to the account."""
     for row in rows.read():
         if _BY_A_PAGE not in row.body and _ABOUT_A_USER not in row.body:

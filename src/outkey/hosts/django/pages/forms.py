@@ -41,7 +41,7 @@ class FormField:
         return condition_as_json(self.field)
 
     @property
-    def touched(self) -> bool:
+    def is_touched(self) -> bool:
         """Whether the field differs from its default, or has an error or a finding."""
         default = str(text_of_value(self.field.default) or "")
         return bool(self.error or self.findings) or str(self.value or "") != default

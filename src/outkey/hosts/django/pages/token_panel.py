@@ -47,7 +47,7 @@ class TokenPanel:
         return STATES[self.status.state] if self.status else ""
 
     @property
-    def failed(self) -> OutkeyError | None:
+    def last_error(self) -> OutkeyError | None:
         """The last error of a renewal."""
         return failure(self.status.error) if self.status and self.status.error else None
 

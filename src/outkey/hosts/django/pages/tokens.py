@@ -111,27 +111,27 @@ class SessionConsents(MutableMapping[str, PendingConsent]):
     def __init__(self, session: SessionBase) -> None:
         self._session = session
 
-    def _stored(self) -> dict[str, PendingConsent]:
+    def _consents(self) -> dict[str, PendingConsent]:
         return dict(self._session.get(SESSION_KEY, {}))
 
     def __getitem__(self, record: str) -> PendingConsent:
-        return self._stored()[record]
+        return self._consents()[record]
 
     def __setitem__(self, record: str, consent: PendingConsent) -> None:
-        self._session[SESSION_KEY] = self._stored() | {record: consent}
+        self._session[SESSION_KEY] = self._consents() | {record: consent}
 
     def __delitem__(self, record: str) -> None:
         """Delete a consent at once, so that another request finds it no more."""
-        pending = self._stored()
+        pending = self._consents()
         del pending[record]
         self._session[SESSION_KEY] = pending
         self._session.save()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._stored())
+        return iter(self._consents())
 
     def __len__(self) -> int:
-        return len(self._stored())
+        return len(self._consents())
 
 
 def consents_of(request: HttpRequest) -> Consents:

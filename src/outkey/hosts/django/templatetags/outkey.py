@@ -107,7 +107,7 @@ def rare(fields: Iterable[FormField]) -> list[FormField]:
 @register.filter
 def any_changed(fields: Iterable[FormField]) -> bool:
     """Tell whether one of these fields differs from its default."""
-    return any(field.touched for field in fields)
+    return any(field.is_touched for field in fields)
 
 
 @register.filter
