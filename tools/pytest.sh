@@ -10,7 +10,7 @@ run() {
 }
 .venv/bin/coverage erase
 status=0
-run tests/unit tests/contract tests/faults tests/scripts tests/canary tests/spar "$@" || status=1
+run tests/unit tests/contract tests/third_host tests/faults tests/scripts tests/canary tests/spar "$@" || status=1
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 run tests/cli tests/docs tests/peers "$@" > "$said" 2>&1 &

@@ -1,9 +1,5 @@
 """The contracts of the ports on both databases."""
 
-import threading
-from collections.abc import Collection, Mapping
-from typing import Any
-
 import pytest
 from django.db import connection
 
@@ -11,7 +7,6 @@ from outkey.adapters.keyring import new_keyring
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.config.configuration import Configuration
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Clock, Permits, Tokens
 from outkey.ports.storage import AuditRows, Database, StateRows, Storage
@@ -91,32 +86,9 @@ class TestPermitsLeasedFromDjango(PermitsContract):
     def make(self, clock: Clock) -> Permits:
         from outkey.hosts.django.shared_state import DjangoStateRows
 
-        class States(DjangoStateRows):
-            """Leaves no connection behind in the threads of the suite."""
+        return LeasedPermits(DjangoStateRows(), clock.monotonic)
 
-            def read(
-                self, kind: StateKind, keys: Collection[str] | None = None
-            ) -> dict[str, SharedState]:
-                states = super().read(kind, keys)
-                close_in_thread()
-                return states
-
-            def swap(
-                self,
-                kind: StateKind,
-                key: str,
-                generation: int,
-                value: Mapping[str, Any],
-            ) -> bool:
-                is_written = super().swap(kind, key, generation, value)
-                close_in_thread()
-                return is_written
-
-        return LeasedPermits(States(), clock.monotonic)
-
-
-def close_in_thread() -> None:
-    if threading.current_thread() is not threading.main_thread():
+    def end_thread(self) -> None:
         connection.close()
 
 

@@ -37,11 +37,16 @@ from outkey.core.sync.records import FieldKind, WriteOutcome, Written
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
+from outkey.ports.monitoring import LineRuns
 from outkey.ports.storage import Database
 from outkey.ports.sync import Records, RunRows
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.contracts_records import RecordsContract, contact
-from outkey.testing.contracts_runs import RunRowsContract, RunsContract
+from outkey.testing.contracts_runs import (
+    LineRunsContract,
+    RunRowsContract,
+    RunsContract,
+)
 
 if TYPE_CHECKING:
     from outkey.hosts.django.records.django_records import DjangoRecords
@@ -102,6 +107,16 @@ class TestDjangoRunRows(RunRowsContract):
 
     def leave_thread(self) -> None:
         connection.close()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoLineRuns(LineRunsContract):
+    def make(self) -> tuple[LineRuns, RunRows]:
+        from outkey.hosts.django.monitoring_rows import DjangoLineRuns
+        from outkey.hosts.django.runs import DjangoRunRows
+
+        make_lines()
+        return DjangoLineRuns(), DjangoRunRows()
 
 
 @pytest.mark.usefixtures("database")

@@ -45,7 +45,12 @@ def written_by_sql(office: Office, **changes: object) -> Configuration:
     forged = replace(office.registry.get("acme"), **changes)  # type: ignore[arg-type]
     rows = office.storage.configurations.rows
     settings = settings_of(forged)
-    rows["acme"] = replace(rows["acme"], settings=settings, headers=forged.headers)
+    rows["acme"] = replace(
+        rows["acme"],
+        revision=forged.revision + 1,  # else caches would not read the secrets again
+        settings=settings,
+        headers=forged.headers,
+    )
     versions = office.storage.secrets.rows
     for key, version in versions.items():
         if key[0] == forged.record and key[1] != FIELD:

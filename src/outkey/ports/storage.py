@@ -42,9 +42,8 @@ class ConfigurationRows(Protocol):
     ) -> list[ConfigurationRow]:
         """Return the rows of these names or records, or all of them, by name.
 
-        Locked, no other process can change them until the transaction ends. A row that
-        did not change since it was last read may be the same object, which the
-        registry recognizes.
+        Locked, no other process can change them until the transaction ends. Rows are
+        compared with those read before; the same object again is compared fastest.
         """
 
     def swap(
@@ -175,7 +174,8 @@ class AuditRows(Protocol):
     ) -> list[dict[str, object]]:
         """Return the facts of the newest rows with their ids, newest first.
 
-        Only those before the row with this id, and with these labels, if given.
+        Only those before the row with this id, and with these labels, if given:
+        `configuration` and `outcome`, never empty.
         """
 
     def after(self, position: int, limit: int) -> list[dict[str, object]]:
@@ -188,7 +188,11 @@ class AuditRows(Protocol):
         """Return every stream, also one whose rows were all pruned."""
 
     def prune(self, tombstone: Mark) -> int:
-        """Replace the rows up to a tombstone by it; return how many were removed."""
+        """Replace the rows up to a tombstone by it; return how many were removed.
+
+        A tombstone that is not newer than the stored one changes nothing: another
+        process has pruned at the same time.
+        """
 
 
 class Checkpoints(Protocol):

@@ -78,6 +78,16 @@ class AuditRowsContract(ABC):
         )
         assert (verdict.ok, verdict.rows) == (True, 2)
 
+    def test_an_older_tombstone_changes_nothing(self) -> None:
+        table = self.make()
+        rows = rows_at("k.a", 10, 20, 30)
+        table.append(rows)
+        newer = chain.sign_tombstone(KEY, rows[1])
+        assert table.prune(newer) == 2
+        assert table.prune(chain.sign_tombstone(KEY, rows[0])) == 0
+        assert table.prune(newer) == 0
+        assert list(table.streams()) == [chain.AuditStream("k.a", 1, 30, newer)]
+
     def test_a_stream_stays_when_all_its_rows_are_pruned(self) -> None:
         table = self.make()
         rows = rows_at("k.a", 10, 20)

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from outkey.core.errors import ConfigError, LineBusy, RunStopped, UnknownConfiguration
+from outkey.core.findings.monitoring import LineRun
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.engine.sync.runs import Runs
+from outkey.ports.monitoring import LineRuns
 from outkey.ports.storage import Database
 from outkey.ports.sync import RunOrder, RunQuery, RunRows
 
@@ -184,6 +186,27 @@ class RunRowsContract(ABC):
             thread.join(30)
         assert len(results) == THREADS
         assert len([run for run in results if run is not None]) == 1
+
+
+class LineRunsContract(ABC):
+    """What monitoring gets to know of the runs of every host."""
+
+    @abstractmethod
+    def make(self) -> tuple[LineRuns, RunRows]:
+        """Return empty tables; `acme` has the sync lines `contacts` and `orders`."""
+
+    def test_the_last_run_and_the_last_dry_run_of_each_line_are_returned(self) -> None:
+        line_runs, rows = self.make()
+        assert line_runs.latest() == []
+        insert(rows, state=RunState.FAILED)
+        insert(rows, state=RunState.DONE, dry_run=True, until=2.5)
+        insert(rows, state=RunState.WAITING, attempt=3, until=4.5)
+        insert(rows, "orders")
+        assert sorted(line_runs.latest()) == [
+            LineRun("acme", "contacts", False, RunState.WAITING, 3, 4.5),  # noqa: FBT003
+            LineRun("acme", "contacts", True, RunState.DONE, 0, 2.5),  # noqa: FBT003
+            LineRun("acme", "orders", False, RunState.RUNNING, 0, 0.0),  # noqa: FBT003
+        ]
 
 
 class RunsContract(ABC):

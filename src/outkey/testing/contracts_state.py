@@ -102,6 +102,10 @@ class PermitsContract(ABC):
     def clock(self) -> Clock:
         """Return a clock for it."""
 
+    def end_thread(self) -> None:
+        """Do what a thread of the suite must do at its end."""
+        return
+
     def test_without_a_limit_nobody_waits(self) -> None:
         permits = self.make(self.clock())
         assert {permits.reserve("a", None, 1.0) for _ in range(100)} == {0.0}
@@ -151,10 +155,12 @@ class PermitsContract(ABC):
     def test_concurrent_callers_share_one_limit(self) -> None:
         permits = self.make(self.clock())
         waits: list[float | None] = []
-        threads = [
-            threading.Thread(target=lambda: waits.append(permits.reserve("a", 20, 0.0)))
-            for _ in range(20)
-        ]
+
+        def reserve() -> None:
+            waits.append(permits.reserve("a", 20, 0.0))
+            self.end_thread()
+
+        threads = [threading.Thread(target=reserve) for _ in range(20)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -287,6 +287,9 @@ class MemoryAuditRows:
 
     def prune(self, tombstone: Mark) -> int:
         count = len(self.rows)
+        stored = self.tombstones.get(tombstone.stream)
+        if stored is not None and stored.number >= tombstone.number:
+            return 0
         self.tombstones[tombstone.stream] = tombstone
         self.rows = [
             row

@@ -3,36 +3,24 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
-from decimal import Decimal
 
 from outkey.adapters.states_memory import MemoryStateRows
-from outkey.core.errors import ConfigError
 from outkey.core.sync.records import (
-    FieldKind,
     HostField,
     HostRecord,
     Target,
     WriteOutcome,
     Written,
+    find_field,
     find_target,
+    refused_row,
+    written_row,
 )
 from outkey.core.sync.run import RejectedRecord, Run, RunState
-from outkey.core.text import Text
 from outkey.engine.sync.runs import Runs
 from outkey.ports.sending import Clock, Configurations
 from outkey.ports.sync import RunOrder, RunQuery
 from outkey.testing.fakes import MemoryDatabase
-
-PYTHON_TYPES: Mapping[FieldKind, type] = {
-    FieldKind.TEXT: str,
-    FieldKind.CHOICE: str,
-    FieldKind.NUMBER: int,
-    FieldKind.DECIMAL: Decimal,
-    FieldKind.DATE: date,
-    FieldKind.DATETIME: datetime,
-    FieldKind.BOOLEAN: bool,
-}
 
 
 class MemoryRunRows:
@@ -199,18 +187,13 @@ class MemoryRecords:
         self, target: str, field: str, values: Sequence[object]
     ) -> dict[object, object]:
         """Return the ids of the records that alone have a value."""
-        if field not in self._fields(target):
-            raise ConfigError(Text("the model has no such field"), field=field)
+        find_field(find_target(self._targets, target), field)
         ids: dict[object, list[int]] = {}
         for record, row in self.table(target).items():
             ids.setdefault(row.get(field), []).append(int(record))
         return {
             value: ids[value][0] for value in values if len(ids.get(value, ())) == 1
         }
-
-    def _fields(self, target: str) -> dict[str, HostField]:
-        fields = find_target(self._targets, target).fields
-        return {field.name: field for field in fields}
 
     def _write(
         self,
@@ -234,7 +217,7 @@ class MemoryRecords:
         self, target: str, keys: Sequence[str], row: Mapping[str, object]
     ) -> str:
         """Return the id of the record with the keys of a row, or "" for none."""
-        wanted = [row[key] for key in keys]
+        wanted = [row.get(key) for key in keys]
         for record, stored in self.table(target).items():
             if [stored.get(key) for key in keys] == wanted:
                 return record
@@ -243,41 +226,18 @@ class MemoryRecords:
     def _compare(
         self, target: str, keys: Sequence[str], row: Mapping[str, object]
     ) -> Written:
-        fields = self._fields(target)
-        if not {*keys, *row} <= {*fields} or not {*keys} <= {*row}:
-            raise ConfigError(Text("the model has no such field"), field="keys")
+        model = find_target(self._targets, target)
         stored = self.table(target).get(self._record_of(target, keys, row))
-        for name, field in fields.items():
-            is_checked = name in row or stored is None
-            reason = fault_of(field, row.get(name), is_key=name in keys)
-            if is_checked and reason:
-                return Written(WriteOutcome.REFUSED, name, reason)
-        before = stored or {}
-        changes = {
-            name: (before.get(name), value)
-            for name, value in row.items()
-            if before.get(name) != value
-        }
-        if stored is None:
-            return Written(WriteOutcome.CREATED, changes=changes)
-        if changes or stored["_archived"]:
-            return Written(WriteOutcome.UPDATED, changes=changes)
-        return Written(WriteOutcome.UNCHANGED)
+        refusal = refused_row(model, keys, row, is_new=stored is None)
+        if refusal is not None:
+            return refusal
+        is_archived = stored is not None and bool(stored["_archived"])
+        return written_row(stored, row, is_archived=is_archived)
 
 
 def without_marks(row: Mapping[str, object]) -> dict[str, object]:
     """Return the values of a record without the marks of MemoryRecords."""
     return {name: value for name, value in row.items() if not name.startswith("_")}
-
-
-def fault_of(field: HostField, value: object, *, is_key: bool) -> str:
-    """Return the reason why a field refuses a value, or "" if it does not."""
-    if value in (None, ""):
-        return "missing" if field.required or is_key else ""
-    if not isinstance(value, PYTHON_TYPES.get(field.kind, object)):
-        return "wrong_type"
-    is_too_long = field.longest is not None and len(str(value)) > field.longest
-    return "too_long" if is_too_long else ""
 
 
 class MemorySync:

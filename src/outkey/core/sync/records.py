@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from datetime import date, datetime
+from decimal import Decimal
 from enum import StrEnum
 
 from outkey.core.errors import ConfigError
@@ -23,6 +25,18 @@ class FieldKind(StrEnum):
     CHOICE = "choice"
     LINK = "link"
     JSON = "json"
+
+
+# The Python type of a field's values; a link or JSON may have any.
+PYTHON_TYPES: Mapping[FieldKind, type] = {
+    FieldKind.TEXT: str,
+    FieldKind.CHOICE: str,
+    FieldKind.NUMBER: int,
+    FieldKind.DECIMAL: Decimal,
+    FieldKind.DATE: date,
+    FieldKind.DATETIME: datetime,
+    FieldKind.BOOLEAN: bool,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +99,14 @@ def find_target(targets: Sequence[Target], name: str) -> Target:
     raise unknown_target(target.name for target in targets)
 
 
+def find_field(target: Target, name: str) -> HostField:
+    """Return the field of this name, or raise ConfigError."""
+    for field in target.fields:
+        if field.name == name:
+            return field
+    raise ConfigError(Text("the model has no such field"), field=name)
+
+
 def unknown_target(names: Iterable[str]) -> ConfigError:
     """Return the error for a target that is not one of the open ones."""
     return ConfigError(
@@ -96,3 +118,62 @@ def unknown_target(names: Iterable[str]) -> ConfigError:
         ),
         field="target",
     )
+
+
+# Rules of upsert, for a host whose models do not check rows themselves.
+
+
+def refused_row(
+    target: Target,
+    keys: Sequence[str],
+    row: Mapping[str, object],
+    *,
+    is_new: bool,
+) -> Written | None:
+    """Return the refusal of a row that does not fit the fields, or None.
+
+    A new record needs every required field, and any row its key fields. ConfigError
+    for an unknown field.
+    """
+    for name in (*keys, *row):
+        find_field(target, name)
+    for field in target.fields:
+        is_key = field.name in keys
+        if is_new or is_key or field.name in row:
+            reason = value_fault(field, row.get(field.name), is_key=is_key)
+            if reason:
+                return Written(WriteOutcome.REFUSED, field.name, reason)
+    return None
+
+
+def value_fault(field: HostField, value: object, *, is_key: bool) -> str:
+    """Return the reason why a field refuses a value, or "" if it does not."""
+    if value in (None, ""):
+        return "missing" if field.required or is_key else ""
+    if not isinstance(value, PYTHON_TYPES.get(field.kind, object)):
+        return "wrong_type"
+    is_too_long = field.longest is not None and len(str(value)) > field.longest
+    return "too_long" if is_too_long else ""
+
+
+def written_row(
+    stored: Mapping[str, object] | None,
+    row: Mapping[str, object],
+    *,
+    is_archived: bool = False,
+) -> Written:
+    """Return what writing a row changes of a stored record; None: it is a new one.
+
+    A record that was archived is updated, since it is active again.
+    """
+    before = stored or {}
+    changes = {
+        name: (before.get(name), value)
+        for name, value in row.items()
+        if before.get(name) != value
+    }
+    if stored is None:
+        return Written(WriteOutcome.CREATED, changes=changes)
+    if changes or is_archived:
+        return Written(WriteOutcome.UPDATED, changes=changes)
+    return Written(WriteOutcome.UNCHANGED)

@@ -79,7 +79,7 @@ class Registry:
         if cached is not None and now - cached.read_at < self._fresh_seconds:
             return cached.configuration
         row = self._row(name)
-        if cached is not None and cached.row is row:
+        if cached is not None and cached.row == row:
             cached.read_at = now
             return cached.configuration
         (configuration,) = self._load([row])
@@ -182,7 +182,7 @@ class Registry:
         """
         row = self._line_row(name)
         cached = self._lines.get(name)
-        if cached is not None and cached[0] is row:
+        if cached is not None and cached[0] == row:
             return cached[1]
         line = row.line()
         if len(self._lines) >= _MOST_CACHED:

@@ -1,0 +1,112 @@
+"""The tables of runs and of rejected records."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from sqlite3 import Row
+
+from outkey.core.errors import UnknownConfiguration
+from outkey.core.findings.monitoring import LineRun
+from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.ports.sync import RunOrder, RunQuery
+from third_host.database import Table
+
+ORDERS = {RunOrder.NEWEST: "id DESC", RunOrder.OLDEST: "id", RunOrder.DUE: "until"}
+FIND = """
+SELECT * FROM run WHERE (:id = '' OR id = :id) AND :line IN ('', line)
+AND (:states = '[]' OR state IN (SELECT value FROM json_each(:states)))
+AND (:dry_run IS NULL OR dry_run = :dry_run) AND :digest IN ('', digest)
+AND (attempt > 0 OR NOT :requested) AND (:until IS NULL OR until <= :until)
+AND (:ended_before IS NULL OR ended_at < :ended_before)
+AND (:after = '' OR id > CAST(:after AS INTEGER))
+"""
+LATEST = """
+SELECT line.configuration, run.line, dry_run, state, attempt, until
+FROM run JOIN line ON line.name = run.line
+WHERE id IN (SELECT max(id) FROM run GROUP BY line, dry_run)
+"""
+
+
+class NoQueue:
+    """Notifies nobody: workers of this host look at the runs themselves."""
+
+    def put(self, run: Run, lock: str) -> None:
+        return
+
+
+class RunTable(Table):
+    """Runs and rejected records. A transaction locks all of them, as `lock` wants."""
+
+    def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
+        order = f"ORDER BY {ORDERS[query.order]} LIMIT :limit"
+        return [
+            stored_run(row)
+            for row in self.database.execute(f"{FIND} {order}", asdict(query))
+        ]
+
+    def swap(self, before: Run | None, after: Run | None) -> Run | None:
+        if before is None and after is not None:
+            return self._insert(after)
+        if before is None:
+            return None
+        old = {"id": before.id, "generation": before.generation}
+        new = None if after is None else run_columns(after)
+        is_swapped = self.database.swap("run", old, new)
+        return (after or before) if is_swapped else None
+
+    def _insert(self, run: Run) -> Run | None:
+        query = "SELECT 1 FROM line WHERE name = :line"
+        if not self.database.rows(query, line=run.line):
+            raise UnknownConfiguration
+        if not self.database.swap("run", None, run_columns(run)):
+            return None
+        ((number,),) = self.database.rows("SELECT last_insert_rowid()")
+        return replace(run, id=str(number))
+
+    def put_rejected(
+        self, run: str, first: int, records: Sequence[RejectedRecord]
+    ) -> None:
+        with self.database.transaction():
+            delete = "DELETE FROM rejected WHERE run = :run AND number >= :first"
+            self.database.write(delete, run=run, first=first)
+            for record in records:
+                self.database.insert("rejected", {"run": run, **asdict(record)})
+
+    def rejected(self, run: str, limit: int) -> list[RejectedRecord]:
+        query = (
+            "SELECT number, key, field, reason FROM rejected WHERE run = :run"
+            " ORDER BY number LIMIT :limit"
+        )
+        rows = self.database.rows(query, run=run, limit=limit)
+        return [RejectedRecord(*row) for row in rows]
+
+
+class LatestRuns(Table):
+    """The newest row of each line and kind."""
+
+    def latest(self) -> list[LineRun]:
+        return [
+            LineRun(configuration, line, bool(dry_run), RunState(state), attempt, until)
+            for configuration, line, dry_run, state, attempt, until in (
+                self.database.rows(LATEST)
+            )
+        ]
+
+
+def run_columns(run: Run) -> dict[str, object]:
+    """Return the columns of a run that a swap writes."""
+    columns = asdict(run)
+    del columns["id"], columns["lease"]
+    return columns
+
+
+def stored_run(row: Row) -> Run:
+    """Return a run as core has it."""
+    columns = dict(row) | {
+        "id": str(row["id"]),
+        "state": RunState(row["state"]),
+        "dry_run": bool(row["dry_run"]),
+        "position": json.loads(row["position"]),
+        "counts": Counts(**json.loads(row["counts"])),
+    }
+    return Run(**columns)

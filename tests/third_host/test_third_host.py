@@ -1,0 +1,433 @@
+"""A third host, on sqlite3 without Django: the contracts, and a life by commands."""
+
+import inspect
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outkey.adapters.keyring import new_keyring
+from outkey.adapters.permits_leased import LeasedPermits
+from outkey.adapters.tokens_stored import StoredTokens
+from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.errors import AuditUnavailable, StorageUnavailable
+from outkey.core.sync.records import WriteOutcome
+from outkey.engine.managing.registry import Registry
+from outkey.engine.sync import Runs
+from outkey.hosts.cli.main import run
+from outkey.hosts.installation import Tables
+from outkey.ports import monitoring, storage, sync
+from outkey.ports.sending import Clock
+from outkey.spar import Spar
+from outkey.spar.records_api import contact as spar_contact
+from outkey.testing import FakeClock, FixedRing, configuration
+from outkey.testing.contracts_audit import AuditRowsContract, rows_at
+from outkey.testing.contracts_database import DatabaseContract
+from outkey.testing.contracts_records import TARGET, RecordsContract, contact
+from outkey.testing.contracts_runs import (
+    LineRunsContract,
+    RunRowsContract,
+    RunsContract,
+)
+from outkey.testing.contracts_state import PermitsContract, StateRowsContract
+from outkey.testing.contracts_storage import (
+    ConfigurationRowsContract,
+    KeyRowsContract,
+    LineRowsContract,
+    RegistryContract,
+    SecretRowsContract,
+)
+from outkey.testing.contracts_tokens import TokensContract
+from third_host.database import SqliteDatabase
+from third_host.host import command_host, open_application, sqlite_tables
+
+FOLDER = Path(__file__).parent
+LINES = ("contacts", "orders", "others")
+PATIENCE = 60.0
+NO_DATABASE = "not a database, but long enough to be one" * 10
+ROW_PORTS = (
+    storage.Database,
+    storage.ConfigurationRows,
+    storage.LineRows,
+    storage.SecretRows,
+    storage.KeyRows,
+    storage.TokenRows,
+    storage.AuditRows,
+    storage.StateRows,
+    monitoring.LineRuns,
+    sync.RunRows,
+    sync.Records,
+    sync.Queue,
+)
+
+
+# ── the contracts ───────────────────────────────────────────────────────────────────
+
+
+class OnSqlite:
+    """Gives each test of a suite a database of its own."""
+
+    @pytest.fixture(autouse=True)
+    def _database(self, tmp_path: Path) -> None:
+        self.database = SqliteDatabase(tmp_path / "host.sqlite3")
+        self.tables = sqlite_tables(self.database)
+
+    def add_lines(self) -> Tables:
+        """Store the sync lines that the suites of runs need."""
+        registry = Registry(self.tables.storage)
+        registry.add(configuration())
+        for name in LINES:
+            registry.put_line(SyncLine(name, "acme", "GET", "/x"))
+        return self.tables
+
+    def runs(self) -> Runs:
+        tables = self.tables
+        registry = Registry(tables.storage)
+        return Runs(tables.runs, tables.states, self.database, registry)
+
+
+class TestSqliteDatabase(OnSqlite, DatabaseContract):
+    def make(self) -> tuple[storage.Database, storage.StateRows]:
+        return self.database, self.tables.states
+
+
+class TestConfigurationTable(OnSqlite, ConfigurationRowsContract):
+    def make(self) -> storage.Storage:
+        return self.tables.storage
+
+
+class TestLineTable(OnSqlite, LineRowsContract):
+    def make(self) -> storage.Storage:
+        return self.tables.storage
+
+
+class TestSecretTable(OnSqlite, SecretRowsContract):
+    def make(self) -> storage.Storage:
+        return self.tables.storage
+
+
+class TestKeyTable(OnSqlite, KeyRowsContract):
+    def make(self) -> storage.Storage:
+        return self.tables.storage
+
+
+class TestRegistryOnSqlite(OnSqlite, RegistryContract):
+    def make(self) -> storage.Storage:
+        return self.tables.storage
+
+
+class TestAuditTable(OnSqlite, AuditRowsContract):
+    def make(self) -> storage.AuditRows:
+        return self.tables.audit
+
+
+class TestStateTable(OnSqlite, StateRowsContract):
+    def make(self) -> storage.StateRows:
+        return self.tables.states
+
+
+class TestPermitsOnSqlite(OnSqlite, PermitsContract):
+    def clock(self) -> Clock:
+        return FakeClock()
+
+    def make(self, clock: Clock) -> LeasedPermits:
+        return LeasedPermits(self.tables.states, clock.monotonic)
+
+
+class TestTokenTable(OnSqlite, TokensContract):
+    def make(self) -> tuple[StoredTokens, Configuration]:
+        rows = self.tables.storage
+        stored = Registry(rows).add(configuration())
+        ring = FixedRing(new_keyring())
+        tokens = StoredTokens(
+            self.tables.tokens, ring, rows.database, rows.configurations
+        )
+        return tokens, stored
+
+
+class TestRunTable(OnSqlite, RunRowsContract):
+    def make(self) -> tuple[sync.RunRows, storage.Database]:
+        return self.add_lines().runs, self.database
+
+
+class TestLatestRuns(OnSqlite, LineRunsContract):
+    def make(self) -> tuple[monitoring.LineRuns, sync.RunRows]:
+        tables = self.add_lines()
+        return tables.line_runs, tables.runs
+
+
+class TestRunsOnSqlite(OnSqlite, RunsContract):
+    def make(self) -> Runs:
+        self.add_lines()
+        return self.runs()
+
+    def pass_time(self, seconds: float) -> None:
+        now = self.database.now() + seconds
+        self.database.now = lambda: now  # type: ignore[method-assign]
+
+
+class TestContactRecords(OnSqlite, RecordsContract):
+    def make(self) -> sync.Records:
+        return self.add_lines().records()
+
+    def begin_run(self, line: str) -> str:
+        runs = self.runs()
+        for stored in runs.newest(9):
+            runs.cancel(stored.id)
+        return runs.begin(line, "tester", dry_run=False).id
+
+    def test_an_archived_record_that_is_seen_again_is_active_again(self) -> None:
+        records = self.make()
+        records.upsert(
+            TARGET, ["external_id"], [contact(1)], self.begin_run("contacts")
+        )
+        run_id = self.begin_run("contacts")
+        assert records.archive(TARGET, "contacts", run_id) == 1
+        (written,) = records.upsert(TARGET, ["external_id"], [contact(1)], run_id)
+        assert written.outcome is WriteOutcome.UPDATED
+
+    def test_a_row_whose_key_two_records_have_or_whose_value_is_taken_is_refused(
+        self,
+    ) -> None:
+        records = self.make()
+        run_id = self.begin_run("contacts")
+        rows = [contact(1), contact(2, name="Contact 1"), contact(3)]
+        records.upsert(TARGET, ["external_id"], rows, run_id)
+        ambiguous, taken = records.upsert(
+            TARGET, ["name"], [contact(1), contact(1, name="Contact 3")], run_id
+        )
+        assert (ambiguous.reason, taken.reason) == ("ambiguous", "taken")
+
+
+# ── what is special to SQLite ───────────────────────────────────────────────────────
+
+
+def test_an_audit_row_is_not_written_inside_a_transaction(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "host.sqlite3")
+    audit = sqlite_tables(database).audit
+    with database.transaction(), pytest.raises(AuditUnavailable):
+        audit.append(rows_at("k.a", 1))
+    audit.append(rows_at("k.a", 1))
+    with pytest.raises(AuditUnavailable):
+        audit.append(rows_at("k.a", 1))
+    assert len(list(audit.read())) == 1
+
+
+def test_a_database_that_fails_is_storage_that_is_not_available(tmp_path: Path) -> None:
+    file = tmp_path / "host.sqlite3"
+    file.write_text(NO_DATABASE)
+    with pytest.raises(StorageUnavailable):
+        SqliteDatabase(file)
+    database = SqliteDatabase(tmp_path / "other.sqlite3")
+    with pytest.raises(StorageUnavailable), database.transaction():
+        database.rows("SELECT * FROM unknown")
+    assert not database.connection.in_transaction
+
+
+# ── a life by commands ──────────────────────────────────────────────────────────────
+
+
+class Commands:
+    """Runs commands for the third host, in this process or in one of their own."""
+
+    def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.home = home
+        self.application = open_application(home)
+        self.host = replace(
+            command_host(home), open_application=lambda: self.application
+        )
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        """Run a command, check its exit code, and return what it printed."""
+        self._capsys.readouterr()
+        result = run(arguments, host=self.host)
+        output = self._capsys.readouterr()
+        assert result == code, output.err + output.out
+        return output.out
+
+    def json(self, *arguments: str, code: int = 0) -> Any:  # noqa: ANN401
+        return json.loads(self(*arguments, "--json", code=code))
+
+    def start(self, program: list[str]) -> subprocess.Popen[str]:
+        """Start a process that has the folder of tests on its path."""
+        return subprocess.Popen(
+            [sys.executable, *program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(FOLDER.parent),
+                "OUTKEY_HOME": str(self.home),
+            },
+        )
+
+
+@pytest.fixture
+def commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Commands]:
+    commands = Commands(tmp_path / "home", capsys)
+    yield commands
+    commands.application.gateway.close()
+
+
+@pytest.fixture
+def spar() -> Iterator[Spar]:
+    with Spar() as server:
+        yield server
+
+
+@pytest.fixture
+def shop(
+    commands: Commands, spar: Spar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Commands:
+    """Commands with the configuration `shop`, its secret and the line `contacts`."""
+    text = (FOLDER / "shop.toml").read_text("utf-8").replace("SPAR_URL", spar.url)
+    document = tmp_path / "shop.toml"
+    document.write_text(text, encoding="utf-8")
+    assert "shop" in commands("apply", str(document))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("spar-token\n"))
+    commands("secret", "set", "shop", "token")
+    return commands
+
+
+def test_a_configuration_is_applied_tested_previewed_and_used(
+    shop: Commands, spar: Spar
+) -> None:
+    (listed,) = shop.json("list")
+    assert (listed["name"], listed["status"]) == ("shop", "never_tested")
+    assert shop.json("test", "shop")["ok"]
+    assert shop.json("list")[0]["status"] == "working"
+    spar.clear()
+    assert "spar-token" not in shop("preview", "shop", "GET", "/records/contacts")
+    assert spar.journal == []
+    page = shop("request", "shop", "GET", "/records/contacts?count=1")
+    assert json.loads(page)["items"] == [spar_contact(0)]
+
+
+def test_an_installation_in_use_is_sound(shop: Commands) -> None:
+    shop("test", "shop")
+    assert shop.json("audit", "verify")["ok"]
+    (key,) = shop.json("keys", "status")["keys"]
+    assert (key["state"], key["secrets"]) == ("primary", 1)
+    report = shop.json("doctor")
+    assert report["ok"]
+    named = {finding["configuration"] for finding in report["findings"]}
+    assert named == {"shop"}, "nothing is wrong with the installation itself"
+
+
+def test_the_doctor_finds_a_broken_database(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "data" / "host.sqlite3"
+    file.parent.mkdir()
+    file.write_text(NO_DATABASE)
+    assert run(["doctor", "--json"], host=command_host(tmp_path)) == 2
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert "P-database" in {finding["id"] for finding in findings}
+
+
+def test_a_line_brings_the_records_of_the_api_into_the_table_of_the_host(
+    shop: Commands,
+) -> None:
+    assert shop.json("line", "run", "contacts", "--dry-run")["created"] == 250
+    assert contacts(shop) == {}
+    done = shop.json("line", "run", "contacts")
+    assert (done["state"], done["created"], done["failed"]) == ("done", 250, 0)
+    again = shop.json("line", "run", "contacts")
+    assert (again["created"], again["unchanged"]) == (0, 250)
+    assert contacts(shop) == {
+        f"c{number}": (f"Contact {number}", f"{number}.50") for number in range(250)
+    }
+    newest = shop.json("run", "list", "--limit", "2")
+    assert [item["run"] for item in newest] == [again["run"], done["run"]]
+
+
+def contacts(shop: Commands) -> dict[str, tuple[str, str]]:
+    """Return names and credits of the host's contacts, by external id."""
+    database = SqliteDatabase(shop.home / "data" / "host.sqlite3")
+    return {
+        external_id: (name, credit)
+        for external_id, name, credit in database.rows(
+            "SELECT external_id, name, credit FROM contact"
+        )
+    }
+
+
+def test_a_killed_run_is_resumed_where_it_was(shop: Commands, spar: Spar) -> None:
+    spar.clear()
+    process = shop.start(["-m", "third_host.host", "line", "run", "contacts"])
+    with process:
+        deadline = time.monotonic() + PATIENCE
+        while len(spar.journal) < 4 and process.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+    (killed,) = shop.json("run", "list")
+    assert killed["state"] == "running"
+    assert len(contacts(shop)) == killed["created"]
+    assert 0 < killed["created"] < 250, "it was killed in the middle"
+    # Until its lease ends, a killed run cannot be told from a slow one.
+    assert shop.json("line", "run", "contacts", code=2)["error"]["code"] == "line_busy"
+    database = SqliteDatabase(shop.home / "data" / "host.sqlite3")
+    database.write("UPDATE run SET until = 0")
+    resumed = shop.json("line", "run", "contacts")
+    assert (resumed["run"], resumed["state"]) == (killed["run"], "done")
+    assert resumed["created"] == 250
+    assert len(contacts(shop)) == 250
+
+
+def test_no_command_of_the_host_loads_django(shop: Commands) -> None:
+    program = """
+import sys
+from pathlib import Path
+from outkey.hosts.cli.main import run
+from third_host.host import command_host
+code = run(sys.argv[2:], host=command_host(Path(sys.argv[1])))
+assert "django" not in sys.modules, "a command has loaded Django"
+sys.exit(code)
+"""
+    for command in (["test", "shop"], ["line", "run", "contacts"], ["doctor"]):
+        with shop.start(["-c", program, str(shop.home), *command]) as process:
+            _, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, errors
+
+
+# ── how much a host implements ──────────────────────────────────────────────────────
+
+
+def methods_of(port: type) -> list[str]:
+    """Return the names of a port's methods."""
+    return [name for name in vars(port) if not name.startswith("_")]
+
+
+def test_a_storage_host_implements_at_most_35_methods() -> None:
+    counts = {port.__name__: len(methods_of(port)) for port in ROW_PORTS}
+    assert sum(counts.values()) <= 35, counts
+
+
+def test_the_guide_lists_every_method_of_a_storage_host() -> None:
+    guide = FOLDER.parents[1] / "docs" / "guide" / "writing-a-host.md"
+    text = guide.read_text("utf-8")
+    for port in ROW_PORTS:
+        methods = ", ".join(f"`{name}`" for name in methods_of(port))
+        assert f"| `{port.__name__}` | {methods} |" in text
+
+
+def test_every_row_port_is_among_the_tables_of_a_host() -> None:
+    """A port that is added to `Tables` or `Storage` is counted here."""
+    fields = {
+        **inspect.get_annotations(Tables),
+        **inspect.get_annotations(storage.Storage),
+    }
+    del fields["storage"]
+    assert len(fields) == len(ROW_PORTS)
