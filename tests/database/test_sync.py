@@ -147,9 +147,7 @@ def records(database: str) -> "DjangoRecords":
 
 @pytest.fixture
 def runs(records: "DjangoRecords") -> Runs:
-    from outkey.hosts.django import wiring
-
-    return wiring.runs()
+    return stored_runs()
 
 
 def order(number: object, **values: object) -> dict[str, object]:
