@@ -92,7 +92,7 @@ def test_what_is_bad_is_exit_code_1(
                     name, {"base_url": "https://x.example", "limits.retries": 1}
                 )
 
-    monkeypatch.setattr(commands, "installation", Here)
+    monkeypatch.setattr(commands, "open_application", Here)
     monkeypatch.setattr("outkey.engine.sending.exchange._RETRIED", frozenset({500}))
     assert commands.drill("acme", scenario=["down"], as_json=True) == 1
     assert commands.drill("acme", scenario=["works"], as_json=True) == 0
