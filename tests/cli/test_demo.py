@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -186,13 +187,18 @@ def test_make_run_greets_and_ends_with_make(tmp_path: Path) -> None:
             text=True,
             start_new_session=True,  # so that no signal but the test's reaches it
         )
+        # Where there is no greeting, the test ends all the same.
+        deadline = threading.Timer(PATIENCE, os.killpg, (process.pid, signal.SIGKILL))
+        deadline.start()
         try:
             assert process.stdout is not None
             greeting = [process.stdout.readline().rstrip() for _ in range(9)]
+            deadline.cancel()
             time.sleep(2)  # notices of samples that fail would be logged by now
             process.send_signal(signal.SIGTERM)
             rest = process.communicate(timeout=PATIENCE)[0]
         finally:
+            deadline.cancel()
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
         log.seek(0)
