@@ -218,8 +218,8 @@ class Host:
         self, configuration: Table, method: str, path: str, sync: Sync
     ) -> Iterator[Run]:
         """Run a line page by page; it has the name of its path."""
-        gateway = self._gateway_for(peer=configuration)
-        registry = gateway._configurations
+        sender = self._gateway_for(peer=configuration)._sender
+        registry = sender.configurations
         line = SyncLine(path, "peer", method, path, sync)
         registry.lines[path] = line  # type: ignore[attr-defined]
         self.memory.rows.configurations = registry
@@ -227,7 +227,7 @@ class Host:
             self.memory.rows, MemoryStateRows(), self.memory.database, registry
         )
         ports = SyncPorts(
-            gateway,
+            sender,
             registry,
             self.records,
             self.runs,
