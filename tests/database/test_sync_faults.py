@@ -316,6 +316,7 @@ print(json.dumps({"early": early, "peak": peak, "made": run.counts.created, "the
 def many(request: pytest.FixtureRequest, tmp_path: Path, canary: Canaries) -> Terminal:
     """A terminal whose home is empty, on each of the two databases."""
     terminal = Terminal(tmp_path / "home", canary, {"SHOP_TOKEN": "spar-token"})
+    terminal.settings["OUTKEY_DEMO"] = "1"
     if request.param == "postgresql":
         url: str = request.getfixturevalue("postgresql_url")
         with psycopg.connect(url, autocommit=True) as server:

@@ -88,7 +88,11 @@ def site(postgresql: Cluster, tmp_path: Path, canary: Canaries) -> Iterator[Site
     with psycopg.connect(postgresql.url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
     url = postgresql.url.rpartition("/")[0] + f"/{name}"
-    settings = {"OUTKEY_DATABASE_URL": url, "SHOP_TOKEN": "spar-token"}
+    settings = {
+        "OUTKEY_DATABASE_URL": url,
+        "OUTKEY_DEMO": "1",
+        "SHOP_TOKEN": "spar-token",
+    }
     terminal = Terminal(tmp_path / "home", canary, settings)
     with Spar() as spar, (tmp_path / "workers.log").open("wb") as log:
         made = Site(terminal, spar, url, log)
