@@ -11,6 +11,8 @@ import pytest
 
 from outkey import Gateway, Response, Secret
 from outkey.adapters.tokens_memory import MemoryTokens
+from outkey.core.config.choices import Network
+from outkey.engine.tokens import discovery
 from outkey.engine.tokens.actions import TokenActions
 from outkey.hosts.file import from_text
 from peers.authorization_servers import (
@@ -173,6 +175,15 @@ def token_actions(gateway: Gateway) -> TokenActions:
     """Return what a user can do with the token of the configuration `peer`."""
     sender = gateway._sender
     return sender.token_actions(sender.configurations.get("peer"))
+
+
+def discover(
+    gateway: Gateway, issuer: str, network: Network = Network.INTERNAL
+) -> dict[str, str]:
+    """Return the URLs that an authorization server's metadata names."""
+    sender = gateway._sender
+    steps = discovery.discover(sender.context, issuer, network, ca_file="")
+    return sender.run(steps)
 
 
 def revoke_behind_our_back(

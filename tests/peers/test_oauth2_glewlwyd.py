@@ -3,10 +3,9 @@
 import pytest
 
 from outkey import errors
-from outkey.core.config.choices import Network
 from outkey.core.oauth2.token import State
 from peers.authorization_servers import Glewlwyd
-from peers.conftest import call, oauth2, token_actions
+from peers.conftest import call, discover, oauth2, token_actions
 from peers.documents import GatewayFor, Given, Table
 
 
@@ -105,7 +104,7 @@ def test_an_issuer_with_a_path_is_found_by_its_openid_document(
 ) -> None:
     """There is nothing where RFC 8414 would look first."""
     issuer = f"{glewlwyd.url}/api/oidc"
-    found = gateway_for().discover(issuer, Network.INTERNAL)
+    found = discover(gateway_for(), issuer)
     assert found["issuer"] == issuer
     assert found["token_url"] == glewlwyd.endpoint("token")
     assert found["authorization_url"] == glewlwyd.endpoint("authorize")
@@ -117,5 +116,5 @@ def test_an_address_that_is_no_issuer_names_nothing(
     gateway_for: GatewayFor, glewlwyd: Glewlwyd
 ) -> None:
     with pytest.raises(errors.TokenEndpointFailed) as caught:
-        gateway_for().discover(f"{glewlwyd.url}/api/other", Network.INTERNAL)
+        discover(gateway_for(), f"{glewlwyd.url}/api/other")
     assert caught.value.reason == "not_found"

@@ -17,6 +17,7 @@ from peers.conftest import (
     Arrived,
     call,
     code_in,
+    discover,
     oauth2,
     revoke_behind_our_back,
     token_actions,
@@ -414,7 +415,7 @@ def test_the_issuer_names_the_addresses_that_work(
     gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
     finder = gateway_for()
-    found = finder.discover(oidc.url, Network.INTERNAL)
+    found = discover(finder, oidc.url)
     assert found == {
         "issuer": oidc.url,
         "token_url": oidc.endpoint("token"),
@@ -423,7 +424,7 @@ def test_the_issuer_names_the_addresses_that_work(
         "revocation_url": oidc.endpoint("revoke"),
         "introspection_url": oidc.endpoint("introspect"),
     }
-    assert finder.discover(f"{oidc.url}/", Network.INTERNAL) == found
+    assert discover(finder, f"{oidc.url}/") == found
     gateway = gateway_for(
         peer=oauth2(oidc, "cc_sjwt", client_auth="client_secret_jwt", **found)
     )
@@ -435,7 +436,7 @@ def test_metadata_of_an_issuer_with_another_name_is_refused(
 ) -> None:
     other = oidc.url.replace("127.0.0.1", "localhost")
     with pytest.raises(errors.ConfigError, match="of another issuer"):
-        gateway_for().discover(other, Network.INTERNAL)
+        discover(gateway_for(), other)
 
 
 def test_an_issuer_in_the_own_network_is_not_asked_as_if_it_were_public(
@@ -443,7 +444,7 @@ def test_an_issuer_in_the_own_network_is_not_asked_as_if_it_were_public(
 ) -> None:
     before = oidc.calls().paths
     with pytest.raises(errors.OutkeyError):
-        gateway_for().discover(oidc.url, Network.PUBLIC)
+        discover(gateway_for(), oidc.url, Network.PUBLIC)
     assert oidc.calls().paths == before
 
 
@@ -451,7 +452,7 @@ def test_an_issuer_behind_a_certificate_of_nobody_known_is_refused(
     gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
     with pytest.raises(errors.TlsFailed):
-        gateway_for().discover(oidc.tls_url, Network.INTERNAL)
+        discover(gateway_for(), oidc.tls_url)
 
 
 # ── the token while it is used ───────────────────────────────────────────────────────────────

@@ -221,7 +221,7 @@ def test_a_code_is_worth_nothing_with_another_verifier_or_twice(
         grant="authorization_code",
         authorization_url=server.endpoint("authorize"),
     )
-    desk = gateway_for(peer=table).token("peer")
+    desk = token_actions(gateway_for(peer=table))
     consent, other = (consent_for("s", pkce()[0], REDIRECT) for _ in range(2))
     code = code_in(server.approve(desk.consent_url(consent)))
     with pytest.raises(errors.TokenEndpointFailed):

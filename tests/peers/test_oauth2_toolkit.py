@@ -3,10 +3,16 @@
 import pytest
 
 from outkey import Gateway, errors
-from outkey.core.config.choices import Network
 from outkey.core.oauth2.token import State
 from peers.authorization_servers import SPECIAL_ID, USER, Toolkit, toolkit_running
-from peers.conftest import Arrived, call, oauth2, revoke_behind_our_back, token_actions
+from peers.conftest import (
+    Arrived,
+    call,
+    discover,
+    oauth2,
+    revoke_behind_our_back,
+    token_actions,
+)
 from peers.documents import GatewayFor, Given, Table
 
 
@@ -121,7 +127,7 @@ def test_a_refresh_token_that_does_not_rotate_is_kept(
 def test_an_issuer_with_and_without_a_path_names_the_addresses_that_work(
     path: str, gateway_for: GatewayFor, toolkit: Toolkit
 ) -> None:
-    found = gateway_for().discover(toolkit.url + path, Network.INTERNAL)
+    found = discover(gateway_for(), toolkit.url + path)
     assert found.pop("issuer").rstrip("/") == (toolkit.url + path).rstrip("/")
     assert found == {
         "token_url": toolkit.endpoint("token"),
@@ -144,5 +150,5 @@ def test_a_device_is_announced_with_the_client_id_in_the_body(
         toolkit, "web", grant="device_code", device_url=toolkit.endpoint("device")
     )
     with pytest.raises(errors.TokenEndpointFailed) as caught:
-        gateway_for(peer=table).token("peer").device_code()
+        token_actions(gateway_for(peer=table)).device_code()
     assert caught.value.reason == "server_error"
