@@ -77,7 +77,7 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Appl
             for configuration in stored[start : start + 500]:
                 fields = ("token", "header:X-Key-0", "header:X-Key-1")
                 for field in fields:
-                    here.secrets.replace(configuration, field, Secret(token))
+                    here.secrets.set_value(configuration, field, Secret(token))
                 here.registry.note_secrets_changed(configuration.name)
                 stored_now = here.registry.find([configuration.name])[
                     configuration.name

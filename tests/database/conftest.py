@@ -128,9 +128,9 @@ def stored_runs() -> "Runs":
     """Return the runs in Django's database."""
     from outkey.engine.managing.registry import Registry
     from outkey.engine.sync import Runs
-    from outkey.hosts.django.registry import django_storage
     from outkey.hosts.django.runs import DjangoRunRows
     from outkey.hosts.django.shared_state import DjangoStateRows
+    from outkey.hosts.django.storage import django_storage
 
     storage = django_storage()
     return Runs(DjangoRunRows(), DjangoStateRows(), storage.database, Registry(storage))

@@ -116,7 +116,7 @@ def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
     wait_for_caches()
     with pytest.raises(SecretUnreadable):
         here.gateway.send("acme", "GET", "/echo")
-    assert SecretValue.objects.filter(field=voucher.FIELD).count() == 1, (
+    assert SecretValue.objects.filter(field=voucher.VOUCHER_FIELD).count() == 1, (
         "and no older voucher"
     )
     assert spar.journal == []
@@ -202,7 +202,7 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
 
 
 @pytest.mark.parametrize(
-    "place", ["lock", "replace", "set", "note_secrets_changed", "vouch"]
+    "place", ["lock", "put_settings", "set_value", "note_secrets_changed", "vouch"]
 )
 def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
     here: "Application",  # noqa: F811
@@ -214,9 +214,8 @@ def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
     before = here.registry.find(["acme"])["acme"]
     made = replace(before, notes="after")
     target: object = desk.registry
-    if place in {"set", "vouch"}:
+    if place in {"set_value", "vouch"}:
         target = desk.secrets
-        place = place.replace("set", "replace")
     original = getattr(target, place)
 
     def fail_afterwards(*args: object, **kwargs: object) -> None:

@@ -81,7 +81,7 @@ def verdict(here: "Application") -> ChainVerdict:
     return verify(
         here.audit_rows.read(),
         lambda _: key,
-        checkpoints=here.checkpoints.read(),
+        checkpoints=here.audit_checkpoints.read(),
         tombstones=(),
     )
 
@@ -130,7 +130,9 @@ def test_ciphertexts_swapped_by_sql_do_not_open_and_nothing_is_sent(
     from outkey.hosts.django.models import SecretValue
 
     set_both(here, "one", "two")
-    first, second = SecretValue.objects.exclude(field=voucher.FIELD).order_by("id")
+    first, second = SecretValue.objects.exclude(field=voucher.VOUCHER_FIELD).order_by(
+        "id"
+    )
     first.sealed, second.sealed = second.sealed, first.sealed
     first.save()
     second.save()
@@ -202,7 +204,7 @@ def test_a_voucher_is_never_read_from_elsewhere(
     settings = row.settings | {"script": SCRIPT + "#"}
     Configuration.objects.update(settings=settings, revision=F("revision") + 1)
     place = f"file:{tmp_path / 'voucher'}"
-    SecretValue.objects.filter(field=voucher.FIELD).update(
+    SecretValue.objects.filter(field=voucher.VOUCHER_FIELD).update(
         reference=place, sealed=None, key_id=""
     )
     time.sleep(0.15)

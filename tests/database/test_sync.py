@@ -62,7 +62,7 @@ SYNC = Sync(
 
 
 def make_lines() -> None:
-    from outkey.hosts.django.registry import django_storage
+    from outkey.hosts.django.storage import django_storage
 
     registry = Registry(django_storage())
     registry.add(configuration())
@@ -829,7 +829,7 @@ def test_a_line_that_was_changed_starts_anew_and_one_with_another_schedule_goes_
     runs: Runs,
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.registry import django_storage
+    from outkey.hosts.django.storage import django_storage
 
     registry = Registry(django_storage())
     run = runs.begin("contacts", "tester", dry_run=False)
@@ -874,7 +874,7 @@ def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
     records: "DjangoRecords", runs: Runs
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.registry import django_storage
+    from outkey.hosts.django.storage import django_storage
 
     registry = Registry(django_storage())
     assert registry.line("contacts").sync == SYNC

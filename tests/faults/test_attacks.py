@@ -25,7 +25,7 @@ from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_envelope import seal, unseal
 from outkey.adapters.states_memory import MemoryStateRows
-from outkey.core.config.configuration import HeaderRow, build
+from outkey.core.config.configuration import CustomHeader, build
 from outkey.core.config.document import parse_document
 from outkey.core.errors import (
     ConfigError,
@@ -372,12 +372,12 @@ def test_methods_that_tunnel_or_echo_are_refused(method: str) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        HeaderRow("X\r\nEvil: 1", "v", secret=False),
-        HeaderRow("Host", "v", secret=False),
-        HeaderRow("X", "v\r\nEvil: 1", secret=False),
+        CustomHeader("X\r\nEvil: 1", "v", secret=False),
+        CustomHeader("Host", "v", secret=False),
+        CustomHeader("X", "v\r\nEvil: 1", secret=False),
     ],
 )
-def test_a_row_made_by_code_is_checked_too(row: HeaderRow) -> None:
+def test_a_row_made_by_code_is_checked_too(row: CustomHeader) -> None:
     with pytest.raises(ConfigError):
         build("a", {"base_url": "https://a.example"}, headers=(row,))
 

@@ -11,7 +11,7 @@ from joserfc import jwk, jwt
 
 from outkey.core.config.configuration import (
     Configuration,
-    HeaderRow,
+    CustomHeader,
     SecretState,
     build,
 )
@@ -34,7 +34,7 @@ OAUTH2 = BEARER | {
     "oauth2.token_url": "https://auth.acme.example/token",
     "oauth2.client_id": "erp",
 }
-KEY = HeaderRow("X-API-Key", "", secret=True)
+KEY = CustomHeader("X-API-Key", "", secret=True)
 
 
 def stored(*names: str) -> dict[str, SecretState]:
@@ -213,7 +213,7 @@ def test_403_is_known_for_an_expired_token_where_the_configuration_says_so() -> 
 
 def test_what_cannot_be_built_is_said_as_an_error() -> None:
     twice = build(
-        "acme", BEARER, headers=(HeaderRow("Authorization", "", secret=True),)
+        "acme", BEARER, headers=(CustomHeader("Authorization", "", secret=True),)
     )
     with pytest.raises(ConfigError) as caught:
         only(twice, "works")

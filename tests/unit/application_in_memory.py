@@ -128,7 +128,7 @@ def memory_host(
         rotation=None,  # type: ignore[arg-type]  # no key is changed here
         audit=audit,
         audit_rows=rows,
-        checkpoints=MemoryCheckpoints(),
+        audit_checkpoints=MemoryCheckpoints(),
         runs=memory.runs,
         line_runs=MemoryLineRuns(),
         clock=clock,

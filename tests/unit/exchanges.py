@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from email.utils import formatdate
 
-from outkey.core.config.configuration import HeaderRow
+from outkey.core.config.configuration import CustomHeader
 
 NOW = 1_800_000_000.0  # 2027-01-15 08:00 UTC
 
@@ -39,8 +39,8 @@ class Exchange:
         ).encode()
 
     @property
-    def header_rows(self) -> tuple[HeaderRow, ...]:
-        return tuple(HeaderRow(key, "", secret=True) for key in self.rows)
+    def header_rows(self) -> tuple[CustomHeader, ...]:
+        return tuple(CustomHeader(key, "", secret=True) for key in self.rows)
 
 
 def challenge(text: str) -> Headers:

@@ -30,7 +30,7 @@ from outkey.core.errors import (
 from outkey.core.findings.health import Health
 from outkey.core.request.headers import MAX_HEADERS
 from outkey.core.request.message import Request, Response
-from outkey.core.request.script import SEAL, seal_of
+from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.changes import ConfigurationChange
@@ -826,9 +826,9 @@ def test_a_script_that_nobody_saved_is_not_vouched_for_by_a_draft() -> None:
     stored = replace(office.registry.find(["acme"])["acme"], script=SCRIPT)
     secrets = DraftSecrets(stored, office.secrets)
     with pytest.raises(SecretMissing):
-        secrets.open(replace(stored, notes="another"), SEAL)
+        secrets.open(replace(stored, notes="another"), SCRIPT_FACT)
     written = replace(stored, script=OTHER_SCRIPT)
-    assert secrets.open(written, SEAL) == seal_of(OTHER_SCRIPT)
+    assert secrets.open(written, SCRIPT_FACT) == secret_digest(OTHER_SCRIPT)
 
 
 def test_a_preview_masks_secrets_and_is_recorded_where_it_runs_a_new_script() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.access.permissions import Permission
-from outkey.core.config.configuration import Configuration, HeaderRow, SecretState
+from outkey.core.config.configuration import Configuration, CustomHeader, SecretState
 from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
@@ -30,7 +30,7 @@ class Store:
     def __init__(self, world: FakeWorld) -> None:
         self._world = world
 
-    def replace(
+    def set_value(
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
     ) -> SecretState:
         self._world.secrets.values[field] = secret.reveal()
@@ -55,7 +55,7 @@ def fixing(
 
 def test_a_difference_has_label_before_and_after() -> None:
     made = configuration(
-        authentication_type="bearer", headers=(HeaderRow("X_Key", "", secret=True),)
+        authentication_type="bearer", headers=(CustomHeader("X_Key", "", secret=True),)
     )
     fix = Fix(
         "Correct it", (("authentication_type", "basic"), ("headers[0].key", "X-Key"))
@@ -101,8 +101,8 @@ def test_a_secret_is_tidied() -> None:
 
 def test_a_header_is_renamed_with_its_secret() -> None:
     rows = (
-        HeaderRow("X_Key", "", secret=True),
-        HeaderRow("X-Tenant", "7", secret=False),
+        CustomHeader("X_Key", "", secret=True),
+        CustomHeader("X-Tenant", "7", secret=False),
     )
     fix = Fix("Rename it", (("headers[0].key", "X-Key"),))
     world, desk = fixing(configuration(headers=rows), fix, **{"header:X_Key": "value"})
@@ -170,6 +170,6 @@ def test_a_fix_needs_what_its_change_needs(fix: Fix, more: set[Permission]) -> N
         base_url="http://api.acme.example",
         network="internal",
         authentication_type="bearer",
-        headers=(HeaderRow("X_Key", "", secret=True),),
+        headers=(CustomHeader("X_Key", "", secret=True),),
     )
     assert permissions_for(fix, made) == {Permission.CHANGE} | more

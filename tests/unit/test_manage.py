@@ -118,7 +118,7 @@ class Office:
 
 def sealed_secrets(office: Office) -> list[SecretVersion]:
     rows = office.storage.secrets.sealed_by_others("", 10)
-    return [row for row in rows if row.place.field != voucher.FIELD]
+    return [row for row in rows if row.place.field != voucher.VOUCHER_FIELD]
 
 
 def test_a_document_creates_then_changes_nothing_then_updates() -> None:

@@ -17,7 +17,7 @@ from outkey.core.audit.chain import (
     sign_checkpoint,
 )
 from outkey.core.audit.events import Change, Outcome, Tag
-from outkey.core.config.configuration import Configuration, HeaderRow, SecretState
+from outkey.core.config.configuration import Configuration, CustomHeader, SecretState
 from outkey.core.config.reference import Reference, Store
 from outkey.core.errors import ConfigError, PolicyError, ScriptFailed
 from outkey.core.findings.checks import Finding, Level
@@ -68,7 +68,7 @@ def soundly(values: dict[str, object]) -> dict[str, object]:
     }
 
 
-def sound(*, headers: tuple[HeaderRow, ...] = (), **values: object) -> Configuration:
+def sound(*, headers: tuple[CustomHeader, ...] = (), **values: object) -> Configuration:
     made = configuration(headers=headers, **soundly(values))
     return replace(made, secrets={"token": SecretState(ORIGIN, set_at=NOW - 10 * DAY)})
 
@@ -134,7 +134,7 @@ PLANTED: list[tuple[ConfigurationFacts, str, str | None]] = [
         "authentication_type",
     ),
     (
-        subject(sound(headers=(HeaderRow("X-API-Key", "k", secret=False),))),
+        subject(sound(headers=(CustomHeader("X-API-Key", "k", secret=False),))),
         "P-secret-in-clear",
         "header:X-API-Key",
     ),
@@ -234,7 +234,7 @@ def test_every_check_has_a_weakness_that_it_finds() -> None:
         sound(),
         sound(**BY_OAUTH, oauth2__token_url="https://a.example/t"),
         sound(**OPEN, no_auth_reason="public_api"),
-        sound(**OPEN, headers=(HeaderRow("X-API-Key", "", secret=True),)),
+        sound(**OPEN, headers=(CustomHeader("X-API-Key", "", secret=True),)),
         sound(**OPEN, tls__client_certificate="/some/file.pem"),
         sound(**OPEN, script="def compute_auth_header(sync_line):\n    return {}\n"),
         sound(**OPEN, network="internal"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import Configuration, HeaderRow, build
+from outkey.core.config.configuration import Configuration, CustomHeader, build
 from outkey.core.config.fields import BY_PATH
 from outkey.core.diagnosis import (
     FIXES,
@@ -561,7 +561,7 @@ def test_a_row_for_authorization_may_have_one_scheme(scheme: str) -> None:
 
 
 def test_a_row_that_is_not_secret_is_not_looked_at() -> None:
-    asked = configuration(headers=(HeaderRow("X-Tenant", '"seven"', secret=False),))
+    asked = configuration(headers=(CustomHeader("X-Tenant", '"seven"', secret=False),))
     found = diagnose(Response(404), asked, now=NOW, secret=lambda _: Secret('"a"'))
     assert found is not None
     assert ids(found) == ["not-found", "wrong-path"]

@@ -61,7 +61,7 @@ def test_a_configuration_that_another_process_changed_first_is_a_conflict(
     stored = registry.get("acme")
     monkeypatch.setattr(MemoryConfigurationRows, "swap", lambda *_: False)
     with pytest.raises(EditConflict):
-        registry.replace(stored)
+        registry.put_settings(stored)
     with pytest.raises(EditConflict):
         registry.note_refused("acme", stored.revision)
 

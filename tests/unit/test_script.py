@@ -22,7 +22,7 @@ from outkey.core.request.script import (
     IMPORT_HINT,
     MAX_BODY,
     OFFERED,
-    SEAL,
+    SCRIPT_FACT,
     asks_for_secret,
     check_imports,
     check_script,
@@ -30,7 +30,7 @@ from outkey.core.request.script import (
     examples,
     fingerprint,
     headers_of,
-    seal_of,
+    secret_digest,
 )
 from outkey.core.secret import Secret
 from outkey.engine.sending.scripts import ScriptTrial, try_script
@@ -641,7 +641,7 @@ def test_the_seal_of_a_script_goes_with_the_script() -> None:
     office.sender.scripts.answer = lambda _: {"X-Signature": "abc"}  # type: ignore[attr-defined]
     office.apply(DOCUMENT)
     saved = office.registry.get("acme")
-    assert office.secrets.open(saved, SEAL) == seal_of(saved.script)
+    assert office.secrets.open(saved, SCRIPT_FACT) == secret_digest(saved.script)
     office.apply('[configuration.acme]\nscript = ""')
     with pytest.raises(SecretMissing):
-        office.secrets.open(office.registry.get("acme"), SEAL)
+        office.secrets.open(office.registry.get("acme"), SCRIPT_FACT)

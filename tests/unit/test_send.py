@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.audit.events import Intent, Outcome, Refusal, path_template
-from outkey.core.config.configuration import HeaderRow, SecretState, SyncLine
+from outkey.core.config.configuration import CustomHeader, SecretState, SyncLine
 from outkey.core.errors import (
     AnswerBroken,
     AuditUnavailable,
@@ -65,8 +65,8 @@ def test_a_request_carries_defaults_rows_authentication_and_the_callers_headers(
     None
 ):
     rows = (
-        HeaderRow("X-API-Key", "", secret=True),
-        HeaderRow("X-Tenant", "7", secret=False),
+        CustomHeader("X-API-Key", "", secret=True),
+        CustomHeader("X-Tenant", "7", secret=False),
     )
     made = configuration(headers=rows, base_url="https://api.acme.example/v2", **BEARER)
     fake = fake_gateway(made, secrets={"token": "abc", "header:X-API-Key": " k\n"})
@@ -586,8 +586,8 @@ def test_an_abandoned_flow_is_closed() -> None:
 
 def test_a_preview_shows_every_header_with_its_source_and_no_secret() -> None:
     rows = (
-        HeaderRow("X-API-Key", "", secret=True),
-        HeaderRow("User-Agent", "mine", secret=False),
+        CustomHeader("X-API-Key", "", secret=True),
+        CustomHeader("User-Agent", "mine", secret=False),
     )
     made = configuration(headers=rows, verification__test_path="/me", **BEARER)
     fake = fake_gateway(
@@ -612,8 +612,8 @@ def test_a_preview_as_curl_has_a_variable_for_every_secret_and_quotes_the_rest()
     None
 ):
     rows = (
-        HeaderRow("X-API-Key", "", secret=True),
-        HeaderRow("X`id`'", "a'b", secret=False),
+        CustomHeader("X-API-Key", "", secret=True),
+        CustomHeader("X`id`'", "a'b", secret=False),
     )
     made = configuration(headers=rows, authentication_type="bearer")
     fake = fake_gateway(made, secrets={"token": "canary", "header:X-API-Key": "canary"})

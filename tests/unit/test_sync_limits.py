@@ -329,7 +329,7 @@ def test_a_preview_of_a_configuration_with_a_smaller_limit_keeps_to_that() -> No
     registry: Any = made.world.ports.configurations
     stored_one = registry.get("acme")
     small = replace(stored_one, limits=replace(stored_one.limits, response_mebibytes=1))
-    registry.replace(small)
+    registry.put_settings(small)
     with pytest.raises(ResponseTooLarge) as refused:
         made.runner.preview("contacts")
     assert "limits.response_mebibytes" in refused.value.hint

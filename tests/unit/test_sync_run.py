@@ -23,7 +23,7 @@ from outkey.core.errors import (
     SyncFailed,
 )
 from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.request.script import SEAL, digest
+from outkey.core.request.script import SCRIPT_FACT, digest
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -205,9 +205,9 @@ def test_a_run_keeps_the_script_that_it_began_with() -> None:
     signs = "def compute_auth_header(sync_line): return {}  # version %d"
     for version in (1, 2):
         script = signs % version
-        made.world.secrets.values[SEAL] = digest(script)
+        made.world.secrets.values[SCRIPT_FACT] = digest(script)
         configured = replace(registry.get("acme"), script=script, script_enabled=True)
-        registry.replace(configured)  # type: ignore[attr-defined]
+        registry.put_settings(configured)  # type: ignore[attr-defined]
         if version == 1:
             steps = made.runner.run("contacts", "ada")
             next(steps), next(steps)

@@ -16,13 +16,13 @@ from outkey.core.errors import (
 )
 from outkey.core.request.message import TlsSettings
 from outkey.core.request.origin import parse_base_url
-from outkey.core.request.script import SEAL, seal_of
+from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.core.rows import settings_of
 from outkey.core.secret import Secret
 from outkey.core.vault.versions import SecretLabel, SecretVersion, secret_version
 from outkey.core.vault.voucher import (
-    FIELD,
     SETTINGS,
+    VOUCHER_FIELD,
     Voucher,
     facts_of,
     read_voucher,
@@ -53,7 +53,7 @@ def written_by_sql(office: Office, **changes: object) -> Configuration:
     )
     versions = office.storage.secrets.rows
     for key, version in versions.items():
-        if key[0] == forged.record and key[1] != FIELD:
+        if key[0] == forged.record and key[1] != VOUCHER_FIELD:
             versions[key] = replace(version, label=SecretLabel.PREVIOUS)
     for field, state in forged.secrets.items():
         before = versions.get((forged.record, field, state.version))
@@ -64,12 +64,12 @@ def written_by_sql(office: Office, **changes: object) -> Configuration:
             label=SecretLabel.CURRENT,
             sealed=before.sealed if before else None,
         )
-    for key in [key for key in versions if key[:2] == (forged.record, FIELD)]:
+    for key in [key for key in versions if key[:2] == (forged.record, VOUCHER_FIELD)]:
         del versions[key]
     if forged.voucher:
         place = voucher_place(forged.record, forged.voucher.place.version)
         stored = SecretVersion(place, sealed=forged.voucher.stored)
-        versions[forged.record, FIELD, place.version] = stored
+        versions[forged.record, VOUCHER_FIELD, place.version] = stored
     return office.registry.get("acme")
 
 
@@ -83,11 +83,11 @@ def test_a_saved_secret_reference_and_script_are_vouched_for() -> None:
     assert set(facts_of(saved)) == {
         "token",
         "header:X-API-Key",
-        SEAL,
+        SCRIPT_FACT,
         "base_url",
         "authentication_type",
     }
-    assert office.secrets.open(saved, SEAL) == seal_of(script)
+    assert office.secrets.open(saved, SCRIPT_FACT) == secret_digest(script)
 
 
 def test_a_reference_that_was_written_into_the_database_is_not_opened(
@@ -155,7 +155,7 @@ def test_a_save_takes_no_planted_trust_or_script_over() -> None:
     saved = office.registry.get("acme")
     assert set(office.secrets.voucher(saved).differences(saved)) == {
         "tls.ca_file",
-        SEAL,
+        SCRIPT_FACT,
     }
 
 
@@ -182,7 +182,7 @@ def test_a_row_that_is_called_like_a_script_vouches_for_none() -> None:
     planted = SecretState("", version="0" * 64)  # type: ignore[arg-type]  # SQLite takes any text
     secrets = {
         **office.registry.get("acme").secrets,
-        SEAL: planted,
+        SCRIPT_FACT: planted,
         "tls.ca_file": planted,
     }
     written_by_sql(office, secrets=secrets)
@@ -193,7 +193,7 @@ def test_a_row_that_is_called_like_a_script_vouches_for_none() -> None:
         )
     )
     with pytest.raises(SecretMissing):
-        office.secrets.open(office.registry.get("acme"), SEAL)
+        office.secrets.open(office.registry.get("acme"), SCRIPT_FACT)
 
 
 def test_an_older_ciphertext_of_the_same_version_does_not_open() -> None:

@@ -17,7 +17,7 @@ from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
 from outkey.core.audit.chain import canonical, chain_rows, label_of
 from outkey.core.audit.events import Change, Refusal
-from outkey.core.config.configuration import Configuration, HeaderRow
+from outkey.core.config.configuration import Configuration, CustomHeader
 from outkey.core.errors import (
     ConnectionFailed,
     Paused,
@@ -74,7 +74,7 @@ from outkey.testing.fakes_storage import memory_registry
 NOW = 1_800_000_000.0
 HOUR = int(NOW // 3600)
 KEY = b"k" * 32
-ROW = (HeaderRow("X-API-Key", "", secret=True),)
+ROW = (CustomHeader("X-API-Key", "", secret=True),)
 SECRETS = {"token": "abc", "password": "p", "header:X-API-Key": "k", "secret_key": "s"}
 SCRIPT = "def compute_auth_header(sync_line):\n    return {}"
 

@@ -26,7 +26,7 @@ from outkey.core.text import Text
 
 FUNCTION = "compute_auth_header"
 TRANSFORM = "transform"
-SEAL = "script"  # the name under which a script is vouched for
+SCRIPT_FACT = "script"  # the name of the script's digest among the facts of a voucher
 MAX_SOURCE = 64 * 1024
 # Python 3.11 takes a second for one f-string of 64 KiB with 20,000 braces, and all
 # threads wait.
@@ -101,8 +101,8 @@ def digest(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()
 
 
-def seal_of(source: str) -> Secret:
-    """Return what a voucher of a script must contain, so that only a saved one gets a secret."""
+def secret_digest(source: str) -> Secret:
+    """Return the digest that a voucher must contain, so that only a saved script runs."""
     return Secret(digest(source))
 
 

@@ -19,7 +19,7 @@ from outkey.core.text import Text
 MOST_PAGES = 1_000_000
 MAX_CURSOR_LENGTH = 8192
 NUMBERED = frozenset({Paging.PAGE, Paging.OFFSET})
-STATUSES_BEHIND_A_SHORT_PAGE = frozenset({400, 404, 416, 422})
+STATUSES_AFTER_A_SHORT_PAGE = frozenset({400, 404, 416, 422})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Position:
     milestone: str = ""  # an earlier `at`: a cursor that meets it again is a loop
     ended: bool = False
     doubtful: bool = False  # a refusal after a full page was taken for the end
-    ahead: tuple[str, ...] = ()  # of a push: ids behind `at` that were sent already
+    ahead: tuple[str, ...] = ()  # of a push: ids after `at` that were sent already
 
     def as_checkpoint(self) -> dict[str, object]:
         """Return the position as a checkpoint stores it."""
@@ -111,7 +111,7 @@ def upcoming_positions(
     return [replace(position, at=str(first + step * number)) for number in range(count)]
 
 
-def is_behind_the_end(sync: Sync, position: Position, status: int) -> bool:
+def is_past_the_end(sync: Sync, position: Position, status: int) -> bool:
     """Whether a status means that there is no page of this number.
 
     Django REST framework returns 404, WordPress 400. After a page that was not short,
@@ -119,7 +119,7 @@ def is_behind_the_end(sync: Sync, position: Position, status: int) -> bool:
     """
     if sync.pagination.kind not in NUMBERED or not position.pages:
         return False
-    return status == 404 or (position.short and status in STATUSES_BEHIND_A_SHORT_PAGE)
+    return status == 404 or (position.short and status in STATUSES_AFTER_A_SHORT_PAGE)
 
 
 def next_position(sync: Sync, position: Position, page: Page) -> Position:

@@ -44,7 +44,7 @@ from outkey.core.findings.configuration_checks import (
 from outkey.core.findings.policy import refuse_blocked
 from outkey.core.findings.posture import Policy
 from outkey.core.request.assembly import SecretOpener
-from outkey.core.request.script import SEAL, check_transform, fingerprint
+from outkey.core.request.script import SCRIPT_FACT, check_transform, fingerprint
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.voucher import SETTINGS, changed_settings, facts_of
@@ -56,7 +56,7 @@ from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Audit
-from outkey.ports.storage import AuditRows, Checkpoints, SecretStore
+from outkey.ports.storage import AuditCheckpoints, AuditRows, SecretStore
 
 _ENTERED_LATER = frozenset(
     f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired)
@@ -114,7 +114,7 @@ class ConfigurationChange:
         removed = self.stored.secrets.keys() - self.made.secrets.keys()
         changed = {*self.secrets, *self.cleared, *removed, *self.references()}
         if self.has_new_script:
-            changed.add(SEAL)
+            changed.add(SCRIPT_FACT)
         return changed | changed_settings(self.stored, self.made) | self.destinations()
 
     def destinations(self) -> set[str]:
@@ -227,16 +227,18 @@ class Administration:
             saved = self.registry.add(made)  # with its references
         else:
             self.registry.lock(made)
-            saved = self.registry.replace(made) if change.has_settings else made
+            saved = self.registry.put_settings(made) if change.has_settings else made
             references = change.references()
         for field in references:
             self.registry.put_reference(saved, field, made.secrets[field])
         for field in change.cleared:
             self.registry.clear_secret(saved, field)
         for field, secret in change.secrets.items():
-            self.secrets.replace(saved, field, secret, by=self.actor)
+            self.secrets.set_value(saved, field, secret, by=self.actor)
         if references or change.cleared or change.secrets:
             self.registry.note_secrets_changed(saved.name)
+        # Seal what this save decided (`core.vault.voucher`), so that a change which was
+        # made in the database without outkey is noticed.
         unconfirmed = self._unconfirmed_facts(change.stored) - change.destinations()
         self._vouch(saved.name, change.facts() - unconfirmed)
 
@@ -248,7 +250,7 @@ class Administration:
         """
         if stored is None:
             return set()
-        return {SEAL, *SETTINGS}.intersection(
+        return {SCRIPT_FACT, *SETTINGS}.intersection(
             self.secrets.voucher(stored).differences(stored)
         )
 
@@ -291,7 +293,11 @@ class Administration:
         return actions
 
     def prune_audit(
-        self, rows: AuditRows, checkpoints: Checkpoints, keys: AuditKeys, moment: float
+        self,
+        rows: AuditRows,
+        checkpoints: AuditCheckpoints,
+        keys: AuditKeys,
+        moment: float,
     ) -> Iterator[int]:
         """Delete the records from before a moment, and yield how many at each step.
 
@@ -452,7 +458,7 @@ class ExpiredRows:
 
 def verify_audit(
     rows: AuditRows,
-    checkpoints: Checkpoints,
+    checkpoints: AuditCheckpoints,
     keys: AuditKeys,
     passing: Callable[[Iterable[ChainRow]], Iterable[ChainRow]] = iter,
 ) -> ChainVerdict:

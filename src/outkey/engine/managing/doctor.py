@@ -33,7 +33,7 @@ from outkey.core.text import Text
 from outkey.engine.managing.changes import verify_audit
 from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Scripts, Secrets
-from outkey.ports.storage import AuditRows, Checkpoints
+from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 INSTALLATION = ""  # the name that findings about the installation have
 SETTLED_MS = 600_000  # a running process signs its records every minute
@@ -118,7 +118,7 @@ class Doctor:
     secrets: Secrets
     scripts: Scripts
     rows: AuditRows
-    checkpoints: Checkpoints
+    checkpoints: AuditCheckpoints
     keys: AuditKeys
 
     def examine(

@@ -33,7 +33,7 @@ from outkey.core.vault.versions import (
     delete_all,
     secret_version,
 )
-from outkey.core.vault.voucher import FIELD
+from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.ports.storage import Storage
 
 # A send that began so long ago would carry the same configuration.
@@ -140,7 +140,7 @@ class Registry:
             revision=row.revision,
         )
 
-    def replace(self, configuration: Configuration) -> Configuration:
+    def put_settings(self, configuration: Configuration) -> Configuration:
         """Store changed settings, or raise EditConflict if another version is stored.
 
         Secrets of header rows that were removed are deleted; the others stay as they
@@ -356,7 +356,7 @@ class Registry:
         vouchers: dict[str, list[SecretVersion]] = {record: [] for record in records}
         for version in self._storage.secrets.read(records):
             secrets[version.place.record].append(version)
-        for version in self._storage.secrets.read(records, FIELD):
+        for version in self._storage.secrets.read(records, VOUCHER_FIELD):
             vouchers[version.place.record].append(version)
         for row in rows:
             yield row.configuration(

@@ -51,10 +51,11 @@ class Runs:
         return self._database.transaction()
 
     def begin(self, line: str, actor: str, *, dry_run: bool, run_id: str = "") -> Run:
-        """Begin a run, or continue one; LineBusy while another run of the line lives.
+        """Begin a run, or continue one; LineBusy while another run of the line is active.
 
-        A waiting run is the one that begins, else one that failed at a position or
-        was killed, else a new one. With a `run_id`, RunStopped if that is another one.
+        The first of these begins: the waiting run, the last run if it is to be
+        continued (`run_states.run_to_resume`), a new one. With a `run_id`, RunStopped
+        if that is another run.
         """
         stored_line = self._configurations.line(line)
         configuration = self._configurations.get(stored_line.configuration)

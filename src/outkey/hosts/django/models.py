@@ -166,7 +166,11 @@ class SyncLine(models.Model):
 
 
 class Run(models.Model):
-    """One run of a sync line, with its checkpoint; it lives until a moment that saving moves."""
+    """One run of a sync line, with its checkpoint.
+
+    A running run has a lease until `until`, which each checkpoint extends; a waiting
+    run is due at `until`.
+    """
 
     line = models.ForeignKey(
         SyncLine, models.CASCADE, related_name="runs", db_index=False
@@ -183,7 +187,7 @@ class Run(models.Model):
     ended_at = models.FloatField(null=True)
     cause = models.TextField(blank=True)
     generation = models.PositiveBigIntegerField(default=1)
-    until = models.FloatField(db_index=True)  # of one that waits: when it is due
+    until = models.FloatField(db_index=True)
     attempt = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
@@ -211,7 +215,10 @@ class Run(models.Model):
 
 
 class Quarantine(models.Model):
-    """A record that a run left out; none of its values but what tells it apart."""
+    """A record that a run rejected (`RejectedRecord`): its key, and none of its values.
+
+    The name of the table is that of version 0.1.
+    """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="left_out")
     number = models.PositiveBigIntegerField()

@@ -111,7 +111,10 @@ def _number(run_id: str) -> int:
 
 
 def _savepoint(before: Run | None, after: Run) -> AbstractContextManager[None]:
-    """Return what undoes a refused write; a checkpoint changes no state: none is."""
+    """Return a savepoint, which undoes a write that a unique constraint refuses.
+
+    A write that does not change the state cannot be refused, so it needs none.
+    """
     if before is not None and before.state is after.state:
         return nullcontext()
     return transaction.atomic()

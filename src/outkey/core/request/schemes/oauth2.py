@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.challenge import parse_challenges
-from outkey.core.request.flow import Flow, need_proof, need_token, send
+from outkey.core.request.flow import AuthFlow, need_proof, need_token, send
 from outkey.core.request.headers import check_token, check_value
 from outkey.core.request.message import Header, Request, Response, Source
 from outkey.core.secret import Secret
@@ -28,13 +28,15 @@ class OAuth2(NamedTuple):
     # Whether a response repeats a secret; assumed if that is unknown.
     repeats_secret: Callable[[Response], bool] = _cannot_tell
 
-    def flow(self, request: Request) -> Flow:
+    def flow(self, request: Request) -> AuthFlow:
         """Add the token and send; if it is rejected, renew it once and send again."""
         token = yield from need_token()
         response = yield from self._send(request, token)
         if not is_rejected(response, self.configuration, self.repeats_secret):
             return response
-        renewed = yield from need_token(rejected=token, sure=response.status == 401)
+        renewed = yield from need_token(
+            rejected=token, token_was_refused=response.status == 401
+        )
         if renewed.value == token.value:
             return response
         return (yield from self._send(request, renewed))

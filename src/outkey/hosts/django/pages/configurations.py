@@ -41,7 +41,7 @@ from outkey.hosts.django.pages.shell import (
     url_of,
 )
 from outkey.hosts.django.pages.token_panel import panel_for, redirect_url
-from outkey.hosts.django.registry import health_of
+from outkey.hosts.django.storage import health_of
 
 PAGE_SIZE = 50
 HISTORY_SIZE = 20

@@ -133,7 +133,7 @@ def posture_context(
 def old_secrets(limit: float) -> dict[str, dict[str, float]]:
     """Return when secrets were set that are older than a moment, by configuration."""
     values = SecretValue.objects.filter(label=SecretLabel.CURRENT, set_at__lt=limit)
-    values = values.exclude(field=voucher.FIELD)
+    values = values.exclude(field=voucher.VOUCHER_FIELD)
     ages: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for name, field, moment in values.values_list(
         "configuration__name", "field", "set_at"
