@@ -1,4 +1,4 @@
-"""Flows: authentication as generators that yield what they need and are sent the result.
+"""Flows: authentication as generators that yield requests and receive results.
 
 A flow does no I/O. It yields steps, its driver performs them, and `yield from` a helper
 gives the result its type.
@@ -49,7 +49,7 @@ class Scheme(Protocol):
     """One way to authenticate."""
 
     def flow(self, request: Request) -> Flow:
-        """Authenticate one request; called anew for each attempt, retry and redirect."""
+        """Authenticate one request; called for each attempt, retry and redirect."""
 
 
 def send(request: Request) -> Generator[Step, Response, Response]:

@@ -2,8 +2,8 @@
 
 The copy is aimed at servers on the loopback and has made-up secrets, so that no real
 secret is opened and nothing is sent to the real API. The copy and what it learns live
-in memory, without an audit. Clock and timeouts run faster by the same factor, so that all
-seconds here are those of production.
+in memory, without an audit. Clock and timeouts run faster by the same factor, so that
+all seconds here are those of production.
 """
 
 import re
