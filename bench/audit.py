@@ -1,9 +1,10 @@
 """What the audit costs: CPU per audited send, and a million rows.
 
-Sending is measured as in send.py: outkey as an installation on SQLite with every attempt in the
-chained audit, beside bare urllib3. A third candidate is urllib3 with one committed row before
-each request, which is the least that any durable record costs on this machine. A million rows
-are then written and read by the same code as in production.
+Sending is measured as in send.py: outkey as an installation on SQLite with every
+attempt in the chained audit, beside bare urllib3. A third candidate is urllib3 with one
+committed row before each request, which is the least that any durable record costs on
+this machine. A million rows are then written and read by the same code as in
+production.
 
 Exit status: 0 every budget holds, 1 one is missed, 2 no server, 3 too noisy to judge.
 """

@@ -1,7 +1,9 @@
-"""How long the pages take: the list over 10 000 configurations, the audit over a million records.
+"""How long the pages take.
 
-The pages are asked through Django's test client, so that what is measured is ours and not a
-network's. Opening a secret is counted: a list opens none.
+The list has 10 000 configurations, the audit a million records.
+
+The pages are asked through Django's test client, so that what is measured is ours and
+not a network's. Opening a secret is counted: a list opens none.
 
 Exit status: 0 every budget holds, 1 one is missed.
 """

@@ -1,8 +1,8 @@
-"""What storage costs: opening a secret, rotating all of them under load, and starting a command.
+"""What storage costs: opening a secret, rotating all under load, starting a command.
 
-30 000 secrets in 10 000 configurations are rewrapped while another thread keeps sending with one
-of them to a local nginx; no send may fail. The commands are started as processes, the fastest of
-several counts.
+30 000 secrets in 10 000 configurations are rewrapped while another thread keeps sending
+with one of them to a local nginx; no send may fail. The commands are started as
+processes, the fastest of several counts.
 
 Exit status: 0 every budget holds, 1 one is missed, 2 no server.
 """
@@ -49,7 +49,7 @@ def decrypting() -> float:
 
 
 def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Application
-    """Return an installation with all configurations and secrets, and one that the server takes."""
+    """Return an installation with all configurations, and one that the server takes."""
     os.environ["OUTKEY_HOME"] = str(folder)
     from outkey.hosts.server.home import prepare
 
@@ -87,7 +87,7 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Appl
 
 
 def rewrapping(here: Any) -> dict[str, float]:  # noqa: ANN401 - an Application
-    """Rotate the key while sends go on; return the seconds, the sends and their failures."""
+    """Rotate the key during sends; return the seconds, the sends and their failures."""
     key = here.rotation.add(lambda _: None)
     here.rotation.promote(key, lambda _: None)
     done, counts = threading.Event(), {"sent": 0, "failed": 0}

@@ -1,7 +1,7 @@
-"""OAuth 2.0 in the browser: the tab, the token panel, and the way to a provider and back.
+"""OAuth 2.0 in the browser: the tab, the token panel, and the way to a provider.
 
-The pages are at `localhost` here and the provider at 127.0.0.1, which to a browser are two sites:
-what a cookie or a policy does not let through fails these tests.
+The pages are at `localhost` here and the provider at 127.0.0.1, which to a browser are
+two sites: what a cookie or a policy does not let through fails these tests.
 """
 
 import re
@@ -28,7 +28,7 @@ def here(served: Served) -> str:
 
 @pytest.fixture
 def page(browser: Browser, served: Served, here: str) -> Iterator[Page]:
-    """A page where the administrator is logged in; errors of its scripts fail the test."""
+    """A page with the administrator signed in; errors of its scripts fail the test."""
     context = browser.new_context(
         base_url=here, viewport={"width": 1280, "height": 900}
     )

@@ -1,4 +1,4 @@
-"""Sending from an event loop with an installation: what waits for the database runs in threads."""
+"""Sending from an event loop with an installation: the database runs in threads."""
 
 import asyncio
 import gc

@@ -64,7 +64,7 @@ def states(runs: "Runs") -> dict[str, str]:
 
 
 def until(crew: "LocalWorkers", runs: "Runs", state: RunState) -> list[int]:
-    """Let the crew look until every run is in a state; return what was running on the way."""
+    """Let the crew look until every run is in a state; return the runs seen active."""
     ends, seen = time.monotonic() + 40, [0]
     while set(states(runs).values()) != {state}:
         crew.loop.round()
@@ -104,7 +104,7 @@ def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
 
 
 class Endless:
-    """A planner whose runs take no notice of anything; another one is due at every look."""
+    """A planner whose runs ignore cancellation; another one is due at every look."""
 
     def __init__(self) -> None:
         self.clock = SystemClock()

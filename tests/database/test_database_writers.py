@@ -127,7 +127,7 @@ def test_an_editor_who_saves_in_between_gets_no_secret_of_an_administrator(
     spar: Spar,  # noqa: F811
     attacker: Spar,
 ) -> None:
-    """The editor's save is placed where the window was: when the secret is about to be stored."""
+    """The editor saves when the secret is about to be stored: the critical moment."""
     stored = here.registry.get("acme")
     made = replace(stored, notes="entered by the administrator")
 
@@ -157,7 +157,7 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
     here: "Application",  # noqa: F811
     attacker: Spar,
 ) -> None:
-    """Two save as fast as they can; the editor always names the version that comes next."""
+    """Two users save as fast as they can; the editor always names the next version."""
     ours = here.registry.get("acme").base.origin.bound
     done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""The database fails while it is used: nothing is sent without a record, and all of it recovers."""
+"""The database fails while in use: nothing is sent unrecorded, and all recovers."""
 
 import os
 import resource
@@ -59,7 +59,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[in
 
 
 def work(here: "Application", number: int) -> None:
-    """Do one of everything that reads or writes the database on the way to a request."""
+    """Do everything that reads or writes the database for a request, once each."""
     desk = Administration(here.registry, here.secrets, here.audit, "tester")
     limits = "limits = { requests_per_minute = 6000 }"
     text = f'[configuration.acme]\nnotes = "{number}"\n{limits}'

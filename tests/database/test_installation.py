@@ -1,4 +1,4 @@
-"""An installation on a real database: what it keeps, what it refuses, and what it never shows."""
+"""An installation on a real database: what it stores, refuses, and never shows."""
 
 import time
 from collections.abc import Iterator
@@ -220,7 +220,8 @@ def test_a_base_url_changed_by_sql_makes_the_secret_unusable(
     Configuration.objects.update(base_url=spar.elsewhere)
     with pytest.raises(SecretRebindRequired):
         here.gateway.send("acme", "GET", "/echo")
-    # Whoever changes the recorded origin as well still has no ciphertext that opens for it.
+    # Whoever changes the recorded origin as well
+    # still has no ciphertext that opens for it.
     SecretValue.objects.update(origin=here.registry.get("acme").base.origin.bound)
     with pytest.raises(SecretUnreadable):
         installed(here.keys.source.file.parent.parent).gateway.send(

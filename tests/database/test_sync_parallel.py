@@ -1,4 +1,4 @@
-"""Several requests of a run at a time with an installation: the database stays off the loop."""
+"""Parallel requests of a run with an installation: the database stays off the loop."""
 
 import gc
 import json
@@ -28,7 +28,7 @@ COUNT, PER_MINUTE = 28, 600
 
 
 class Server(ThreadingHTTPServer):
-    """An API with a record a page. It takes some time, and notes what was asked for and when."""
+    """A slow API with one record a page, which records what was requested and when."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""The watch on both databases: its book, the brake between processes, and the background."""
+"""The watch on both databases: its book, the brake across processes, the background."""
 
 import json
 import logging

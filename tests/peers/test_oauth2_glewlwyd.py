@@ -1,4 +1,4 @@
-"""Tokens of glewlwyd: answers without a body, words of its own, and devices that ask too often."""
+"""Tokens of glewlwyd: responses without a body, own error words, eager devices."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_one_token_serves_many_calls(
     assert glewlwyd.issued("web") - before == 1
 
 
-# ── devices ──────────────────────────────────────────────────────────────────────────────────
+# ── devices ───────────────────────────────────────────────────────────────────────────
 
 
 def test_a_device_gets_its_tokens_as_soon_as_the_person_agrees(
@@ -96,7 +96,7 @@ def test_a_device_that_asks_too_often_slows_down(
     assert call(gateway, glewlwyd).status == 200
 
 
-# ── discovery ────────────────────────────────────────────────────────────────────────────────
+# ── discovery ─────────────────────────────────────────────────────────────────────────
 
 
 def test_an_issuer_with_a_path_is_found_by_its_openid_document(

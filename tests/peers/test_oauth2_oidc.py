@@ -1,4 +1,4 @@
-"""Tokens of oidc-provider: every way to authenticate a client, DPoP, devices and discovery."""
+"""Tokens of oidc-provider: all client authentications, DPoP, devices and discovery."""
 
 import json
 from dataclasses import asdict
@@ -43,7 +43,7 @@ def for_a_person(oidc: Oidc, client: str = "web", **settings: object) -> Table:
     return oauth2(oidc, client, scope=USER_SCOPE, **(addresses | settings))
 
 
-# ── how the client proves itself ─────────────────────────────────────────────────────────────
+# ── how the client proves itself ──────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def by_certificate(oidc: Oidc, pki: Pki, client: str, certificate: str) -> Table
     return table | {"base_url": oidc.tls_url, "tls": tls}
 
 
-# ── what is asked for ────────────────────────────────────────────────────────────────────────
+# ── what is asked for ─────────────────────────────────────────────────────────────────
 
 
 def test_scope_resource_audience_and_extra_parameters_reach_the_server(
@@ -261,7 +261,7 @@ def test_a_json_body_is_refused_by_a_server_of_the_standard(
     assert refused(gateway, oidc) == "invalid_request"
 
 
-# ── a public client, and devices ─────────────────────────────────────────────────────────────
+# ── a public client, and devices ──────────────────────────────────────────────────────
 
 
 def test_a_public_client_gets_its_tokens_by_the_code_alone(
@@ -329,7 +329,7 @@ def test_a_device_whose_person_refuses_gets_nothing_and_asks_no_more(
     assert arrived.token_calls == 1
 
 
-# ── DPoP ─────────────────────────────────────────────────────────────────────────────────────
+# ── DPoP ──────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_bound_token_is_proven_at_both_ends_with_the_servers_nonces(
@@ -339,7 +339,8 @@ def test_a_bound_token_is_proven_at_both_ends_with_the_servers_nonces(
     gateway = gateway_for(peer=oauth2(oidc, "cc_dpop", dpop=True, scope="api:read"))
     arrived = Arrived(oidc)
     assert call(gateway, oidc).json()["client"] == "cc_dpop"
-    # Once without a nonce; the API takes the one of the token endpoint, which is at its origin.
+    # Once without a nonce; the API takes the one of the token endpoint,
+    # which is at its origin.
     assert (arrived.token_calls, arrived.refused, arrived.api_calls) == (2, 1, 1)
     for method in ("GET", "POST", "DELETE"):
         response = gateway.send("peer", method, "/_api?need=api:read", json={"a": 1})
@@ -354,7 +355,7 @@ def test_a_bound_token_is_proven_at_both_ends_with_the_servers_nonces(
 def test_the_api_may_hand_out_a_nonce_of_its_own(
     gateway_for: GatewayFor, oidc_with_nonce: Oidc
 ) -> None:
-    """The token comes from one origin and is used at another, which knows the same tokens."""
+    """The token comes from one origin and is used at another that knows it."""
     oidc = oidc_with_nonce
     table = oauth2(oidc, "cc_dpop", dpop=True)
     secure = table | {"base_url": oidc.tls_url, "tls": {"ca_file": oidc.pki.ca}}
@@ -408,7 +409,7 @@ def test_a_client_that_must_prove_a_key_and_does_not_gets_no_token(
     assert refused(gateway, oidc) == "invalid_grant"
 
 
-# ── discovery ────────────────────────────────────────────────────────────────────────────────
+# ── discovery ─────────────────────────────────────────────────────────────────────────
 
 
 def test_the_issuer_names_the_addresses_that_work(
@@ -455,7 +456,7 @@ def test_an_issuer_behind_a_certificate_of_nobody_known_is_refused(
         discover(gateway_for(), oidc.tls_url)
 
 
-# ── the token while it is used ───────────────────────────────────────────────────────────────
+# ── the token while it is used ────────────────────────────────────────────────────────
 
 
 def test_a_consent_that_ended_with_its_token_needs_a_person(

@@ -1,4 +1,4 @@
-"""What holds at every authorization server: consent, renewal, rotation, revocation, refusal."""
+"""What every authorization server does: consent, renewal, rotation, revocation."""
 
 import math
 import threading
@@ -76,7 +76,7 @@ def for_a_person(server: AuthorizationServer, name: str, **settings: object) -> 
 
 
 def accepting_403(server: AuthorizationServer) -> Table:
-    """Say that 403 means expired, where the toolkit's API answers so to a token it knows not."""
+    """Set 403 means expired: so the toolkit's API responds to an unknown token."""
     bare = isinstance(server, Toolkit)
     return {
         "verification": {"test_path": api_path(server), "forbidden_means_expired": bare}
@@ -97,7 +97,7 @@ def arrived_at(server: AuthorizationServer) -> Arrived | None:
 def asked_for_tokens(
     caplog: pytest.LogCaptureFixture, server: AuthorizationServer
 ) -> int:
-    """Count the requests to the Token URL that outkey recorded; one server does not count."""
+    """Count the recorded requests to the Token URL; one server does not count them."""
     target = f'"path": "{urlsplit(server.endpoint("token")).path}"'
     said = [
         record.getMessage()
@@ -107,7 +107,7 @@ def asked_for_tokens(
     return sum(target in line and "token:intended" in line for line in said)
 
 
-# ── a client on its own ──────────────────────────────────────────────────────────────────────
+# ── a client on its own ───────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("way", ["basic", "basic_raw", "body"])
@@ -183,7 +183,7 @@ def test_a_scope_that_is_not_granted_is_named(
     )
 
 
-# ── a person agrees ──────────────────────────────────────────────────────────────────────────
+# ── a person agrees ───────────────────────────────────────────────────────────────────
 
 
 def test_a_person_agrees_in_the_browser_and_calls_work_from_then_on(
@@ -233,7 +233,7 @@ def test_a_code_is_worth_nothing_with_another_verifier_or_twice(
         desk.redeem(code, consent)
 
 
-# ── rotation ─────────────────────────────────────────────────────────────────────────────────
+# ── rotation ──────────────────────────────────────────────────────────────────────────
 
 
 def test_many_renewals_in_a_row_keep_the_family_of_refresh_tokens_alive(
@@ -276,7 +276,7 @@ def test_a_refresh_token_that_somebody_else_used_needs_a_person_and_is_not_sent_
         assert (arrived.token_calls, arrived.api_calls) == (1, 0)
 
 
-# ── revocation and introspection ─────────────────────────────────────────────────────────────
+# ── revocation and introspection ──────────────────────────────────────────────────────
 
 
 def test_a_token_that_is_given_back_works_nowhere_any_more(
@@ -310,7 +310,7 @@ def test_a_server_says_that_a_token_revoked_behind_our_back_is_not_active(
 def test_a_token_revoked_behind_our_back_is_renewed_and_the_call_succeeds(
     times: int, server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
-    """However often: the token of the last renewal had been accepted, so another will be."""
+    """However often: the last token was accepted, so another one will be."""
     if name == "glewlwyd":  # its API is for people's tokens
         table, client = by_seed(server, name), "web"
     else:
@@ -331,7 +331,7 @@ def test_a_token_revoked_behind_our_back_is_renewed_and_the_call_succeeds(
             )
 
 
-# ── short lives ──────────────────────────────────────────────────────────────────────────────
+# ── short lives ───────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
@@ -390,7 +390,8 @@ def test_threads_send_for_ten_seconds_with_short_lived_tokens_and_no_call_fails(
         thread.start()
     for thread in threads:
         thread.join()
-    # On a busy machine the toolkit itself fails now and then; no token is to blame for that.
+    # On a busy machine the toolkit itself fails now and then;
+    # no token is to blame for that.
     own = sum(
         found.pop(500, 0)
         for line, found in outcomes.items()
@@ -410,18 +411,19 @@ def test_threads_send_for_ten_seconds_with_short_lived_tokens_and_no_call_fails(
 def test_a_token_that_ends_before_its_time_is_renewed_whenever_that_happens(
     short: Short, gateway_for: GatewayFor
 ) -> None:
-    """Glewlwyd counts whole seconds: what it gives late in one ends nearly a second too early."""
+    """Glewlwyd counts whole seconds, so a lifetime may be nearly a second shorter."""
     gateway = gateway_for(peer=by_seed(short.glewlwyd, "glewlwyd"))
     issued = short.glewlwyd.issued("web")
     began = math.ceil(time.time()) + 0.9
-    # Given at 0.9, the token ends at 3.0 and not at 3.9; given at 3.5, at 6.0 and not at 6.5.
+    # Given at 0.9, the token ends at 3.0 and not at 3.9;
+    # given at 3.5, at 6.0 and not at 6.5.
     for moment in (0.0, 2.62, 5.21):
         time.sleep(max(0.0, began + moment - time.time()))
         assert call(gateway, short.glewlwyd).status == 200
     assert short.glewlwyd.issued("web") - issued <= 3
 
 
-# ── the command line ─────────────────────────────────────────────────────────────────────────
+# ── the command line ──────────────────────────────────────────────────────────────────
 
 
 def test_the_command_line_looks_after_a_token_over_many_processes(

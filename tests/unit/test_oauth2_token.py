@@ -45,7 +45,7 @@ HELD = TokenState(
 )
 
 
-# ── how a token stands ───────────────────────────────────────────────────────────────────────────
+# ── how a token stands ────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_token_shows_nothing_of_itself() -> None:
     assert not [text for text in ("access7", "proof7") if text in shown]
 
 
-# ── another configuration ────────────────────────────────────────────────────────────────────────
+# ── another configuration ─────────────────────────────────────────────────────────────
 
 
 def test_the_same_basis_changes_nothing() -> None:
@@ -276,7 +276,7 @@ def test_a_basis_is_fingerprints_whatever_the_order_of_the_parameters() -> None:
     assert re.fullmatch(r"([0-9a-f]{32}:){3}", basis_of(oauth("client_secret")))
 
 
-# ── one renewal at a time ────────────────────────────────────────────────────────────────────────
+# ── one renewal at a time ─────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_a_new_token_that_is_refused_at_once_is_not_renewed_again(
     assert not HELD.was_for_nothing(NOW + after)
 
 
-# ── a new token ──────────────────────────────────────────────────────────────────────────────────
+# ── a new token ───────────────────────────────────────────────────────────────────────
 
 ANSWER = TokenResponse(Secret("access8"), None, "DPoP", 60.0, "read")
 
@@ -408,7 +408,7 @@ def test_a_lifetime_that_nobody_said_is_the_default(
     assert (granted.lifetime, granted.expires_at) == (lifetime, NOW + lifetime)
 
 
-# ── keeping it ───────────────────────────────────────────────────────────────────────────────────
+# ── keeping it ────────────────────────────────────────────────────────────────────────
 
 TEXTS = st.text(min_size=1, max_size=50)
 
@@ -459,7 +459,7 @@ def test_the_facts_of_a_token_are_plain_json_and_come_back(state: TokenState) ->
     assert loaded == state
 
 
-# ── sending with it ──────────────────────────────────────────────────────────────────────────────
+# ── sending with it ───────────────────────────────────────────────────────────────────
 
 REQUEST = Request(
     "POST",
@@ -484,7 +484,7 @@ NONCE = refused(error="use_dpop_nonce", scheme="DPoP")
 
 
 class Run:
-    """A flow, driven by hand: answers and tokens are handed out in order, none may be left."""
+    """A flow, driven by hand: responses and tokens in order, and all of them used."""
 
     def __init__(
         self,
@@ -653,7 +653,7 @@ def test_a_token_that_no_header_can_carry_is_not_sent(token: str) -> None:
         flow.send(AccessToken(Secret(token)))
 
 
-# ── sending with a proof ─────────────────────────────────────────────────────────────────────────
+# ── sending with a proof ──────────────────────────────────────────────────────────────
 
 
 def test_a_bound_token_is_sent_with_a_proof_for_the_request() -> None:

@@ -62,7 +62,7 @@ ORIGIN = "https://api.acme.example"
 
 
 def soundly(values: dict[str, object]) -> dict[str, object]:
-    """Return the values of a sound configuration with others in their places; None: left out."""
+    """Return the values of a sound configuration with changes; None omits one."""
     return {
         name: value for name, value in (SOUND | values).items() if value is not None
     }
@@ -366,7 +366,7 @@ def test_equal_secrets_have_one_fingerprint_under_a_key_and_another_under_anothe
     assert first.fingerprint(key) != first.fingerprint(b"l" * 32)
 
 
-# ── the doctor ───────────────────────────────────────────────────────────────────────────────
+# ── the doctor ────────────────────────────────────────────────────────────────────────
 
 KEY = b"a" * 32
 Event = tuple[float, Outcome | Change]

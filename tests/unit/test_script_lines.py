@@ -1,4 +1,4 @@
-"""Lines with a script: where it comes in, and what becomes of the records that it refuses."""
+"""Lines with a script: when it runs, and what becomes of the records it rejects."""
 
 from dataclasses import replace
 

@@ -47,7 +47,7 @@ def stopped(made: Administration) -> Run:
 
 
 class Endless:
-    """An API that invents two more records for every page, each of which takes some seconds."""
+    """A slow API that invents two more records for every page."""
 
     def __init__(
         self, made: Administration | None = None, seconds: float = 0.0
@@ -68,7 +68,7 @@ def endless(sync: Sync, seconds: float = 0.0) -> tuple[Administration, Endless]:
     return made, api
 
 
-# ── records ──────────────────────────────────────────────────────────────────────────────────
+# ── records ───────────────────────────────────────────────────────────────────────────
 
 
 def test_a_pull_of_exactly_as_many_records_as_it_may_take_is_done() -> None:
@@ -142,7 +142,7 @@ def test_the_next_pull_asks_again_for_what_changed_since_the_last_complete_one()
     assert made.run().since == "2"
 
 
-# ── records of a push ────────────────────────────────────────────────────────────────────────
+# ── records of a push ─────────────────────────────────────────────────────────────────
 
 
 def pushing(**limits: int) -> tuple[Administration, Api]:
@@ -158,7 +158,7 @@ def test_a_push_of_exactly_as_many_records_as_it_may_send_is_done() -> None:
     assert len(api.asked) == 3
 
 
-def test_a_push_that_reached_its_limit_sends_nothing_twice_and_goes_on_when_it_is_raised() -> (
+def test_a_push_at_its_limit_sends_nothing_twice_and_resumes_when_it_is_raised() -> (
     None
 ):
     made, api = pushing(max_records=2)
@@ -189,7 +189,7 @@ def test_a_push_has_a_limit_of_minutes() -> None:
     assert api.asked == []
 
 
-# ── minutes ──────────────────────────────────────────────────────────────────────────────────
+# ── minutes ───────────────────────────────────────────────────────────────────────────
 
 
 def test_a_pull_of_exactly_as_many_minutes_as_it_may_take_goes_on() -> None:
@@ -244,7 +244,7 @@ def test_a_line_that_was_changed_begins_with_all_its_minutes() -> None:
     assert next(iter(made.runner.run("contacts", "ada"))).worked == 0.0
 
 
-# ── what is next ─────────────────────────────────────────────────────────────────────────────
+# ── what is next ──────────────────────────────────────────────────────────────────────
 
 
 def test_a_run_that_reached_its_limit_is_not_tried_again_by_itself() -> None:
@@ -266,7 +266,7 @@ def test_a_run_that_reached_its_limit_is_not_tried_again_by_itself() -> None:
     assert remedy_of("run_limit")
 
 
-# ── the two keys ─────────────────────────────────────────────────────────────────────────────
+# ── the two keys ──────────────────────────────────────────────────────────────────────
 
 LINE = """
 [configuration.acme]
@@ -311,7 +311,7 @@ def test_limits_are_written_where_they_are_not_as_by_default() -> None:
     assert "max_minutes" not in written
 
 
-# ── a preview ────────────────────────────────────────────────────────────────────────────────
+# ── a preview ─────────────────────────────────────────────────────────────────────────
 
 
 def test_a_preview_reads_a_small_page_only() -> None:

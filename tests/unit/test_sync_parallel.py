@@ -1,4 +1,4 @@
-"""Several requests of a run at a time: the same records, checkpoints and ends as one by one."""
+"""Parallel requests of a run: the same records, checkpoints and ends as one by one."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ Answers = Callable[[Request], Response | OutkeyError]
 
 @dataclass(frozen=True)
 class Crowd(AsyncFake):
-    """A transport that notes how many requests were under way with each; answers as asked for."""
+    """A transport that counts the requests under way, and responds as asked for."""
 
     now: list[Request] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -98,7 +98,7 @@ def by_number(
     return api
 
 
-# ── pull ─────────────────────────────────────────────────────────────────────────────────────
+# ── pull ──────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["calls", "threads"])
@@ -118,7 +118,8 @@ def test_pages_are_asked_for_together_and_kept_one_by_one_in_their_order(
         (6, 9),
     ]
     assert seen[-1].state is RunState.DONE
-    # The first alone, then three at a time; the sixth page is empty, so the one behind is lost.
+    # The first alone, then three at a time; the sixth page is empty,
+    # so the one behind is lost.
     assert sorted(pages_of(made)) == [1, 2, 3, 4, 5, 6, 7]
     assert (crowd.sizes[0], len(crowd.sizes), max(crowd.sizes)) == (1, 7, 3)
     assert made.numbers() == [str(n) for n in range(1, 10)]
@@ -274,7 +275,7 @@ def test_where_pages_have_numbers_there_is_nothing_to_say(sync: Sync) -> None:
     assert desk(sync).runner.check("contacts") == []
 
 
-# ── push ─────────────────────────────────────────────────────────────────────────────────────
+# ── push ──────────────────────────────────────────────────────────────────────────────
 
 
 def pushing(
@@ -397,7 +398,7 @@ def test_a_dry_push_needs_no_event_loop() -> None:
     assert (crowd.sizes, crowd.left) == ([], [])
 
 
-# ── the key and its limits ───────────────────────────────────────────────────────────────────
+# ── the key and its limits ────────────────────────────────────────────────────────────
 
 
 TOML = """

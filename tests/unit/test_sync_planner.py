@@ -1,4 +1,4 @@
-"""Runs that are asked for: by a person, by a schedule, and once more after a failure."""
+"""Runs requested by a user, by a schedule, and as a retry after a failure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -69,7 +69,7 @@ def office(made: Administration) -> Office:
     return here
 
 
-# ── asking ───────────────────────────────────────────────────────────────────────────────────
+# ── asking ────────────────────────────────────────────────────────────────────────────
 
 
 def test_who_asks_gets_a_run_that_waits_and_a_worker_does_it() -> None:
@@ -112,7 +112,7 @@ def test_a_trial_is_asked_for_too_and_not_tried_again() -> None:
     )
 
 
-# ── schedules ────────────────────────────────────────────────────────────────────────────────
+# ── schedules ─────────────────────────────────────────────────────────────────────────
 
 
 def test_a_schedule_asks_once_when_its_moment_has_come() -> None:
@@ -161,7 +161,7 @@ def test_a_schedule_that_is_none_is_a_fault_and_never_comes() -> None:
     assert here.desk.memory.rows.runs == {}
 
 
-# ── once more ────────────────────────────────────────────────────────────────────────────────
+# ── once more ─────────────────────────────────────────────────────────────────────────
 
 
 def test_what_may_pass_is_tried_again_later_and_later_and_then_given_up() -> None:
@@ -346,7 +346,7 @@ def test_a_database_that_stays_away_is_told() -> None:
         here.planner.work(due[0].id)
 
 
-# ── rules ────────────────────────────────────────────────────────────────────────────────────
+# ── rules ─────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def stored(made: Administration, *rows: dict[str, object]) -> None:
         }
 
 
-# ── pull ─────────────────────────────────────────────────────────────────────────────────────
+# ── pull ──────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_pull_brings_every_page_and_tells_how_far_it_is() -> None:
@@ -475,7 +475,7 @@ def test_the_page_behind_the_last_one_may_be_missing() -> None:
     assert made.run().counts == Counts(created=2)
 
 
-# ── only what changed ────────────────────────────────────────────────────────────────────────
+# ── only what changed ─────────────────────────────────────────────────────────────────
 
 SINCE = replace(PULL, incremental=Incremental("since", "at"))
 
@@ -505,7 +505,7 @@ def test_what_was_left_out_is_asked_for_again() -> None:
     assert set(asked_since(api)) == {""}
 
 
-# ── what is gone ─────────────────────────────────────────────────────────────────────────────
+# ── what is gone ──────────────────────────────────────────────────────────────────────
 
 ARCHIVE = replace(PULL, gone=Gone.ARCHIVE)
 
@@ -570,7 +570,7 @@ def test_a_run_that_failed_archives_nothing() -> None:
     assert made.run().counts == Counts(created=1, unchanged=2, archived=1)
 
 
-# ── a look ahead ─────────────────────────────────────────────────────────────────────────────
+# ── a look ahead ──────────────────────────────────────────────────────────────────────
 
 
 def test_a_dry_run_counts_and_shows_the_difference_and_writes_nothing() -> None:
@@ -604,7 +604,7 @@ def test_a_preview_asks_for_one_page_and_keeps_no_run() -> None:
     assert made.records.rows("contact") == []
 
 
-# ── what is wrong before anything is sent ────────────────────────────────────────────────────
+# ── what is wrong before anything is sent ─────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -653,7 +653,7 @@ def test_a_warning_stops_no_run() -> None:
     assert made.run().state is RunState.DONE
 
 
-# ── cancelled, taken over, killed ────────────────────────────────────────────────────────────
+# ── cancelled, taken over, killed ─────────────────────────────────────────────────────
 
 
 def test_a_cancelled_run_stops_at_its_next_page_and_is_not_gone_on_with() -> None:
@@ -776,7 +776,7 @@ def test_whatever_ends_a_pull_at_any_step_the_next_run_completes_it(
     pytest.fail("the run never got through")
 
 
-# ── push ─────────────────────────────────────────────────────────────────────────────────────
+# ── push ──────────────────────────────────────────────────────────────────────────────
 
 
 def header(request: Request, name: str) -> str:

@@ -394,7 +394,7 @@ def test_what_is_nested_too_deeply_to_be_looked_through_is_taken_for_a_secret() 
 def test_an_expression_tells_nothing_about_a_secret_that_is_echoed(
     expression: str,
 ) -> None:
-    """A user who may change lines could else learn the secret by guessing, a piece at a time."""
+    """Else a user who may change lines could guess the secret piece by piece."""
     page = answer({"echo": TOKEN, "items": [{"id": "7", "name": f"x {TOKEN}"}]})
     results = []
     for guess in (TOKEN[:4], "zzzz"):

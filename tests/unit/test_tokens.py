@@ -1,4 +1,4 @@
-"""The keeper of tokens with fakes behind it: who renews when, and what a failure leaves."""
+"""The token manager with fakes: who renews when, and the state after a failure."""
 
 import json
 import threading
@@ -132,7 +132,7 @@ def put(fake: FakeWorld, **changed: object) -> TokenState:
     return after
 
 
-# ── one token for many sends ─────────────────────────────────────────────────────────────────
+# ── one token for many sends ──────────────────────────────────────────────────────────
 
 
 def test_the_first_send_gets_a_token_and_the_next_ones_use_it() -> None:
@@ -214,7 +214,7 @@ def test_preview_gets_no_token() -> None:
     assert provider.asked == []
 
 
-# ── who renews ───────────────────────────────────────────────────────────────────────────────
+# ── who renews ────────────────────────────────────────────────────────────────────────
 
 
 def test_while_one_renews_the_others_use_the_token_that_still_lives() -> None:
@@ -348,7 +348,7 @@ def test_many_configurations_do_not_fill_the_memory() -> None:
     assert len(cache._tokens) < 2001
 
 
-# ── the clock ────────────────────────────────────────────────────────────────────────────────
+# ── the clock ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("hours", [2, -2])
@@ -380,7 +380,7 @@ def test_a_provider_whose_clock_is_ahead_gives_tokens_that_live() -> None:
     assert kept(fake).lifetime == 600
 
 
-# ── refused by the API ───────────────────────────────────────────────────────────────────────
+# ── refused by the API ────────────────────────────────────────────────────────────────
 
 
 def test_a_refused_token_is_renewed_once_and_the_request_sent_once_more() -> None:
@@ -446,7 +446,7 @@ def test_a_second_refusal_names_the_settings_that_may_be_wrong() -> None:
     assert "Audience" in (response.remedy or "")
 
 
-# ── failures of the Token URL ────────────────────────────────────────────────────────────────
+# ── failures of the Token URL ─────────────────────────────────────────────────────────
 
 
 def failing(reason: str, **values: object) -> tuple[Provider, FakeWorld]:
@@ -597,7 +597,7 @@ def test_who_was_stopped_before_asking_does_not_ask_when_it_is_too_late() -> Non
     assert provider.asked == []
 
 
-# ── what is ours ─────────────────────────────────────────────────────────────────────────────
+# ── what is ours ──────────────────────────────────────────────────────────────────────
 
 
 def test_where_the_record_cannot_be_written_the_provider_is_not_asked() -> None:
@@ -693,7 +693,7 @@ def test_a_failure_that_cannot_be_kept_is_still_said() -> None:
         drive(with_storage(fake, tokens).get(), fake.sender.runtime)
 
 
-# ── refresh tokens ───────────────────────────────────────────────────────────────────────────
+# ── refresh tokens ────────────────────────────────────────────────────────────────────
 
 
 def test_a_rotated_refresh_token_is_used_the_next_time() -> None:
@@ -776,7 +776,7 @@ def test_new_settings_drop_the_token() -> None:
     assert provider.seen == ["access-token-1", "access-token-2"]
 
 
-# ── what people do ───────────────────────────────────────────────────────────────────────────
+# ── what people do ────────────────────────────────────────────────────────────────────
 
 
 def test_the_status_says_how_a_token_stands() -> None:
@@ -1001,7 +1001,7 @@ def test_a_draft_with_a_refresh_token_does_not_use_it_up() -> None:
     assert provider.asked == []
 
 
-# ── DPoP ─────────────────────────────────────────────────────────────────────────────────────
+# ── DPoP ──────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_proof_goes_with_token_and_api_requests_and_a_nonce_is_taken_up() -> None:
@@ -1048,7 +1048,7 @@ def test_a_token_of_another_type_than_was_asked_for_is_not_used(
     assert caught.value.reason == "token_type"
 
 
-# ── discovery ────────────────────────────────────────────────────────────────────────────────
+# ── discovery ─────────────────────────────────────────────────────────────────────────
 
 
 def metadata(request: Request) -> Response:
@@ -1090,7 +1090,7 @@ def test_a_server_without_metadata_says_so() -> None:
         )
 
 
-# ── lending ──────────────────────────────────────────────────────────────────────────────────
+# ── lending ───────────────────────────────────────────────────────────────────────────
 
 
 def test_a_loan_carries_the_token_and_another_after_it_was_refused() -> None:
@@ -1276,7 +1276,7 @@ def test_storage_that_fails_for_everybody_is_said() -> None:
         drive(keeping.get(), fake.sender.runtime)
 
 
-# ── what an attacker tried ───────────────────────────────────────────────────────────────────
+# ── what an attacker tried ────────────────────────────────────────────────────────────
 
 
 def changed_meanwhile(fake: FakeWorld, **values: object) -> None:

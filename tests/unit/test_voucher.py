@@ -159,7 +159,7 @@ def test_a_save_takes_no_planted_trust_or_script_over() -> None:
     }
 
 
-def test_a_secret_that_is_entered_again_is_vouched_for_with_the_url_it_was_entered_for() -> (
+def test_a_secret_entered_again_is_vouched_for_with_the_url_it_was_entered_for() -> (
     None
 ):
     office = office_with_token()

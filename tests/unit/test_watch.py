@@ -1,4 +1,4 @@
-"""The brake on refused credentials, the patterns of the watch, and how notices are told."""
+"""The brake on refused credentials, the patterns of the watch, and its notices."""
 
 import hashlib
 import hmac
@@ -89,7 +89,7 @@ def bearer(name: str = "acme", **values: object) -> Configuration:
     return configuration(name, **({"authentication_type": "bearer"} | values))
 
 
-# ── the brake ────────────────────────────────────────────────────────────────────────────────
+# ── the brake ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_renewed_oauth_token_that_is_refused_counts_once_a_call() -> None:
     )
 
 
-def test_an_oauth_token_that_another_client_was_refused_is_renewed_first_and_does_not_count() -> (
+def test_an_oauth_token_refused_to_another_client_is_renewed_and_does_not_count() -> (
     None
 ):
     made = bearer(
@@ -264,7 +264,7 @@ def test_fifty_threads_send_five_and_those_in_flight() -> None:
     assert len(fake.transport.sent) + len(stopped) == threads * calls
 
 
-# ── patterns ─────────────────────────────────────────────────────────────────────────────────
+# ── patterns ──────────────────────────────────────────────────────────────────────────
 
 
 def seen(
@@ -413,7 +413,7 @@ def test_every_kind_of_notice_says_what_to_do() -> None:
         assert words.hint.endswith(".")
 
 
-# ── runs ─────────────────────────────────────────────────────────────────────────────────────
+# ── runs ──────────────────────────────────────────────────────────────────────────────
 
 
 def line_run(
@@ -462,7 +462,7 @@ def test_a_line_fails_by_its_last_run_and_not_by_a_dry_run() -> None:
     assert list(run_conditions(runs, NOW)) == [condition]
 
 
-# ── duties ───────────────────────────────────────────────────────────────────────────────────
+# ── duties ────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_duty_has_one_holder_until_it_is_released_or_its_time_ends() -> None:
@@ -505,7 +505,7 @@ def test_the_time_of_a_duty_is_taken_once_and_without_a_gap() -> None:
     assert [now for _, now in taken] == pytest.approx([59.9997, 60.5, 50.0, 70.0])
 
 
-# ── the watch ────────────────────────────────────────────────────────────────────────────────
+# ── the watch ─────────────────────────────────────────────────────────────────────────
 
 
 class Bench:
@@ -691,7 +691,7 @@ def test_reading_is_bounded_and_goes_on_at_the_next_look(
     assert baseline["origins"] == ["https://a"]
 
 
-# ── what else is done in the background ──────────────────────────────────────────────────────
+# ── what else is done in the background ───────────────────────────────────────────────
 
 
 class NoSecrets:
@@ -843,7 +843,7 @@ def test_a_second_process_works_when_the_first_one_has_released_the_duty() -> No
     assert site.lease()["holder"] != holder
 
 
-# ── ways out ─────────────────────────────────────────────────────────────────────────────────
+# ── ways out ──────────────────────────────────────────────────────────────────────────
 
 FAILING = Notice(Condition("S-failing", "acme"), NOW)
 
