@@ -64,14 +64,14 @@ def rows(folder: Path, count: int) -> dict[str, float]:
     home = prepare()
     from outkey.hosts.django.wiring import install
 
-    here = install(home)
+    application = install(home)
     few = _verify()  # what the program needs by itself
-    fill(here, count)
+    fill(application, count)
     database = home / "data" / "outkey.sqlite3"
     pages = []
     for _ in range(20):
         started = time.perf_counter()
-        assert len(here.audit_rows.newest(50)) == 50
+        assert len(application.audit_rows.newest(50)) == 50
         pages.append((time.perf_counter() - started) * 1000)
     many = _verify()
     return {
@@ -82,7 +82,7 @@ def rows(folder: Path, count: int) -> dict[str, float]:
     }
 
 
-def fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Application, imported late
+def fill(application: Any, count: int) -> None:  # noqa: ANN401 - an Application, imported late
     """Write the records of sends, many to a commit, as many threads would."""
     from outkey.core.audit.events import Change, Intent, Outcome, Tag
 
@@ -90,7 +90,7 @@ def fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Application, impor
     intent = Intent(
         "acme", "", "bearer", "GET", "https://api.acme.example", "/orders", names, 0
     )
-    chain = here.audit
+    chain = application.audit
     chain.note(Change(Tag.KEY_ADDED, "bench"))
     opened = chain._opened  # noqa: SLF001 - so that many rows share a commit, as threads make them
     for start in range(0, count, _BATCH):
@@ -101,7 +101,7 @@ def fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Application, impor
             }
             opened._enqueue(opened._entry(facts, awaited=False))  # noqa: SLF001
             chain.conclude(Outcome(attempt, "acme", 200, "ok", 12))
-        here.audit.flush()
+        application.audit.flush()
 
 
 def _verify() -> tuple[float, float]:

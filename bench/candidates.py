@@ -52,11 +52,15 @@ def outkey_audited(url: str) -> Send:
     from outkey.engine.managing.changes import Administration
     from outkey.hosts.django.wiring import install
 
-    here = install(home)
-    desk = Administration(here.registry, here.secrets, here.audit, "bench")
-    here.apply(desk, parse_document(outkey_document(url)), dry_run=False)
-    desk.set_secret("bench", "token", Secret(os.environ[TOKEN]))
-    return partial(here.gateway.send, "bench", "GET", "/")
+    application = install(home)
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "bench"
+    )
+    application.apply(
+        administration, parse_document(outkey_document(url)), dry_run=False
+    )
+    administration.set_secret("bench", "token", Secret(os.environ[TOKEN]))
+    return partial(application.gateway.send, "bench", "GET", "/")
 
 
 def durable_urllib3(url: str) -> Send:

@@ -81,9 +81,9 @@ def timed(run):
 _OUTKEY = """
 from importlib.metadata import version
 from outkey.hosts.cli.session import open_application
-here = open_application()
+application = open_application()
 from outkey.hosts.demo_records.models import Contact
-runner = here.sync_runner()
+runner = application.sync_runner()
 for _ in range(2):
     timed(lambda: list(runner.run("contacts", "bench")))
 count = Contact.objects.count()

@@ -285,9 +285,9 @@ from outkey.hosts.django.models import Run, SyncLine
 from outkey.hosts.django.pages.access import installation
 from outkey.spar import Spar
 
-here = installation()
+application = installation()
 spar = Spar().__enter__()
-here.apply(here.administration("test"), parse_document(f'''
+application.apply(application.administration("test"), parse_document(f'''
 [configuration.shop]
 base_url = "{spar.url}"
 network = "internal"
@@ -297,7 +297,7 @@ configuration = "shop"
 method = "GET"
 path = "/"
 '''), dry_run=False)
-here.administration("test").set_secret("shop", "token", Secret("sekret-canary"))
+application.administration("test").set_secret("shop", "token", Secret("sekret-canary"))
 LINES = "/outkey/syncline/"
 OURS = ("view_syncline", "add_syncline", "change_syncline", "run_syncline", "view_run")
 ORDERS = ("view_order", "add_order", "change_order")

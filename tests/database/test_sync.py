@@ -242,14 +242,14 @@ def test_an_installation_checks_its_lines_by_the_models_that_are_open(
 
     from outkey.hosts.django import wiring
 
-    here = wiring.install(tmp_path, {})
+    application = wiring.install(tmp_path, {})
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {}}}):
-        assert here.sync_runner().check("contacts") == []
+        assert application.sync_runner().check("contacts") == []
         with pytest.raises(ConfigError, match="for the permission to view it"):
-            here.sync_runner(wiring.records(Person())).check("contacts")
+            application.sync_runner(wiring.records(Person())).check("contacts")
     with pytest.raises(ConfigError, match="not open"):
-        here.sync_runner().check("contacts")
-    here.audit.close()
+        application.sync_runner().check("contacts")
+    application.audit.close()
 
 
 class Person:

@@ -87,7 +87,7 @@ def runner(database: str, tmp_path: Path, server: Server) -> Iterator["SyncRunne
 
     home = tmp_path / "home"
     (home / "config").mkdir(parents=True)
-    here = install(home, {})
+    application = install(home, {})
     fields = '[{ api = "id", host = "external_id" }, { api = "id2", host = "name" }]'
     text = f"""
 [configuration.shop]
@@ -113,12 +113,14 @@ target = "demo.contact"
 parallel = 10
 fields = {fields}
 """
-    desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    here.apply(desk, parse_document(text), dry_run=False)
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "tester"
+    )
+    application.apply(administration, parse_document(text), dry_run=False)
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {"active": False}}}):
-        yield here.sync_runner()
-    here.gateway.close()
-    here.audit.close()
+        yield application.sync_runner()
+    application.gateway.close()
+    application.audit.close()
     gc.collect()
 
 

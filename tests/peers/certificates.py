@@ -41,13 +41,13 @@ def make_pki(folder: Path) -> Pki:
     pki = Pki(folder)
     ca, stranger = trustme.CA(), trustme.CA()
     ca.cert_pem.write_to_path(pki.ca)
-    here = ("localhost", "127.0.0.1")
+    names = ("localhost", "127.0.0.1")
     past = dt.datetime(2024, 2, 1, tzinfo=dt.UTC)
     leaves = {
-        "good": ca.issue_cert(*here),
-        "expired": ca.issue_cert(*here, not_after=past),
+        "good": ca.issue_cert(*names),
+        "expired": ca.issue_cert(*names, not_after=past),
         "wronghost": ca.issue_cert("other.example", "192.0.2.1"),
-        "stranger": stranger.issue_cert(*here),
+        "stranger": stranger.issue_cert(*names),
         "client": ca.issue_cert("client.example", common_name="client"),
         "badclient": stranger.issue_cert("client.example", common_name="badclient"),
     }

@@ -217,14 +217,14 @@ def nginx_running(folder: Path, pki: Pki) -> Iterator[Nginx]:
 
 def redirect_targets(ports: Mapping[str, int]) -> dict[str, str]:
     """Return addresses at other origins, by the way in which they are other."""
-    here = f"127.0.0.1:{ports['main']}"
+    main = f"127.0.0.1:{ports['main']}"
     return {
         "port": f"http://127.0.0.1:{ports['elsewhere']}/landed",
         "host": f"http://localhost:{ports['main']}/landed",
         "upgrade": f"https://127.0.0.1:{ports['good']}/landed",
         "downgrade": f"http://127.0.0.1:{ports['elsewhere']}/landed",
         "scheme-relative": f"//localhost:{ports['elsewhere']}/landed",
-        "userinfo": f"http://{here}@localhost:{ports['elsewhere']}/landed",
+        "userinfo": f"http://{main}@localhost:{ports['elsewhere']}/landed",
     }
 
 

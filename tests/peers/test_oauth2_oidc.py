@@ -275,11 +275,11 @@ def test_a_public_client_gets_its_tokens_by_the_code_alone(
         extra={"prompt": "consent"},
     )
     gateway = gateway_for(peer=table)
-    desk = token_actions(gateway)
+    actions = token_actions(gateway)
     consent = consent_for("s", pkce()[0], REDIRECT)
-    desk.redeem(code_in(oidc.approve(desk.consent_url(consent))), consent)
+    actions.redeem(code_in(oidc.approve(actions.consent_url(consent))), consent)
     assert call(gateway, oidc).json()["client"] == "public"
-    desk.renew()
+    actions.renew()
     assert call(gateway, oidc).status == 200
 
 
@@ -296,10 +296,10 @@ def test_a_device_gets_its_tokens_as_soon_as_the_person_agrees(
     gateway = gateway_for(
         peer=for_a_person(oidc, client, client_auth=way, grant="device_code")
     )
-    desk, arrived = token_actions(gateway), Arrived(oidc)
+    actions, arrived = token_actions(gateway), Arrived(oidc)
     with pytest.raises(errors.ReauthorizationNeeded):
         call(gateway, oidc)
-    device = quick(desk.device_code())
+    device = quick(actions.device_code())
     assert device.address == f"{oidc.url}/device"
     seen: list[float] = []
 
@@ -308,10 +308,10 @@ def test_a_device_gets_its_tokens_as_soon_as_the_person_agrees(
         if len(seen) == 2:  # the first question comes too early
             oidc.approve_device(device.user_code)
 
-    desk.wait_for(device, passing)
+    actions.wait_for(device, passing)
     assert (arrived.token_calls, arrived.refused) == (2, 1)
     assert call(gateway, oidc).json()["user"] == USER
-    assert desk.renew().state is State.FRESH
+    assert actions.renew().state is State.FRESH
     assert call(gateway, oidc).status == 200
 
 
@@ -319,13 +319,13 @@ def test_a_device_whose_person_refuses_gets_nothing_and_asks_no_more(
     gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
     gateway = gateway_for(peer=for_a_person(oidc, grant="device_code"))
-    desk, arrived = token_actions(gateway), Arrived(oidc)
-    device = quick(desk.device_code())
+    actions, arrived = token_actions(gateway), Arrived(oidc)
+    device = quick(actions.device_code())
     oidc.approve_device(device.user_code, deny=True)
     with pytest.raises(errors.TokenEndpointFailed) as caught:
-        desk.wait_for(device, lambda _: None)
+        actions.wait_for(device, lambda _: None)
     assert caught.value.reason == "access_denied"
-    assert desk.status().state is State.NONE
+    assert actions.status().state is State.NONE
     assert arrived.token_calls == 1
 
 
@@ -390,16 +390,16 @@ def test_a_persons_tokens_stay_bound_to_one_key_over_renewals(
         extra={"prompt": "consent"},
     )
     gateway = gateway_for(peer=table)
-    desk = token_actions(gateway)
+    actions = token_actions(gateway)
     consent = consent_for("s", pkce()[0], REDIRECT)
-    desk.redeem(code_in(oidc.approve(desk.consent_url(consent))), consent)
+    actions.redeem(code_in(oidc.approve(actions.consent_url(consent))), consent)
     assert call(gateway, oidc).json()["user"] == USER
     arrived = Arrived(oidc)
-    assert desk.renew().state is State.FRESH
+    assert actions.renew().state is State.FRESH
     assert call(gateway, oidc).json()["user"] == USER
     assert (arrived.token_calls, arrived.refused, arrived.api_calls) == (1, 0, 1)
-    desk.revoke()
-    assert desk.status().state is State.NONE
+    actions.revoke()
+    assert actions.status().state is State.NONE
 
 
 def test_a_client_that_must_prove_a_key_and_does_not_gets_no_token(
@@ -481,9 +481,9 @@ def test_a_status_says_nothing_that_is_secret(
     gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
     gateway = gateway_for(peer=oauth2(oidc, "cc_basic", scope="api:read"))
-    desk = token_actions(gateway)
-    token: Secret = desk.ready().value
-    status = desk.status()
+    actions = token_actions(gateway)
+    token: Secret = actions.ready().value
+    status = actions.status()
     assert (status.state, status.scope, status.error) == (State.FRESH, "api:read", None)
     assert status.expires_in is not None
     assert 590 <= status.expires_in <= 600

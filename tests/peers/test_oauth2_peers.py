@@ -115,11 +115,11 @@ def test_a_client_gets_a_token_that_the_server_calls_active(
     way: str, server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
     gateway = gateway_for(peer=for_a_client(server, name, client_auth=way))
-    desk = token_actions(gateway)
-    assert desk.status().state is State.NONE
-    assert desk.renew().state is State.FRESH
-    assert desk.status().scope == MACHINE_SCOPE[name]
-    assert desk.introspect() is True
+    actions = token_actions(gateway)
+    assert actions.status().state is State.NONE
+    assert actions.renew().state is State.FRESH
+    assert actions.status().scope == MACHINE_SCOPE[name]
+    assert actions.introspect() is True
 
 
 @pytest.mark.parametrize("way", ["basic", "body"])
@@ -197,18 +197,18 @@ def test_a_person_agrees_in_the_browser_and_calls_work_from_then_on(
         **({"extra": {"prompt": "consent"}} if name == "oidc" else {}),
     )
     gateway = gateway_for(peer=table)
-    desk = token_actions(gateway)
+    actions = token_actions(gateway)
     with pytest.raises(errors.ReauthorizationNeeded):
         call(gateway, server)
     consent = consent_for("state-1", pkce()[0], REDIRECT)
-    callback = server.approve(desk.consent_url(consent))
+    callback = server.approve(actions.consent_url(consent))
     assert parse_qs(urlsplit(callback).query)["state"] == ["state-1"]
-    desk.redeem(code_in(callback), consent)
-    assert desk.status().state is State.FRESH
+    actions.redeem(code_in(callback), consent)
+    assert actions.status().state is State.FRESH
     shown = call(gateway, server).json()
     assert "sub" in shown if name == "glewlwyd" else shown["user"] == USER
     assert gateway.test("peer").ok
-    assert desk.renew().state is State.FRESH
+    assert actions.renew().state is State.FRESH
     assert call(gateway, server).status == 200
 
 
@@ -221,16 +221,16 @@ def test_a_code_is_worth_nothing_with_another_verifier_or_twice(
         grant="authorization_code",
         authorization_url=server.endpoint("authorize"),
     )
-    desk = token_actions(gateway_for(peer=table))
+    actions = token_actions(gateway_for(peer=table))
     consent, other = (consent_for("s", pkce()[0], REDIRECT) for _ in range(2))
-    code = code_in(server.approve(desk.consent_url(consent)))
+    code = code_in(server.approve(actions.consent_url(consent)))
     with pytest.raises(errors.TokenEndpointFailed):
-        desk.redeem(code, other)
-    assert desk.status().state is State.NONE
-    code = code_in(server.approve(desk.consent_url(consent)))
-    desk.redeem(code, consent)
+        actions.redeem(code, other)
+    assert actions.status().state is State.NONE
+    code = code_in(server.approve(actions.consent_url(consent)))
+    actions.redeem(code, consent)
     with pytest.raises(errors.TokenEndpointFailed):
-        desk.redeem(code, consent)
+        actions.redeem(code, consent)
 
 
 # ── rotation ──────────────────────────────────────────────────────────────────────────
@@ -283,27 +283,27 @@ def test_a_token_that_is_given_back_works_nowhere_any_more(
     server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
     gateway = gateway_for(peer=by_seed(server, name))
-    desk = token_actions(gateway)
+    actions = token_actions(gateway)
     assert call(gateway, server).status == 200
-    held = {"Authorization": f"Bearer {desk.ready().value.reveal()}"}
-    assert desk.introspect() is True
-    desk.revoke()
-    assert desk.status().state is State.NONE
+    held = {"Authorization": f"Bearer {actions.ready().value.reveal()}"}
+    assert actions.introspect() is True
+    actions.revoke()
+    assert actions.status().state is State.NONE
     assert Asker().ask(server.endpoint("api"), headers=held).status in {401, 403}
     with pytest.raises(errors.ReauthorizationNeeded):
-        desk.introspect()
+        actions.introspect()
 
 
 def test_a_server_says_that_a_token_revoked_behind_our_back_is_not_active(
     server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
     gateway = gateway_for(peer=for_a_client(server, name))
-    desk = token_actions(gateway)
-    desk.ready()
-    assert desk.introspect() is True
+    actions = token_actions(gateway)
+    actions.ready()
+    assert actions.introspect() is True
     revoke_behind_our_back(gateway, server, MACHINE[name])
-    assert desk.introspect() is False
-    assert desk.status().state is State.FRESH
+    assert actions.introspect() is False
+    assert actions.status().state is State.FRESH
 
 
 @pytest.mark.parametrize("times", [1, 3])

@@ -33,9 +33,9 @@ from outkey.testing import AsyncFake, configuration, fake_gateway
 from unit.test_sync_run import (
     PULL,
     PUSH,
-    Administration,
+    FakeSync,
     answer,
-    desk,
+    fake_sync,
     header,
     people,
     stored,
@@ -67,8 +67,8 @@ class Crowd(AsyncFake):
 
 def crowded(
     sync: Sync, answers: Answers, *, waits: bool = False, **line: str
-) -> tuple[Administration, Crowd]:
-    made = desk(sync, answers, method=line.get("method", "GET"), path="/contacts")
+) -> tuple[FakeSync, Crowd]:
+    made = fake_sync(sync, answers, method=line.get("method", "GET"), path="/contacts")
     world = made.world
     crowd = Crowd(world.transport, world.resolver)
     asynchronous = Asynchronous(crowd, crowd, blocking_ports=waits)
@@ -77,7 +77,7 @@ def crowded(
     return replace(made, runner=SyncRunner(ports), ports=ports), crowd
 
 
-def pages_of(made: Administration, name: str = "page") -> list[int]:
+def pages_of(made: FakeSync, name: str = "page") -> list[int]:
     asked = [
         parse_qs(urlsplit(request.target).query)
         for request, _ in made.world.transport.sent
@@ -272,7 +272,7 @@ def test_where_the_next_page_is_not_known_parallel_has_no_effect_and_that_is_sai
     "sync", [replace(PULL, parallel=5), replace(PULL, pagination=OFFSET)]
 )
 def test_where_pages_have_numbers_there_is_nothing_to_say(sync: Sync) -> None:
-    assert desk(sync).runner.check("contacts") == []
+    assert fake_sync(sync).runner.check("contacts") == []
 
 
 # ── push ──────────────────────────────────────────────────────────────────────────────
@@ -280,8 +280,8 @@ def test_where_pages_have_numbers_there_is_nothing_to_say(sync: Sync) -> None:
 
 def pushing(
     count: int, parallel: int, odd: dict[str, Response]
-) -> tuple[Administration, Crowd]:
-    """Return a desk with so many records n1, n2, …; some of them are answered oddly."""
+) -> tuple[FakeSync, Crowd]:
+    """Return a line with so many records n1, n2, …, some with odd responses."""
 
     def api(request: Request) -> Response:
         return odd.get(json.loads(bytes(request.body))["id"], Response(201))  # type: ignore[arg-type]
@@ -293,7 +293,7 @@ def pushing(
     return made, crowd
 
 
-def sent(made: Administration) -> list[str]:
+def sent(made: FakeSync) -> list[str]:
     found = [request.body for request, _ in made.world.transport.sent]
     return [json.loads(bytes(body))["id"] for body in found]  # type: ignore[arg-type]
 
@@ -445,7 +445,7 @@ def test_no_more_are_sent_than_the_rate_limit_lets_through_in_time(
 def test_without_the_package_it_is_said_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = desk(replace(PULL, parallel=2))
+    made = fake_sync(replace(PULL, parallel=2))
     loop = Asynchronous(
         AiohttpTransport(),
         AsyncFake(made.world.transport, made.world.resolver),

@@ -782,19 +782,19 @@ def test_new_settings_drop_the_token() -> None:
 def test_the_status_says_how_a_token_stands() -> None:
     provider = Provider(scope="orders:read", expires_in=100)
     fake = world(provider)
-    desk = fake.token("acme")
-    assert desk.status().state is State.NONE
+    actions = fake.token("acme")
+    assert actions.status().state is State.NONE
     send(fake)
-    status = desk.status()
+    status = actions.status()
     assert (status.state, status.expires_in, status.scope) == (
         State.FRESH,
         100,
         "orders:read",
     )
     fake.clock.advance(95)
-    assert desk.status().state is State.STALE
+    assert actions.status().state is State.STALE
     fake.clock.advance(10)
-    assert (desk.status().state, desk.status().expires_in) == (State.EXPIRED, 0)
+    assert (actions.status().state, actions.status().expires_in) == (State.EXPIRED, 0)
 
 
 def test_renewing_asks_also_while_the_token_is_fresh() -> None:
@@ -810,9 +810,9 @@ def test_forgetting_a_token_asks_nobody_and_the_next_send_gets_another() -> None
     provider = Provider()
     fake = world(provider)
     send(fake)
-    desk = fake.token("acme")
-    desk.forget()
-    assert desk.status().state is State.NONE
+    actions = fake.token("acme")
+    actions.forget()
+    assert actions.status().state is State.NONE
     send(fake)
     assert len(provider.asked) == 2
 
@@ -876,8 +876,8 @@ def test_the_provider_is_asked_what_it_thinks_of_the_token() -> None:
         Response(200, body=b'{"active": true}'),
         Response(200, body=b'{"active": false}'),
     ]
-    desk = fake.token("acme")
-    assert [desk.introspect(), desk.introspect()] == [True, False]
+    actions = fake.token("acme")
+    assert [actions.introspect(), actions.introspect()] == [True, False]
 
 
 CODE = {
@@ -890,11 +890,11 @@ def test_a_code_is_exchanged_for_tokens_that_are_kept() -> None:
     provider = Provider(refresh_token="second-refresh-token")
     fake = world(provider, **CODE)
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
-    desk = fake.token("acme")
-    assert desk.consent_url(consent).startswith(
+    actions = fake.token("acme")
+    assert actions.consent_url(consent).startswith(
         "https://auth.acme.example/authorize?tenant=7&"
     )
-    desk.redeem(Secret("the-code-of-the-consent"), consent)
+    actions.redeem(Secret("the-code-of-the-consent"), consent)
     assert send(fake).status == 200
     assert provider.asked[0] == {
         "grant_type": "authorization_code",
@@ -909,9 +909,9 @@ def test_consent_is_only_for_the_grants_that_need_it() -> None:
     fake = world(Provider())
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
     for act in (
-        lambda desk: desk.consent_url(consent),
-        lambda desk: desk.redeem(Secret("the-code-of-the-consent"), consent),
-        lambda desk: desk.device_code(),
+        lambda actions: actions.consent_url(consent),
+        lambda actions: actions.redeem(Secret("the-code-of-the-consent"), consent),
+        lambda actions: actions.device_code(),
     ):
         with pytest.raises(ConfigError) as caught:
             act(fake.token("acme"))
@@ -954,10 +954,10 @@ def device_world(*answers: str) -> tuple[Provider, FakeWorld]:
 
 def test_a_device_code_is_waited_for_as_slowly_as_the_provider_wants() -> None:
     provider, fake = device_world("authorization_pending", "slow_down")
-    desk = fake.token("acme")
-    device = desk.device_code()
+    actions = fake.token("acme")
+    device = actions.device_code()
     passed: list[float] = []
-    desk.wait_for(device, passed.append)
+    actions.wait_for(device, passed.append)
     assert (device.user_code, passed) == ("ABCD-EFGH", [2, 2, 7])
     assert send(fake).status == 200
     assert len(provider.asked) == 4
@@ -966,17 +966,17 @@ def test_a_device_code_is_waited_for_as_slowly_as_the_provider_wants() -> None:
 @pytest.mark.parametrize("reason", ["access_denied", "expired_token"])
 def test_a_person_who_refuses_or_is_late_ends_the_waiting(reason: str) -> None:
     _, fake = device_world(reason)
-    desk = fake.token("acme")
+    actions = fake.token("acme")
     with pytest.raises(TokenEndpointFailed) as caught:
-        desk.wait_for(desk.device_code(), lambda _: None)
+        actions.wait_for(actions.device_code(), lambda _: None)
     assert caught.value.reason == reason
 
 
 def test_waiting_for_a_person_has_an_end() -> None:
     _, fake = device_world(*["authorization_pending"] * 100)
-    desk = fake.token("acme")
+    actions = fake.token("acme")
     with pytest.raises(TokenEndpointFailed) as caught:
-        desk.wait_for(desk.device_code(), lambda _: None)
+        actions.wait_for(actions.device_code(), lambda _: None)
     assert caught.value.reason == "expired_token"
     assert fake.clock.monotonic() <= 62
 
@@ -1135,13 +1135,16 @@ def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
 
 def test_what_people_do_with_a_token_is_recorded_first() -> None:
     fake = world(Provider(), **REVOKING)
-    desk = Administration(memory_registry(), fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
-    desk.token(fake.sender, "acme", Tag.TOKEN_RENEWED).renew()
+    administration = Administration(
+        memory_registry(), fake.secrets, fake.audit, "tester"
+    )  # type: ignore[arg-type]
+    administration.token(fake.sender, "acme", Tag.TOKEN_RENEWED).renew()
     assert (
-        desk.token(fake.sender, "acme", Tag.TOKEN_REVOKED).status().state is State.FRESH
+        administration.token(fake.sender, "acme", Tag.TOKEN_REVOKED).status().state
+        is State.FRESH
     )
     with pytest.raises(UnknownConfiguration):
-        desk.token(fake.sender, "unknown", Tag.TOKEN_AUTHORIZED)
+        administration.token(fake.sender, "unknown", Tag.TOKEN_AUTHORIZED)
     tags = [event.tag for event in fake.audit.events if isinstance(event, Change)]
     assert tags == [Tag.TOKEN_RENEWED, Tag.TOKEN_REVOKED]
 
@@ -1355,7 +1358,7 @@ def test_plain_http_is_refused_also_for_what_people_do() -> None:
     fake = world(provider, **CODE, **plain)
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
     for act in (
-        lambda desk: desk.redeem(Secret("the-code-of-the-consent"), consent),
+        lambda actions: actions.redeem(Secret("the-code-of-the-consent"), consent),
         lambda _: fake.sender.run(
             discover(
                 fake.sender.context, "http://auth.acme.example", Network.PUBLIC, ""
@@ -1432,9 +1435,9 @@ def test_a_device_code_outlives_a_hiccup_of_the_provider() -> None:
         TimedOut(),
         Response(503),
     ]
-    desk = fake.token("acme")
-    desk.wait_for(desk.device_code(), lambda _: None)
-    assert desk.status().state is State.FRESH
+    actions = fake.token("acme")
+    actions.wait_for(actions.device_code(), lambda _: None)
+    assert actions.status().state is State.FRESH
 
 
 def test_no_frame_of_a_failed_answer_holds_it() -> None:
@@ -1482,7 +1485,7 @@ def test_forgetting_may_mean_that_a_person_must_agree_again() -> None:
     fake = world(
         Provider(refresh_token="second-refresh-token"), oauth2__grant="refresh_token"
     )
-    desk = fake.token("acme")
-    assert not desk.would_lose_consent()
+    actions = fake.token("acme")
+    assert not actions.would_lose_consent()
     send(fake)
-    assert desk.would_lose_consent()
+    assert actions.would_lose_consent()

@@ -703,7 +703,7 @@ def kept_open(name: str) -> Configuration:
     return configuration(name, no_auth_reason="public_api")
 
 
-def desk_of(fake: FakeWorld) -> Administration:
+def administration_of(fake: FakeWorld) -> Administration:
     return Administration(fake.ports.configurations, NoSecrets(), fake.audit, "outkey")  # type: ignore[arg-type]
 
 
@@ -714,44 +714,44 @@ def verified(fake: FakeWorld) -> list[str]:
 def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
     names = [f"n{number:03}" for number in range(150)]
     fake = fake_gateway(registry=memory_registry(map(kept_open, names)))
-    desk = desk_of(fake)
+    administration = administration_of(fake)
     for number, name in enumerate(names):
-        desk.registry.put_trial(
-            desk.registry.get(name), NOW - 200_000 + number, "timeout"
+        administration.registry.put_trial(
+            administration.registry.get(name), NOW - 200_000 + number, "timeout"
         )
-    assert verify_due(desk, fake.sender, 86_400, lambda: True) == 3
+    assert verify_due(administration, fake.sender, 86_400, lambda: True) == 3
     assert verified(fake) == names[:3]
-    assert verify_due(desk, fake.sender, 86_400, lambda: False) == 0
-    assert verify_due(desk, fake.sender, 500_000, lambda: True) == 0
+    assert verify_due(administration, fake.sender, 86_400, lambda: False) == 0
+    assert verify_due(administration, fake.sender, 500_000, lambda: True) == 0
 
 
 def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -> None:
     names = [f"n{number:03}" for number in range(60)]
     fake = fake_gateway(registry=memory_registry(map(kept_open, names)))
-    desk = desk_of(fake)
+    administration = administration_of(fake)
     for name in names:
-        desk.registry.put_trial(desk.registry.get(name), 1.0, "")
+        administration.registry.put_trial(administration.registry.get(name), 1.0, "")
     gone = iter([True, False])
 
     def goes_on() -> bool:
         if next(gone):
-            desk.registry.remove("n000")
+            administration.registry.remove("n000")
         return True
 
-    assert verify_due(desk, fake.sender, 86_400, goes_on) == 2
+    assert verify_due(administration, fake.sender, 86_400, goes_on) == 2
     assert verified(fake) == ["n001"]
     with pytest.raises(UnknownConfiguration):
-        desk.registry.get("n000")
+        administration.registry.get("n000")
 
 
 def test_pruning_without_anything_old_records_nothing() -> None:
     fake, rows = fake_gateway(), MemoryAuditRows()
-    desk, places = desk_of(fake), MemoryCheckpoints()
+    administration, places = administration_of(fake), MemoryCheckpoints()
     facts = {"at": 5000, "configuration": "acme"}
     rows.append(list(chain_rows(KEY, "k.a", [(canonical(facts), label_of(facts))])))
-    assert prune_expired(desk, rows, places, lambda _: KEY, 4.0) == 0
+    assert prune_expired(administration, rows, places, lambda _: KEY, 4.0) == 0
     assert fake.audit.events == []
-    assert prune_expired(desk, rows, places, lambda _: KEY, 6.0) == 1
+    assert prune_expired(administration, rows, places, lambda _: KEY, 6.0) == 1
     assert rows.rows == []
 
 
@@ -766,7 +766,7 @@ class Site:
         self.sealed = False
         self.days: list[int] = []
         self.pauses: list[float] = []
-        self.administration = desk_of(self.fake)
+        self.administration = administration_of(self.fake)
         self.database = MemoryDatabase(self.clock, self.states)
 
     def work(self, verify_hours: int = 24) -> BackgroundWork:
@@ -967,7 +967,7 @@ def test_a_test_that_would_change_something_is_not_repeated_in_the_background() 
         no_auth_reason="public_api", verification__test_method="DELETE"
     )
     fake = fake_gateway(registry=memory_registry([made]))
-    desk = desk_of(fake)
-    desk.registry.put_trial(desk.registry.get("acme"), 1.0, "")
-    assert verify_due(desk, fake.sender, 86_400, lambda: True) == 1
+    administration = administration_of(fake)
+    administration.registry.put_trial(administration.registry.get("acme"), 1.0, "")
+    assert verify_due(administration, fake.sender, 86_400, lambda: True) == 1
     assert fake.transport.sent == []

@@ -60,10 +60,10 @@ def greeting(url: str, password: str | None) -> str:
 
 def helpers() -> list[Background | LocalWorkers]:
     """Return the threads that work beside the pages; wrong settings raise here."""
-    here = installation()
-    background = Background(here, forget_people=delete_old)
+    application = installation()
+    background = Background(application, forget_people=delete_old)
     # The queue of PostgreSQL is for `outkey worker`, on any number of machines.
-    return [background] if has_queue() else [background, LocalWorkers(here)]
+    return [background] if has_queue() else [background, LocalWorkers(application)]
 
 
 def serve(server: Server, threads: list[Background | LocalWorkers]) -> None:

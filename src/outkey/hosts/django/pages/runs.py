@@ -161,14 +161,14 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
     require(request, Permission.RUN_LINE)
     row = get_object_or_404(models.SyncLine, pk=record)
     dry_run = "dry" in request.POST
-    here = installation()
+    application = installation()
     user = user_of(request)
-    sync = here.registry.line(row.name).sync
+    sync = application.registry.line(row.name).sync
     if sync is not None:  # a worker runs it without a user whose rights could be asked
         refuse_forbidden(records(user), sync, dry_run=dry_run)
     actor = desk_for(request.user).actor
     try:
-        run = here.planner(records=records(user)).request(
+        run = application.planner(records=records(user)).request(
             row.name, actor, dry_run=dry_run
         )
     except LineBusy:
