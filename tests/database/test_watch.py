@@ -160,11 +160,11 @@ def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
     running.round()
     assert len(told(caplog)) == 1
     administration.set_secret("acme", "token", Secret("spar-token"))
-    application.registry.put_trial(
+    application.registry.save_test_result(
         application.registry.get("acme"), 1000.0, "timeout"
     )  # long ago
     running.round()
-    assert application.registry.summaries()[0].standing.cause == ""
+    assert application.registry.summaries()[0].health.cause == ""
     running.round()
     assert told(caplog)[1:] == ["S-failing recovered: acme: the last test failed"]
     assert connections["default"].connection is None
@@ -173,7 +173,9 @@ def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
 def test_nothing_is_verified_when_it_is_switched_off_or_sealed(
     application: "Application", spar: Spar
 ) -> None:
-    application.registry.put_trial(application.registry.get("acme"), 1000.0, "timeout")
+    application.registry.save_test_result(
+        application.registry.get("acme"), 1000.0, "timeout"
+    )
     background(application, clock_of_now(), OUTKEY_VERIFY_HOURS="0").round()
     application.keys.source.file.unlink()
     from outkey.hosts.django.wiring import install
@@ -187,14 +189,16 @@ def test_nothing_is_verified_when_it_is_switched_off_or_sealed(
 def test_of_two_processes_one_does_the_work_until_it_ends(
     application: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
-    application.registry.put_trial(application.registry.get("acme"), 1000.0, "timeout")
+    application.registry.save_test_result(
+        application.registry.get("acme"), 1000.0, "timeout"
+    )
     before = threading.active_count()
     one = background(application, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
     two = background(application, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
     one.round()
     two.round()
     assert len(told(caplog)) == 1
-    application.registry.put_trial(application.registry.get("acme"), 2000.0, "")
+    application.registry.save_test_result(application.registry.get("acme"), 2000.0, "")
     two.round()
     assert len(told(caplog)) == 1
     one.start()
@@ -236,7 +240,9 @@ def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
         cursor.execute("ALTER TABLE hidden RENAME TO outkey_sharedstate")
     (failure,) = [r for r in caplog.records if r.name == "outkey.background"]
     assert failure.message == "background work failed (StorageUnavailable)"
-    application.registry.put_trial(application.registry.get("acme"), 1000.0, "timeout")
+    application.registry.save_test_result(
+        application.registry.get("acme"), 1000.0, "timeout"
+    )
     running.round()
     assert len(told(caplog)) == 1
 

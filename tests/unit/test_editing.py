@@ -693,7 +693,7 @@ class Bench:
 
     @property
     def health(self) -> Health:
-        return self.office.registry.summaries()[0].standing
+        return self.office.registry.summaries()[0].health
 
     @property
     def tokens_sent(self) -> set[str]:

@@ -672,12 +672,12 @@ def test_a_test_is_recorded_and_its_end_kept() -> None:
     administration = Administration(registry, Office().secrets, world.audit, "tester")
     assert administration.test(world.sender, "acme").ok
     seen = {"tls": "TLSv1.3", "certificate_ends": None, "clock_offset": 0}
-    assert registry.summaries()[0].standing == Health(
+    assert registry.summaries()[0].health == Health(
         1_800_000_000.0, 1_800_000_000.0, current=True, seen=seen
     )
     status[0] = 503
     assert administration.test(world.sender, "acme").cause == "server_error"
-    assert registry.summaries()[0].standing.cause == "server_error"
+    assert registry.summaries()[0].health.cause == "server_error"
     assert world.audit.events[0] == Change(Tag.CONFIGURATION_TESTED, "tester", "acme")
 
 

@@ -78,28 +78,28 @@ def test_the_leeway_is_a_tenth_of_the_lifetime_at_most(
     ],
 )
 def test_a_token_is_fresh_then_stale_then_expired(after: float, state: State) -> None:
-    assert HELD.standing(oauth(), NOW + after) is state
+    assert HELD.state_at(oauth(), NOW + after) is state
 
 
 def test_the_configurations_leeway_counts() -> None:
-    assert HELD.standing(oauth(leeway_seconds=300), NOW + 3300) is State.STALE
-    assert HELD.standing(oauth(leeway_seconds=0), NOW + 3599) is State.FRESH
+    assert HELD.state_at(oauth(leeway_seconds=300), NOW + 3300) is State.STALE
+    assert HELD.state_at(oauth(leeway_seconds=0), NOW + 3599) is State.FRESH
 
 
 @pytest.mark.parametrize("after", [-1, 0, 1])
 def test_a_token_with_a_lifetime_of_nothing_is_used_once_and_never_again(
     after: float,
 ) -> None:
-    assert replace(HELD, lifetime=0.0).standing(oauth(), NOW + after) is State.EXPIRED
+    assert replace(HELD, lifetime=0.0).state_at(oauth(), NOW + after) is State.EXPIRED
 
 
 def test_what_is_not_there_and_what_is_over_are_told_apart() -> None:
-    assert TokenState().standing(oauth(), NOW) is State.NONE
+    assert TokenState().state_at(oauth(), NOW) is State.NONE
     assert (
-        HELD.ended("invalid_grant").standing(oauth(), NOW)
+        HELD.ended("invalid_grant").state_at(oauth(), NOW)
         is State.REAUTHORIZATION_NEEDED
     )
-    assert TokenState(dead=True).standing(oauth(), NOW) is State.REAUTHORIZATION_NEEDED
+    assert TokenState(dead=True).state_at(oauth(), NOW) is State.REAUTHORIZATION_NEEDED
 
 
 def test_the_token_to_send_has_its_kind() -> None:
@@ -132,7 +132,7 @@ def test_another_secret_keeps_the_consent_and_not_the_token() -> None:
     anew = failed.for_basis("who:what:new:")
     assert anew.content is not None
     assert anew.content.refresh == CONTENT.refresh
-    assert anew.standing(oauth(), NOW) is State.EXPIRED
+    assert anew.state_at(oauth(), NOW) is State.EXPIRED
     assert (anew.basis, anew.generation, anew.serial) == ("who:what:new:", 3, 2)
     assert (anew.failures, anew.retry_at, anew.error, anew.dead) == (0, 0.0, "", False)
 

@@ -114,7 +114,7 @@ def discovered(fake: FakeWorld, issuer: str) -> dict[str, str]:
     return fake.sender.run(discover(fake.sender.context, issuer, Network.PUBLIC, ""))
 
 
-def keeper(fake: FakeWorld) -> TokenManager:
+def token_manager(fake: FakeWorld) -> TokenManager:
     return TokenManager(fake.sender.context, fake.ports.configurations.get("acme"))
 
 
@@ -243,7 +243,7 @@ def test_whoever_needs_a_token_waits_for_the_one_who_gets_it() -> None:
             body = json.dumps(
                 {"access_token": "theirs-token", "expires_in": 60}
             ).encode()
-            granted = TokenManager(fake.sender.context, made)._granted_state(
+            granted = TokenManager(fake.sender.context, made)._state_from(
                 other, Response(200, body=body), [], None, fake.clock.now()
             )
             assert fake.ports.tokens.swap(made, other, granted)
@@ -265,7 +265,7 @@ def test_a_lease_that_ended_is_taken_over_and_the_late_answer_discarded() -> Non
         put(fake, content=None)
         claimed = kept(fake)
         body = json.dumps({"access_token": "theirs-token", "expires_in": 900}).encode()
-        granted = keeper(fake)._granted_state(
+        granted = token_manager(fake)._state_from(
             claimed, Response(200, body=body), [], None, fake.clock.now()
         )
         assert fake.ports.tokens.swap(made, claimed, granted)
@@ -293,7 +293,7 @@ def test_waiting_for_another_process_has_an_end() -> None:
         drive(TokenManager(sender, made).get(), fake.sender.runtime)
     assert caught.value.reason == "waiting"
     with pytest.raises(TokenEndpointFailed):
-        drive(TokenManager(sender, made).forget(), fake.sender.runtime)
+        drive(TokenManager(sender, made).delete(), fake.sender.runtime)
 
 
 def test_a_lease_of_a_clock_that_was_set_back_binds_nobody() -> None:
@@ -401,7 +401,7 @@ def test_a_token_that_somebody_renewed_meanwhile_is_used_and_none_is_asked_for()
     provider.live = {"newer-token"}
     body = json.dumps({"access_token": "newer-token", "expires_in": 900}).encode()
     state, made = kept(fake), fake.ports.configurations.get("acme")
-    granted = keeper(fake)._granted_state(
+    granted = token_manager(fake)._state_from(
         state, Response(200, body=body), [], None, fake.clock.now()
     )
     fake.ports.tokens.swap(made, state, granted)
@@ -1127,10 +1127,10 @@ def test_only_a_refusal_of_the_token_is_worth_another_loan() -> None:
 
 def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
     fake = world(Provider(refresh_token="second-refresh-token"))
-    keeper = TokenManager(fake.sender.context, fake.token("acme").configuration)
-    assert keeper.secrets() == []
+    token_manager = TokenManager(fake.sender.context, fake.token("acme").configuration)
+    assert token_manager.secrets() == []
     send(fake)
-    assert len(keeper.secrets()) == 2
+    assert len(token_manager.secrets()) == 2
 
 
 def test_what_people_do_with_a_token_is_recorded_first() -> None:
@@ -1315,7 +1315,7 @@ def test_forgetting_during_the_first_renewal_does_not_use_the_token_twice() -> N
 def test_a_send_that_began_before_does_not_wipe_a_consent_given_since() -> None:
     provider = Provider(refresh_token="second-refresh-token")
     fake = world(provider, **CODE)
-    old = keeper(fake)
+    old = token_manager(fake)
     changed_meanwhile(fake, **CODE, oauth2__scope="other")
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
     fake.token("acme").redeem(Secret("the-code-of-the-consent"), consent)

@@ -358,9 +358,9 @@ def test_a_habit_keeps_a_week_and_comes_back_from_json() -> None:
     assert Baseline.from_facts(json.loads(json.dumps(habit.facts()))) == habit
 
 
-def listed(**standing: object) -> Summary:
+def listed(**health: object) -> Summary:
     known = Health(NOW, NOW, current=True)
-    made = replace(known, **standing)  # type: ignore[arg-type]
+    made = replace(known, **health)  # type: ignore[arg-type]
     return Summary("acme", "https://a", "bearer", "test", "public", made)
 
 
@@ -387,7 +387,7 @@ def test_an_end_is_told_thirty_seven_and_one_days_ahead(
 
 
 @pytest.mark.parametrize(
-    ("standing", "kind"),
+    ("health", "kind"),
     [
         ({"cause": "timeout"}, "S-failing"),
         ({"paused_at": 1.0}, "S-paused"),
@@ -395,15 +395,15 @@ def test_an_end_is_told_thirty_seven_and_one_days_ahead(
     ],
 )
 def test_a_standing_that_stops_sending_is_told(
-    standing: dict[str, object], kind: str
+    health: dict[str, object], kind: str
 ) -> None:
-    assert list(health_conditions(listed(**standing), NOW)) == [Condition(kind, "acme")]
-    assert list(health_conditions(listed(active=False, **standing), NOW)) == []
+    assert list(health_conditions(listed(**health), NOW)) == [Condition(kind, "acme")]
+    assert list(health_conditions(listed(active=False, **health), NOW)) == []
 
 
 def test_what_is_paused_says_so_before_what_fails() -> None:
-    standing = Health(NOW, NOW, "invalid_credentials", current=True, paused_at=NOW)
-    assert standing.status(now=NOW, sealed=False) is Status.PAUSED
+    health = Health(NOW, NOW, "invalid_credentials", current=True, paused_at=NOW)
+    assert health.status(now=NOW, sealed=False) is Status.PAUSED
 
 
 def test_every_kind_of_notice_says_what_to_do() -> None:
@@ -626,9 +626,9 @@ def test_a_failing_and_a_paused_configuration_are_told_and_their_recovery() -> N
     assert bench.look() == []  # a secret is missing, which comes first
     bench = Bench(configuration(no_auth_reason="public_api"))
     kept = bench.registry.get("acme")
-    bench.registry.put_trial(kept, NOW, "timeout")
+    bench.registry.save_test_result(kept, NOW, "timeout")
     assert bench.look() == ["error: acme: the last test failed"]
-    bench.registry.put_trial(kept, NOW, "")
+    bench.registry.save_test_result(kept, NOW, "")
     assert bench.look() == ["recovered: acme: the last test failed"]
 
 
@@ -638,7 +638,7 @@ def test_each_warning_of_an_end_is_told_once_and_a_new_token_silently_ends_it() 
     bench = Bench(made)
     kept = bench.registry.get("acme")
     ends = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()
-    bench.registry.put_trial(kept, NOW, "", {"certificate_ends": ends})
+    bench.registry.save_test_result(kept, NOW, "", {"certificate_ends": ends})
     told = [bench.look(24 * 60) for _ in range(31)]
     days = {n: texts for n, texts in enumerate(told, start=1) if texts}
     ending = f"the server's certificate {{}}: {day}"
@@ -648,7 +648,7 @@ def test_each_warning_of_an_end_is_told_once_and_a_new_token_silently_ends_it() 
         28: [f"warning: acme: {ending.format('ends within a day')}"],
         30: [f"error: acme: {ending.format('has ended')}"],
     }
-    bench.registry.put_trial(kept, NOW, "", {"certificate_ends": ends + 4e7})
+    bench.registry.save_test_result(kept, NOW, "", {"certificate_ends": ends + 4e7})
     assert bench.look() == []
     assert bench.open_notices() == []
 
@@ -716,7 +716,7 @@ def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
     fake = fake_gateway(registry=memory_registry(map(kept_open, names)))
     administration = administration_of(fake)
     for number, name in enumerate(names):
-        administration.registry.put_trial(
+        administration.registry.save_test_result(
             administration.registry.get(name), NOW - 200_000 + number, "timeout"
         )
     assert verify_due(administration, fake.sender, 86_400, lambda: True) == 3
@@ -730,7 +730,9 @@ def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -
     fake = fake_gateway(registry=memory_registry(map(kept_open, names)))
     administration = administration_of(fake)
     for name in names:
-        administration.registry.put_trial(administration.registry.get(name), 1.0, "")
+        administration.registry.save_test_result(
+            administration.registry.get(name), 1.0, ""
+        )
     gone = iter([True, False])
 
     def goes_on() -> bool:
@@ -798,7 +800,7 @@ class Site:
 
     def tested_long_ago(self) -> None:
         registry = self.administration.registry
-        registry.put_trial(registry.get("acme"), 1.0, "")
+        registry.save_test_result(registry.get("acme"), 1.0, "")
 
     def lease(self) -> Mapping[str, Any]:
         return self.states.read(StateKind.LEASE)[MONITORING].value
@@ -968,6 +970,8 @@ def test_a_test_that_would_change_something_is_not_repeated_in_the_background() 
     )
     fake = fake_gateway(registry=memory_registry([made]))
     administration = administration_of(fake)
-    administration.registry.put_trial(administration.registry.get("acme"), 1.0, "")
+    administration.registry.save_test_result(
+        administration.registry.get("acme"), 1.0, ""
+    )
     assert verify_due(administration, fake.sender, 86_400, lambda: True) == 1
     assert fake.transport.sent == []

@@ -117,7 +117,7 @@ class TokenState:
         """Return how long before its expiry a token is renewed."""
         return min(most, self.lifetime / 10)
 
-    def standing(self, configuration: Configuration, now: float) -> State:
+    def state_at(self, configuration: Configuration, now: float) -> State:
         """Return the state of the token."""
         if self.dead:
             return State.REAUTHORIZATION_NEEDED

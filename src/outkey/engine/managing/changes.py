@@ -282,7 +282,9 @@ class Administration:
     ) -> None:
         """Store the result of a test; a storage that fails must not cost the report."""
         with suppress(HostError):
-            self.registry.put_trial(configuration, now, report.cause or "", report.seen)
+            self.registry.save_test_result(
+                configuration, now, report.cause or "", report.seen
+            )
 
     def token(self, sender: Sender, name: str, tag: Tag) -> TokenActions:
         """Record what a user is about to do with a token, and return the actions."""

@@ -59,7 +59,7 @@ class ListedConfiguration:
     """One line of a list of configurations."""
 
     row: models.Configuration
-    standing: Health
+    health: Health
     status: Status
 
 
@@ -240,7 +240,7 @@ def stored_context(request: HttpRequest, stored: Configuration) -> dict[str, obj
         "title": stored.name,
         "stored": stored,
         "record": record,
-        "standing": health,
+        "health": health,
         "status": health.status(now=time.time(), sealed=application.keys.is_sealed()),
         "token": panel_for(request, stored),
         "redirect_url": redirect_url(request, record),

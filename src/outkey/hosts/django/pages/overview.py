@@ -70,7 +70,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
     )
     rows = rows_by_name(names_on_page(overview))
     attention = [
-        (ListedConfiguration(rows[name], entry.summary.standing, entry.status), entry)
+        (ListedConfiguration(rows[name], entry.summary.health, entry.status), entry)
         for entry in overview.attention[:ATTENTION_SIZE]
         if (name := entry.summary.name) in rows  # not deleted a moment ago
     ]
