@@ -52,9 +52,9 @@ A text that is one name alone becomes the value itself, be it a number, a list o
 null: `"{position}"` becomes `3`.
 """
 DIRECTIONS = """
-What the host's own field does not take leaves the record out as well: `too_long`, \
-`unknown_choice`, or `out_of_range`, also for a number with more decimal places than \
-the field has.
+A record with a value that the host's own field does not take is rejected as well: \
+`too_long`, `unknown_choice`, or `out_of_range`, also for a number with more decimal \
+places than the field has.
 
 In a push the values go the other way: `choice` from the host's value to the API's, \
 `date` and `datetime` as `format` and `zone` say.

@@ -63,7 +63,7 @@ def test_a_line_tells_what_it_does_and_a_sample_of_what_is_on_the_page_writes_no
     press(page, "Sample")
     assert "c0" not in page.locator("#sample").inner_text()
     row = page.locator("#sample tbody tr").first
-    expect(row).to_contain_text("left out")
+    expect(row).to_contain_text("rejected")
     expect(row).to_contain_text("name a value is missing")
     echoed = 'transform = "constant"\noptions = { value = "my spar-token" }'
     page.fill("#l-sync", text.replace('api = "full_name"', echoed))
@@ -108,12 +108,12 @@ def test_runs_are_begun_followed_and_told(page: Page) -> None:
     # Before the contacts are there, no order finds its own.
     open_line(page, "orders")
     press(page, "Run now")
-    ended(page, "done, all left out")
+    ended(page, "done, all rejected")
     expect(page.locator("h1 .ok-chip.ok-error")).to_be_visible()
     expect(page.locator(".ok-note.ok-error")).to_contain_text(
-        "Every record was left out."
+        "Every record was rejected."
     )
-    assert (fact(page, "Created"), fact(page, "Left out")) == ("0", "250")
+    assert (fact(page, "Created"), fact(page, "Rejected")) == ("0", "250")
     first = page.locator("section tbody tr").first.locator("td").all_inner_texts()
     assert first == ["1", "contact", "there is no such record here"]
     expect(page.get_by_text("and 200 more")).to_be_visible()
@@ -438,8 +438,8 @@ for columns, follows in (
 # What left records out says so, a cause has its remedy, and what waits did not begin.
 for counts, told in (
     ({"created": 3}, 'ok-success">done<'),
-    ({"created": 3, "failed": 2}, 'ok-warning">done, 2 left out<'),
-    ({"failed": 2}, 'ok-error">done, all left out<'),
+    ({"created": 3, "failed": 2}, 'ok-warning">done, 2 rejected<'),
+    ({"failed": 2}, 'ok-error">done, all rejected<'),
 ):
     run = planted(counts=counts)
     for path in (f"/outkey/run/{run.pk}/", "/outkey/run/", LINES, place("kept")):

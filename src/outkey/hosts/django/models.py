@@ -212,7 +212,7 @@ class Run(models.Model):
 
 
 class Quarantine(models.Model):
-    """A record that a run left out; none of its values but what tells it apart."""
+    """A record that a run rejected: its key, and no other value."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="left_out")
     number = models.PositiveBigIntegerField()

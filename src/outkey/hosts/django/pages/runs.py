@@ -76,8 +76,8 @@ class ListedRun:
         if state != RunState.DONE or not rejected:
             return STATES.get(state, ("", state))
         if self.took_nothing:
-            return "ok-error", _("done, all left out")
-        return "ok-warning", _("done, %s left out") % rejected
+            return "ok-error", _("done, all rejected")
+        return "ok-warning", _("done, %s rejected") % rejected
 
     @property
     def took_nothing(self) -> bool:
@@ -146,7 +146,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "is_late": waiting and run.until < time() - LATE_SECONDS,
         "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
         # No value of a rejected record is shown, not even its key.
-        "left_out": [
+        "rejected": [
             (item.number, item.field, translate_text(rejection_text(item.reason)))
             for item in rejected
         ],
