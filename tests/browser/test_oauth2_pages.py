@@ -144,6 +144,17 @@ def test_the_fields_follow_type_source_and_grant_without_a_reload(page: Page) ->
     )
 
 
+def test_a_browser_knows_which_fields_are_urls_and_which_are_dates(page: Page) -> None:
+    page.goto(LIST + "add/")
+    for name, kind in {
+        "base_url": "url",
+        "oauth2.token_url": "url",
+        "token_expires_on": "date",
+        "oauth2.scope": "text",
+    }.items():
+        assert page.locator(f'[name="{name}"]').get_attribute("type") == kind, name
+
+
 def test_client_credentials_are_saved_tested_and_shown_with_their_token(
     page: Page, spar: Spar
 ) -> None:

@@ -434,6 +434,8 @@ def line_run(
         ([line_run(RunState.WAITING, until=NOW - 301, dry_run=True)], True),
         ([line_run(RunState.WAITING, until=NOW - 300)], False),
         ([line_run(RunState.WAITING, until=NOW - 301, attempt=0)], False),
+        ([line_run(RunState.RUNNING, until=NOW - 301)], True),  # killed long ago
+        ([line_run(RunState.RUNNING, until=NOW - 299)], False),
         ([line_run(RunState.FAILED, until=NOW - 301)], False),
         (
             [line_run(RunState.WAITING, until=NOW - 301), line_run(RunState.RUNNING)],

@@ -75,8 +75,9 @@ class Planner:
             return self._runs.get(run_id)
         requested = due[0]
         was_killed = requested.state is RunState.RUNNING
-        if was_killed and requested.attempt >= ATTEMPTS:
-            # Killed again and again, and perhaps by this run itself.
+        if was_killed and (requested.dry_run or requested.attempt >= ATTEMPTS):
+            # A dry run is not continued. Another one that is killed again and again is
+            # perhaps what kills its workers.
             return self._fail(requested, KILLED)
         last = requested
         steps = self._runner.run(

@@ -94,7 +94,7 @@ class QueueWorker:
         manager = connected.job_manager
         while True:
             for job in await manager.get_stalled_jobs(
-                seconds_since_heartbeat=STALLED_SECONDS
+                queue=QUEUE, seconds_since_heartbeat=STALLED_SECONDS
             ):
                 await manager.finish_job(job, status=Status.FAILED, delete_job=True)
             await asyncio.sleep(PLAN_SECONDS)
