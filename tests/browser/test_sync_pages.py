@@ -253,7 +253,7 @@ def test_who_may_not_write_the_records_begins_nothing_and_reads_it_in_german(
         assert shown.status == statuses[0]
         if shown.ok:
             expect(theirs.get_by_role("heading", name="Läufe")).to_be_visible()
-            expect(theirs.locator("thead")).to_contain_text("Ausgelassen")
+            expect(theirs.locator("thead")).to_contain_text("Abgelehnt")
         theirs.goto("/outkey/auditrecord/")
         token = theirs.locator('[name="csrfmiddlewaretoken"]').first.input_value()
         for action in ("run/", "sample/"):

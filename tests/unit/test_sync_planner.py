@@ -260,18 +260,18 @@ def test_a_run_whose_worker_is_killed_again_and_again_is_given_up() -> None:
 
 
 def test_a_dry_run_whose_worker_was_killed_ends_as_failed() -> None:
-    here = office(desk(answers=Api(people(1, 2, 3))))
-    asked = here.planner.request("contacts", "ada", dry_run=True)
-    next(here.desk.runner.run("contacts", "worker", dry_run=True, run_id=asked.id))
-    here.desk.kill()
-    (ended,) = here.work()
-    stored = here.desk.memory.rows.runs[asked.id]
+    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    asked = fake.planner.request("contacts", "ada", dry_run=True)
+    next(fake.sync.runner.run("contacts", "worker", dry_run=True, run_id=asked.id))
+    fake.sync.kill()
+    (ended,) = fake.work()
+    stored = fake.sync.memory.rows.runs[asked.id]
     assert (ended.id, stored.state, stored.cause) == (
         asked.id,
         RunState.FAILED,
         "killed",
     )
-    assert here.desk.runs.due() == []
+    assert fake.sync.runs.due() == []
 
 
 def test_a_run_that_somebody_else_has_taken_is_left_to_them() -> None:
