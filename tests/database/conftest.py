@@ -1,4 +1,4 @@
-"""Real databases for the tests of the Django host: SQLite in a file, and PostgreSQL of our own."""
+"""Real databases for the Django host: SQLite in a file, and our own PostgreSQL."""
 
 import os
 import shutil
@@ -90,7 +90,10 @@ def postgresql_url(postgresql: Cluster) -> str:
 
 
 def configure(url: str | None, folder: Path) -> None:
-    """Point Django at a database; settings are read once per process, connections are not."""
+    """Point Django at a database.
+
+    Settings are read once per process, connections are not.
+    """
     from outkey.hosts.server.settings import database
 
     chosen = database(url, folder)

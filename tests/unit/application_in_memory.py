@@ -1,4 +1,4 @@
-"""An Application whose every port is a fake: a host that is neither Django nor a file."""
+"""An Application with a fake for every port: a host without Django or files."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Answers of well-known APIs in their documented shapes, and the reason that each should get.
+"""Responses of well-known APIs as documented, and the reason that each should get.
 
 `tests/unit/test_reasons.py` reads this table. Keys and users are made up.
 """
@@ -48,7 +48,8 @@ def challenge(text: str) -> Headers:
 
 
 def page(title: str, text: str = "") -> str:
-    return f"<html>\r\n<head><title>{title}</title></head>\r\n<body>{text}</body>\r\n</html>"
+    head = f"<head><title>{title}</title></head>"
+    return f"<html>\r\n{head}\r\n<body>{text}</body>\r\n</html>"
 
 
 def jwt(**claims: object) -> str:

@@ -1,4 +1,4 @@
-"""Which permissions an edit needs, and that no sequence of edits leads a secret elsewhere."""
+"""Which permissions an edit needs; no sequence of edits leads a secret elsewhere."""
 
 import json
 from base64 import urlsafe_b64decode
@@ -284,7 +284,7 @@ def test_a_draft_uses_stored_secrets_only_with_the_stored_tls_settings() -> None
         assert refused.value.field == "token"
 
 
-# ── no sequence of edits leads a secret elsewhere ────────────────────────────────────────────
+# ── no sequence of edits leads a secret elsewhere ─────────────────────────────────────
 
 HOSTS = ("api.acme.example", "auth.acme.example", "evil.example")
 NAMES = dict.fromkeys(HOSTS, ("93.184.215.14",))
@@ -365,7 +365,7 @@ def saved(
 
 
 def uses(made: Configuration) -> set[tuple[object, ...]]:
-    """Return where secrets go: URL or origin, TLS settings, and the exact header or body."""
+    """Return where secrets go: URL or origin, TLS settings, and the header or body."""
 
     def respond(request: Request) -> Response:
         granted = {

@@ -48,9 +48,9 @@ def fixing(
 ) -> tuple[FakeWorld, Administration]:
     registry = memory_registry([made])
     world = fake_gateway(secrets=secrets, registry=registry)
-    desk = Administration(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
-    apply_fix(desk, world.sender.context, "acme", fix)
-    return world, desk
+    administration = Administration(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
+    apply_fix(administration, world.sender.context, "acme", fix)
+    return world, administration
 
 
 def test_a_difference_has_label_before_and_after() -> None:
@@ -81,16 +81,20 @@ def test_a_secret_is_described_and_never_shown(field: str, label: str) -> None:
 
 def test_fields_are_changed_and_nothing_else() -> None:
     made = configuration(authentication_type="bearer")
-    _, desk = fixing(made, Fix("Use it", (("verification.test_path", "/me"),)))
-    assert desk.registry.get("acme").verification.test_path == "/me"
-    assert desk.registry.get("acme").authentication_type == "bearer"
+    _, administration = fixing(
+        made, Fix("Use it", (("verification.test_path", "/me"),))
+    )
+    assert administration.registry.get("acme").verification.test_path == "/me"
+    assert administration.registry.get("acme").authentication_type == "bearer"
 
 
 def test_a_flag_is_switched() -> None:
     made = configuration(authentication_type="bearer")
     path = "verification.forbidden_means_expired"
-    _, desk = fixing(made, Fix("Switch it on", ((path, "true"),)))
-    assert desk.registry.get("acme").verification.forbidden_means_expired is True
+    _, administration = fixing(made, Fix("Switch it on", ((path, "true"),)))
+    assert (
+        administration.registry.get("acme").verification.forbidden_means_expired is True
+    )
 
 
 def test_a_secret_is_tidied() -> None:
@@ -105,8 +109,10 @@ def test_a_header_is_renamed_with_its_secret() -> None:
         CustomHeader("X-Tenant", "7", secret=False),
     )
     fix = Fix("Rename it", (("headers[0].key", "X-Key"),))
-    world, desk = fixing(configuration(headers=rows), fix, **{"header:X_Key": "value"})
-    assert [row.key for row in desk.registry.get("acme").headers] == [
+    world, administration = fixing(
+        configuration(headers=rows), fix, **{"header:X_Key": "value"}
+    )
+    assert [row.key for row in administration.registry.get("acme").headers] == [
         "X-Key",
         "X-Tenant",
     ]

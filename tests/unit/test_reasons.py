@@ -1,4 +1,4 @@
-"""From exchanges to reasons: the table of `exchanges.py`, and what no exchange may do."""
+"""From exchanges to reasons: the table of `exchanges.py`, and limits for all."""
 
 import json
 import time
@@ -128,7 +128,7 @@ def test_a_real_success_raises_no_alarm(exchange: Exchange) -> None:
     assert diagnose_success(answered(exchange), asked_with(exchange), now=NOW) is None
 
 
-# ── nothing came back ────────────────────────────────────────────────────────────────────────
+# ── nothing came back ─────────────────────────────────────────────────────────────────
 
 
 def refused(check: Callable[..., str], text: str, field: str) -> OutkeyError:
@@ -397,7 +397,7 @@ def test_a_token_endpoints_clock_is_kept_with_its_refusal() -> None:
     assert getattr(caught.value, "their_time", None) == NOW + 600
 
 
-# ── the whole table ──────────────────────────────────────────────────────────────────────────
+# ── the whole table ───────────────────────────────────────────────────────────────────
 
 
 def test_every_reason_has_a_case_where_it_comes_first() -> None:
@@ -616,7 +616,7 @@ def test_a_date_without_a_zone_counts_as_utc(date: str) -> None:
     )
 
 
-# ── their own words ──────────────────────────────────────────────────────────────────────────
+# ── their own words ───────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -657,7 +657,7 @@ def test_a_challenge_speaks_where_the_body_does_not() -> None:
     assert remote_message(response) == "The token expired"
 
 
-# ── never ────────────────────────────────────────────────────────────────────────────────────
+# ── never ─────────────────────────────────────────────────────────────────────────────
 
 HEADERS = st.sampled_from(
     ["WWW-Authenticate", "Date", "Retry-After", "Location", "X-OAuth-Scopes", "Server"]

@@ -1,4 +1,4 @@
-"""Signing scripts without running one: the check, what a script is given, and what it returns."""
+"""Signing scripts without running one: the check, the inputs and the result."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -265,7 +265,7 @@ def test_two_scripts_have_two_fingerprints() -> None:
     assert len(fingerprint(SCRIPT)) == 16
 
 
-# ── on the way of a request ──────────────────────────────────────────────────────────────────
+# ── on the way of a request ───────────────────────────────────────────────────────────
 
 
 def test_a_script_s_headers_are_sent_and_it_sees_the_request() -> None:
@@ -501,7 +501,7 @@ def test_lent_credentials_hold_the_script_s_headers() -> None:
     assert [header.name for header in loan.headers] == ["X-Signature"]
 
 
-# ── trying and keeping ───────────────────────────────────────────────────────────────────────
+# ── trying and keeping ────────────────────────────────────────────────────────────────
 
 
 def test_a_trial_tells_names_and_lengths_and_stops_the_clock() -> None:

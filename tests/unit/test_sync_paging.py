@@ -222,9 +222,7 @@ def test_cursors_that_walk_in_a_circle_are_found(length: int) -> None:
             return
 
 
-def test_ten_thousand_different_cursors_are_no_circle_and_make_no_bigger_checkpoint() -> (
-    None
-):
+def test_ten_thousand_different_cursors_are_no_loop_and_no_bigger_checkpoint() -> None:
     sync, position = line(Paging.CURSOR), START
     for number in range(10_000):
         position = next_position(sync, position, page(number, cursor=f"c{number}"))

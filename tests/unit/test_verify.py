@@ -452,13 +452,13 @@ def test_a_request_that_works_or_was_never_made_is_not_shown() -> None:
     assert trial_of(secrets={}).sent is None
 
 
-# ── an Expired marker is not matched against an echoed secret ────────────────────────────────
+# ── an Expired marker is not matched against an echoed secret ─────────────────────────
 
 ECHOED = "a-token-that-is-echoed"
 
 
 def causes_of(body: str, marker: str, **values: object) -> tuple[object, object]:
-    """Return the cause that a test and a request report for a response 403 with this body."""
+    """Return the cause that a test and a request report for a 403 with this body."""
     settings = {
         "authentication_type": "bearer",
         "verification__expired_marker": marker,

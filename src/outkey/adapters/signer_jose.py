@@ -1,4 +1,4 @@
-"""JSON Web Tokens by joserfc: client assertions (RFC 7523) and DPoP proofs (RFC 9449)."""
+"""JSON Web Tokens: client assertions (RFC 7523) and DPoP proofs (RFC 9449)."""
 
 import hashlib
 import json
@@ -15,7 +15,8 @@ from outkey.core.text import Text
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
 
-# What of a private JWK belongs into the header, so that the provider finds the public one.
+# What of a private JWK belongs into the header,
+# so that the provider finds the public one.
 _NAMED = ("kid", "x5t", "x5t#S256")
 _BY_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
 _ALGORITHMS = (
@@ -140,8 +141,8 @@ def _private_key(text: str) -> "ECKey | RSAKey":
 def _refuse_large(text: str) -> None:
     """Refuse a key of far more than 4096 bits before its numbers are checked.
 
-    The check for primes takes seconds, grows with the fourth power of the length, and holds up
-    all threads.
+    The check for primes takes seconds, grows with the fourth power of the length,
+    and holds up all threads.
     """
     if text.startswith("{"):
         members = json.loads(text)

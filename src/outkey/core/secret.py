@@ -23,7 +23,7 @@ MASK = "***"
 
 
 class Secret:
-    """A text that must not be shown. It compares in constant time and is not hashable."""
+    """A text that must not be shown. Compares in constant time, is not hashable."""
 
     __slots__ = ("__text",)
     __text: str
@@ -32,7 +32,7 @@ class Secret:
         object.__setattr__(self, "_Secret__text", text)
 
     def reveal(self) -> str:
-        """Return the text itself. Only the adapters that need the bytes may call this."""
+        """Return the text. Only the adapters that need the bytes may call this."""
         return self.__text
 
     def derive(self, transform: Callable[[str], str]) -> "Secret":
@@ -107,12 +107,12 @@ class Secret:
         return SearchPatterns(self.__text)
 
     def fingerprint(self, key: bytes) -> bytes:
-        """Return a value that only equal secrets share, for a key that is not stored."""
+        """Return a value that only equal secrets share, for a key that is not saved."""
         return hmac.digest(key, self.__text.encode(errors="surrogatepass"), "sha256")
 
     @property
     def wire_length(self) -> int:
-        """The number of bytes that are sent, which is visible to the network as well."""
+        """The number of bytes that are sent, which the network can see as well."""
         return len(self.__text.encode(errors="surrogatepass"))
 
     def longer_than(self, length: int) -> bool:

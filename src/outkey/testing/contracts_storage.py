@@ -513,15 +513,17 @@ class RegistryContract(ABC):
     def test_how_a_test_ended_holds_until_something_changes(self) -> None:
         registry = self.registry()
         made = registry.get("contract")
-        registry.put_trial(made, 10.0, "")
-        registry.put_trial(made, 20.0, "timeout", {"tls": "TLSv1.2"})
+        registry.save_test_result(made, 10.0, "")
+        registry.save_test_result(made, 20.0, "timeout", {"tls": "TLSv1.2"})
         failing = Health(20.0, 10.0, "timeout", current=True, seen={"tls": "TLSv1.2"})
         assert _health(registry) == failing
         self.put_secret(registry)
         assert _health(registry) == replace(failing, current=False)
-        registry.put_trial(made, 30.0, "")  # of the state before the secret was set
+        registry.save_test_result(
+            made, 30.0, ""
+        )  # of the state before the secret was set
         assert _health(registry) == replace(failing, current=False)
-        registry.put_trial(registry.get("contract"), 40.0, "")
+        registry.save_test_result(registry.get("contract"), 40.0, "")
         assert _health(registry).current
         registry.note_vouched("contract")
         assert _health(registry).current
@@ -582,10 +584,10 @@ class RegistryContract(ABC):
             lambda: registry.put_settings(registry.get("contract"))
         )
         assert not is_paused_after(
-            lambda: registry.put_trial(registry.get("contract"), 1.0, "")
+            lambda: registry.save_test_result(registry.get("contract"), 1.0, "")
         )
         assert is_paused_after(
-            lambda: registry.put_trial(registry.get("contract"), 1.0, "timeout")
+            lambda: registry.save_test_result(registry.get("contract"), 1.0, "timeout")
         )
 
     def test_a_late_refusal_of_the_old_secret_does_not_pause_the_new_one(self) -> None:
@@ -604,7 +606,7 @@ class RegistryContract(ABC):
             made = registry.add(build(name, values))
             moments = {"older": 5.0, "new": 100.0}
             if name != "untested":
-                registry.put_trial(made, moments.get(name, 10.0), "timeout")
+                registry.save_test_result(made, moments.get(name, 10.0), "timeout")
         registry.note_refused("paused", registry.get("paused").revision)
         registry.pause("paused", 20.0)
         assert registry.due(50.0, 10) == ["older", "old"]
@@ -644,7 +646,7 @@ def _health(registry: Registry) -> Health:
     """Return the health of the contract's configuration."""
     (summary,) = registry.summaries()
     assert summary[:2] == ("contract", "https://contract.example")
-    return summary.standing
+    return summary.health
 
 
 def _sealed(key: str) -> bytes:

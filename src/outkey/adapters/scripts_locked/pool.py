@@ -75,7 +75,7 @@ class Circuit:
             )
 
     def record(self, *, responded: bool) -> None:
-        """Count failures in a row; any response, also an exception, resets the count."""
+        """Count failures in a row; a response, even an exception, resets the count."""
         self._failures = 0 if responded else self._failures + 1
         if self._failures >= self._failures_allowed:
             doublings = min(self._failures - self._failures_allowed, 10)
@@ -224,7 +224,7 @@ class LockedScripts:
         read: ResponseReader[Read],
         failed: Callable[[OutkeyError], Read],
     ) -> list[Read]:
-        """Send many calls at a time; a frame that takes too long is sent call by call."""
+        """Send many calls at a time; a frame that times out is sent call by call."""
 
         def run_alone(call: ScriptCall) -> Read:
             try:

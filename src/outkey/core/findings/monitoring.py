@@ -372,7 +372,7 @@ def has_overdue_run(runs: Sequence[LineRun], now: float) -> bool:
 def health_conditions(summary: Summary, now: float) -> Iterator[Condition]:
     """Return what a configuration's health shows: failing, paused, about to end."""
     name = summary.name
-    health = summary.standing
+    health = summary.health
     if not health.active:
         return
     kind = KIND_OF_STATUS.get(health.status(now=now, sealed=False))

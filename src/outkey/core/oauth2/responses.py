@@ -1,7 +1,7 @@
 """Reading the responses of authorization servers: tokens, errors and metadata.
 
-They differ from RFC 6749 in many ways, so every known form is accepted, and anything else
-becomes one of the failures below, in our own words: no remote text is passed on.
+They differ from RFC 6749 in many ways, so every known form is accepted, and anything
+else becomes one of the failures below, in our own words: no remote text is passed on.
 """
 
 import json
@@ -199,7 +199,7 @@ def failure(reason: str, their_time: float | None = None) -> OutkeyError:
 
 
 def name_url(text: Text, label: str) -> Text:
-    """Return a message or hint of `failure` that names another URL than the Token URL."""
+    """Return a message or hint of `failure` with another URL than the Token URL."""
     return build_text(text.template, {**text.values, "url": label})
 
 

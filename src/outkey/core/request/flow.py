@@ -1,4 +1,4 @@
-"""Flows: authentication as generators that yield what they need and are sent the result.
+"""Flows: authentication as generators that yield requests and receive results.
 
 A flow does no I/O. It yields steps that `engine.sending.exchange` performs; that is a
 generator itself, whose steps (`engine.wire.drive`) are I/O. `yield from` a helper gives
@@ -50,7 +50,7 @@ class Scheme(Protocol):
     """One way to authenticate."""
 
     def flow(self, request: Request) -> AuthFlow:
-        """Authenticate one request; called anew for each attempt, retry and redirect."""
+        """Authenticate one request; called for each attempt, retry and redirect."""
 
 
 def send(request: Request) -> Generator[AuthStep, Response, Response]:

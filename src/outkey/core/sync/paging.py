@@ -52,7 +52,7 @@ UNUSED_NAMES = {"line"}
 class Page(NamedTuple):
     """What paging needs of a response."""
 
-    here: Location
+    location: Location  # where the page was read from
     headers: ResponseHeaders
     records: Sequence[object]
     cursor: object = None
@@ -177,7 +177,7 @@ def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Posi
         or not paging.position_parameter
         or pointer.startswith(("https://", "http://"))
     )
-    at = _next_url(page.here, pointer) if is_address else pointer
+    at = _next_url(page.location, pointer) if is_address else pointer
     if len(at) > MAX_CURSOR_LENGTH:
         raise sync_failure(
             "bad_cursor", Text("the cursor of the next page is too long")
@@ -190,14 +190,14 @@ def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Posi
     return replace(read, at=at, is_address=is_address, milestone=milestone)
 
 
-def _next_url(here: Location, reference: str) -> str:
+def _next_url(current: Location, reference: str) -> str:
     """Return the absolute URL of the next page, which must be at the same origin."""
     try:
-        location = parse_redirect(here.origin, here.target, reference)
+        location = parse_redirect(current.origin, current.target, reference)
     except ConfigError:
         raise sync_failure(
             "bad_cursor", Text("the URL of the next page is not valid")
         ) from None
-    if location.origin != here.origin:
+    if location.origin != current.origin:
         raise sync_failure("foreign_next")
     return f"{location.origin}{location.target}"

@@ -39,8 +39,8 @@ Fact = tuple[str, ...]
 class Voucher:
     """The facts that were saved of one configuration.
 
-    Their keys are names of secrets, SCRIPT_FACT for the script, and paths of settings. A
-    setting without a fact has its default.
+    Their keys are names of secrets, paths of settings, and SCRIPT_FACT. A setting
+    without a fact has its default.
     """
 
     facts: Mapping[str, Fact]

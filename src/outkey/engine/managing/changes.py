@@ -284,7 +284,9 @@ class Administration:
     ) -> None:
         """Store the result of a test; a storage that fails must not cost the report."""
         with suppress(HostError):
-            self.registry.put_trial(configuration, now, report.cause or "", report.seen)
+            self.registry.save_test_result(
+                configuration, now, report.cause or "", report.seen
+            )
 
     def token(self, sender: Sender, name: str, tag: Tag) -> TokenActions:
         """Record what a user is about to do with a token, and return the actions."""
@@ -358,7 +360,7 @@ class Administration:
 
 
 def apply(
-    desk: Administration,
+    administration: Administration,
     sender: SendContext,
     document: Document,
     *,
@@ -370,7 +372,7 @@ def apply(
     All of it is checked before any is saved. It is saved in parts: one long
     transaction would block every send.
     """
-    registry = desk.registry
+    registry = administration.registry
     stored = registry.find(draft.name for draft in document.drafts)
     changes: list[ConfigurationChange] = []
     for draft in document.drafts:
@@ -379,7 +381,7 @@ def apply(
         changes.append(ConfigurationChange(before, after))
     refuse_stray_lines(registry, document)
     lines = [(stored_line(registry, line), line) for line in document.lines]
-    refuse_blocked(desk.policy(), (change.made for change in changes))
+    refuse_blocked(administration.policy(), (change.made for change in changes))
     for change in changes:
         with naming(change.made.name):
             refuse_unsavable(change.made)
@@ -391,9 +393,9 @@ def apply(
         new = [change for change in changes if change.has_settings]
         for start in range(0, len(new), _SAVED_AT_ONCE):
             part = new[start : start + _SAVED_AT_ONCE]
-            desk.save(*part)
+            administration.save(*part)
             progress(len(part))
-        desk.save_lines(line for before, line in lines if before != line)
+        administration.save_lines(line for before, line in lines if before != line)
     return Applied(
         **names_by_outcome([(change.stored, change.made) for change in changes]),
         lines=names_by_outcome(lines),

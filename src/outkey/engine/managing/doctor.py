@@ -142,8 +142,8 @@ class Doctor:
             for configuration in configurations:
                 secrets.add(configuration, self.secrets)
                 advance(1)
-        health = {
-            summary.name: summary.standing for summary in self.registry.summaries()
+        health_by_name = {
+            summary.name: summary.health for summary in self.registry.summaries()
         }
         for configuration in configurations:
             name = configuration.name
@@ -151,7 +151,7 @@ class Doctor:
                 secrets.facts_about(configuration),
                 now=facts.now,
                 policy=facts.policy,
-                standing=health.get(name),
+                health=health_by_name.get(name),
                 used_at=history.used_at(name),
                 failed=history.has_failed(name),
             )

@@ -250,7 +250,7 @@ class Registry:
 
     # ── health ──────────────────────────────────────────────────────────────────────
 
-    def put_trial(
+    def save_test_result(
         self,
         configuration: Configuration,
         at: float,
@@ -298,9 +298,9 @@ class Registry:
         Without those that could not send, and those that were never tested.
         """
         tested = [
-            (summary.standing.tested_at or 0.0, summary.name)
+            (summary.health.tested_at or 0.0, summary.name)
             for summary in self.summaries()
-            if summary.standing.is_due(before)
+            if summary.health.is_due(before)
         ]
         return [name for _, name in sorted(tested)[:limit]]
 

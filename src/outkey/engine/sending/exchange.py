@@ -144,7 +144,7 @@ class Exchange:
                             configuration, step.request, self.budget
                         )
                         if configuration.uses_oauth2:
-                            self._token_manager().learn(step.request, result)
+                            self._token_manager().note_response(step.request, result)
                     else:
                         result = yield from self._perform(step)
                 except OutkeyError as error:

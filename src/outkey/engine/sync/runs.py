@@ -51,7 +51,7 @@ class Runs:
         return self._database.transaction()
 
     def begin(self, line: str, actor: str, *, dry_run: bool, run_id: str = "") -> Run:
-        """Begin a run, or continue one; LineBusy while another run of the line is active.
+        """Begin a run, or continue one; LineBusy while a run of the line is active.
 
         The first of these begins: the waiting run, the last run if it is to be
         continued (`run_states.run_to_resume`), a new one. With a `run_id`, RunStopped

@@ -31,7 +31,7 @@ _MARKS = {
 def summary_facts(summary: Summary, status: Status) -> dict[str, object]:
     """Return a row of the list."""
     facts = summary._asdict()
-    verified = facts.pop("standing").verified_at
+    verified = facts.pop("health").verified_at
     return {
         **facts,
         "status": str(status),

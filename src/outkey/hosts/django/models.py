@@ -1,6 +1,7 @@
 """Tables. They store what core defines and decide nothing.
 
-Ciphertexts have a table of their own, so that no list of configurations ever touches one.
+Ciphertexts have a table of their own,
+so that no list of configurations ever touches one.
 """
 
 from uuid import uuid4
@@ -13,7 +14,7 @@ from outkey.core.vault.versions import SecretLabel
 
 
 class Configuration(models.Model):
-    """One external API. What lists filter by is a column; the other fields are in `settings`."""
+    """One external API: a column for each list filter, the rest in `settings`."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     # for editors: changes with the settings
@@ -261,7 +262,7 @@ class SyncMark(models.Model):
 
 
 class Stream(models.Model):
-    """One process that writes audit records, and the tombstone of those that were pruned."""
+    """One process that writes audit records, with the end of the pruned ones."""
 
     name = models.CharField(max_length=40, unique=True)
     pruned_number = models.PositiveBigIntegerField(default=0)
@@ -273,7 +274,10 @@ class Stream(models.Model):
 
 
 class AuditRecord(models.Model):
-    """One row of the audit chain. `body` is what the code covers; the columns help to find it."""
+    """One row of the audit chain.
+
+    The code covers `body`; the columns are for searching.
+    """
 
     stream = models.ForeignKey(
         Stream, models.PROTECT, db_index=False, related_name="records"
@@ -303,7 +307,7 @@ class AuditRecord(models.Model):
 
 
 class KnownKey(models.Model):
-    """A key that this database has been used with, and a value that only that key gives."""
+    """A key that was used with this database, and a value to recognize it by."""
 
     key_id = models.CharField(max_length=16, primary_key=True)
     check_value = models.BinaryField()

@@ -1,4 +1,7 @@
-"""Authentication Type Bearer Token with tokens from OAuth 2.0 (RFC 6750, DPoP: RFC 9449)."""
+"""Authentication Type Bearer Token with OAuth 2.0 tokens.
+
+Bearer tokens are RFC 6750, DPoP is RFC 9449.
+"""
 
 from collections.abc import Callable, Generator
 from functools import partial
@@ -44,7 +47,7 @@ class OAuth2(NamedTuple):
     def _send(
         self, request: Request, token: AccessToken
     ) -> Generator[Any, Any, Response]:
-        """Send with the token; a server may first send a nonce for the proof (RFC 9449 §9)."""
+        """Send with the token; a server may first ask for a nonce (RFC 9449 §9)."""
         response = yield from send(
             request.with_headers((yield from self._headers(request, token)))
         )

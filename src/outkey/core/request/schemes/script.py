@@ -1,4 +1,4 @@
-"""Dynamic authentication: a script signs each request, on top of the authentication type."""
+"""Dynamic authentication: a script signs requests besides the authentication type."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ class Scripted(NamedTuple):
     inner: Scheme
 
     def flow(self, request: Request) -> AuthFlow:
-        """Run the script for each request that is sent, so that its timestamp is new."""
+        """Run the script for each request sent, so that its timestamp is current."""
         inner = self.inner.flow(request)
         try:
             step = next(inner)
