@@ -492,7 +492,7 @@ def test_of_two_who_take_a_duty_at_once_one_has_it() -> None:
     states = Racing()
     duties = Duties(states, MemoryDatabase(FakeClock(NOW), states))
     assert not duties.take("a", "one", 60.0)
-    assert duties.take_time(SCHEDULES) == (NOW, NOW)
+    assert duties.claim_interval(SCHEDULES) == (NOW, NOW)
 
 
 def test_the_time_of_a_duty_is_taken_once_and_without_a_gap() -> None:
@@ -501,7 +501,7 @@ def test_the_time_of_a_duty_is_taken_once_and_without_a_gap() -> None:
     taken = []
     for now in (59.9997, 60.5, 50.0, 70.0):
         clock.advance(now - clock.now())
-        taken.append(duties.take_time(SCHEDULES))
+        taken.append(duties.claim_interval(SCHEDULES))
     begins = [since for since, _ in taken]
     assert begins == pytest.approx([59.9997, 59.9997, 60.5, 60.5])
     assert [now for _, now in taken] == pytest.approx([59.9997, 60.5, 50.0, 70.0])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from outkey.core.errors import ConfigError, frameless
+from outkey.core.errors import ConfigError, drop_traceback
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
@@ -41,7 +41,7 @@ _LONGEST_PEM = 4000  # characters; a key of 4096 bits has 3272
 class JoseSigner:
     """Signs. The library is loaded when something is to be signed, and not before."""
 
-    @frameless
+    @drop_traceback
     def assertion(
         self,
         claims: Mapping[str, object],
@@ -54,7 +54,7 @@ class JoseSigner:
             )
         )
 
-    @frameless
+    @drop_traceback
     def proof(
         self, claims: Mapping[str, object], key: Secret, token: Secret | None
     ) -> Secret:

@@ -32,7 +32,7 @@ from outkey.core.errors import (
     RemoteError,
     ResponseTooLarge,
     TimedOut,
-    bare,
+    without_traceback,
 )
 from outkey.core.request.message import (
     IDEMPOTENT,
@@ -75,7 +75,7 @@ class AiohttpTransport:
             return await self._send(request, route)
         except OutkeyError as error:
             failure = error
-        raise bare(failure)  # as the blocking transport does
+        raise without_traceback(failure)  # as the blocking transport does
 
     async def close(self) -> None:
         """Close the connections of the running loop, and drop those of closed loops."""

@@ -47,7 +47,7 @@ class Urllib3Transport:
         self._pool = ConnectionPool[HTTPConnection]()
         self._contexts = TlsContexts(files)
 
-    @errors.frameless  # its frames held the request as it was written
+    @errors.drop_traceback  # its traceback would hold the request
     def send(self, request: Request, route: Route) -> Response:
         deadline = _Deadline(route)
         context = (
@@ -67,7 +67,7 @@ class Urllib3Transport:
                 kept.connection.close()
         return response
 
-    @errors.frameless
+    @errors.drop_traceback
     def look(self, origin: Origin, route: Route) -> Peer:
         """Connect, and keep the connection for the request that follows."""
         context = self._contexts.get(route) if origin.scheme == "https" else None

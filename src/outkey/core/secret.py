@@ -16,7 +16,7 @@ from outkey.core.echo.search import (
     SearchText,
     is_distinctive,
 )
-from outkey.core.errors import ConfigError, OutkeyError, bare
+from outkey.core.errors import ConfigError, OutkeyError, without_traceback
 from outkey.core.text import Text
 
 MASK = "***"
@@ -51,7 +51,7 @@ class Secret:
             failure = ConfigError(
                 Text("a secret has an invalid value and cannot be used")
             )
-        raise bare(failure)
+        raise without_traceback(failure)
 
     def derive_all(self, transform: Callable[[str], Iterable[str]]) -> "list[Secret]":
         """Apply a pure function that returns several texts; all are secret."""

@@ -1,4 +1,4 @@
-"""The door for pages and commands: an Application administers one installation.
+"""The entry point for pages and commands: an Application administers one installation.
 
 A host puts adapters around its tables (`outkey.hosts.installation`) and hands this to
 its pages, its commands and its background work. Callers that only send use a `Gateway`.

@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus, urlencode
 
 from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError, frameless
+from outkey.core.errors import ConfigError, drop_traceback
 from outkey.core.oauth2.client_auth import Parameters, Proof
 from outkey.core.oauth2.responses import failure
 from outkey.core.request.message import Header, Request, Source
@@ -236,7 +236,7 @@ class DeviceCode(NamedTuple):
     lifetime: float
 
 
-@frameless
+@drop_traceback
 def read_device_code(document: Mapping[str, object]) -> DeviceCode:
     """Read the response to `device_start`."""
     address = document.get("verification_uri") or document.get("verification_url")

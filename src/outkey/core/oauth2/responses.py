@@ -17,7 +17,7 @@ from outkey.core.errors import (
     OutkeyError,
     RedirectBlocked,
     TokenEndpointFailed,
-    frameless,
+    drop_traceback,
 )
 from outkey.core.request.message import Response, http_date
 from outkey.core.secret import Secret
@@ -229,7 +229,7 @@ class TokenResponse:
     scope: str
 
 
-@frameless  # its frames hold the response
+@drop_traceback  # its traceback would hold the response
 def read_document(
     response: Response, *, may_be_empty: bool = False
 ) -> Mapping[str, object]:
@@ -254,7 +254,7 @@ def read_document(
     return document
 
 
-@frameless
+@drop_traceback
 def read_token(
     response: Response,
     *,

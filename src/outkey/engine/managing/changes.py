@@ -89,7 +89,7 @@ class ConfigurationChange:
     cleared: tuple[str, ...] = ()
 
     @property
-    def has_settings(self) -> bool:
+    def changes_settings(self) -> bool:
         """Whether more changes than the values of secrets."""
         return self.stored != self.made
 
@@ -206,10 +206,11 @@ class Administration:
         transaction: no secret is sealed for an origin that another user just saved.
         """
         refuse_blocked(
-            self.policy(), (change.made for change in changes if change.has_settings)
+            self.policy(),
+            (change.made for change in changes if change.changes_settings),
         )
         for change in changes:
-            if change.has_settings:
+            if change.changes_settings:
                 refuse_unsavable(change.made)
             for field in (*change.secrets, *change.cleared):
                 check_secret_field(change.made, field)
@@ -227,7 +228,9 @@ class Administration:
             saved = self.registry.add(made)  # with its references
         else:
             self.registry.lock(made)
-            saved = self.registry.put_settings(made) if change.has_settings else made
+            saved = (
+                self.registry.put_settings(made) if change.changes_settings else made
+            )
             references = change.references()
         for field in references:
             self.registry.put_reference(saved, field, made.secrets[field])
@@ -338,7 +341,7 @@ class Administration:
 
     def _notes(self, change: ConfigurationChange) -> Iterator[Change]:
         name = change.made.name
-        if change.has_settings:
+        if change.changes_settings:
             yield self._note_of_settings(change.stored, change.made)
         for field in change.cleared:
             yield Change(Tag.SECRET_CLEARED, self.actor, name, (field,))
@@ -390,7 +393,7 @@ def apply(
         if line.sync is not None and line.sync.script:
             check_transform(line.sync.script)
     if not dry_run:
-        new = [change for change in changes if change.has_settings]
+        new = [change for change in changes if change.changes_settings]
         for start in range(0, len(new), _SAVED_AT_ONCE):
             part = new[start : start + _SAVED_AT_ONCE]
             administration.save(*part)

@@ -27,7 +27,10 @@ T = TypeVar("T")
 
 
 class Planner:
-    """Requests runs and does them; a run that is requested twice is done once."""
+    """Requests runs and does them, also those whose worker was killed.
+
+    A run that is requested twice is done once.
+    """
 
     def __init__(
         self,
@@ -54,7 +57,7 @@ class Planner:
     def plan(self, actor: str) -> None:
         """Request what is due by its schedule; notify workers of all that is due."""
         with self._runs.transaction():
-            since, now = self._runs.take_schedules()
+            since, now = self._runs.claim_schedules()
             for line in self._registry.timetable():
                 if line.schedule and self._is_scheduled(line.schedule, since, now):
                     with suppress(LineBusy):  # it runs already
@@ -91,6 +94,7 @@ class Planner:
             for run in steps:
                 last = run
         except (LineBusy, RunStopped) as error:
+            # Otherwise another process has the run, or a user has cancelled it.
             if error.reason == STOPPING:
                 self._settle(last, error, has_begun=True)
         except OutkeyError as error:

@@ -181,12 +181,12 @@ class Runs:
         )
         return self._rows.find(query)
 
-    def take_schedules(self) -> tuple[float, float]:
-        """Take the time since the schedules were last followed: its begin and its end.
+    def claim_schedules(self) -> tuple[float, float]:
+        """Claim the time since the schedules were last followed: its begin and its end.
 
-        No other process takes that time, if the transaction around is committed.
+        No other process can claim it, if the transaction around is committed.
         """
-        return self._duties.take_time(SCHEDULES)
+        return self._duties.claim_interval(SCHEDULES)
 
     def prune(self, before: float) -> None:
         """Delete the runs that ended before a time.

@@ -355,7 +355,7 @@ class TokenManager:
             if stored is None:
                 return None  # another process took over; its token is the newer one
             return self._cache(stored).state.access
-        raise errors.bare(problem)
+        raise errors.without_traceback(problem)
 
     def _needs_consent(self) -> bool:
         """Whether a user has to authorize the grant."""

@@ -192,7 +192,7 @@ class Run(models.Model):
     attempt = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
-        """One at a time, whoever begins or asks at the same moment."""
+        """A line has at most one running run, and one waiting run of each kind."""
 
         verbose_name = _("run")
         verbose_name_plural = _("Runs")

@@ -146,7 +146,7 @@ def _update(before: Run, after: Run) -> bool:
 def _delete(run: Run) -> bool:
     rows = models.Run.objects.filter(pk=int(run.id), generation=run.generation)
     _total, by_model = rows.delete()
-    return models.Run._meta.label in by_model  # noqa: SLF001 - a documented door
+    return models.Run._meta.label in by_model  # noqa: SLF001 - documented by Django
 
 
 def _columns(run: Run) -> dict[str, Any]:
