@@ -102,7 +102,7 @@ def run_worker(
         raise Sealed
     from outkey.hosts.django.worker import QueueWorker
 
-    log(f"working off runs, {runs_at_once} at a time; Ctrl-C or SIGTERM ends it")
+    log(f"running sync lines, {runs_at_once} at a time; stop with Ctrl-C or SIGTERM")
     QueueWorker(application, runs_at_once, log, log_run).run()
     log("ended")
 
