@@ -61,8 +61,8 @@ def _reason(reason: Reason) -> Iterator[str]:
 
 def _reason_index() -> Iterator[str]:
     yield "# Reasons\n"
-    yield "A failed test lists its suspicions, the most likely first:"
-    yield "the reason, the evidence, what to do, and what outkey can change itself."
+    yield "A failed test lists the likely reasons, the most likely first:"
+    yield "each with its evidence, what to do, and what outkey can change itself."
     yield (
         "Any other response is checked in the same way, without the entered secrets.\n"
     )
@@ -114,11 +114,11 @@ def _errors() -> Iterator[str]:
     yield "# Errors and causes\n"
     yield "Every error is an `outkey.errors.OutkeyError`"
     yield "with `code`, `message`, `hint`, `field` and `retryable`."
-    yield "The branch says who can mend it.\n"
+    yield "Its base class shows where the problem is.\n"
     for branch in errors.OutkeyError.__subclasses__():
         yield f"## {branch.__name__}\n"
         yield f"{inspect.getdoc(branch)}\n"
-        yield "| Error | Code | Meaning | What to do | Worth another try |"
+        yield "| Error | Code | Meaning | What to do | Retryable |"
         yield "|---|---|---|---|---|"
         for error in _below(branch):
             retried = "yes" if error.retryable else "no"
@@ -127,8 +127,8 @@ def _errors() -> Iterator[str]:
                 f"| {error.default_hint} | {retried} |"
             )
         yield ""
-    yield "## Causes of an answer\n"
-    yield "An answer of 400 and above has a cause and a remedy:"
+    yield "## Causes of a response\n"
+    yield "A response with status 400 or above has a cause and a remedy:"
     yield "`response.cause`, `response.remedy` and `response.raise_for_cause()`.\n"
     yield "| Cause | Remedy |"
     yield "|---|---|"
@@ -145,7 +145,7 @@ def _below(branch: type[errors.OutkeyError]) -> Iterator[type[errors.OutkeyError
 
 def _audit() -> Iterator[str]:
     yield "# What is recorded\n"
-    yield "An intent is recorded before credentials leave, its outcome after."
+    yield "An intent is recorded before credentials are sent, its outcome after."
     yield (
         "Rows hold these facts and nothing else: no value, body, query string or error"
         " text.\n"
@@ -157,14 +157,14 @@ def _audit() -> Iterator[str]:
         yield f"{inspect.getdoc(event)}\n"
         yield from (f"- `{name}`" for name in event._fields)
         if event is Intent:
-            yield "- `attempt`, the id that the outcome names again"
+            yield "- `attempt`, the ID that the outcome repeats"
         yield ""
 
 
 def _posture() -> Iterator[str]:
     yield "# Posture\n"
-    yield "What `outkey doctor` looks for; [Posture](../guide/posture.md) says how."
-    yield "A policy can block what is about a configuration.\n"
+    yield "What `outkey doctor` checks; [Posture](../guide/posture.md) explains how."
+    yield "A policy can block the checks of configurations.\n"
     for area in Area:
         yield f"## {area}\n"
         yield "| Id | Level | Meaning | What to do | Can be blocked |"

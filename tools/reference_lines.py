@@ -21,24 +21,24 @@ from outkey.core.sync.response import MOST_RECORDS
 BEGINNING = """\
 # Keys of a sync line
 
-In TOML a line is `[line.NAME]`; on the pages, *Synchronization* takes the keys from \
-`direction` on.
-[Synchronizing records](../guide/synchronizing.md) says how to use them: with \
+In TOML a line is `[line.NAME]`; on the pages, enter the keys from `direction` on in \
+*Synchronization*.
+[Synchronizing records](../guide/synchronizing.md) explains how to use them: with \
 [a script](../guide/synchronizing.md#a-script-for-what-a-table-cannot-say), with \
 [several requests at a time](../guide/synchronizing.md#several-requests-at-a-time), \
 and within [limits](../guide/synchronizing.md#limits-of-a-run).
-A value that a key does not take is refused with its place, and what the host cannot \
-do is a [finding](findings.md) of `outkey line show NAME`.
-A body is described [below](#a-body), as are the keys of [pagination](#pagination), \
+An invalid value is refused, with its place. `outkey line show NAME` reports what the \
+host does not support as a [finding](findings.md).
+See below for [a body](#a-body), the keys of [pagination](#pagination), \
 [incremental](#incremental) and [fields](#fields), and the [transforms](#transforms).
 """
 PAGES = f"""
-A pull by `page` or `offset` goes on until a page is empty, since a short one proves \
-nothing: one request more than there are pages.
-A 404 instead of an empty page ends it as well; nothing is archived then, unless the \
-page before was short.
-A page has at most {MOST_RECORDS:,} records, whatever the kind; more of them end the \
-run with `too_many_records`.
+A pull by `page` or `offset` continues until a page is empty, because a short page \
+does not prove that it is the last one. It sends one request more than there are pages.
+A 404 instead of an empty page also ends the pull. Nothing is archived then, unless \
+the page before was short.
+A page may have at most {MOST_RECORDS:,} records, whatever the kind; more records end \
+the run with `too_many_records`.
 """
 BODY = """
 ## A body
@@ -46,24 +46,24 @@ BODY = """
 A pull with `method = "POST"` sends the body with every request, with `{position}` \
 (the number, offset or cursor of the page), `{size}` and `{since}` (the value of \
 `incremental`) filled in.
-A push sends its fields as one object; or the body, with the values of its fields \
-filled in by the host's names.
-A text that is one name alone becomes the value itself, be it a number, a list or \
-null: `"{position}"` becomes `3`.
+A push sends its fields as one object. If there is a body, it sends the body with the \
+values of its fields filled in, by the host's names.
+A text that consists of one placeholder becomes the value itself, also a number, a \
+list or null: `"{position}"` becomes `3`.
 """
 DIRECTIONS = """
-A record with a value that the host's own field does not take is rejected as well: \
+A record with a value that does not fit the host's field is rejected as well: \
 `too_long`, `unknown_choice`, or `out_of_range`, also for a number with more decimal \
 places than the field has.
 
-In a push the values go the other way: `choice` from the host's value to the API's, \
-`date` and `datetime` as `format` and `zone` say.
-A link is sent as the id of its record; `lookup` is for pulls.
+In a push, values are converted in the other direction: `choice` from the host's value \
+to the API's, `date` and `datetime` according to `format` and `zone`.
+A link is sent as the ID of its record; `lookup` is for pulls only.
 """
 WHOLE_LINES = """
-## Whole lines
+## Complete examples
 
-They use every transform, and run as they are with `outkey spar`, with
+These lines use every transform. To run them unchanged, start `outkey spar` and set
 `ACME_TOKEN=spar-token` and `OUTKEY_DEMO=1`.
 
 ```toml

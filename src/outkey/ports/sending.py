@@ -34,7 +34,7 @@ class Configurations(Protocol):
 
 
 class Secrets(Protocol):
-    """Where secret values are kept."""
+    """Where secret values are stored."""
 
     def open(self, configuration: Configuration, field: str) -> Secret:
         """Return a secret for immediate use, or raise SecretMissing."""
@@ -47,12 +47,13 @@ class Secrets(Protocol):
 
 
 class Tokens(Protocol):
-    """Where the tokens of configurations are kept, for all who share them."""
+    """Where the tokens of configurations are stored, for all processes."""
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
-        """Return what is kept of a configuration's token; an empty state if nothing is.
+        """Return the stored state of a configuration's token; empty if there is none.
 
-        Not opened it has no content, and can be replaced also where it would not open.
+        Unless `opened`, the state has no content; it can then be replaced even if it
+        cannot be decrypted.
         """
 
     def swap(
@@ -60,12 +61,12 @@ class Tokens(Protocol):
     ) -> TokenState | None:
         """Replace exactly that state durably; None if another one is stored.
 
-        The one that is returned has the next generation.
-        The content is written when the serial is another.
+        The returned state has the next generation. The content is written only if the
+        serial has changed.
         """
 
     def now(self) -> float:
-        """Return Unix time by a clock that all who share the tokens read alike."""
+        """Return Unix time by the clock that all processes with these tokens share."""
 
 
 class Signer(Protocol):
@@ -111,7 +112,7 @@ class Scripts(Protocol):
 
 
 class Transport(Protocol):
-    """What carries a request to an address and brings the answer back.
+    """What sends a request to an IP address and returns the response.
 
     It sends exactly the headers it is given, follows no redirect, reads no environment,
     and keeps to the bounds of the route. What fails is a RemoteError or a PolicyError.
@@ -121,14 +122,14 @@ class Transport(Protocol):
         """Exchange one request for one response."""
 
     def look(self, origin: Origin, route: Route) -> Peer:
-        """Connect, send nothing, and tell whom the connection leads to."""
+        """Connect, send nothing, and return the peer of the connection."""
 
     def close(self) -> None:
-        """Close kept connections; the transport may be used again."""
+        """Close pooled connections; the transport may be used again."""
 
 
 class AsyncTransport(Protocol):
-    """The same for an event loop; whoever is cancelled leaves no connection behind."""
+    """The same for an event loop; a cancelled call leaves no connection behind."""
 
     async def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for one response."""

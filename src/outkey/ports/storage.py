@@ -53,6 +53,7 @@ class ConfigurationRows(Protocol):
 
         Returns whether it was there. Without `before` the row is inserted, unless its
         name is taken; without `after` it is deleted with its lines, secrets and token.
+        At least one of the two is given.
         """
 
     def summaries(self) -> list[Summary]:
@@ -69,7 +70,7 @@ class LineRows(Protocol):
         """Write a line in the place of the one named like `before`.
 
         Returns whether it was there. Without `before` the line is inserted, without
-        `after` deleted.
+        `after` deleted. At least one of the two is given.
         """
 
 
@@ -87,8 +88,8 @@ class SecretRows(Protocol):
 
         Returns whether it was there: place, label and ciphertext are compared. Without
         `before` the version is inserted, unless there is one of its number; without
-        `after` deleted. Tokens are found by their place, and only their ciphertexts
-        change.
+        `after` deleted. At least one of the two is given. Tokens are found by their
+        place, and only their ciphertexts change.
         """
 
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
@@ -125,8 +126,8 @@ class Storage:
 class SecretStore(Secrets, Protocol):
     """Where secret values are stored, sealed and vouched for.
 
-    It writes secrets and vouchers only: after a change the registry must be told
-    (`Registry.note_secrets_changed`), so that no cache has the former value.
+    It writes secrets and vouchers only. After a change, the caller must call
+    `Registry.note_secrets_changed`, so that no cache has the former value.
     """
 
     def set_value(

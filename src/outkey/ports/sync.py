@@ -113,7 +113,7 @@ class RunRows(Protocol):
     """The tables of runs and of the records that they rejected.
 
     They belong to the database of `Database` and of `Records`: what is written inside
-    its transaction is kept together or not at all.
+    its transaction is stored together or not at all.
     """
 
     def find(self, query: RunQuery, *, lock: bool = False) -> Sequence[Run]:
@@ -123,10 +123,10 @@ class RunRows(Protocol):
         """Replace a stored run by another, if its generation is still `before`'s.
 
         Without `before` insert a run, without `after` delete one with its rejected
-        records. Return the run as it is stored (or deleted), with its id; None if
-        another process was faster: the run has changed, or one of its line is RUNNING,
-        or one of its line and `dry_run` is WAITING already. UnknownConfiguration if
-        the line to insert a run of does not exist.
+        records. At least one of the two is given. Return the run as it is stored (or
+        deleted), with its id; None if another process was faster: the run has changed,
+        or one of its line is RUNNING, or one of its line and `dry_run` is WAITING
+        already. UnknownConfiguration if the line to insert a run of does not exist.
         """
 
     def put_rejected(
