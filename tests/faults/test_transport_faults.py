@@ -214,8 +214,8 @@ def test_an_answer_that_comes_before_the_upload_was_read_counts(
 ) -> None:
     sock, closed = HangingUp(answer), []
     connection = SimpleNamespace(sock=sock, close=lambda: closed.append(True))
-    kept = connection_pool.Kept(connection, "127.0.0.1", None)  # type: ignore[arg-type]
-    monkeypatch.setattr(transport_urllib3, "_connect", lambda *_: kept)
+    pooled = connection_pool.PooledConnection(connection, "127.0.0.1", None)  # type: ignore[arg-type]
+    monkeypatch.setattr(transport_urllib3, "_connect", lambda *_: pooled)
     origin = Origin("http", "127.0.0.1", 9)
     route = Route(("127.0.0.1",), "p", TlsSettings(), 1.0, 1.0, 2.0, 1024)
     upload = Request("PUT", origin, "/", (), b"x" * 200_000)

@@ -137,7 +137,7 @@ class FakeTransport:
             raise ResponseTooLarge
         return answer
 
-    def look(self, origin: Origin, route: Route) -> Peer:
+    def probe(self, origin: Origin, route: Route) -> Peer:
         """Return the peer that the test gave."""
         if isinstance(self.peer, OutkeyError):
             raise self.peer

@@ -94,7 +94,7 @@ class ConnectionTestPorts(NamedTuple):
 
     send: Callable[[Call], Response]
     ready: Callable[[], AccessToken]
-    look: Callable[[], Peer]
+    probe: Callable[[], Peer]
     quotes: bool
 
 
@@ -147,7 +147,7 @@ class ConnectionTest:
                 headers = sign(self._sender, self._configuration, "", call.request())
                 yield self._pass(step, Text("{count} headers", count=len(headers)))
             step = "connect"
-            yield self._pass(step, self._peer_text(self._ports.look()))
+            yield self._pass(step, self._peer_text(self._ports.probe()))
             step = "request"
             response = self._ports.send(call)
         except OutkeyError as error:
