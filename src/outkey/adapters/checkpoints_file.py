@@ -24,7 +24,7 @@ class CheckpointFile:
             "mac": mark.mac.hex(),
             "signature": mark.signature.hex(),
         }
-        # A line of its own, also behind one that a kill cut short.
+        # Starts with a newline, since a kill may have cut the previous line short.
         line = b"\n" + json.dumps(facts).encode() + b"\n"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         try:
