@@ -89,7 +89,7 @@ class Sender:
             signer=ports.signer,
             scripts=ports.scripts,
             lockout_guard=LockoutGuard(ports.configurations),
-            echo=repeats_secret,
+            find_echo=repeats_secret,
         )
         self.runtime = Runtime(
             ports.transport, ports.resolver, ports.clock, ports.audit
