@@ -47,7 +47,7 @@ class Runs:
         self._configurations = configurations
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Keep all of what is written inside, records and checkpoint, or none of it."""
+        """Commit everything written inside, records and checkpoint, or nothing."""
         return self._database.transaction()
 
     def begin(self, line: str, actor: str, *, dry_run: bool, run_id: str = "") -> Run:
@@ -80,7 +80,7 @@ class Runs:
     def request(
         self, line: str, actor: str, *, dry_run: bool = False, run_now: bool = True
     ) -> Run:
-        """Ask a worker for a run; LineBusy while a run of this kind lives.
+        """Request a run from a worker; LineBusy while a run of this kind lives.
 
         Returns the waiting run if there is one, made due now if `run_now`; a failed or
         killed run waits to be continued.
@@ -256,7 +256,7 @@ class Runs:
     def _digest(self, name: str) -> str:
         """Return the digest of a line; "" where the line cannot be read.
 
-        A run of such a line is requested all the same: it reports what is wrong.
+        A run of such a line can still be requested: it reports what is wrong.
         """
         try:
             line = self._configurations.line(name)
