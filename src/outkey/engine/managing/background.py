@@ -75,7 +75,7 @@ class BackgroundWork:
         self._prune()
 
     def release(self) -> None:
-        """Let another process go on."""
+        """Release the duties, so that another process takes them."""
         self._ports.duties.release(self._holder)
 
     def _has_duty(self) -> bool:
