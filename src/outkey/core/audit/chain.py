@@ -231,7 +231,7 @@ class StreamWalk:
         self._previous = chain_start(key, stream)
         self._bad: str | None = None
         self._met_end = end is None
-        self.unprotected = 0  # rows behind the last checkpoint
+        self.unprotected = 0  # rows after the last checkpoint
         if end is not None and not is_genuine(key, CHECKPOINT, end):
             self._bad = f"{stream}:{end.number} (a checkpoint is forged)"
         if start is not None:

@@ -146,8 +146,8 @@ class Configuration:
     secrets: Mapping[str, SecretState]
     base: Location  # the Base URL, parsed
     record: str = ""  # the id it is stored under, which is never reused
-    version: int = 0  # grows with every change, so that a second editor is noticed
-    # Grows with every change of a secret as well.
+    version: int = 0  # grows with every change of settings: a second editor is noticed
+    # Grows with every change of settings or of a secret.
     revision: int = attribute(default=0, compare=False)
     refused: int = attribute(default=0, compare=False)  # responses 401 in a row
     paused_at: float | None = attribute(default=None, compare=False)

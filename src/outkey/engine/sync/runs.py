@@ -115,7 +115,7 @@ class Runs:
         return self._write(stored, run_states.release(stored, run, now))
 
     def retry_later(self, run: Run, seconds: float, attempt: int) -> Run:
-        """Let a failed run wait for another attempt; LineBusy if another run waits."""
+        """Queue a failed run for another attempt; LineBusy if another run waits."""
         stored = self.get(run.id)
         now = self._database.now()
         return self._swap(stored, run_states.retry_later(stored, now, seconds, attempt))
@@ -199,14 +199,14 @@ class Runs:
             order=RunOrder.OLDEST,
             limit=PRUNE_BATCH,
         )
-        kept: dict[str, str] = {}
+        latest_complete: dict[str, str] = {}
         while runs := self._rows.find(query):
-            for line in {run.line for run in runs} - kept.keys():
+            for line in {run.line for run in runs} - latest_complete.keys():
                 complete = self._complete(line)
-                kept[line] = "" if complete is None else complete.id
+                latest_complete[line] = "" if complete is None else complete.id
             with self._database.transaction():
                 for run in runs:
-                    if run.id != kept[run.line]:
+                    if run.id != latest_complete[run.line]:
                         self._rows.swap(run, None)
             query = replace(query, after=runs[-1].id)
 
