@@ -1,8 +1,6 @@
 """What an administrator does in the browser, and what nobody may see or do there."""
 
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from browser.conftest import Served, log_in, serving
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
+from programs import run_program
 
 LIST = "/outkey/configuration/"
 LOOK = "button => getComputedStyle(button).backgroundColor"
@@ -266,16 +265,7 @@ def test_two_editors_at_once_the_second_is_told(
 
 def people(served: Served) -> dict[str, str]:
     """Make one person in each group, and return their passwords."""
-    program = (
-        "from outkey.hosts.server.home import prepare, PAGES\nprepare(PAGES)\nfrom"
-        " django.contrib.auth.models import Group, User\nfor name in ('Administrator',"
-        " 'Operator', 'Auditor'):\n    user, made ="
-        " User.objects.get_or_create(username=name.lower(), is_staff=True)\n   "
-        " user.set_password('a long password ' + name)\n    user.save()\n   "
-        " user.groups.set([Group.objects.get(name=name)])\n"
-    )
-    environment = {"OUTKEY_HOME": str(served.home)}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+    run_program("browser/group_users", served.home)
     names = ("Administrator", "Operator", "Auditor")
     return {name.lower(): f"a long password {name}" for name in names}
 
