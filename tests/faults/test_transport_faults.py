@@ -6,7 +6,6 @@ import os
 import resource
 import socket
 import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -35,6 +34,7 @@ from outkey.core.request.message import Header, Request, Route, Source, TlsSetti
 from outkey.core.request.origin import Origin
 from outkey.hosts.file import from_text
 from outkey.spar import Spar
+from programs import program_command
 
 
 @pytest.fixture(scope="module")
@@ -462,25 +462,8 @@ def test_an_unknown_host_is_a_dns_failure() -> None:
 def test_bombs_and_floods_end_in_two_seconds_and_150_mebibytes(
     spar: Spar, path: str
 ) -> None:
-    script = f"""
-import time
-from outkey import errors
-from outkey.hosts.file import from_text
-gateway = from_text('''[configuration.spar]
-base_url = "{spar.url}"
-network = "internal"
-''')
-started = time.monotonic()
-try:
-    gateway.send("spar", "GET", "{path}")
-except errors.ResponseTooLarge as error:
-    print(error.code, time.monotonic() - started)
-# Not getrusage: its peak includes that of the process we were forked from.
-with open("/proc/self/status") as status:
-    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
-"""
     done = subprocess.run(
-        [sys.executable, "-c", script],
+        program_command("faults/read_flood", spar.url, path),
         capture_output=True,
         text=True,
         timeout=60,
