@@ -1,10 +1,11 @@
-"""CPU time per request of `gateway.asend` beside bare aiohttp, with 50 tasks on one event loop.
+"""CPU time per request of `gateway.asend` beside bare aiohttp, 50 tasks on one loop.
 
-The server, the answer and the rules are those of send.py: each candidate is a process of its own
-that stays alive, rounds are shuffled and interleaved, the fastest round counts, and aiohttp runs
-twice to show the noise. "outkey" records to a logger that is not enabled, "outkey audited" is an
-installation on SQLite whose every attempt is committed before it is sent; that one is reported
-without a budget, since aiohttp records nothing.
+The server, the answer and the rules are those of send.py: each candidate is a process
+of its own that stays alive, rounds are shuffled and interleaved, the fastest round
+counts, and aiohttp runs twice to show the noise. "outkey" records to a logger that is
+not enabled, "outkey audited" is an installation on SQLite whose every attempt is
+committed before it is sent; that one is reported without a budget, since aiohttp
+records nothing.
 
 Exit status: 0 the budget holds, 1 it is missed, 2 no server, 3 too noisy to judge.
 """

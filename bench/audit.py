@@ -1,9 +1,10 @@
 """What the audit costs: CPU per audited send, and a million rows.
 
-Sending is measured as in send.py: outkey as an installation on SQLite with every attempt in the
-chained audit, beside bare urllib3. A third candidate is urllib3 with one committed row before
-each request, which is the least that any durable record costs on this machine. A million rows
-are then written and read by the same code as in production.
+Sending is measured as in send.py: outkey as an installation on SQLite with every
+attempt in the chained audit, beside bare urllib3. A third candidate is urllib3 with one
+committed row before each request, which is the least that any durable record costs on
+this machine. A million rows are then written and read by the same code as in
+production.
 
 Exit status: 0 every budget holds, 1 one is missed, 2 no server, 3 too noisy to judge.
 """
@@ -63,14 +64,14 @@ def rows(folder: Path, count: int) -> dict[str, float]:
     home = prepare()
     from outkey.hosts.django.wiring import install
 
-    here = install(home)
+    application = install(home)
     few = _verify()  # what the program needs by itself
-    fill(here, count)
+    fill(application, count)
     database = home / "data" / "outkey.sqlite3"
     pages = []
     for _ in range(20):
         started = time.perf_counter()
-        assert len(here.audit_rows.newest(50)) == 50
+        assert len(application.audit_rows.newest(50)) == 50
         pages.append((time.perf_counter() - started) * 1000)
     many = _verify()
     return {
@@ -81,7 +82,7 @@ def rows(folder: Path, count: int) -> dict[str, float]:
     }
 
 
-def fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Application, imported late
+def fill(application: Any, count: int) -> None:  # noqa: ANN401 - an Application, imported late
     """Write the records of sends, many to a commit, as many threads would."""
     from outkey.core.audit.events import Change, Intent, Outcome, Tag
 
@@ -89,7 +90,7 @@ def fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Application, impor
     intent = Intent(
         "acme", "", "bearer", "GET", "https://api.acme.example", "/orders", names, 0
     )
-    chain = here.audit
+    chain = application.audit
     chain.note(Change(Tag.KEY_ADDED, "bench"))
     opened = chain._opened  # noqa: SLF001 - so that many rows share a commit, as threads make them
     for start in range(0, count, _BATCH):
@@ -100,7 +101,7 @@ def fill(here: Any, count: int) -> None:  # noqa: ANN401 - an Application, impor
             }
             opened._enqueue(opened._entry(facts, awaited=False))  # noqa: SLF001
             chain.conclude(Outcome(attempt, "acme", 200, "ok", 12))
-        here.audit.flush()
+        application.audit.flush()
 
 
 def _verify() -> tuple[float, float]:

@@ -1,12 +1,13 @@
 """One HTTP client in one process, sending when it is told to.
 
-Started by send.py as `candidates.py NAME URL`, with the interpreter that has the client. It reads
-one JSON command a line and answers with one JSON line; CPU time is that of all its threads.
+Started by send.py as `candidates.py NAME URL`, with the interpreter that has the
+client. It reads one JSON command a line and answers with one JSON line; CPU time is
+that of all its threads.
 
-Each client is used as its own documentation shows, at its best: one session for all requests, as
-many kept connections as threads, a static or an unexpired token. Where a library has more layers
-above (singer-sdk's streams parse records, which nobody else here does), the lowest one that
-authenticates is measured, which favours that library.
+Each client is used as its own documentation shows, at its best: one session for all
+requests, as many kept connections as threads, a static or an unexpired token. Where a
+library has more layers above (singer-sdk's streams parse records, which nobody else
+here does), the lowest one that authenticates is measured, which favours that library.
 """
 
 import cProfile
@@ -42,7 +43,7 @@ def outkey(url: str) -> Send:
 
 
 def outkey_audited(url: str) -> Send:
-    """outkey as an installation: SQLite, a stored secret, every attempt in the chained audit."""
+    """outkey as an installation: SQLite, a stored secret, attempts in the audit."""
     from outkey.hosts.server.home import prepare
 
     home = prepare()
@@ -51,15 +52,19 @@ def outkey_audited(url: str) -> Send:
     from outkey.engine.managing.changes import Administration
     from outkey.hosts.django.wiring import install
 
-    here = install(home)
-    desk = Administration(here.registry, here.secrets, here.audit, "bench")
-    here.apply(desk, parse_document(outkey_document(url)), dry_run=False)
-    desk.set_secret("bench", "token", Secret(os.environ[TOKEN]))
-    return partial(here.gateway.send, "bench", "GET", "/")
+    application = install(home)
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "bench"
+    )
+    application.apply(
+        administration, parse_document(outkey_document(url)), dry_run=False
+    )
+    administration.set_secret("bench", "token", Secret(os.environ[TOKEN]))
+    return partial(application.gateway.send, "bench", "GET", "/")
 
 
 def durable_urllib3(url: str) -> Send:
-    """urllib3 beside the least a durable record costs: one row of 500 bytes, committed first."""
+    """urllib3 with the least durable record: one committed row of 500 bytes."""
     import sqlite3
 
     send, own = urllib3(url), threading.local()
@@ -138,7 +143,8 @@ def requests(url: str) -> Send:
         request.headers["Authorization"] = _bearer()
         return request
 
-    # By auth and not by headers: requests would look for a netrc file with each request.
+    # By auth and not by headers: requests would
+    # look for a netrc file with each request.
     session = requests.Session()
     session.auth = authenticate
     return partial(_pooled(session).get, url)
@@ -171,7 +177,8 @@ def airbyte_cdk(url: str) -> Send:
     from airbyte_cdk.sources.streams.http.http_client import HttpClient
     from airbyte_cdk.sources.streams.http.requests_native_auth import TokenAuthenticator
 
-    # The session it makes itself, but for more than 10 connections to a plain http server.
+    # The session it makes itself, but for more
+    # than 10 connections to a plain http server.
     session = _pooled(LimiterSession(api_budget=APIBudget(policies=[])))
     token = TokenAuthenticator(os.environ[TOKEN])
     client = HttpClient(
@@ -243,7 +250,8 @@ class Worker:
         return self._cpu_per_request(command["requests"], command["threads"])
 
     def _cpu_per_request(self, requests: int, threads: int) -> float:
-        # Connections may have idled too long since the last round: open them before timing.
+        # Connections may have idled too long since the last round:
+        # open them before timing.
         self._send_by_threads(requests // 10, threads)
         started = time.process_time()
         self._send_by_threads(requests, threads)
@@ -265,7 +273,7 @@ class Worker:
 
 
 def profile(action: Callable[[], object], times: int) -> list[tuple[str, float, float]]:
-    """Return functions with their calls and their own µs per action, the dearest first."""
+    """Return functions with their calls and own µs per action, slowest first."""
     with cProfile.Profile() as profiler:
         for _ in range(times):
             action()

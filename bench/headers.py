@@ -1,8 +1,8 @@
 """How long building an authenticated request takes before it is sent, without any I/O.
 
-The same steps as the engine takes: target and headers of the call, the header rows, the scheme
-with its secret, and the check that no header has two sources. A plain dict is the lower bound;
-what is above the type none is authentication alone.
+The same steps as the engine takes: target and headers of the call, the header rows, the
+scheme with its secret, and the check that no header has two sources. A plain dict is
+the lower bound; what is above the type none is authentication alone.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The server that the benchmark sends to: one nginx worker on loopback that checks the token."""
+"""The server of the benchmarks: one nginx worker on loopback that checks the token."""
 
 import shutil
 import socket

@@ -1,7 +1,9 @@
-"""How long the pages take: the list over 10 000 configurations, the audit over a million records.
+"""How long the pages take.
 
-The pages are asked through Django's test client, so that what is measured is ours and not a
-network's. Opening a secret is counted: a list opens none.
+The list has 10 000 configurations, the audit a million records.
+
+The pages are asked through Django's test client, so that what is measured is ours and
+not a network's. Opening a secret is counted: a list opens none.
 
 Exit status: 0 every budget holds, 1 one is missed.
 """
@@ -37,20 +39,22 @@ def client() -> tuple[Any, Any]:
     return made, installation()
 
 
-def configurations(here: Any) -> None:  # noqa: ANN401 - an Application
+def configurations(application: Any) -> None:  # noqa: ANN401 - an Application
     from outkey.core.config.document import parse_document
     from outkey.core.secret import Secret
     from outkey.engine.managing.changes import Administration
 
-    desk = Administration(here.registry, here.secrets, here.audit, "bench")
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "bench"
+    )
     text = "\n".join(
         f"[configuration.c{number:05}]\nbase_url = 'https://api.c{number}.example'\n"
         f"authentication_type = 'bearer'\ntoken = 'env:TOKEN_{number}'"
         for number in range(CONFIGURATIONS)
     )
-    here.apply(desk, parse_document(text), dry_run=False)
+    application.apply(administration, parse_document(text), dry_run=False)
     for number in range(100):
-        desk.set_secret(f"c{number:05}", "token", Secret("x"))
+        administration.set_secret(f"c{number:05}", "token", Secret("x"))
 
 
 def percentile(asked: Any, addresses: list[str]) -> float:  # noqa: ANN401 - a test client
@@ -71,12 +75,12 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["OUTKEY_HOME"] = str(Path(folder, "home"))
-        asked, here = client()
-        configurations(here)
-        fill(here, 50_000 if arguments.quick else RECORDS)
+        asked, application = client()
+        configurations(application)
+        fill(application, 50_000 if arguments.quick else RECORDS)
         opened = []
-        original = here.secrets.open
-        type(here.secrets).open = lambda _, *what: (
+        original = application.secrets.open
+        type(application.secrets).open = lambda _, *what: (
             opened.append(what) or original(*what)
         )
         place = "/outkey/configuration/"

@@ -1,4 +1,4 @@
-"""What the benchmarks have in common: budgets, and how a run is shown, kept and judged."""
+"""What the benchmarks share: budgets, and how a run is shown, stored and judged."""
 
 import json
 import sys

@@ -1,11 +1,11 @@
-"""What a locked script costs, beside the same function called in this process and beside rivals.
+"""What a locked script costs, beside the same function called in this process.
 
-Bare calls and locked ones take turns in short rounds, so that both see the same machine; bare
-against bare says how far the run can be trusted. The budget is on the median of all rounds; the
-quieter quarter is shown beside it, since a locked call needs two processes to be woken and so
-suffers more from neighbours than a bare one. An empty round trip to another process, which is what
-no design on this side of the kernel can go below, is a row of its own. Memory is what one worker
-has for itself.
+Bare calls and locked ones take turns in short rounds, so that both see the same
+machine; bare against bare says how far the run can be trusted. The budget is on the
+median of all rounds; the quieter quarter is shown beside it, since a locked call needs
+two processes to be woken and so suffers more from neighbours than a bare one. An empty
+round trip to another process, which is what no design on this side of the kernel can go
+below, is a row of its own. Memory is what one worker has for itself.
 
 Exit status: 0 every budget holds, 1 one is missed, 3 the machine is too noisy to judge.
 """
@@ -35,7 +35,8 @@ from outkey.core.secret import Secret
 ROUNDS, CALLS, READY, WORKERS = 40, 500, 40, 20
 TIMES_BARE, PER_SECOND, READY_MILLISECONDS, MEGABYTES = 9.0, 20_000, 8.0, 3.0
 TIMES_BARE_P99, TIMES_BARE_BATCH, BATCH = 25.0, 2.5, 64
-NOISE = 1.2  # upper by lower quartile of the bare call's rounds: more, and others use the cores
+# Upper by lower quartile of the bare call's rounds: more, and others use the cores.
+NOISE = 1.2
 PEERS = Path(__file__).parents[1] / ".venv-bench"
 KEY = "an-example-secret"
 EXAMPLE = """
@@ -134,7 +135,7 @@ def durations(function: Callable[[], object], calls: int) -> list[float]:
 
 
 def in_turns(functions: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
-    """Return each function's quartiles of the rounds' medians, and the 99th percentile of all."""
+    """Return quartiles of the rounds' medians and the 99th percentile, by function."""
     medians: dict[str, list[float]] = {name: [] for name in functions}
     every: dict[str, list[float]] = {name: [] for name in functions}
     console = Console(stderr=True)
@@ -176,7 +177,7 @@ def per_second(function: Callable[[], object]) -> float:
 
 
 def ready(scripts: LockedScripts) -> float:
-    """Return the ms until a new configuration has its first headers, the median of many."""
+    """Return the median ms until a new configuration has its first headers."""
     spent = []
     for number in range(READY):
         call = call_at(f"new{number}")

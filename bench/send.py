@@ -1,14 +1,16 @@
-"""CPU time per request of outkey beside bare clients and other authentication libraries.
+"""CPU time per request of outkey beside bare clients and other libraries.
 
-What is measured: CPU µs per request of one process with all its threads, sequential and at 50
-threads, for an authenticated GET of 1 KiB over kept connections to a local nginx. Every status
-and length is checked. CPU and not elapsed time, because the latter depends on what else runs.
+What is measured: CPU µs per request of one process with all its threads, sequential and
+at 50 threads, for an authenticated GET of 1 KiB over kept connections to a local nginx.
+Every status and length is checked. CPU and not elapsed time, because the latter depends
+on what else runs.
 
-How: each candidate is a process of its own (candidates.py) that stays alive; rounds are shuffled
-and interleaved, and the fastest round counts. urllib3 runs twice: the ratio of the two is the
-noise. Outside 0.9 to 1.1 more rounds follow, up to three times as many, and if that does not help
-nothing is judged. The peers live in .venv-bench; what is missing there is listed as not
-installed. outkey's audit goes to a logger that is not enabled.
+How: each candidate is a process of its own (candidates.py) that stays alive; rounds are
+shuffled and interleaved, and the fastest round counts. urllib3 runs twice: the ratio of
+the two is the noise. Outside 0.9 to 1.1 more rounds follow, up to three times as many,
+and if that does not help nothing is judged. The peers live in .venv-bench; what is
+missing there is listed as not installed. outkey's audit goes to a logger that is not
+enabled.
 
 Exit status: 0 every budget holds, 1 one is missed, 2 no server, 3 too noisy to judge.
 """
@@ -61,7 +63,8 @@ class Mode:
     rounds: int
 
 
-# Many short rounds rather than few long ones: the more often, the likelier a quiet moment.
+# Many short rounds rather than few long ones: the more often,
+# the likelier a quiet moment.
 SEQUENTIAL = Mode("sequential", 1, 200, 24)
 THREADED = Mode(f"{THREADS} threads", THREADS, 1000, 12)
 BUILDING = Mode("header building", 1, 1000, 60)
@@ -98,7 +101,7 @@ class Candidate:
 
 @contextmanager
 def started(name: str, url: str, token: str, folder: Path) -> Iterator[Candidate]:
-    """Run a candidate in a clean environment: no proxy, no netrc, no configuration files."""
+    """Run a candidate in a clean environment: no proxy, netrc or configuration file."""
     python = PEER_PYTHON if name in PEERS else Path(sys.executable)
     environment = {
         "PATH": os.environ["PATH"],
@@ -141,7 +144,10 @@ def measure(measures: Measures, mode: Mode) -> dict[str, list[float]]:
 
 
 def measure_until_quiet(measures: Measures, mode: Mode) -> dict[str, list[float]]:
-    """Measure, and again if the noise is too loud: the fastest rounds can only come closer."""
+    """Measure, and repeat if there is too much noise.
+
+    The fastest rounds can only get closer.
+    """
     cpu = measure(measures, mode)
     for _ in range(MORE):
         if is_quiet(noise(cpu)):
@@ -173,7 +179,7 @@ def _header_cpu(build: Callable[[], object], mode: Mode) -> float:
 def candidates(
     names: Iterable[str],
 ) -> Iterator[tuple[list[Candidate], dict[str, Any]]]:
-    """Start server and candidates; gives those that are installed, and what each says of itself."""
+    """Start server and candidates; yield the installed ones with their versions."""
     token = secrets.token_urlsafe(30)
     os.environ[TOKEN] = token
     with ExitStack() as stack:

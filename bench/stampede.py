@@ -1,13 +1,15 @@
-"""What happens when many processes with many threads meet an expired token at one moment.
+"""What happens when many processes and threads meet an expired token at once.
 
-8 processes of 25 threads send once each to the sparring provider, which takes 0.3 s for a token
-request. Every client begins with a token that has expired: outkey as an installation on SQLite
-and on PostgreSQL, the others as their documentation shows (stampede_clients.py).
+8 processes of 25 threads send once each to the sparring provider, which takes 0.3 s for
+a token request. Every client begins with a token that has expired: outkey as an
+installation on SQLite and on PostgreSQL, the others as their documentation shows
+(stampede_clients.py).
 
-First with client credentials: how many token requests the server counted, sends that failed,
-answers 401 and requests without credentials at the API, and the time until the last send ended,
-in token requests: 1.0 is the least. Then with refresh tokens that are for single use: whoever
-uses one a second time is taken for a thief, and the whole family of tokens dies (RFC 9700 §4.14).
+First with client credentials: how many token requests the server counted, sends that
+failed, answers 401 and requests without credentials at the API, and the time until the
+last send ended, in token requests: 1.0 is the least. Then with refresh tokens that are
+for single use: whoever uses one a second time is taken for a thief, and the whole
+family of tokens dies (RFC 9700 §4.14).
 
 The peers live in .venv-bench; what cannot be imported there is named with the reason.
 
@@ -48,7 +50,8 @@ POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 TOKEN_SECONDS = 0.3
 CREDENTIALS, REFRESH = "client credentials", "refresh tokens"
 GRANTS = {CREDENTIALS: "client_credentials", REFRESH: "refresh_token"}
-# Long enough for the slowest import in 8 processes, and for 200 token requests in a row.
+# Long enough for the slowest import in 8 processes,
+# and for 200 token requests in a row.
 PATIENCE = 120.0
 FINE = "status 200"
 Answers = list[dict[str, Any]]
@@ -104,11 +107,11 @@ CLIENTS = {
 }
 
 
-# ── the server ───────────────────────────────────────────────────────────────────────────────
+# ── the server ────────────────────────────────────────────────────────────────────────
 
 
 class Watched:
-    """The authorization server's memory, with two things that only a benchmark needs."""
+    """The authorization server's memory, with two additions for the benchmark."""
 
     def __init__(self, authority: Authority) -> None:
         self.denied = 0  # answers 401 at the API: nothing else asks for an access token
@@ -133,7 +136,7 @@ def token_url(spar: Spar) -> str:
     return f"{spar.url}/oauth/token?before={TOKEN_SECONDS}"
 
 
-# ── what each client has at the beginning: a token that has expired ──────────────────────────
+# ── what each client has at the beginning: a token that has expired ───────────────────
 
 
 def store_expired(spar: Spar, grant: str, store: Path) -> None:
@@ -153,7 +156,10 @@ def store_expired(spar: Spar, grant: str, store: Path) -> None:
 def install_expired(
     spar: Spar, watched: Watched, grant: str, settings: dict[str, str]
 ) -> None:
-    """Make an installation of outkey, let it get a token that lives for a second, and wait."""
+    """Make an installation of outkey whose token has expired.
+
+    It gets a token that lives for a second, and waits.
+    """
     document = f"""
 [configuration.acme]
 base_url = "{spar.url}"
@@ -195,7 +201,7 @@ grant = "{GRANTS[grant]}"
     time.sleep(1.0)
 
 
-# ── a race ───────────────────────────────────────────────────────────────────────────────────
+# ── a race ────────────────────────────────────────────────────────────────────────────
 
 
 class Racer:
@@ -240,7 +246,7 @@ def started(client: Client, log: Path, settings: dict[str, str]) -> Iterator[Rac
 def race(
     client: Client, job: Job, size: Size, log: Path, settings: dict[str, str]
 ) -> Answers:
-    """Let all send at one moment, once the last process is ready; return what each says of it."""
+    """Let all processes send at one moment, when all are ready; return the reports."""
     with ExitStack() as stack:
         racers = [
             stack.enter_context(started(client, log, settings))
@@ -330,7 +336,10 @@ def measure(
 
 @contextmanager
 def postgresql(size: Size) -> Iterator[Callable[[], str]]:
-    """Give a function that makes a database in a cluster of our own, started at first use."""
+    """Yield a function that makes a database in our own cluster.
+
+    The cluster is started at first use.
+    """
     folder = Path(tempfile.mkdtemp(prefix="outkey-stampede-"))
     user: dict[str, Any] = {}
     if os.getuid() == 0 and POSTGRESQL:
@@ -343,7 +352,8 @@ def postgresql(size: Size) -> Iterator[Callable[[], str]]:
 
     def run(program: str, *arguments: str) -> None:
         command = [str(POSTGRESQL[-1].parent / program), *arguments]
-        # To a file: the server keeps what it was started with, and would keep a pipe open.
+        # To a file: the server keeps what it was started with,
+        # and would keep a pipe open.
         with (folder / "output").open("ab") as output:
             subprocess.run(
                 command,
@@ -358,7 +368,8 @@ def postgresql(size: Size) -> Iterator[Callable[[], str]]:
     def database() -> str:
         if not made:
             run("initdb", "-D", "data", "-U", "outkey", "--auth=trust", "--no-sync")
-            # Every thread has a connection of its own; the usual 100 would refuse half of them.
+            # Every thread has a connection of its own;
+            # the usual 100 would refuse half of them.
             most = size.processes * (size.threads + 5) + 20
             options = f"-p {port} -k '' -c listen_addresses=127.0.0.1 -c fsync=off"
             options += f" -c max_connections={most}"
@@ -387,7 +398,7 @@ def postgresql(size: Size) -> Iterator[Callable[[], str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-# ── the report ───────────────────────────────────────────────────────────────────────────────
+# ── the report ────────────────────────────────────────────────────────────────────────
 
 
 def run(size: Size) -> dict[str, Any]:
@@ -418,7 +429,8 @@ def progress(row: dict[str, Any]) -> str:
 def budgets(found: dict[str, Any]) -> Iterator[Budget]:
     """Give outkey's: one token request and nothing that went wrong.
 
-    Less than one is impossible where no send failed, since the API takes no expired token.
+    Less than one is impossible where no send failed,
+    since the API takes no expired token.
     """
     for grant, rows in found["rows"].items():
         for client in OURS:

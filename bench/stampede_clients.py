@@ -1,11 +1,13 @@
 """One OAuth 2.0 client in one process, whose threads all send at one moment.
 
-Started by stampede.py as `stampede_clients.py NAME`, with the interpreter that has the client.
-It reads the job and then the moment, one JSON line each, and answers each with one JSON line.
+Started by stampede.py as `stampede_clients.py NAME`, with the interpreter that has the
+client. It reads the job and then the moment, one JSON line each, and answers each with
+one JSON line.
 
-Each client is used as its own documentation shows: one session or authenticator for the process,
-shared by its threads, which begins with a token that has expired. Where there is a refresh token,
-the process has read it from a file before, and the library's own callback keeps the next one.
+Each client is used as its own documentation shows: one session or authenticator for the
+process, shared by its threads, which begins with a token that has expired. Where there
+is a refresh token, the process has read it from a file before, and the library's own
+callback keeps the next one.
 """
 
 import contextlib
@@ -53,7 +55,7 @@ class Job:
         own.replace(self.store)
 
 
-# ── client credentials ───────────────────────────────────────────────────────────────────────
+# ── client credentials ────────────────────────────────────────────────────────────────
 
 
 def outkey(_: Job) -> Send:
@@ -64,7 +66,7 @@ def outkey(_: Job) -> Send:
 
 
 def authlib(job: Job) -> Send:
-    """Follow "Refresh & Auto Update Token": with this metadata the session fetches by itself."""
+    """Follow "Refresh & Auto Update Token": the session fetches tokens itself."""
     from authlib.integrations.requests_client import OAuth2Session
 
     session = OAuth2Session(
@@ -79,7 +81,7 @@ def authlib(job: Job) -> Send:
 
 
 def requests_oauthlib(job: Job) -> Send:
-    """Follow "Backend Application Flow", and "Try-Catch TokenExpiredError on each request"."""
+    """Follow "Backend Application Flow" and "Try-Catch TokenExpiredError"."""
     from oauthlib.oauth2 import BackendApplicationClient, TokenExpiredError
     from requests_oauthlib import OAuth2Session
 
@@ -101,7 +103,7 @@ def requests_oauthlib(job: Job) -> Send:
 
 
 def dlt(job: Job) -> Send:
-    """Follow "OAuth 2.0 authorization" of the RESTClient; a new object counts as expired."""
+    """Follow "OAuth 2.0 authorization" of RESTClient; a new one counts as expired."""
     from dlt.sources.helpers.rest_client import RESTClient
     from dlt.sources.helpers.rest_client.auth import OAuth2ClientCredentials
 
@@ -116,7 +118,10 @@ def dlt(job: Job) -> Send:
 
 
 def airbyte_cdk(job: Job) -> Send:
-    """Give an HttpClient the authenticator that all streams share; a new one counts as expired."""
+    """Give an HttpClient the authenticator that all streams share.
+
+    A new authenticator counts as expired.
+    """
     from airbyte_cdk.sources.streams.http.requests_native_auth import (
         Oauth2Authenticator,
     )
@@ -160,7 +165,7 @@ def singer_sdk(job: Job) -> Send:
 
 
 def httpx_auth(job: Job) -> Send:
-    """Follow "Client Credentials flow", with the cache in memory that is the default."""
+    """Follow "Client Credentials flow", with the default cache in memory."""
     from httpx_auth import OAuth2
 
     send, key = _by_httpx(job)
@@ -184,7 +189,7 @@ def httpx_auth_file(job: Job) -> Send:
     return send
 
 
-# ── refresh tokens ───────────────────────────────────────────────────────────────────────────
+# ── refresh tokens ────────────────────────────────────────────────────────────────────
 
 
 def authlib_refreshing(job: Job) -> Send:
@@ -219,7 +224,7 @@ def requests_oauthlib_refreshing(job: Job) -> Send:
 
 
 def airbyte_cdk_refreshing(job: Job) -> Send:
-    """Use the authenticator that is for single-use refresh tokens; it prints the next one."""
+    """Use the authenticator for single-use refresh tokens; it prints the next one."""
     from airbyte_cdk.sources.streams.http.requests_native_auth import (
         SingleUseRefreshTokenOauth2Authenticator,
     )
@@ -272,11 +277,11 @@ def _by_httpx(job: Job) -> tuple[Send, str]:
     return partial(httpx.Client().get, job.api_url, auth=auth), auth.state
 
 
-# ── the process ──────────────────────────────────────────────────────────────────────────────
+# ── the process ───────────────────────────────────────────────────────────────────────
 
 
 def race(send: Send, threads: int, begins: float) -> dict[str, object]:
-    """Send once from each thread at that moment; return how they ended, and when the last did."""
+    """Send once from each thread at that moment; return the results and the end."""
     ends: list[tuple[str, float]] = []
 
     def one() -> None:
@@ -302,7 +307,8 @@ def race(send: Send, threads: int, begins: float) -> dict[str, object]:
 
 
 def main(name: str) -> None:
-    # Some libraries print, one of them past sys.stdout; the answers have a pipe of their own.
+    # Some libraries print, one of them past sys.stdout;
+    # the answers have a pipe of their own.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     job = Job(**json.loads(sys.stdin.readline()))

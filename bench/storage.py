@@ -1,8 +1,8 @@
-"""What storage costs: opening a secret, rotating all of them under load, and starting a command.
+"""What storage costs: opening a secret, rotating all under load, starting a command.
 
-30 000 secrets in 10 000 configurations are rewrapped while another thread keeps sending with one
-of them to a local nginx; no send may fail. The commands are started as processes, the fastest of
-several counts.
+30 000 secrets in 10 000 configurations are rewrapped while another thread keeps sending
+with one of them to a local nginx; no send may fail. The commands are started as
+processes, the fastest of several counts.
 
 Exit status: 0 every budget holds, 1 one is missed, 2 no server.
 """
@@ -49,7 +49,7 @@ def decrypting() -> float:
 
 
 def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Application
-    """Return an installation with all configurations and secrets, and one that the server takes."""
+    """Return an installation with all configurations, and one that the server takes."""
     os.environ["OUTKEY_HOME"] = str(folder)
     from outkey.hosts.server.home import prepare
 
@@ -59,37 +59,39 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Appl
     from outkey.engine.managing.changes import Administration
     from outkey.hosts.django.wiring import install
 
-    here = install(home)
-    desk = Administration(here.registry, here.secrets, here.audit, "bench")
+    application = install(home)
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "bench"
+    )
     rows = "headers = [{ key = 'X-Key-0' }, { key = 'X-Key-1' }]"
     text = "\n".join(
         f"[configuration.c{number}]\nbase_url = '{url}'\nnetwork = 'internal'\n"
         f"authentication_type = 'bearer'\n{rows}"
         for number in range(CONFIGURATIONS)
     )
-    here.apply(desk, parse_document(text), dry_run=False)
+    application.apply(administration, parse_document(text), dry_run=False)
     console = Console(stderr=True)
-    stored = here.registry.all()
+    stored = application.registry.all()
     for start in track(
         range(0, CONFIGURATIONS, 500), "filling", console=console, transient=True
     ):
-        with here.registry.transaction():
+        with application.registry.transaction():
             for configuration in stored[start : start + 500]:
                 fields = ("token", "header:X-Key-0", "header:X-Key-1")
                 for field in fields:
-                    here.secrets.replace(configuration, field, Secret(token))
-                here.registry.note_secrets_changed(configuration.name)
-                stored_now = here.registry.find([configuration.name])[
+                    application.secrets.set_value(configuration, field, Secret(token))
+                application.registry.note_secrets_changed(configuration.name)
+                stored_now = application.registry.find([configuration.name])[
                     configuration.name
                 ]
-                here.secrets.vouch(stored_now, fields)
-    return here
+                application.secrets.vouch(stored_now, fields)
+    return application
 
 
-def rewrapping(here: Any) -> dict[str, float]:  # noqa: ANN401 - an Application
-    """Rotate the key while sends go on; return the seconds, the sends and their failures."""
-    key = here.rotation.add(lambda _: None)
-    here.rotation.promote(key, lambda _: None)
+def rewrapping(application: Any) -> dict[str, float]:  # noqa: ANN401 - an Application
+    """Rotate the key during sends; return the seconds, the sends and their failures."""
+    key = application.rotation.add(lambda _: None)
+    application.rotation.promote(key, lambda _: None)
     done, counts = threading.Event(), {"sent": 0, "failed": 0}
 
     def keep_sending() -> None:
@@ -97,7 +99,7 @@ def rewrapping(here: Any) -> dict[str, float]:  # noqa: ANN401 - an Application
 
         while not done.is_set():
             try:
-                failed = here.gateway.send("c7", "GET", "/").status != 200
+                failed = application.gateway.send("c7", "GET", "/").status != 200
             except Exception as error:  # noqa: BLE001 - counted, whatever it is
                 print(type(error).__name__, file=sys.stderr)
                 failed = True
@@ -107,7 +109,7 @@ def rewrapping(here: Any) -> dict[str, float]:  # noqa: ANN401 - an Application
     sender = threading.Thread(target=keep_sending)
     sender.start()
     started = time.perf_counter()
-    rewrapped = sum(here.secrets.rewrap())
+    rewrapped = sum(application.secrets.rewrap())
     seconds = time.perf_counter() - started
     done.set()
     sender.join()
@@ -134,8 +136,10 @@ def main() -> int:
         server.mkdir()
         try:
             with nginx.serving(server, token) as url:
-                here = filled(Path(folder, "home"), url, token)
-                found: dict[str, Any] = {"decrypt, µs": decrypting()} | rewrapping(here)
+                application = filled(Path(folder, "home"), url, token)
+                found: dict[str, Any] = {"decrypt, µs": decrypting()} | rewrapping(
+                    application
+                )
         except nginx.NginxMissing:
             print(
                 "missing program: nginx (Debian package nginx-light)", file=sys.stderr

@@ -1,13 +1,15 @@
 """How fast records are synchronized: a line of outkey beside dlt's `rest_api` source.
 
-Both pull the same contacts from the sparring provider, page by page with a bearer token, and merge
-them by their key into a SQLite file that is empty at first; then once more, when nothing has
-changed. outkey runs `SyncRunner` as `outkey line run` does, audit included. dlt lives in
-.venv-bench and is used as its documentation shows; beside SQLite it also writes JSON files, its
-quickest destination here, which only appends. Both keep all six fields, the credit as a decimal
-and `updated_at` as a date or moment; outkey also checks lengths, choices and addresses.
+Both pull the same contacts from the sparring provider, page by page with a bearer
+token, and merge them by their key into a SQLite file that is empty at first; then once
+more, when nothing has changed. outkey runs `SyncRunner` as `outkey line run` does,
+audit included. dlt lives in .venv-bench and is used as its documentation shows; beside
+SQLite it also writes JSON files, its quickest destination here, which only appends.
+Both keep all six fields, the credit as a decimal and `updated_at` as a date or moment;
+outkey also checks lengths, choices and addresses.
 
-Every run is a process of its own, in turns; the quickest of each counts, without its imports.
+Every run is a process of its own, in turns;
+the quickest of each counts, without its imports.
 
 Exit status: 0 every budget holds, 1 one is missed, 2 no dlt.
 """
@@ -61,14 +63,16 @@ fields = [
 ]
 """
 
-# Each program prints the seconds and CPU seconds of every run, and how many records there are.
+# Each program prints the seconds and CPU seconds of every run,
+# and how many records there are.
 _CLOCK = """
 import json, os, resource, sys, time
 url, count, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 runs = []
 def timed(run):
     def cpu():
-        used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        scopes = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        used = [resource.getrusage(scope) for scope in scopes]
         return sum(u.ru_utime + u.ru_stime for u in used)
     began, spent = time.perf_counter(), cpu()
     run()
@@ -77,12 +81,13 @@ def timed(run):
 _OUTKEY = """
 from importlib.metadata import version
 from outkey.hosts.cli.session import open_application
-here = open_application()
+application = open_application()
 from outkey.hosts.demo_records.models import Contact
-runner = here.sync_runner()
+runner = application.sync_runner()
 for _ in range(2):
     timed(lambda: list(runner.run("contacts", "bench")))
-print(json.dumps({"version": version("outkey"), "records": Contact.objects.count(), "runs": runs}))
+count = Contact.objects.count()
+print(json.dumps({"version": version("outkey"), "records": count, "runs": runs}))
 """
 _DLT = """
 import dlt
@@ -92,7 +97,9 @@ def source():
         "client": {
             "base_url": url,
             "auth": {"type": "bearer", "token": os.environ["SHOP_TOKEN"]},
-            "paginator": {"type": "cursor", "cursor_path": "next", "cursor_param": "after"},
+            "paginator": {
+                "type": "cursor", "cursor_path": "next", "cursor_param": "after"
+            },
         },
         "resources": [{
             "name": "contacts",
@@ -107,10 +114,14 @@ def source():
         }],
     })
 place = {
-    "sqlite": lambda: dlt.destinations.sqlalchemy("sqlite:///" + os.path.abspath("dlt.db")),
+    "sqlite": lambda: dlt.destinations.sqlalchemy(
+        "sqlite:///" + os.path.abspath("dlt.db")
+    ),
     "files": lambda: dlt.destinations.filesystem("file://" + os.path.abspath("files")),
 }[INTO]()
-pipeline = dlt.pipeline("bench", destination=place, dataset_name="shop", pipelines_dir="work")
+pipeline = dlt.pipeline(
+    "bench", destination=place, dataset_name="shop", pipelines_dir="work"
+)
 for _ in range(2):
     timed(lambda: pipeline.run(source()).raise_on_failed_jobs())
 kept = pipeline.last_trace.last_normalize_info.row_counts["contacts"]

@@ -1,7 +1,7 @@
 """What the frames of the product show in an error, wherever the checkout lies.
 
-The results name places, never texts: a failing assertion over them prints no secret, and pytest
-compares no megabytes.
+The results name places, never texts: a failing assertion over them prints no secret,
+and pytest compares no megabytes.
 """
 
 import traceback
@@ -27,7 +27,7 @@ def product_frames(error: BaseException) -> list[FrameType]:
 def places_showing(
     text: str, error: BaseException, frames: Iterable[FrameType]
 ) -> list[str]:
-    """Return where a crash reporter would find a text: the error, its history or a local."""
+    """Return where a crash reporter would find a text: error, history or a local."""
     return [place for place, content in _shown(error, frames) if text in content]
 
 

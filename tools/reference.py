@@ -63,7 +63,9 @@ def _reason_index() -> Iterator[str]:
     yield "# Reasons\n"
     yield "A failed test lists its suspicions, the most likely first:"
     yield "the reason, the evidence, what to do, and what outkey can change itself."
-    yield "Any other response is checked in the same way, without the entered secrets.\n"
+    yield (
+        "Any other response is checked in the same way, without the entered secrets.\n"
+    )
     for cause in errors.Cause:
         rows = [one for one in REASONS.values() if one.cause is cause]
         if rows:

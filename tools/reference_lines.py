@@ -25,37 +25,39 @@ In TOML a line is `[line.NAME]`; on the pages, *Synchronization* takes the keys 
 `direction` on.
 [Synchronizing records](../guide/synchronizing.md) says how to use them: with \
 [a script](../guide/synchronizing.md#a-script-for-what-a-table-cannot-say), with \
-[several requests at a time](../guide/synchronizing.md#several-requests-at-a-time), and within \
-[limits](../guide/synchronizing.md#limits-of-a-run).
-A value that a key does not take is refused with its place, and what the host cannot do is a \
-[finding](findings.md) of `outkey line show NAME`.
+[several requests at a time](../guide/synchronizing.md#several-requests-at-a-time), \
+and within [limits](../guide/synchronizing.md#limits-of-a-run).
+A value that a key does not take is refused with its place, and what the host cannot \
+do is a [finding](findings.md) of `outkey line show NAME`.
 A body is described [below](#a-body), as are the keys of [pagination](#pagination), \
 [incremental](#incremental) and [fields](#fields), and the [transforms](#transforms).
 """
 PAGES = f"""
-A pull by `page` or `offset` goes on until a page is empty, since a short one proves nothing: \
-one request more than there are pages.
-A 404 instead of an empty page ends it as well; nothing is archived then, unless the page before \
-was short.
-A page has at most {MOST_RECORDS:,} records, whatever the kind; more of them end the run with \
-`too_many_records`.
+A pull by `page` or `offset` goes on until a page is empty, since a short one proves \
+nothing: one request more than there are pages.
+A 404 instead of an empty page ends it as well; nothing is archived then, unless the \
+page before was short.
+A page has at most {MOST_RECORDS:,} records, whatever the kind; more of them end the \
+run with `too_many_records`.
 """
 BODY = """
 ## A body
 
-A pull with `method = "POST"` sends the body with every request, with `{position}` (the number, \
-offset or cursor of the page), `{size}` and `{since}` (the value of `incremental`) filled in.
-A push sends its fields as one object; or the body, with the values of its fields filled in by \
-the host's names.
-A text that is one name alone becomes the value itself, be it a number, a list or null: \
-`"{position}"` becomes `3`.
+A pull with `method = "POST"` sends the body with every request, with `{position}` \
+(the number, offset or cursor of the page), `{size}` and `{since}` (the value of \
+`incremental`) filled in.
+A push sends its fields as one object; or the body, with the values of its fields \
+filled in by the host's names.
+A text that is one name alone becomes the value itself, be it a number, a list or \
+null: `"{position}"` becomes `3`.
 """
 DIRECTIONS = """
-What the host's own field does not take leaves the record out as well: `too_long`, \
-`unknown_choice`, or `out_of_range`, also for a number with more decimal places than the field has.
+A record with a value that the host's own field does not take is rejected as well: \
+`too_long`, `unknown_choice`, or `out_of_range`, also for a number with more decimal \
+places than the field has.
 
-In a push the values go the other way: `choice` from the host's value to the API's, `date` and \
-`datetime` as `format` and `zone` say.
+In a push the values go the other way: `choice` from the host's value to the API's, \
+`date` and `datetime` as `format` and `zone` say.
 A link is sent as the id of its record; `lookup` is for pulls.
 """
 WHOLE_LINES = """
@@ -83,7 +85,8 @@ schedule = "CRON_TZ=Europe/Berlin 0 6 * * 1-5"
 parallel = 5
 fields = [
     { api = "id", host = "external_id", transform = "text", required = true },
-    { host = "name", transform = "template", options = { template = "{full_name} ({id})" } },
+    { host = "name", transform = "template", \
+options = { template = "{full_name} ({id})" } },
     { api = "mail", host = "email", transform = "as_is" },
     { api = "type", host = "kind", transform = "choice", \
 options = { person = "person", company = "company" } },

@@ -76,7 +76,7 @@ def canonical_path(path):
 
 
 def canonical_query(query):
-    """Return the parameters encoded in one way and sorted; a plus is a space, so %20."""
+    """Return the parameters sorted and encoded in one way: a space as %20."""
     # surrogateescape carries bytes that are not UTF-8 through both steps.
     pairs = parse_qsl(query, keep_blank_values=True, errors="surrogateescape")
     encoded = (

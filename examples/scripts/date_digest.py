@@ -1,8 +1,8 @@
 """Date, Digest and Signature: HTTP signatures with a shared secret.
 
 The signature has the form of draft-cavage-http-signatures-12, which many APIs and
-gateways use; its successor RFC 9421 builds another text. The digest is that of RFC 3230,
-or of RFC 9530.
+gateways use; its successor RFC 9421 builds another text.
+The digest is that of RFC 3230, or of RFC 9530.
 """
 
 import base64

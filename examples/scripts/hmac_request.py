@@ -1,8 +1,8 @@
 """The whole request, signed: time, method, path with query, and body.
 
 A changed request no longer fits its signature. The time limits how long a recorded
-request can be repeated. APIs differ in the order and the separators of the parts: compare
-`parts` with the API's documentation.
+request can be repeated. APIs differ in the order and the separators of the parts:
+compare `parts` with the API's documentation.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """The current time, signed: X-Timestamp and X-Signature.
 
 The signature is an HMAC (RFC 2104) with SHA-256 of the timestamp, in lowercase
-hexadecimal. It proves that the sender has the secret, and nothing about the request: for
-that see hmac_request.py.
+hexadecimal. It proves that the sender has the secret,
+and nothing about the request: for that see hmac_request.py.
 """
 
 import hashlib

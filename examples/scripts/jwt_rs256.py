@@ -1,7 +1,7 @@
 """A short-lived JSON Web Token, signed with a private key (RFC 7519).
 
-RS256 is RFC 7518 §3.3. The API has only the public key. The Secret Key is the private key
-as PEM, without a passphrase. Keep its line breaks: enter it with
+RS256 is RFC 7518 §3.3. The API has only the public key. The Secret Key is the private
+key as PEM, without a passphrase. Keep its line breaks: enter it with
 `outkey secret set NAME secret_key < key.pem`.
 """
 

@@ -1,7 +1,7 @@
 """OAuth 1.0a signatures (RFC 5849), for a client that already has its tokens.
 
-The Secret Key is CONSUMER_KEY:CONSUMER_SECRET:TOKEN:TOKEN_SECRET, or the first two if the
-API issues no token. The tokens are obtained once, at the provider.
+The Secret Key is CONSUMER_KEY:CONSUMER_SECRET:TOKEN:TOKEN_SECRET, or the first two if
+the API issues no token. The tokens are obtained once, at the provider.
 """
 
 import base64

@@ -125,7 +125,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser, served: Served) -> Iterator[Page]:
-    """A page where the administrator is logged in; errors of its scripts fail the test."""
+    """A page with the administrator signed in; errors of its scripts fail the test."""
     context = browser.new_context(
         base_url=served.url, viewport={"width": 1280, "height": 900}
     )

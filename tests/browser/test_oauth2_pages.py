@@ -1,7 +1,7 @@
-"""OAuth 2.0 in the browser: the tab, the token panel, and the way to a provider and back.
+"""OAuth 2.0 in the browser: the tab, the token panel, and the way to a provider.
 
-The pages are at `localhost` here and the provider at 127.0.0.1, which to a browser are two sites:
-what a cookie or a policy does not let through fails these tests.
+The pages are at `localhost` here and the provider at 127.0.0.1, which to a browser are
+two sites: what a cookie or a policy does not let through fails these tests.
 """
 
 import re
@@ -22,15 +22,15 @@ CALLBACK = "/callback/"
 
 
 @pytest.fixture
-def here(served: Served) -> str:
+def pages_url(served: Served) -> str:
     return served.url.replace("127.0.0.1", "localhost")
 
 
 @pytest.fixture
-def page(browser: Browser, served: Served, here: str) -> Iterator[Page]:
-    """A page where the administrator is logged in; errors of its scripts fail the test."""
+def page(browser: Browser, served: Served, pages_url: str) -> Iterator[Page]:
+    """A page with the administrator signed in; errors of its scripts fail the test."""
     context = browser.new_context(
-        base_url=here, viewport={"width": 1280, "height": 900}
+        base_url=pages_url, viewport={"width": 1280, "height": 900}
     )
     context.set_default_timeout(10_000)
     opened = context.new_page()
@@ -144,6 +144,17 @@ def test_the_fields_follow_type_source_and_grant_without_a_reload(page: Page) ->
     )
 
 
+def test_a_browser_knows_which_fields_are_urls_and_which_are_dates(page: Page) -> None:
+    page.goto(LIST + "add/")
+    for name, kind in {
+        "base_url": "url",
+        "oauth2.token_url": "url",
+        "token_expires_on": "date",
+        "oauth2.scope": "text",
+    }.items():
+        assert page.locator(f'[name="{name}"]').get_attribute("type") == kind, name
+
+
 def test_client_credentials_are_saved_tested_and_shown_with_their_token(
     page: Page, spar: Spar
 ) -> None:
@@ -200,7 +211,7 @@ def test_extra_parameters_and_a_key_of_many_lines_are_kept(
 
 
 def test_a_person_connects_and_the_token_is_renewed_revoked_and_forgotten(
-    page: Page, spar: Spar, served: Served, here: str
+    page: Page, spar: Spar, served: Served, pages_url: str
 ) -> None:
     change = consenting(page, spar, "with consent")
     assert chip(page) == "no token yet"
@@ -311,7 +322,7 @@ def test_without_an_issuer_a_response_of_another_server_tells_what_to_enter(
 
 
 def test_a_callback_counts_once_and_only_in_the_session_that_began_it(
-    page: Page, browser: Browser, spar: Spar, served: Served, here: str
+    page: Page, browser: Browser, spar: Spar, served: Served, pages_url: str
 ) -> None:
     consenting(page, spar, "once")
     leave(page)
@@ -324,7 +335,7 @@ def test_a_callback_counts_once_and_only_in_the_session_that_began_it(
     callback = urlsplit(asked["redirect_uri"]).path
     answer = f"{callback}?state={asked['state']}&code={code}"
     spar.clear()
-    context = browser.new_context(base_url=here)
+    context = browser.new_context(base_url=pages_url)
     other = context.new_page()
     nobody = other.goto(answer)
     assert nobody is not None
@@ -338,12 +349,12 @@ def test_a_callback_counts_once_and_only_in_the_session_that_began_it(
     assert not shown_to_others
     context.close()
     assert spar.journal == []
-    page.goto(here + answer)
+    page.goto(pages_url + answer)
     expect(page.get_by_text("once is connected.")).to_be_visible()
     still_in_the_url = code in page.url
     assert not still_in_the_url
     spar.clear()
-    replayed = page.goto(here + answer)
+    replayed = page.goto(pages_url + answer)
     assert replayed is not None
     assert replayed.status == 422
     assert spar.journal == []
@@ -456,9 +467,9 @@ def test_a_phone_shows_the_tab_without_scrolling_sideways(page: Page) -> None:
 
 
 def test_a_german_person_reads_german(
-    browser: Browser, served: Served, here: str
+    browser: Browser, served: Served, pages_url: str
 ) -> None:
-    context = browser.new_context(base_url=here, locale="de-DE")
+    context = browser.new_context(base_url=pages_url, locale="de-DE")
     opened = context.new_page()
     log_in(opened, "admin", served.password)
     opened.goto(LIST + "?q=demo+oauth2")

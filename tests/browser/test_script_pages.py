@@ -1,4 +1,4 @@
-"""Signing scripts in the browser: the editor, saving, the trial, and what nobody sees of them."""
+"""Signing scripts in the browser: editing, saving, trying, and what is not shown."""
 
 import re
 
@@ -19,7 +19,9 @@ import time
 def compute_auth_header(sync_line):
     secret = sync_line.api_config_id.get_secret_key()
     timestamp = str(int(time.time()))
-    signature = hmac.new(secret.encode(), timestamp.encode(), hashlib.sha256).hexdigest()
+    signature = hmac.new(
+        secret.encode(), timestamp.encode(), hashlib.sha256
+    ).hexdigest()
     return {"X-Timestamp": timestamp, "X-Signature": signature}
 """
 FUNCTION = "def compute_auth_header(sync_line):\n"

@@ -140,7 +140,7 @@ class Client:
 
 
 def slow_test(served: Served) -> tuple[Client, str]:
-    """Return a client and the address where a configuration is tested at a slow server."""
+    """Return a client and the URL that tests a configuration at a slow server."""
     client = Client(served)
     page = client.open("/outkey/configuration/?q=bearer").read().decode()
     place = re.search(r"/outkey/configuration/[0-9a-f-]{36}/", page)

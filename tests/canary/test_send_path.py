@@ -1,4 +1,4 @@
-"""The send path with canaries for secrets: whatever is shown, logged or raised is searched."""
+"""The send path with canaries as secrets: all that is shown, logged or raised."""
 
 import logging
 import traceback

@@ -33,7 +33,7 @@ class Done:
 
 @dataclass
 class Terminal:
-    """Runs `outkey` with one home; everything it prints goes to the test's own output as well."""
+    """Runs `outkey` with one home; its output goes to the test's own output as well."""
 
     home: Path
     canary: Canaries

@@ -1,7 +1,8 @@
-"""Starts commands quickly: a process that has the libraries loaded forks for each of them.
+"""Starts commands quickly, as forks of a process that has loaded the libraries.
 
-A command is still a process of its own, with its own environment, files and end. What is loaded
-before reads no setting, since nobody knows yet which home a command will have.
+A command is still a process of its own, with its own environment, files and end. What
+is loaded before reads no setting, since nobody knows yet which home a command will
+have.
 """
 
 import gc
@@ -33,7 +34,8 @@ class Forks:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        # By its descriptor: the path of a temporary folder may be too long for a Unix socket.
+        # By its descriptor: the path of a temporary
+        # folder may be too long for a Unix socket.
         self._descriptor = os.open(self._folder.name, os.O_PATH)
         self._place = f"/proc/self/fd/{self._descriptor}/forks"
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:

@@ -1,4 +1,4 @@
-"""What a writer of the database gets who has no key, seen from the command line: nothing."""
+"""A writer of the database without the key gains nothing on the command line."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What `outkey doctor` finds in a real home, how it writes it, and what the policy decides."""
+"""What `outkey doctor` finds in a real home and prints, and what the policy decides."""
 
 import json
 import shutil
@@ -66,7 +66,7 @@ def test_what_an_earlier_version_saved_is_reported_and_can_be_corrected(
 
 @pytest.fixture(scope="session")
 def good_home(session_spar: Spar, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a home with a configuration that was tested and used; its address is set afterwards."""
+    """Make a home with a tested and used configuration; its URL is set afterwards."""
     run = Terminal(tmp_path_factory.mktemp("good") / "home", Canaries())
     document = f"""
 [configuration.good]

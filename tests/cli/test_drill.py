@@ -1,4 +1,4 @@
-"""`outkey spar drill`: what a person and a script see of it, and what it leaves alone."""
+"""`outkey spar drill`: its output for users and scripts, and what it leaves alone."""
 
 import signal
 import subprocess

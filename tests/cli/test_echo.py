@@ -1,4 +1,4 @@
-"""A server that repeats every credential it is sent: nothing of it is printed or stored."""
+"""A server that repeats every credential: nothing of it is printed or stored."""
 
 import json
 import sqlite3
@@ -126,7 +126,10 @@ records = "items"
 target = "demo.contact"
 keys = ["external_id"]
 pagination = {{ kind = "cursor", position_parameter = "after", cursor = "next" }}
-fields = [{{ api = "id", host = "external_id" }}, {{ api = "full_name", host = "name" }}]
+fields = [
+    {{ api = "id", host = "external_id" }},
+    {{ api = "full_name", host = "name" }},
+]
 """
 
 
@@ -141,7 +144,7 @@ def acme(outkey: Terminal, server: EchoServer, canary: Canaries) -> Terminal:
 
 
 def shows_signature(server: EchoServer, output: str) -> bool:
-    """Tell whether an output has the signature that the script made; no canary knows of it."""
+    """Whether an output has the signature of the script, which no canary knows."""
     return server.seen["X-Signature"] in output
 
 

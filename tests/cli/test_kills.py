@@ -1,4 +1,4 @@
-"""kill -9 at random points: the database opens, the chain is clean, no secret is lost."""
+"""kill -9 at random points: database and audit chain are intact, no secret is lost."""
 
 import json
 import os

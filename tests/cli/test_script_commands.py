@@ -15,7 +15,9 @@ import time
 def compute_auth_header(sync_line):
     timestamp = str(int(time.time()))
     secret = sync_line.api_config_id.get_secret_key()
-    signature = hmac.new(secret.encode(), timestamp.encode(), hashlib.sha256).hexdigest()
+    signature = hmac.new(
+        secret.encode(), timestamp.encode(), hashlib.sha256
+    ).hexdigest()
     return {"X-Timestamp": timestamp, "X-Signature": signature}
 """
 

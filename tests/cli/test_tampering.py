@@ -1,4 +1,4 @@
-"""Whoever changes the audit behind outkey's back is found out; pruning is no such change."""
+"""Changes of the audit behind outkey's back are detected; pruning is accepted."""
 
 import shutil
 import sqlite3
@@ -31,7 +31,7 @@ def change(terminal: Terminal, *statements: str) -> None:
 
 @pytest.fixture(scope="session")
 def busy_home(ready_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a home whose audit has several streams, one of them with ten rows; tests get copies."""
+    """Make a home with several audit streams, one with ten rows; tests get copies."""
     home = tmp_path_factory.mktemp("busy") / "home"
     shutil.copytree(ready_home, home)
     run = Terminal(home, Canaries())

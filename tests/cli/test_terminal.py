@@ -1,4 +1,4 @@
-"""What a terminal is sent: text from elsewhere must not steer it, nor turn its lines around."""
+"""What a terminal is sent: foreign text must not control it or reverse its lines."""
 
 import json
 import os
@@ -39,7 +39,8 @@ CALLS = {
     "print_done": "output.print_done('set', as_json=False, configuration=text)",
     "print_table": "output.print_table(('A', 'B'), [(text, text)])",
     "print_findings": (
-        "output.print_findings([(text, Finding('W1', Level.WARNING, text, text, text))])"
+        "output.print_findings([(text, Finding('W1', Level.WARNING, text, text,"
+        " text))])"
     ),
     "progress_bar": (
         "with output.progress_bar(text, 3) as advance:\n    advance(1)\n   "
@@ -95,7 +96,7 @@ def home(outkey: Terminal, hostile: str) -> Terminal:
 
 
 def on_terminal(environment: dict[str, str], *command: str) -> bytes:
-    """Run Python with a terminal as its input and output, and return what that was sent."""
+    """Run Python with a terminal as input and output; return what it was sent."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, *command],
@@ -195,7 +196,7 @@ def test_json_on_a_terminal_is_harmless_and_the_same_document(home: Terminal) ->
 def test_what_is_stored_is_harmless_on_a_terminal(
     home: Terminal, command: tuple[str, ...]
 ) -> None:
-    """Commands refuse such names; what writes into the database may be somebody else."""
+    """Commands refuse such names, but other programs may write to the database."""
     change(home, "UPDATE outkey_configuration SET name = ?", HOSTILE)
     change(
         home,

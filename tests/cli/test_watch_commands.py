@@ -1,4 +1,4 @@
-"""What a person at a terminal sees: of the brake, of notices, and of tables that are too wide."""
+"""What a user sees in a terminal: the brake, notices, and tables that are too wide."""
 
 import json
 import os

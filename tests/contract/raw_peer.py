@@ -1,4 +1,4 @@
-"""A server on a raw socket that plays one prepared answer and keeps the bytes that came."""
+"""A server on a raw socket that sends one response and records what it receives."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""The asynchronous transport keeps every promise of the blocking one: the same tests, on a loop.
+"""The asynchronous transport passes the tests of the blocking one, on a loop.
 
 Tests that are imported here run with the fixtures of this module.
 """
@@ -136,7 +136,7 @@ class TestAsyncSystemResolver(ResolverContract):
         return ResolverOnLoop(self.runner, AsyncSystemResolver(SystemResolver()))
 
 
-# ── answers ──────────────────────────────────────────────────────────────────────────────────
+# ── answers ───────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_large_compressed_answer_is_inflated(transport: OnLoop) -> None:
     assert answer.body == gzip.decompress(body)
 
 
-# ── uploads ──────────────────────────────────────────────────────────────────────────────────
+# ── uploads ───────────────────────────────────────────────────────────────────────────
 
 
 @contextmanager
@@ -320,7 +320,7 @@ def test_a_post_on_a_connection_that_dies_under_it_is_not_repeated(
     assert seen == [b"GET ", b"POST"]
 
 
-# ── connections and loops ────────────────────────────────────────────────────────────────────
+# ── connections and loops ─────────────────────────────────────────────────────────────
 
 
 def descriptors() -> int:

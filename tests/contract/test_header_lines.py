@@ -1,4 +1,4 @@
-"""What the validator accepts arrives as exactly one header line with exactly that value."""
+"""A value that the validator accepts arrives unchanged as exactly one header line."""
 
 import re
 from collections.abc import Iterator

@@ -41,8 +41,8 @@ from outkey.ports.sending import (
     Tokens,
 )
 from outkey.ports.storage import (
+    AuditCheckpoints,
     AuditRows,
-    Checkpoints,
     Database,
     StateRows,
     Storage,
@@ -274,7 +274,7 @@ class TestMemoryAuditRows(AuditRowsContract):
 
 
 class TestMemoryCheckpoints(CheckpointsContract):
-    def make(self) -> Checkpoints:
+    def make(self) -> AuditCheckpoints:
         return MemoryCheckpoints()
 
 
@@ -283,7 +283,7 @@ class TestCheckpointFile(CheckpointsContract):
     def _folder(self, tmp_path: Path) -> None:
         self.folder = tmp_path
 
-    def make(self) -> Checkpoints:
+    def make(self) -> AuditCheckpoints:
         return CheckpointFile(self.folder / "checkpoints")
 
 
@@ -320,7 +320,7 @@ class TestStoredSecrets(SecretsContract):
             storage, ReferencedSecrets(), FixedRing(new_keyring()), FakeClock()
         )
         added = registry.add(build("a", {"base_url": "https://a.example"}))
-        secrets.replace(added, "token", Secret(value))
+        secrets.set_value(added, "token", Secret(value))
         registry.note_secrets_changed("a")
         stored = registry.get("a")
         secrets.vouch(stored, facts_of(stored))

@@ -1,4 +1,4 @@
-"""Real databases for the tests of the Django host: SQLite in a file, and PostgreSQL of our own."""
+"""Real databases for the Django host: SQLite in a file, and our own PostgreSQL."""
 
 import os
 import shutil
@@ -90,7 +90,10 @@ def postgresql_url(postgresql: Cluster) -> str:
 
 
 def configure(url: str | None, folder: Path) -> None:
-    """Point Django at a database; settings are read once per process, connections are not."""
+    """Point Django at a database.
+
+    Settings are read once per process, connections are not.
+    """
     from outkey.hosts.server.settings import database
 
     chosen = database(url, folder)
@@ -128,9 +131,9 @@ def stored_runs() -> "Runs":
     """Return the runs in Django's database."""
     from outkey.engine.managing.registry import Registry
     from outkey.engine.sync import Runs
-    from outkey.hosts.django.registry import django_storage
     from outkey.hosts.django.runs import DjangoRunRows
     from outkey.hosts.django.shared_state import DjangoStateRows
+    from outkey.hosts.django.storage import django_storage
 
     storage = django_storage()
     return Runs(DjangoRunRows(), DjangoStateRows(), storage.database, Registry(storage))

@@ -1,4 +1,4 @@
-"""Sending from an event loop with an installation: what waits for the database runs in threads."""
+"""Sending from an event loop with an installation: the database runs in threads."""
 
 import asyncio
 import gc
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from database.test_installation import here, set_both, spar  # noqa: F401 - fixtures
+from database.test_installation import application, set_both, spar  # noqa: F401 - fixtures
 from outkey.core.request.message import Response
 from outkey.spar import Spar
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 # Django's connections end with threads
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_many_sends_are_recorded_and_the_loop_is_not_held_up(
-    here: "Application",  # noqa: F811 - a fixture
+    application: "Application",  # noqa: F811 - a fixture
     spar: Spar,  # noqa: F811 - a fixture
 ) -> None:
-    set_both(here, "a-token", "a-key")
+    set_both(application, "a-token", "a-key")
     lags: list[float] = []
 
     async def watch() -> None:
@@ -31,7 +31,7 @@ def test_many_sends_are_recorded_and_the_loop_is_not_held_up(
             lags.append(time.monotonic() - before - 0.01)
 
     async def send_all() -> list[Response]:
-        async with here.gateway as gateway:
+        async with application.gateway as gateway:
             # the first one opens what the others use
             await gateway.asend("acme", "GET", "/echo")
             watching = asyncio.create_task(watch())
@@ -44,8 +44,8 @@ def test_many_sends_are_recorded_and_the_loop_is_not_held_up(
     responses = asyncio.run(send_all())
     assert {response.status for response in responses} == {200}
     assert len({response.attempt for response in responses}) == 60
-    here.audit.flush()
-    assert sum(stream.rows for stream in here.audit_rows.streams()) >= 2 * 61
+    application.audit.flush()
+    assert sum(stream.rows for stream in application.audit_rows.streams()) >= 2 * 61
     assert len(spar.journal) == 61
     assert max(lags) < 1.0
     gc.collect()

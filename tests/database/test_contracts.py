@@ -35,7 +35,7 @@ class TestDjangoDatabase(DatabaseContract):
 
 
 def storage() -> Storage:
-    from outkey.hosts.django.registry import django_storage
+    from outkey.hosts.django.storage import django_storage
 
     return django_storage()
 

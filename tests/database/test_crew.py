@@ -28,7 +28,7 @@ pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
 @pytest.fixture
-def here(
+def application(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator["Application"]:
     from outkey.hosts.django.wiring import install
@@ -43,20 +43,20 @@ def here(
 
 
 @pytest.fixture
-def crew(here: "Application") -> Iterator["LocalWorkers"]:
+def crew(application: "Application") -> Iterator["LocalWorkers"]:
     from outkey.hosts.django.local_workers import LocalWorkers
 
-    made = LocalWorkers(here)
+    made = LocalWorkers(application)
     yield made
     made.end(20)
 
 
 @pytest.fixture
-def shop(here: "Application") -> Iterator["Runs"]:
+def shop(application: "Application") -> Iterator["Runs"]:
     with Spar() as spar:
         document = parse_document(two_lines(spar, 1500, "runs_at_once = 1"))
-        here.apply(here.administration("tester"), document, dry_run=False)
-        yield here.runs
+        application.apply(application.administration("tester"), document, dry_run=False)
+        yield application.runs
 
 
 def states(runs: "Runs") -> dict[str, str]:
@@ -64,7 +64,7 @@ def states(runs: "Runs") -> dict[str, str]:
 
 
 def until(crew: "LocalWorkers", runs: "Runs", state: RunState) -> list[int]:
-    """Let the crew look until every run is in a state; return what was running on the way."""
+    """Let the crew look until every run is in a state; return the runs seen active."""
     ends, seen = time.monotonic() + 40, [0]
     while set(states(runs).values()) != {state}:
         crew.loop.round()
@@ -84,7 +84,7 @@ def test_runs_that_wait_are_done_as_many_at_a_time_as_their_configuration_allows
 
 
 def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
-    here: "Application", crew: "LocalWorkers", shop: "Runs"
+    application: "Application", crew: "LocalWorkers", shop: "Runs"
 ) -> None:
     from outkey.hosts.django.local_workers import LocalWorkers
 
@@ -97,14 +97,14 @@ def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
     crew.end(20)
     let_go = shop.get(asked.id)
     assert (let_go.state, let_go.cause) == (RunState.WAITING, "stopping")
-    after = LocalWorkers(here)
+    after = LocalWorkers(application)
     until(after, shop, RunState.DONE)
     after.end(20)
     assert shop.get(asked.id).counts.created == 1500
 
 
 class Endless:
-    """A planner whose runs take no notice of anything; another one is due at every look."""
+    """A planner whose runs ignore cancellation; another one is due at every look."""
 
     def __init__(self) -> None:
         self.clock = SystemClock()

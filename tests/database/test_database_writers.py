@@ -11,7 +11,7 @@ import pytest
 from django.db import connection, connections
 from django.db.models import F
 
-from database.test_installation import here, installed, spar  # noqa: F401 - fixtures
+from database.test_installation import application, installed, spar  # noqa: F401 - fixtures
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.document import ConfigurationDraft, parse_document
 from outkey.core.errors import EditConflict, OutkeyError, SecretUnreadable
@@ -35,7 +35,7 @@ def wait_for_caches() -> None:
 
 
 def test_one_update_does_not_post_the_environment_to_another_token_url(
-    here: "Application",  # noqa: F811
+    application: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811
     attacker: Spar,
     monkeypatch: pytest.MonkeyPatch,
@@ -54,9 +54,11 @@ token_url = "{spar.url}/oauth/token"
 client_id = "spar-client"
 client_secret = "env:SHOP_SECRET"
 """
-    here.apply(here.administration("tester"), parse_document(text), dry_run=False)
+    application.apply(
+        application.administration("tester"), parse_document(text), dry_run=False
+    )
     row = Configuration.objects.get(name="shop")
-    binding = here.registry.get("shop").binding_of("client_secret")
+    binding = application.registry.get("shop").binding_of("client_secret")
     moved = binding.replace(spar.url.split("//")[1], attacker.url.split("//")[1], 1)
     for reference in ("file:/proc/self/environ", "env:PATH"):
         settings = row.settings | {"oauth2.token_url": f"{attacker.url}/oauth/token"}
@@ -68,19 +70,21 @@ client_secret = "env:SHOP_SECRET"
         )
         wait_for_caches()
         with pytest.raises(OutkeyError):
-            here.gateway.send("shop", "GET", "/echo")
+            application.gateway.send("shop", "GET", "/echo")
     assert attacker.journal == []
 
 
 def test_a_reference_that_sql_put_in_the_place_of_a_secret_is_not_sent(
-    here: "Application",  # noqa: F811
+    application: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811
     tmp_path: Path,
 ) -> None:
     from outkey.hosts.django.models import Configuration, SecretValue
 
-    here.administration("tester").set_secret("acme", "token", Secret("spar-token"))
-    here.administration("tester").set_secret(
+    application.administration("tester").set_secret(
+        "acme", "token", Secret("spar-token")
+    )
+    application.administration("tester").set_secret(
         "acme", "header:X-API-Key", Secret("a-key")
     )
     (tmp_path / "other").write_text("somebody's secret", encoding="ascii")
@@ -90,22 +94,22 @@ def test_a_reference_that_sql_put_in_the_place_of_a_secret_is_not_sent(
     Configuration.objects.update(revision=F("revision") + 1)
     wait_for_caches()
     with pytest.raises(SecretUnreadable):
-        here.gateway.send("acme", "GET", "/echo")
+        application.gateway.send("acme", "GET", "/echo")
     assert spar.journal == []
 
 
 def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
-    here: "Application",  # noqa: F811
+    application: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811
 ) -> None:
     from outkey.core.vault.versions import SecretLabel
     from outkey.hosts.django.models import Configuration, SecretValue
 
-    desk = here.administration("tester")
-    desk.set_secret("acme", "header:X-API-Key", Secret("a-key"))
+    administration = application.administration("tester")
+    administration.set_secret("acme", "header:X-API-Key", Secret("a-key"))
     for value in ("replaced-long-ago", "the-current-one"):
-        desk.set_secret("acme", "token", Secret(value))
-    assert here.gateway.send("acme", "GET", "/echo").status == 200
+        administration.set_secret("acme", "token", Secret(value))
+    assert application.gateway.send("acme", "GET", "/echo").status == 200
     spar.clear()
     versions = SecretValue.objects.filter(field="token")
     previous = versions.filter(label=SecretLabel.PREVIOUS)
@@ -115,61 +119,65 @@ def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
     Configuration.objects.update(revision=F("revision") + 1)
     wait_for_caches()
     with pytest.raises(SecretUnreadable):
-        here.gateway.send("acme", "GET", "/echo")
-    assert SecretValue.objects.filter(field=voucher.FIELD).count() == 1, (
+        application.gateway.send("acme", "GET", "/echo")
+    assert SecretValue.objects.filter(field=voucher.VOUCHER_FIELD).count() == 1, (
         "and no older voucher"
     )
     assert spar.journal == []
 
 
 def test_an_editor_who_saves_in_between_gets_no_secret_of_an_administrator(
-    here: "Application",  # noqa: F811
+    application: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811
     attacker: Spar,
 ) -> None:
-    """The editor's save is placed where the window was: when the secret is about to be stored."""
-    stored = here.registry.get("acme")
+    """The editor saves when the secret is about to be stored: the critical moment."""
+    stored = application.registry.get("acme")
     made = replace(stored, notes="entered by the administrator")
 
     class Between:
         """The audit of an administrator, during whose record the editor saves."""
 
         def note(self, *changes: Change) -> None:
-            here.audit.note(*changes)
+            application.audit.note(*changes)
             if any(change.tag is Tag.SECRET_SET for change in changes):
                 text = f'[configuration.acme]\nbase_url = "{attacker.url}"'
-                here.apply(
-                    here.administration("editor"),
+                application.apply(
+                    application.administration("editor"),
                     parse_document(text),
                     dry_run=False,
                 )
 
-    desk = replace(here.administration("administrator"), audit=Between())  # type: ignore[arg-type]
+    administration = replace(
+        application.administration("administrator"), audit=Between()
+    )  # type: ignore[arg-type]
     with pytest.raises(EditConflict):
-        desk.save(ConfigurationChange(stored, made, {"token": Secret("spar-token")}))
+        administration.save(
+            ConfigurationChange(stored, made, {"token": Secret("spar-token")})
+        )
     with pytest.raises(OutkeyError):
-        here.gateway.send("acme", "GET", "/echo")
-    assert here.registry.get("acme").secrets == {}
+        application.gateway.send("acme", "GET", "/echo")
+    assert application.registry.get("acme").secrets == {}
     assert attacker.journal == []
 
 
 def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
-    here: "Application",  # noqa: F811
+    application: "Application",  # noqa: F811
     attacker: Spar,
 ) -> None:
-    """Two save as fast as they can; the editor always names the version that comes next."""
-    ours = here.registry.get("acme").base.origin.bound
+    """Two users save as fast as they can; the editor always names the next version."""
+    ours = application.registry.get("acme").base.origin.bound
     done = threading.Event()
 
     def edit() -> None:
         try:
             while not done.is_set():
-                stored = here.registry.find(["acme"])["acme"]
+                stored = application.registry.find(["acme"])["acme"]
                 moved = ConfigurationDraft(
                     "acme", {"base_url": attacker.url}, None, {}
                 ).merged(stored)
                 try:
-                    here.administration("editor").save(
+                    application.administration("editor").save(
                         ConfigurationChange(stored, moved)
                     )
                 except OutkeyError:
@@ -183,17 +191,20 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
         saved = 0
         deadline = time.monotonic() + 10
         while saved < 20 and time.monotonic() < deadline:
-            stored = here.registry.find(["acme"])["acme"]
+            stored = application.registry.find(["acme"])["acme"]
             made = ConfigurationDraft("acme", {"base_url": ours}, None, {}).merged(
                 stored
             )
             change = ConfigurationChange(stored, made, {"token": Secret("spar-token")})
             try:
-                here.administration("administrator").save(change)
+                application.administration("administrator").save(change)
             except OutkeyError:
                 continue
             saved += 1
-            assert here.registry.find(["acme"])["acme"].secrets["token"].origin == ours
+            assert (
+                application.registry.find(["acme"])["acme"].secrets["token"].origin
+                == ours
+            )
     finally:
         done.set()
         editor.join(20)
@@ -202,21 +213,20 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
 
 
 @pytest.mark.parametrize(
-    "place", ["lock", "replace", "set", "note_secrets_changed", "vouch"]
+    "place", ["lock", "put_settings", "set_value", "note_secrets_changed", "vouch"]
 )
 def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
-    here: "Application",  # noqa: F811
+    application: "Application",  # noqa: F811
     place: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = here.administration("tester")
-    desk.set_secret("acme", "token", Secret("before"))
-    before = here.registry.find(["acme"])["acme"]
+    administration = application.administration("tester")
+    administration.set_secret("acme", "token", Secret("before"))
+    before = application.registry.find(["acme"])["acme"]
     made = replace(before, notes="after")
-    target: object = desk.registry
-    if place in {"set", "vouch"}:
-        target = desk.secrets
-        place = place.replace("set", "replace")
+    target: object = administration.registry
+    if place in {"set_value", "vouch"}:
+        target = administration.secrets
     original = getattr(target, place)
 
     def fail_afterwards(*args: object, **kwargs: object) -> None:
@@ -225,12 +235,14 @@ def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
 
     monkeypatch.setattr(target, place, fail_afterwards)
     with pytest.raises(RuntimeError):
-        desk.save(ConfigurationChange(before, made, {"token": Secret("after")}))
+        administration.save(
+            ConfigurationChange(before, made, {"token": Secret("after")})
+        )
     monkeypatch.undo()
-    after = installed(here.keys.source.file.parent.parent).registry.get("acme")
+    after = installed(application.keys.source.file.parent.parent).registry.get("acme")
     assert (after.notes, after.secrets, after.version) == (
         "",
         before.secrets,
         before.version,
     )
-    assert here.secrets.open(after, "token") == Secret("before")
+    assert application.secrets.open(after, "token") == Secret("before")

@@ -1,4 +1,4 @@
-"""The database fails while it is used: nothing is sent without a record, and all of it recovers."""
+"""The database fails while in use: nothing is sent unrecorded, and all recovers."""
 
 import os
 import resource
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import OperationalError, connection, connections
 
-from database.test_installation import here, set_both, spar, verdict
+from database.test_installation import application, set_both, spar, verdict
 from outkey.core.audit.events import Tag
 from outkey.core.config.document import parse_document
 from outkey.core.errors import AuditUnavailable, HostError, OutkeyError
@@ -27,7 +27,7 @@ from outkey.spar.authority import CLIENT, CLIENT_SECRET
 if TYPE_CHECKING:
     from outkey.engine.application import Application
 
-__all__ = ["here", "spar"]  # fixtures
+__all__ = ["application", "spar"]  # fixtures
 
 
 @contextmanager
@@ -58,44 +58,48 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[in
         yield calls
 
 
-def work(here: "Application", number: int) -> None:
-    """Do one of everything that reads or writes the database on the way to a request."""
-    desk = Administration(here.registry, here.secrets, here.audit, "tester")
+def work(application: "Application", number: int) -> None:
+    """Do everything that reads or writes the database for a request, once each."""
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "tester"
+    )
     limits = "limits = { requests_per_minute = 6000 }"
     text = f'[configuration.acme]\nnotes = "{number}"\n{limits}'
-    here.apply(desk, parse_document(text), dry_run=False)
-    desk.set_secret("acme", "token", Secret("spar-token"))
-    here.gateway.send("acme", "GET", "/bearer")
-    here.test(desk, "acme")
+    application.apply(administration, parse_document(text), dry_run=False)
+    administration.set_secret("acme", "token", Secret("spar-token"))
+    application.gateway.send("acme", "GET", "/bearer")
+    application.test(administration, "acme")
 
 
 def test_whichever_call_fails_nothing_is_sent_unrecorded_and_everything_goes_on(
-    here: "Application", spar: Spar, monkeypatch: pytest.MonkeyPatch
+    application: "Application", spar: Spar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_both(here, "spar-token", "two")
+    set_both(application, "spar-token", "two")
     failed = 0
     for number in range(1, 200):
         with failing_at(monkeypatch, number) as calls:
             try:
-                work(here, number)
+                work(application, number)
             except OutkeyError as error:
                 assert isinstance(error, HostError), error.code
                 failed += 1
-        assert here.gateway.send("acme", "GET", "/bearer").status == 200
+        assert application.gateway.send("acme", "GET", "/bearer").status == 200
         if calls[0] < number:
             break
     assert number < 199
     assert failed > 20
-    intents = sum(b"engine:send:intended" in row.body for row in here.audit_rows.read())
+    intents = sum(
+        b"engine:send:intended" in row.body for row in application.audit_rows.read()
+    )
     assert intents >= len(spar.journal)
-    assert verdict(here).ok
+    assert verdict(application).ok
 
 
 def test_whichever_call_fails_nothing_of_a_saved_form_is_there(
-    here: "Application", monkeypatch: pytest.MonkeyPatch
+    application: "Application", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_both(here, "before", "two")
-    before = here.registry.find(["acme"])["acme"]
+    set_both(application, "before", "two")
+    before = application.registry.find(["acme"])["acme"]
     form = {
         "notes": "after",
         "active": "on",
@@ -109,28 +113,28 @@ def test_whichever_call_fails_nothing_of_a_saved_form_is_there(
     }
     edit = Edit.read(form, before)
     assert isinstance(edit, Edit)
-    desk = here.administration("tester")
+    administration = application.administration("tester")
     for number in range(1, 200):
         with failing_at(monkeypatch, number) as calls:
             with suppress(HostError):
-                here.save_edit(desk, edit)
+                application.save_edit(administration, edit)
             if calls[0] < number:
                 break
-        after = here.registry.find(["acme"])["acme"]
+        after = application.registry.find(["acme"])["acme"]
         assert (after, after.revision, after.voucher) == (
             before,
             before.revision,
             before.voucher,
         ), number
-        assert here.secrets.open(after, "token") == Secret("before")
+        assert application.secrets.open(after, "token") == Secret("before")
     assert 20 < number < 199
-    after = here.registry.find(["acme"])["acme"]
+    after = application.registry.find(["acme"])["acme"]
     assert (after.notes, after.version) == ("after", before.version + 1)
-    assert here.secrets.open(after, "token") == Secret("after")
+    assert application.secrets.open(after, "token") == Secret("after")
 
 
 def test_whichever_call_fails_a_rotated_refresh_token_is_not_lost(
-    here: "Application", monkeypatch: pytest.MonkeyPatch
+    application: "Application", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token, "LEASE_SECONDS", 1.0)
     monkeypatch.setattr(tokens, "LEASE_SECONDS", 1.0)
@@ -146,29 +150,33 @@ token_url = "{provider.url}/oauth/token"
 client_id = "{CLIENT}"
 grant = "refresh_token"
 """
-        desk = Administration(here.registry, here.secrets, here.audit, "tester")
-        here.apply(desk, parse_document(text), dry_run=False)
-        desk.set_secret("shop", "client_secret", Secret(CLIENT_SECRET))
-        desk.set_secret(
+        administration = Administration(
+            application.registry, application.secrets, application.audit, "tester"
+        )
+        application.apply(administration, parse_document(text), dry_run=False)
+        administration.set_secret("shop", "client_secret", Secret(CLIENT_SECRET))
+        administration.set_secret(
             "shop", "refresh_token", Secret(provider.authorization.seed_refresh())
         )
         for number in range(1, 100):
             with failing_at(monkeypatch, number) as calls, suppress(HostError):
-                here.change_token(desk, "shop", Tag.TOKEN_RENEWED).renew()
-                here.gateway.send("shop", "GET", "/oauth/api")
-            assert here.gateway.send("shop", "GET", "/oauth/api").status == 200
+                application.change_token(
+                    administration, "shop", Tag.TOKEN_RENEWED
+                ).renew()
+                application.gateway.send("shop", "GET", "/oauth/api")
+            assert application.gateway.send("shop", "GET", "/oauth/api").status == 200
             if calls[0] < number:
                 break
         counts = provider.authorization.counts()
     assert 10 < number < 99
     assert (counts.reuses, counts.dead_families) == (0, 0)
-    assert verdict(here).ok
+    assert verdict(application).ok
 
 
 def test_a_locked_audit_refuses_in_time_and_recovers_without_a_restart(
-    here: "Application", spar: Spar, database: str
+    application: "Application", spar: Spar, database: str
 ) -> None:
-    set_both(here, "spar-token", "two")
+    set_both(application, "spar-token", "two")
     locked, release = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -191,19 +199,19 @@ def test_a_locked_audit_refuses_in_time_and_recovers_without_a_restart(
     assert locked.wait(10)
     started = time.monotonic()
     with pytest.raises(AuditUnavailable):
-        here.gateway.send("acme", "GET", "/bearer")
+        application.gateway.send("acme", "GET", "/bearer")
     assert time.monotonic() - started < 10
     assert spar.journal == []
     release.set()
     holder.join()
-    assert here.gateway.send("acme", "GET", "/bearer").status == 200
-    assert verdict(here).ok
+    assert application.gateway.send("acme", "GET", "/bearer").status == 200
+    assert verdict(application).ok
 
 
 def test_a_connection_that_dies_is_replaced_without_a_restart(
-    here: "Application", spar: Spar, database: str
+    application: "Application", spar: Spar, database: str
 ) -> None:
-    set_both(here, "spar-token", "two")
+    set_both(application, "spar-token", "two")
     if database == "sqlite":
         connection.connection.close()
     else:
@@ -217,19 +225,19 @@ def test_a_connection_that_dies_is_replaced_without_a_restart(
     answers = []
     for _ in range(3):
         try:
-            answers.append(here.gateway.send("acme", "GET", "/bearer").status)
+            answers.append(application.gateway.send("acme", "GET", "/bearer").status)
         except HostError:
             answers.append(0)
     assert answers[-1] == 200
     assert len(spar.journal) == answers.count(200)
-    assert verdict(here).ok
+    assert verdict(application).ok
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_full_disk_refuses_and_recovers_without_a_restart(
-    here: "Application", spar: Spar, tmp_path: Path
+    application: "Application", spar: Spar, tmp_path: Path
 ) -> None:
-    set_both(here, "spar-token", "two")
+    set_both(application, "spar-token", "two")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     wal = tmp_path / "outkey.sqlite3-wal"
     for _ in range(3):
@@ -237,51 +245,56 @@ def test_a_full_disk_refuses_and_recovers_without_a_restart(
         resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
         try:
             with pytest.raises(HostError):
-                here.gateway.send("acme", "GET", "/bearer")
+                application.gateway.send("acme", "GET", "/bearer")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert wal.exists()
     assert spar.journal == []
-    assert here.gateway.send("acme", "GET", "/bearer").status == 200
-    assert verdict(here).ok
+    assert application.gateway.send("acme", "GET", "/bearer").status == 200
+    assert verdict(application).ok
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_database_that_may_only_be_read_is_read_and_not_sent_with(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
-    set_both(here, "spar-token", "two")
+    set_both(application, "spar-token", "two")
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA query_only = ON")
-    assert here.registry.get("acme").name == "acme"
+    assert application.registry.get("acme").name == "acme"
     with pytest.raises(AuditUnavailable):
-        here.gateway.send("acme", "GET", "/bearer")
+        application.gateway.send("acme", "GET", "/bearer")
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA query_only = OFF")
     assert spar.journal == []
-    assert here.gateway.send("acme", "GET", "/bearer").status == 200
+    assert application.gateway.send("acme", "GET", "/bearer").status == 200
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_a_forked_child_makes_a_connection_of_its_own_and_records_what_it_sends(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
-    set_both(here, "spar-token", "two")
-    assert here.gateway.send("acme", "GET", "/bearer").status == 200
+    set_both(application, "spar-token", "two")
+    assert application.gateway.send("acme", "GET", "/bearer").status == 200
     child = os.fork()
     if child == 0:
         status = 1
         try:
             status = (
-                0 if here.gateway.send("acme", "GET", "/bearer").status == 200 else 1
+                0
+                if application.gateway.send("acme", "GET", "/bearer").status == 200
+                else 1
             )
-            here.audit.close()
+            application.audit.close()
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert here.gateway.send("acme", "GET", "/bearer").status == 200
-    here.audit.close()
+    assert application.gateway.send("acme", "GET", "/bearer").status == 200
+    application.audit.close()
     assert (
-        sum(b"engine:send:intended" in row.body for row in here.audit_rows.read()) == 3
+        sum(
+            b"engine:send:intended" in row.body for row in application.audit_rows.read()
+        )
+        == 3
     )
-    assert verdict(here).ok
+    assert verdict(application).ok

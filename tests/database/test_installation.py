@@ -1,4 +1,4 @@
-"""An installation on a real database: what it keeps, what it refuses, and what it never shows."""
+"""An installation on a real database: what it stores, refuses, and never shows."""
 
 import time
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def installed(home: Path, **environment: str) -> "Application":
 
 
 @pytest.fixture
-def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Application"]:
+def application(database: str, tmp_path: Path, spar: Spar) -> Iterator["Application"]:
     made = installed(tmp_path / "home")
     (tmp_path / "home" / "config").mkdir(parents=True)
     spar.clear()
@@ -65,51 +65,54 @@ headers = [{{ key = "X-API-Key" }}]
 [configuration.acme.limits]
 retries = 0
 """
-    desk = Administration(made.registry, made.secrets, made.audit, "tester")
-    made.apply(desk, parse_document(text), dry_run=False)
+    administration = Administration(made.registry, made.secrets, made.audit, "tester")
+    made.apply(administration, parse_document(text), dry_run=False)
     yield made
     made.gateway.close()
 
 
-def set_both(here: "Application", token: str, key: str) -> None:
+def set_both(application: "Application", token: str, key: str) -> None:
     for field, value in (("token", token), ("header:X-API-Key", key)):
-        here.administration("tester").set_secret("acme", field, Secret(value))
+        application.administration("tester").set_secret("acme", field, Secret(value))
 
 
-def verdict(here: "Application") -> ChainVerdict:
-    key = here.keys.ring().derive("audit")
+def verdict(application: "Application") -> ChainVerdict:
+    key = application.keys.ring().derive("audit")
     return verify(
-        here.audit_rows.read(),
+        application.audit_rows.read(),
         lambda _: key,
-        checkpoints=here.checkpoints.read(),
+        checkpoints=application.audit_checkpoints.read(),
         tombstones=(),
     )
 
 
 def test_a_stored_secret_reaches_the_api_and_stands_nowhere_else(
-    here: "Application", spar: Spar, canary: Canaries
+    application: "Application", spar: Spar, canary: Canaries
 ) -> None:
     token, key = canary("token"), canary("key")
-    set_both(here, token, key)
-    assert here.gateway.send("acme", "GET", "/echo").status == 200
+    set_both(application, token, key)
+    assert application.gateway.send("acme", "GET", "/echo").status == 200
     (arrival,) = spar.journal
     assert arrival.values("Authorization") == [f"Bearer {token}"]
     assert arrival.values("X-API-Key") == [key]
-    here.administration("tester").set_secret("acme", "token", Secret(canary("newer")))
-    shown = f"{here.gateway.preview('acme')} {here.registry.all()} {verdict(here)}"
+    application.administration("tester").set_secret(
+        "acme", "token", Secret(canary("newer"))
+    )
+    preview = application.gateway.preview("acme")
+    shown = f"{preview} {application.registry.all()} {verdict(application)}"
     assert list(canary.leaks("what is shown", shown.encode())) == []
-    here.registry.remove("acme")
+    application.registry.remove("acme")
 
 
 def test_the_same_secret_saved_twice_gives_different_ciphertexts(
-    here: "Application",
+    application: "Application",
 ) -> None:
     from outkey.hosts.django.models import SecretValue
 
     seen = set()
     for _ in range(2):
-        set_both(here, "same", "same")
-        configuration = here.registry.get("acme")
+        set_both(application, "same", "same")
+        configuration = application.registry.get("acme")
         for field in ("token", "header:X-API-Key"):
             version = configuration.secrets[field].version
             row = SecretValue.objects.get(field=field, version=version)
@@ -118,122 +121,133 @@ def test_the_same_secret_saved_twice_gives_different_ciphertexts(
     assert configuration.secrets["token"].version == 2
 
 
-def test_a_missing_secret_sends_nothing(here: "Application", spar: Spar) -> None:
+def test_a_missing_secret_sends_nothing(application: "Application", spar: Spar) -> None:
     with pytest.raises(SecretMissing):
-        here.gateway.send("acme", "GET", "/echo")
+        application.gateway.send("acme", "GET", "/echo")
     assert spar.journal == []
 
 
 def test_ciphertexts_swapped_by_sql_do_not_open_and_nothing_is_sent(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.models import SecretValue
 
-    set_both(here, "one", "two")
-    first, second = SecretValue.objects.exclude(field=voucher.FIELD).order_by("id")
+    set_both(application, "one", "two")
+    first, second = SecretValue.objects.exclude(field=voucher.VOUCHER_FIELD).order_by(
+        "id"
+    )
     first.sealed, second.sealed = second.sealed, first.sealed
     first.save()
     second.save()
     with pytest.raises(SecretUnreadable):
-        here.gateway.send("acme", "GET", "/echo")
+        application.gateway.send("acme", "GET", "/echo")
     assert spar.journal == []
 
 
 def test_a_script_that_was_changed_by_sql_gets_no_secret(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.models import Configuration
 
-    set_both(here, "a-token", "a-key")
+    set_both(application, "a-token", "a-key")
     text = f"[configuration.acme]\nscript = '''{SCRIPT}'''"
-    desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    here.apply(desk, parse_document(text), dry_run=False)
-    assert here.gateway.send("acme", "GET", "/echo").status == 200
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "tester"
+    )
+    application.apply(administration, parse_document(text), dry_run=False)
+    assert application.gateway.send("acme", "GET", "/echo").status == 200
     spar.clear()
     row = Configuration.objects.get()
     for settings in (row.settings | {"script": SCRIPT + "#"}, row.settings):
         Configuration.objects.update(settings=settings, revision=F("revision") + 1)
         time.sleep(0.15)  # what this process remembers of a configuration
         if settings == row.settings:
-            assert here.gateway.send("acme", "GET", "/echo").status == 200
+            assert application.gateway.send("acme", "GET", "/echo").status == 200
             continue
         with pytest.raises(ScriptFailed, match="was changed outside of outkey"):
-            here.gateway.send("acme", "GET", "/echo")
-        assert not here.try_script(here.registry.get("acme")).ok
+            application.gateway.send("acme", "GET", "/echo")
+        assert not application.try_script(application.registry.get("acme")).ok
         assert spar.journal == []
 
 
 def test_a_script_that_was_put_there_by_sql_gets_no_secret(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.models import Configuration
 
-    set_both(here, "a-token", "a-key")
+    set_both(application, "a-token", "a-key")
     row = Configuration.objects.get()
     settings = row.settings | {"script": SCRIPT, "script_enabled": True}
     Configuration.objects.update(settings=settings, revision=F("revision") + 1)
     time.sleep(0.15)
     with pytest.raises(ScriptFailed, match="was changed outside of outkey"):
-        here.gateway.send("acme", "GET", "/echo")
-    desk = Administration(here.registry, here.secrets, here.audit, "tester")
+        application.gateway.send("acme", "GET", "/echo")
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "tester"
+    )
     text = (
         f'[configuration.acme]\nbase_url = "{spar.url}/v2"\nnotes = "changed by a'
         ' person"'
     )
-    here.apply(desk, parse_document(text), dry_run=False)
+    application.apply(administration, parse_document(text), dry_run=False)
     with pytest.raises(ScriptFailed, match="was changed outside of outkey"):
-        here.gateway.send("acme", "GET", "/echo")
+        application.gateway.send("acme", "GET", "/echo")
     assert spar.journal == [], "another change vouches for nothing"
 
 
 def test_a_voucher_is_never_read_from_elsewhere(
-    here: "Application", spar: Spar, tmp_path: Path
+    application: "Application", spar: Spar, tmp_path: Path
 ) -> None:
     from outkey.hosts.django.models import Configuration, SecretValue
 
-    set_both(here, "a-token", "a-key")
+    set_both(application, "a-token", "a-key")
     text = f"[configuration.acme]\nscript = '''{SCRIPT}'''"
-    desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    here.apply(desk, parse_document(text), dry_run=False)
-    forged = replace(here.registry.get("acme"), script=SCRIPT + "#")
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "tester"
+    )
+    application.apply(administration, parse_document(text), dry_run=False)
+    forged = replace(application.registry.get("acme"), script=SCRIPT + "#")
     facts = voucher.Voucher(voucher.facts_of(forged))
     (tmp_path / "voucher").write_text(facts.text().reveal())
     row = Configuration.objects.get()
     settings = row.settings | {"script": SCRIPT + "#"}
     Configuration.objects.update(settings=settings, revision=F("revision") + 1)
     place = f"file:{tmp_path / 'voucher'}"
-    SecretValue.objects.filter(field=voucher.FIELD).update(
+    SecretValue.objects.filter(field=voucher.VOUCHER_FIELD).update(
         reference=place, sealed=None, key_id=""
     )
     time.sleep(0.15)
     with pytest.raises(SecretUnreadable):
-        here.gateway.send("acme", "GET", "/echo")
+        application.gateway.send("acme", "GET", "/echo")
     assert spar.journal == []
 
 
 def test_a_base_url_changed_by_sql_makes_the_secret_unusable(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.models import Configuration, SecretValue
 
-    set_both(here, "one", "two")
+    set_both(application, "one", "two")
     Configuration.objects.update(base_url=spar.elsewhere)
     with pytest.raises(SecretRebindRequired):
-        here.gateway.send("acme", "GET", "/echo")
-    # Whoever changes the recorded origin as well still has no ciphertext that opens for it.
-    SecretValue.objects.update(origin=here.registry.get("acme").base.origin.bound)
+        application.gateway.send("acme", "GET", "/echo")
+    # Whoever changes the recorded origin as well
+    # still has no ciphertext that opens for it.
+    SecretValue.objects.update(
+        origin=application.registry.get("acme").base.origin.bound
+    )
     with pytest.raises(SecretUnreadable):
-        installed(here.keys.source.file.parent.parent).gateway.send(
+        installed(application.keys.source.file.parent.parent).gateway.send(
             "acme", "GET", "/echo"
         )
     assert spar.journal == []
 
 
 def test_without_the_right_key_it_is_sealed_and_the_right_key_restores_everything(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
-    set_both(here, "spar-token", "two")
-    file = here.keys.source.file
+    set_both(application, "spar-token", "two")
+    file = application.keys.source.file
     right = file.read_text()
     home = file.parent.parent
     file.unlink()
@@ -259,56 +273,62 @@ def test_without_the_right_key_it_is_sealed_and_the_right_key_restores_everythin
 
 @pytest.mark.parametrize("link", [False, True])
 def test_the_key_file_cannot_be_sent_as_a_secret(
-    here: "Application", spar: Spar, tmp_path: Path, *, link: bool
+    application: "Application", spar: Spar, tmp_path: Path, *, link: bool
 ) -> None:
-    set_both(here, "one", "two")
-    place = here.keys.source.file
+    set_both(application, "one", "two")
+    place = application.keys.source.file
     if link:
         (tmp_path / "link").symlink_to(place)
         place = tmp_path / "link"
-    desk = Administration(here.registry, here.secrets, here.audit, "attacker")
-    desk.set_reference("acme", "token", parse_reference(f"file:{place}", field="token"))
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "attacker"
+    )
+    administration.set_reference(
+        "acme", "token", parse_reference(f"file:{place}", field="token")
+    )
     with pytest.raises(SecretMissing, match="cannot be read"):
-        here.gateway.send("acme", "GET", "/echo")
+        application.gateway.send("acme", "GET", "/echo")
     assert spar.journal == []
 
 
-def test_the_chain_is_clean_and_an_edited_row_is_found(here: "Application") -> None:
+def test_the_chain_is_clean_and_an_edited_row_is_found(
+    application: "Application",
+) -> None:
     from outkey.hosts.django.models import AuditRecord
 
-    set_both(here, "spar-token", "two")
+    set_both(application, "spar-token", "two")
     for _ in range(3):
-        here.gateway.send("acme", "GET", "/echo")
-    before = verdict(here)
+        application.gateway.send("acme", "GET", "/echo")
+    before = verdict(application)
     assert before.ok
     assert before.rows >= 5
     row = AuditRecord.objects.order_by("number")[1]
     row.body = bytes(row.body).replace(b'"acme"', b'"evil"')
     row.save()
-    assert verdict(here).first_bad == f"{row.stream}:{row.number}"
+    assert verdict(application).first_bad == f"{row.stream}:{row.number}"
 
 
 def test_an_audit_that_cannot_be_written_refuses_and_recovers(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
-    set_both(here, "spar-token", "two")
+    set_both(application, "spar-token", "two")
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE outkey_auditrecord RENAME TO hidden")
     with pytest.raises(AuditUnavailable):
-        here.gateway.send("acme", "GET", "/echo")
+        application.gateway.send("acme", "GET", "/echo")
     assert spar.journal == []
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE hidden RENAME TO outkey_auditrecord")
-    assert here.gateway.send("acme", "GET", "/echo").status == 200
-    assert verdict(here).ok
+    assert application.gateway.send("acme", "GET", "/echo").status == 200
+    assert verdict(application).ok
 
 
-def test_a_database_error_is_ours_and_shows_no_sql(here: "Application") -> None:
+def test_a_database_error_is_ours_and_shows_no_sql(application: "Application") -> None:
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE outkey_configuration RENAME TO hidden")
     try:
         with pytest.raises(StorageUnavailable) as caught:
-            here.registry.get("acme")
+            application.registry.get("acme")
     finally:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE hidden RENAME TO outkey_configuration")
@@ -316,13 +336,13 @@ def test_a_database_error_is_ours_and_shows_no_sql(here: "Application") -> None:
     assert "outkey_configuration" not in str(caught.value)
 
 
-def test_lists_read_no_ciphertext(here: "Application") -> None:
+def test_lists_read_no_ciphertext(application: "Application") -> None:
     from django.test.utils import CaptureQueriesContext
 
-    set_both(here, "one", "two")
-    here.registry.add(replace(here.registry.get("acme"), name="another"))
+    set_both(application, "one", "two")
+    application.registry.add(replace(application.registry.get("acme"), name="another"))
     with CaptureQueriesContext(connection) as queries:
-        assert len(here.registry.all()) == 2
+        assert len(application.registry.all()) == 2
     assert len(queries) == 4
     *others, vouchers = [query["sql"] for query in queries]
     assert all('"sealed"' not in sql.split(" FROM ")[0] for sql in others)

@@ -1,4 +1,4 @@
-"""Synchronization on both databases: the contracts, and what is special to Django's models."""
+"""Synchronization on both databases: the contracts, and what is special to Django."""
 
 import json
 import threading
@@ -62,7 +62,7 @@ SYNC = Sync(
 
 
 def make_lines() -> None:
-    from outkey.hosts.django.registry import django_storage
+    from outkey.hosts.django.storage import django_storage
 
     registry = Registry(django_storage())
     registry.add(configuration())
@@ -168,7 +168,7 @@ def refused(field: str, reason: str) -> Written:
     return Written(WriteOutcome.REFUSED, field, reason)
 
 
-# ── what may be synchronized ─────────────────────────────────────────────────────────────────
+# ── what may be synchronized ──────────────────────────────────────────────────────────
 
 
 def test_only_fields_that_may_be_synchronized_are_described(
@@ -242,14 +242,14 @@ def test_an_installation_checks_its_lines_by_the_models_that_are_open(
 
     from outkey.hosts.django import wiring
 
-    here = wiring.install(tmp_path, {})
+    application = wiring.install(tmp_path, {})
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {}}}):
-        assert here.sync_runner().check("contacts") == []
+        assert application.sync_runner().check("contacts") == []
         with pytest.raises(ConfigError, match="for the permission to view it"):
-            here.sync_runner(wiring.records(Person())).check("contacts")
+            application.sync_runner(wiring.records(Person())).check("contacts")
     with pytest.raises(ConfigError, match="not open"):
-        here.sync_runner().check("contacts")
-    here.audit.close()
+        application.sync_runner().check("contacts")
+    application.audit.close()
 
 
 class Person:
@@ -283,7 +283,7 @@ def test_a_person_needs_the_permissions_of_the_model(records: "DjangoRecords") -
     ]
 
 
-# ── values ───────────────────────────────────────────────────────────────────────────────────
+# ── values ────────────────────────────────────────────────────────────────────────────
 
 
 BAD = [
@@ -406,7 +406,7 @@ def test_a_project_without_zones_gets_moments_without_them(database: str) -> Non
     assert made == datetime(2027, 1, 31)  # noqa: DTZ001 - that is the point
 
 
-# ── what the database and the models refuse ──────────────────────────────────────────────────
+# ── what the database and the models refuse ───────────────────────────────────────────
 
 
 def test_a_value_that_another_record_has_is_refused_by_its_field(
@@ -642,7 +642,7 @@ def test_a_new_record_that_has_a_rule_of_its_own_is_written_as_its_rule_leaves_i
     assert Contact.objects.get().name == "CONTACT 1"
 
 
-# ── many rows ────────────────────────────────────────────────────────────────────────────────
+# ── many rows ─────────────────────────────────────────────────────────────────────────
 
 
 @contextmanager
@@ -755,7 +755,7 @@ def test_an_update_moves_the_fields_that_follow_the_time(
     assert Contact.objects.get().changed_at > first
 
 
-# ── what is gone ─────────────────────────────────────────────────────────────────────────────
+# ── what is gone ──────────────────────────────────────────────────────────────────────
 
 
 def test_what_comes_back_is_taken_out_of_the_archive_unless_a_person_put_it_there(
@@ -791,7 +791,7 @@ def test_what_has_no_archive_is_kept(records: "DjangoRecords") -> None:
     assert caught.value.field == "gone"
 
 
-# ── runs ─────────────────────────────────────────────────────────────────────────────────────
+# ── runs ──────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_page_takes_records_and_checkpoint_back_together(
@@ -829,7 +829,7 @@ def test_a_line_that_was_changed_starts_anew_and_one_with_another_schedule_goes_
     runs: Runs,
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.registry import django_storage
+    from outkey.hosts.django.storage import django_storage
 
     registry = Registry(django_storage())
     run = runs.begin("contacts", "tester", dry_run=False)
@@ -874,7 +874,7 @@ def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
     records: "DjangoRecords", runs: Runs
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.registry import django_storage
+    from outkey.hosts.django.storage import django_storage
 
     registry = Registry(django_storage())
     assert registry.line("contacts").sync == SYNC
@@ -931,14 +931,14 @@ def test_two_threads_upsert_the_same_rows_and_each_record_is_there_once(
     assert len(records.read(CONTACT, "", 100)) == 50
 
 
-# ── the whole way ────────────────────────────────────────────────────────────────────────────
+# ── the whole way ─────────────────────────────────────────────────────────────────────
 
 
 class Killed(BaseException):
     """What a kill looks like from inside."""
 
 
-def test_a_pull_that_is_killed_between_record_and_checkpoint_goes_on_without_doubles_or_losses(
+def test_a_pull_killed_between_record_and_checkpoint_resumes_without_doubles_or_losses(
     records: "DjangoRecords", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from outkey.hosts.demo_records.models import Contact

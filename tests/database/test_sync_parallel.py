@@ -1,4 +1,4 @@
-"""Several requests of a run at a time with an installation: the database stays off the loop."""
+"""Parallel requests of a run with an installation: the database stays off the loop."""
 
 import gc
 import json
@@ -28,7 +28,7 @@ COUNT, PER_MINUTE = 28, 600
 
 
 class Server(ThreadingHTTPServer):
-    """An API with a record a page. It takes some time, and notes what was asked for and when."""
+    """A slow API with one record a page, which records what was requested and when."""
 
     daemon_threads = True
 
@@ -87,7 +87,7 @@ def runner(database: str, tmp_path: Path, server: Server) -> Iterator["SyncRunne
 
     home = tmp_path / "home"
     (home / "config").mkdir(parents=True)
-    here = install(home, {})
+    application = install(home, {})
     fields = '[{ api = "id", host = "external_id" }, { api = "id2", host = "name" }]'
     text = f"""
 [configuration.shop]
@@ -113,12 +113,14 @@ target = "demo.contact"
 parallel = 10
 fields = {fields}
 """
-    desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    here.apply(desk, parse_document(text), dry_run=False)
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "tester"
+    )
+    application.apply(administration, parse_document(text), dry_run=False)
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {"active": False}}}):
-        yield here.sync_runner()
-    here.gateway.close()
-    here.audit.close()
+        yield application.sync_runner()
+    application.gateway.close()
+    application.audit.close()
     gc.collect()
 
 

@@ -37,10 +37,10 @@ def with_script(shop: Shop, script: str, count: int = COUNT) -> None:  # noqa: F
     text = text.replace(
         "[line.contacts]", f"[line.contacts]\nscript = '''{script}'''", 1
     )
-    desk = Administration(
+    administration = Administration(
         shop.here.registry, shop.here.secrets, shop.here.audit, "tester"
     )
-    shop.here.apply(desk, parse_document(text), dry_run=False)
+    shop.here.apply(administration, parse_document(text), dry_run=False)
     shop.spar.clear()
 
 

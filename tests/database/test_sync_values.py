@@ -1,4 +1,4 @@
-"""Values that could freeze or break a run, on both databases: each is a refused record."""
+"""Values that could freeze or break a run, on both databases: rejected records."""
 
 import time
 from collections.abc import Callable

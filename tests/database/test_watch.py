@@ -1,4 +1,4 @@
-"""The watch on both databases: its book, the brake between processes, and the background."""
+"""The watch on both databases: its book, the brake across processes, the background."""
 
 import json
 import logging
@@ -46,27 +46,27 @@ def spar() -> Iterator[Spar]:
 
 
 @pytest.fixture
-def here(database: str, tmp_path: Path, spar: Spar) -> Iterator["Application"]:
+def application(database: str, tmp_path: Path, spar: Spar) -> Iterator["Application"]:
     from outkey.hosts.django.wiring import install
 
     (tmp_path / "home" / "config").mkdir(parents=True)
     made = install(tmp_path / "home", {})
     spar.clear()
-    desk = Administration(made.registry, made.secrets, made.audit, "tester")
+    administration = Administration(made.registry, made.secrets, made.audit, "tester")
     document = parse_document(DOCUMENT.format(url=spar.url))
-    made.apply(desk, document, dry_run=False)
-    desk.set_secret("acme", "token", Secret("wrong"))
+    made.apply(administration, document, dry_run=False)
+    administration.set_secret("acme", "token", Secret("wrong"))
     yield made
     made.audit.close()
     made.gateway.close()
 
 
 def background(
-    here: "Application", clock: FakeClock, **environment: str
+    application: "Application", clock: FakeClock, **environment: str
 ) -> "Background":
     from outkey.hosts.server.background import Background
 
-    return Background(here, environment, clock)
+    return Background(application, environment, clock)
 
 
 def clock_of_now() -> FakeClock:
@@ -82,14 +82,14 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_fifty_threads_with_a_wrong_token_stop_after_five_and_those_in_flight(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
     stopped = []
 
     def send_often() -> None:
         for _ in range(4):
             try:
-                here.gateway.send("acme", "GET", "/bearer")
+                application.gateway.send("acme", "GET", "/bearer")
             except Paused:
                 stopped.append(1)
             except StorageUnavailable:  # SQLite lets one at a time write
@@ -105,86 +105,100 @@ def test_fifty_threads_with_a_wrong_token_stop_after_five_and_those_in_flight(
     assert len(stopped) >= THREADS
     arrived = len(spar.journal)
     with pytest.raises(Paused):
-        here.gateway.send("acme", "GET", "/bearer")
+        application.gateway.send("acme", "GET", "/bearer")
     assert len(spar.journal) == arrived
 
 
 def test_another_process_knows_of_the_pause_and_a_new_token_ends_it(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
     from outkey.hosts.django.wiring import install
 
     for _ in range(MOST_REFUSED):
-        assert here.gateway.send("acme", "GET", "/bearer").status == 401
-    other = install(here.keys.source.file.parent.parent, {})
+        assert application.gateway.send("acme", "GET", "/bearer").status == 401
+    other = install(application.keys.source.file.parent.parent, {})
     with pytest.raises(Paused), other.gateway as gateway:
         gateway.send("acme", "GET", "/bearer")
     other.audit.close()
     assert len(spar.journal) == MOST_REFUSED
-    desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    desk.set_secret("acme", "token", Secret("spar-token"))
-    assert here.gateway.send("acme", "GET", "/bearer").status == 200
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "tester"
+    )
+    administration.set_secret("acme", "token", Secret("spar-token"))
+    assert application.gateway.send("acme", "GET", "/bearer").status == 200
 
 
-def test_an_ordinary_send_writes_nothing_but_its_record(here: "Application") -> None:
-    desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    desk.set_secret("acme", "token", Secret("spar-token"))
-    here.gateway.send("acme", "GET", "/bearer")
+def test_an_ordinary_send_writes_nothing_but_its_record(
+    application: "Application",
+) -> None:
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "tester"
+    )
+    administration.set_secret("acme", "token", Secret("spar-token"))
+    application.gateway.send("acme", "GET", "/bearer")
     with CaptureQueriesContext(connection) as queries:
-        before = here.registry.get("acme")
-        assert here.gateway.send("acme", "GET", "/bearer").status == 200
+        before = application.registry.get("acme")
+        assert application.gateway.send("acme", "GET", "/bearer").status == 200
     assert [query for query in queries if "outkey_configuration" in query["sql"]] == []
-    assert here.registry.get("acme") is before
+    assert application.registry.get("acme") is before
 
 
 def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
-    here: "Application",
+    application: "Application",
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(background_work, "SECONDS_BETWEEN_TESTS", 0.0)
-    desk = Administration(here.registry, here.secrets, here.audit, "tester")
-    report = here.test(desk, "acme")
+    administration = Administration(
+        application.registry, application.secrets, application.audit, "tester"
+    )
+    report = application.test(administration, "acme")
     assert not report.ok
-    running = background(here, clock_of_now())
+    running = background(application, clock_of_now())
     running.round()
     assert told(caplog) == ["S-failing error: acme: the last test failed"]
     running.round()
     assert len(told(caplog)) == 1
-    desk.set_secret("acme", "token", Secret("spar-token"))
-    here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")  # long ago
+    administration.set_secret("acme", "token", Secret("spar-token"))
+    application.registry.save_test_result(
+        application.registry.get("acme"), 1000.0, "timeout"
+    )  # long ago
     running.round()
-    assert here.registry.summaries()[0].standing.cause == ""
+    assert application.registry.summaries()[0].health.cause == ""
     running.round()
     assert told(caplog)[1:] == ["S-failing recovered: acme: the last test failed"]
     assert connections["default"].connection is None
 
 
 def test_nothing_is_verified_when_it_is_switched_off_or_sealed(
-    here: "Application", spar: Spar
+    application: "Application", spar: Spar
 ) -> None:
-    here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
-    background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0").round()
-    here.keys.source.file.unlink()
+    application.registry.save_test_result(
+        application.registry.get("acme"), 1000.0, "timeout"
+    )
+    background(application, clock_of_now(), OUTKEY_VERIFY_HOURS="0").round()
+    application.keys.source.file.unlink()
     from outkey.hosts.django.wiring import install
 
-    sealed = install(here.keys.source.file.parent.parent, {})
+    sealed = install(application.keys.source.file.parent.parent, {})
     assert sealed.keys.is_sealed()
     background(sealed, clock_of_now()).round()
     assert spar.journal == []
 
 
 def test_of_two_processes_one_does_the_work_until_it_ends(
-    here: "Application", caplog: pytest.LogCaptureFixture
+    application: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
-    here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
+    application.registry.save_test_result(
+        application.registry.get("acme"), 1000.0, "timeout"
+    )
     before = threading.active_count()
-    one = background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
-    two = background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
+    one = background(application, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
+    two = background(application, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
     one.round()
     two.round()
     assert len(told(caplog)) == 1
-    here.registry.put_trial(here.registry.get("acme"), 2000.0, "")
+    application.registry.save_test_result(application.registry.get("acme"), 2000.0, "")
     two.round()
     assert len(told(caplog)) == 1
     one.start()
@@ -194,31 +208,31 @@ def test_of_two_processes_one_does_the_work_until_it_ends(
     assert len(told(caplog)) == 2
 
 
-def count_rows(here: "Application") -> int:
-    return sum(stream.rows for stream in here.audit_rows.streams())
+def count_rows(application: "Application") -> int:
+    return sum(stream.rows for stream in application.audit_rows.streams())
 
 
-def tombstones(here: "Application") -> list[int]:
-    marks = [stream.tombstone for stream in here.audit_rows.streams()]
+def tombstones(application: "Application") -> list[int]:
+    marks = [stream.tombstone for stream in application.audit_rows.streams()]
     return [mark.number for mark in marks if mark is not None]
 
 
-def test_old_records_are_pruned_once_a_day(here: "Application") -> None:
-    here.audit.flush()
+def test_old_records_are_pruned_once_a_day(application: "Application") -> None:
+    application.audit.flush()
     later = FakeClock(clock_of_now().now() + 500 * 86_400)
-    assert count_rows(here)
-    background(here, later, OUTKEY_VERIFY_HOURS="0").round()
-    assert count_rows(here) <= 1  # that it was pruned
-    marks = tombstones(here)
+    assert count_rows(application)
+    background(application, later, OUTKEY_VERIFY_HOURS="0").round()
+    assert count_rows(application) <= 1  # that it was pruned
+    marks = tombstones(application)
     assert marks
-    background(here, later, OUTKEY_VERIFY_HOURS="0").round()
-    assert tombstones(here) == marks
+    background(application, later, OUTKEY_VERIFY_HOURS="0").round()
+    assert tombstones(application) == marks
 
 
 def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
-    here: "Application", caplog: pytest.LogCaptureFixture
+    application: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
-    running = background(here, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
+    running = background(application, clock_of_now(), OUTKEY_VERIFY_HOURS="0")
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE outkey_sharedstate RENAME TO hidden")
     running.round()
@@ -226,17 +240,21 @@ def test_a_round_that_fails_is_logged_without_its_text_and_the_next_one_works(
         cursor.execute("ALTER TABLE hidden RENAME TO outkey_sharedstate")
     (failure,) = [r for r in caplog.records if r.name == "outkey.background"]
     assert failure.message == "background work failed (StorageUnavailable)"
-    here.registry.put_trial(here.registry.get("acme"), 1000.0, "timeout")
+    application.registry.save_test_result(
+        application.registry.get("acme"), 1000.0, "timeout"
+    )
     running.round()
     assert len(told(caplog)) == 1
 
 
 def test_notices_are_mailed_together_and_a_mail_server_that_fails_is_only_logged(
-    here: "Application", caplog: pytest.LogCaptureFixture
+    application: "Application", caplog: pytest.LogCaptureFixture
 ) -> None:
     from outkey.hosts.server.background import notifiers
 
-    _, way = notifiers(here, {"OUTKEY_NOTICE_EMAIL": "a@example.com, b@example.com"})
+    _, way = notifiers(
+        application, {"OUTKEY_NOTICE_EMAIL": "a@example.com, b@example.com"}
+    )
     many = [Notice(Condition("S-failing", f"n{n}"), 1.0) for n in range(102)]
     backend = "django.core.mail.backends.locmem.EmailBackend"
     with override_settings(EMAIL_BACKEND=backend):
@@ -255,7 +273,7 @@ def test_notices_are_mailed_together_and_a_mail_server_that_fails_is_only_logged
 
 
 def test_notices_are_posted_by_our_own_rules(
-    here: "Application", spar: Spar, caplog: pytest.LogCaptureFixture
+    application: "Application", spar: Spar, caplog: pytest.LogCaptureFixture
 ) -> None:
     from outkey.hosts.server.background import notifiers
 
@@ -263,14 +281,14 @@ def test_notices_are_posted_by_our_own_rules(
         "OUTKEY_NOTICE_WEBHOOK": f"{spar.url}/echo?k=1",
         "OUTKEY_NOTICE_SECRET": "s",
     }
-    _, way = notifiers(here, chosen | {"OUTKEY_NOTICE_NETWORK": "internal"})
+    _, way = notifiers(application, chosen | {"OUTKEY_NOTICE_NETWORK": "internal"})
     way.send([Notice(Condition("S-failing", "acme"), 1.0)])
     (arrival,) = spar.journal
     assert arrival.values("Content-Type") == ["application/json"]
     (signature,) = arrival.values("X-Outkey-Signature")
     assert signature.startswith("sha256=")
     assert json.loads(arrival.body)["notices"][0]["id"] == "S-failing"
-    _, way = notifiers(here, chosen)
+    _, way = notifiers(application, chosen)
     way = type(way)(way.location, way.transport, way.route, FakeClock(), way.key)  # type: ignore[attr-defined, call-arg]
     with caplog.at_level(logging.ERROR):
         way.send([Notice(Condition("S-failing", "acme"), 1.0)])
@@ -287,7 +305,7 @@ def test_notices_are_posted_by_our_own_rules(
     ],
 )
 def test_wrong_settings_are_told_at_once(
-    here: "Application", settings: dict[str, str]
+    application: "Application", settings: dict[str, str]
 ) -> None:
     with pytest.raises(ConfigError):
-        background(here, clock_of_now(), **settings)
+        background(application, clock_of_now(), **settings)

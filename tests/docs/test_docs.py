@@ -1,4 +1,4 @@
-"""The documentation is part of the product: what it shows must run, what it lists must be all."""
+"""The documentation: its examples must run, and its lists must be complete."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Attacks that once worked. Each is a few lines from a hostile server, file or caller."""
+"""Attacks that once worked, each a few lines from a hostile server, file or caller."""
 
 import gzip
 import os
@@ -25,7 +25,7 @@ from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_envelope import seal, unseal
 from outkey.adapters.states_memory import MemoryStateRows
-from outkey.core.config.configuration import HeaderRow, build
+from outkey.core.config.configuration import CustomHeader, build
 from outkey.core.config.document import parse_document
 from outkey.core.errors import (
     ConfigError,
@@ -70,7 +70,7 @@ def against(answer: bytes, more: str = "") -> OutkeyError | int:
             return error
 
 
-# ── hostile servers ──────────────────────────────────────────────────────────────────────────
+# ── hostile servers ───────────────────────────────────────────────────────────────────
 
 
 def test_a_chunk_of_minus_one_byte_does_not_lift_the_size_limit() -> None:
@@ -143,7 +143,7 @@ def _slowly(seconds: float):  # noqa: ANN202 - a stand-in for urllib3's own func
     return connect
 
 
-# ── secrets in frames ────────────────────────────────────────────────────────────────────────
+# ── secrets in frames ─────────────────────────────────────────────────────────────────
 
 
 def test_a_mistyped_key_file_shows_no_key() -> None:
@@ -212,7 +212,7 @@ def test_a_foreign_exception_while_sending_shows_no_credentials() -> None:
     assert places_showing("canary-token", caught.value, frames) == []
 
 
-# ── hostile files and forks ──────────────────────────────────────────────────────────────────
+# ── hostile files and forks ───────────────────────────────────────────────────────────
 
 
 def test_a_pipe_in_the_place_of_a_secret_does_not_block(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_name_that_hangs_gets_one_thread(monkeypatch: pytest.MonkeyPatch) -> N
     release.set()
 
 
-# ── hostile callers and clients ──────────────────────────────────────────────────────────────
+# ── hostile callers and clients ───────────────────────────────────────────────────────
 
 
 @pytest.fixture(scope="module")
@@ -372,12 +372,12 @@ def test_methods_that_tunnel_or_echo_are_refused(method: str) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        HeaderRow("X\r\nEvil: 1", "v", secret=False),
-        HeaderRow("Host", "v", secret=False),
-        HeaderRow("X", "v\r\nEvil: 1", secret=False),
+        CustomHeader("X\r\nEvil: 1", "v", secret=False),
+        CustomHeader("Host", "v", secret=False),
+        CustomHeader("X", "v\r\nEvil: 1", secret=False),
     ],
 )
-def test_a_row_made_by_code_is_checked_too(row: HeaderRow) -> None:
+def test_a_row_made_by_code_is_checked_too(row: CustomHeader) -> None:
     with pytest.raises(ConfigError):
         build("a", {"base_url": "https://a.example"}, headers=(row,))
 

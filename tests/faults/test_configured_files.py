@@ -1,4 +1,4 @@
-"""Files that a configuration names: what is never read, in whatever spelling it is asked for."""
+"""Files that a configuration names: what is never read, however its path is spelled."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""TLS that goes wrong in ways no ordinary server plays, and settings that cannot be used."""
+"""TLS failures that no ordinary server produces, and settings that cannot be used."""
 
 import contextlib
 import socket

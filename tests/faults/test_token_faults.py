@@ -1,4 +1,4 @@
-"""A token endpoint that misbehaves: a typed error in time, and nothing reaches the API."""
+"""A token endpoint that misbehaves: a typed error in time, no request to the API."""
 
 import json
 import threading
@@ -42,8 +42,8 @@ def literal(status: int, body: str, kind: str = "application/json") -> str:
     return "odd/literal?" + urlencode({"status": status, "body": body, "type": kind})
 
 
-# What nobody should answer, and the reason that a person is told; one of each kind, since
-# tests/unit/test_oauth2_answers.py reads the rest of them without a wire.
+# What nobody should answer, and the reason that a person is told; one of each kind,
+# since tests/unit/test_oauth2_answers.py reads the rest of them without a wire.
 REFUSED = {
     "invalid_client": ("odd/invalid_client", "invalid_client"),
     "invalid_grant": ("odd/invalid_grant", "invalid_grant"),

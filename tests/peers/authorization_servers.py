@@ -81,7 +81,7 @@ _GLEWLWYD_PATHS = {
 INSTALLED = Path(sys.prefix) / "peers"  # by tools/peers.sh
 
 
-# ── asking them ──────────────────────────────────────────────────────────────────────────────
+# ── asking them ───────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Asker:
         method: str | None = None,
         data: object = None,
     ) -> Answer:
-        """Send a form or JSON data, or nothing at all, and return the answer whatever it is."""
+        """Send a form, JSON data or nothing, and return the response whatever it is."""
         sent, given = None, dict(headers or {})
         if form is not None:
             sent = urlencode(form).encode()
@@ -137,7 +137,7 @@ class Asker:
 
 
 def basic_header(client: str, secret: str) -> dict[str, str]:
-    """Authenticate a client as RFC 6749 section 2.3.1 says: encoded like a form, then base64."""
+    """Authenticate a client as RFC 6749 §2.3.1 says: form-encoded, then base64."""
     pair = f"{quote(client, safe='')}:{quote(secret, safe='')}"
     return {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
 
@@ -178,7 +178,7 @@ def dpop_header(
     nonce: str | None = None,
     token: str | None = None,
 ) -> dict[str, str]:
-    """Return the headers that prove the possession of a key, with the token if there is one."""
+    """Return the headers that prove the possession of a key, with the token if any."""
     claims: dict[str, object] = {
         "jti": uuid.uuid4().hex,
         "htm": method,
@@ -205,11 +205,11 @@ def _base64url(value: bytes) -> str:
     return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
 
 
-# ── the user's part ──────────────────────────────────────────────────────────────────────────
+# ── the user's part ───────────────────────────────────────────────────────────────────
 
 
 class _FirstForm(HTMLParser):
-    """The first form of a page: where it goes, and what a user would send who agrees."""
+    """The first form of a page: its URL, and what a user who agrees would send."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -234,8 +234,8 @@ class _FirstForm(HTMLParser):
 def walk_forms(asker: Asker, url: str) -> str | None:
     """Log in and agree, page by page, as a user would.
 
-    Return the address at another origin that the server finally sends the user to, without going
-    there, or nothing when the last page has no form.
+    Return the address at another origin that the server finally sends the user to,
+    without going there, or nothing when the last page has no form.
     """
     origin = _origin(url)
     answer = asker.ask(url)
@@ -273,7 +273,7 @@ class Calls:
     paths: Mapping[str, int]  # all requests, by path
 
 
-# ── oidc-provider ────────────────────────────────────────────────────────────────────────────
+# ── oidc-provider ─────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,11 +312,11 @@ class Oidc:
         self._own(f"/_approve_device?{urlencode(asked)}")
 
     def register(self, client_id: str, **metadata: object) -> None:
-        """Add a client, or replace one that was added before, by its registered metadata."""
+        """Add a client, or replace it, by its registered metadata."""
         self._own("/_client", {"client_id": client_id} | metadata)
 
     def context(self, certificate: str | None = None) -> ssl.SSLContext:
-        """Return a context that trusts the server, with a client certificate if one is named."""
+        """Return a context that trusts the server, with a client certificate if any."""
         context = ssl.create_default_context(cafile=self.pki.ca)
         if certificate:
             context.load_cert_chain(
@@ -346,8 +346,9 @@ def oidc_running(
 ) -> Iterator[Oidc]:
     """Run oidc-provider until the block ends.
 
-    `dpop_nonce` demands a nonce at the token endpoint and at the resource; `token_delay` holds
-    back each answer of the token endpoint, so that requests meet there.
+    `dpop_nonce` demands a nonce at the token endpoint and at the resource;
+    `token_delay` holds back each answer of the token endpoint, so that requests meet
+    there.
     """
     program = require_node()
     modules = require(
@@ -501,7 +502,7 @@ def _certificate_key(path: str) -> dict[str, Any]:
     return dict(public) | {"x5c": [der]}
 
 
-# ── django-oauth-toolkit ─────────────────────────────────────────────────────────────────────
+# ── django-oauth-toolkit ──────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -592,7 +593,7 @@ def _answers(url: str) -> bool:
     return True
 
 
-# ── glewlwyd ─────────────────────────────────────────────────────────────────────────────────
+# ── glewlwyd ──────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -724,7 +725,7 @@ database={{ type="sqlite3" path="{database}" }};
 
 
 def _configure_glewlwyd(url: str, token_seconds: int) -> dict[str, str]:
-    """Configure the new server as its administrator would; return the secrets by client."""
+    """Configure the new server as an administrator would; return secrets by client."""
     api = partial(_api, Asker(), f"{url}/api")
     api("POST", "/auth/", {"username": "admin", "password": "password"})
     for scope in ("read", "write"):

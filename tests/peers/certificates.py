@@ -1,4 +1,4 @@
-"""Certificates for the real servers, made anew for each run: good ones, and bad in one way."""
+"""Certificates for the real servers, new in each run: good ones, and bad in one way."""
 
 import datetime as dt
 import ssl
@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True, slots=True)
 class Pki:
-    """A folder of certificates, each NAME.pem with its NAME.key; `ca` is the trusted root."""
+    """A folder of certificates, NAME.pem with NAME.key; `ca` is the trusted root."""
 
     folder: Path
 
@@ -41,13 +41,13 @@ def make_pki(folder: Path) -> Pki:
     pki = Pki(folder)
     ca, stranger = trustme.CA(), trustme.CA()
     ca.cert_pem.write_to_path(pki.ca)
-    here = ("localhost", "127.0.0.1")
+    names = ("localhost", "127.0.0.1")
     past = dt.datetime(2024, 2, 1, tzinfo=dt.UTC)
     leaves = {
-        "good": ca.issue_cert(*here),
-        "expired": ca.issue_cert(*here, not_after=past),
+        "good": ca.issue_cert(*names),
+        "expired": ca.issue_cert(*names, not_after=past),
         "wronghost": ca.issue_cert("other.example", "192.0.2.1"),
-        "stranger": stranger.issue_cert(*here),
+        "stranger": stranger.issue_cert(*names),
         "client": ca.issue_cert("client.example", common_name="client"),
         "badclient": stranger.issue_cert("client.example", common_name="badclient"),
     }
@@ -80,7 +80,7 @@ def _make_self_signed(pki: Pki) -> None:
 
 
 def careless_context() -> ssl.SSLContext:
-    """Make a context that verifies nothing and has no floor: the opposite of what we test."""
+    """Make a context that verifies nothing and has no minimum version."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

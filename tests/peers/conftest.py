@@ -134,11 +134,11 @@ def gateway_for(monkeypatch: pytest.MonkeyPatch) -> Iterator[GatewayFor]:
         yield make
 
 
-# ── configurations with tokens of the authorization servers ──────────────────────────────────
+# ── configurations with tokens of the authorization servers ───────────────────────────
 
 
 def oauth2(server: AuthorizationServer, client: str, **settings: object) -> Table:
-    """Get tokens of a server for one of its clients, and use them at that server's API."""
+    """Get tokens of a server for one of its clients, and use them at its API."""
     asked: Table = {
         "client_id": client,
         "client_auth": "basic",
@@ -189,7 +189,7 @@ def discover(
 def revoke_behind_our_back(
     gateway: Gateway, server: AuthorizationServer, client: str
 ) -> None:
-    """Revoke the access token that the gateway has, as the provider's administrator could."""
+    """Revoke the gateway's access token, as the provider's administrator could."""
     form = {"token": token_actions(gateway).ready().value.reveal()}
     header = basic_header(client, str(server.clients[client]))
     assert Asker().ask(server.endpoint("revoke"), form, headers=header).status == 200

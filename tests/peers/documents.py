@@ -35,7 +35,10 @@ def row(key: str, value: str) -> Table:
 
 
 def document(configurations: Mapping[str, Table], keep: Callable[[str], str]) -> str:
-    """Write configurations of a trusted network as TOML; `keep` turns a secret into a reference."""
+    """Write configurations of a trusted network as TOML.
+
+    `keep` turns a secret into a reference.
+    """
     parts = []
     for name, table in configurations.items():
         whole = {"network": "internal", "environment": "test"} | table
@@ -59,7 +62,7 @@ def _toml(value: object, keep: Callable[[str], str]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-# ── the kinds of credential that must not get away ───────────────────────────────────────────
+# ── the kinds of credential that must not get away ────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)

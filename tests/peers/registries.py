@@ -1,7 +1,7 @@
 """Two real registries of packages on loopback, that nobody here wrote.
 
 - docker-registry (Go): challenges with realm, service and scope, and errors as JSON;
-- verdaccio (Node.js): one challenge that names two schemes, and tokens that expire untold.
+- verdaccio (Node.js): one challenge with two schemes, and tokens that expire untold.
 
 Nothing here knows outkey.
 """
@@ -34,7 +34,7 @@ USERS = {"alice": "registry-password-of-alice", "bob": "registry-password-of-bob
 _SERVICE, _ISSUER = "packages", "issuer.example"
 
 
-# ── docker-registry ──────────────────────────────────────────────────────────────────────────
+# ── docker-registry ───────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class DockerRegistry:
     pki: Pki
 
     def token(self, *actions: str, lifetime: float = 600, signer: str = "good") -> str:
-        """Sign a token for the repository `parts`, as the registry's token service would."""
+        """Sign a token for the repository `parts`, as the registry's service would."""
         now = int(time.time())
         claims = {
             "iss": _ISSUER,
@@ -114,7 +114,7 @@ def _one_registry(program: Path, folder: Path, auth: object) -> Iterator[int]:
         yield port
 
 
-# ── verdaccio ────────────────────────────────────────────────────────────────────────────────
+# ── verdaccio ─────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ _TLS_SERVERS = {
 
 
 def require_program(name: str) -> str:
-    """Return a program's path, or skip the test with a line that names what is missing."""
+    """Return a program's path, or skip the test with the name of what is missing."""
     # Debian keeps servers where only root's PATH leads.
     found = shutil.which(
         name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
@@ -63,7 +63,7 @@ def require(path: Path | str | None, missing: str) -> Path:
     pytest.skip(missing)
 
 
-# ── nginx ────────────────────────────────────────────────────────────────────────────────────
+# ── nginx ─────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ class AccessLog:
     def settle(self) -> None:
         """Wait until the log is complete.
 
-        nginx logs a request after it has answered. With one worker, a later request is logged
-        later, so a sentinel's line says that all the lines before it are there.
+        nginx logs a request after it has answered. With one worker, a later request is
+        logged later, so a sentinel's line says that all the lines before it are there.
         """
         target = f"/{next(self._numbers)}"
         start = self.size()
@@ -166,12 +166,12 @@ class Nginx:
     def url(
         self, server: str, host: str = "127.0.0.1", scheme: str | None = None
     ) -> str:
-        """Return the address of a server, in the scheme it speaks unless told otherwise."""
+        """Return the URL of a server, in the scheme it speaks unless told otherwise."""
         scheme = scheme or ("https" if server in _TLS_SERVERS else "http")
         return f"{scheme}://{host}:{self.ports[server]}"
 
     def careless_get(self, server: str) -> int:
-        """Ask a TLS server as a client without any check would, and return the status."""
+        """Send to a TLS server without any verification, and return the status."""
         connection = http.client.HTTPSConnection(
             "127.0.0.1", self.ports[server], timeout=5, context=careless_context()
         )
@@ -217,14 +217,14 @@ def nginx_running(folder: Path, pki: Pki) -> Iterator[Nginx]:
 
 def redirect_targets(ports: Mapping[str, int]) -> dict[str, str]:
     """Return addresses at other origins, by the way in which they are other."""
-    here = f"127.0.0.1:{ports['main']}"
+    main = f"127.0.0.1:{ports['main']}"
     return {
         "port": f"http://127.0.0.1:{ports['elsewhere']}/landed",
         "host": f"http://localhost:{ports['main']}/landed",
         "upgrade": f"https://127.0.0.1:{ports['good']}/landed",
         "downgrade": f"http://127.0.0.1:{ports['elsewhere']}/landed",
         "scheme-relative": f"//localhost:{ports['elsewhere']}/landed",
-        "userinfo": f"http://{here}@localhost:{ports['elsewhere']}/landed",
+        "userinfo": f"http://{main}@localhost:{ports['elsewhere']}/landed",
     }
 
 
@@ -299,7 +299,7 @@ def _redirects(targets: Mapping[str, str]) -> str:
     )
 
 
-# ── httpbin ──────────────────────────────────────────────────────────────────────────────────
+# ── httpbin ───────────────────────────────────────────────────────────────────────────
 
 
 @contextmanager
@@ -329,7 +329,7 @@ def _get(port: int, target: str) -> None:
         connection.close()
 
 
-# ── processes ────────────────────────────────────────────────────────────────────────────────
+# ── processes ─────────────────────────────────────────────────────────────────────────
 
 
 class ServerEnded(Exception):

@@ -1,9 +1,9 @@
 """Real servers with records on loopback, that nobody here wrote.
 
-- datasette with datasette-auth-tokens (Python): a cursor and an address, for a Bearer token;
+- datasette with datasette-auth-tokens (Python): a cursor and a URL, for a Bearer token;
 - docker-registry (Go): Link headers, for a password;
-- json-server (Node.js): page numbers, offsets, Link headers, POST and PUT. It lets everybody in,
-  so nginx stands before it, with one door for each kind of credential.
+- json-server (Node.js): page numbers, offsets, Link headers, POST and PUT. It lets
+  everybody in, so nginx stands before it, with one door for each kind of credential.
 
 Nothing here knows outkey.
 """
@@ -37,7 +37,7 @@ _WITH_HOST = "proxy_set_header Host $http_host;"
 
 @contextmanager
 def datasette_running(folder: Path, rows: Sequence[Row]) -> Iterator[str]:
-    """Run datasette with a table `contacts` of the database `crm` until the block ends."""
+    """Run datasette with a table `contacts` in a database `crm` during the block."""
     columns = list(rows[0])
     marks = ", ".join(f":{name}" for name in columns)
     with closing(sqlite3.connect(folder / "crm.db")) as database, database:
@@ -100,7 +100,7 @@ def json_server_running(
 def door_running(
     folder: Path, behind: str, guard: str, *, places: str = "", host: str = _WITH_HOST
 ) -> Iterator[str]:
-    """Run nginx before a server until the block ends; only what the guard lets in gets there."""
+    """Run nginx before a server during the block; only accepted requests get there."""
     program = require_program("nginx")
     # Started by root, the worker would become a user who cannot write into the folder.
     user = "user root;" if os.geteuid() == 0 else ""

@@ -1,4 +1,4 @@
-"""What our client takes for granted of authorization servers, asked without our client."""
+"""What our client assumes of authorization servers, tested without our client."""
 
 import time
 from base64 import b64encode

@@ -45,7 +45,7 @@ def nginx(
 
 
 def nginx_tls(server: str, certificate: str = "") -> Make:
-    """Ask one of nginx's TLS servers, with one of the client certificates if it is named."""
+    """Send to one of nginx's TLS servers, with a client certificate if one is named."""
 
     def make(nginx: Nginx) -> Table:
         tls = {"ca_file": nginx.pki.ca}
@@ -249,7 +249,8 @@ ROWS: dict[tuple[str, str], tuple[Make, str]] = {
         "header-too-large",
     ),
 }
-# The same servers with nothing wrong: a refusal above is for the reason that the table says.
+# The same servers with nothing wrong:
+# a refusal above is for the reason that the table says.
 RIGHT: dict[str, Make] = {
     "nginx": nginx_tls("mutual", "client"),
     "httpbin": httpbin("/basic-auth/user/pass", basic("user", "pass")),
@@ -339,7 +340,7 @@ def test_a_bare_403_may_be_an_expired_token(
     )
 
 
-# ── a clock that is ten minutes off ──────────────────────────────────────────────────────────
+# ── a clock that is ten minutes off ───────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

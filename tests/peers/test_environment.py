@@ -34,7 +34,7 @@ def netrc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def dead_proxies(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Proxy variables that lead to a port which is taken, so that nobody can listen there."""
+    """Proxy variables with a port that is taken, so that nothing can listen there."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         proxy = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -56,7 +56,7 @@ def api(nginx: Nginx, table: Table, host: str = "127.0.0.1") -> Table:
     return {"base_url": nginx.url("main", host)} | table
 
 
-# ── who we are ───────────────────────────────────────────────────────────────────────────────
+# ── who we are ────────────────────────────────────────────────────────────────────────
 
 
 def test_the_netrc_works_on_a_client_that_reads_it(
@@ -127,7 +127,7 @@ def test_https_goes_past_the_proxies_too(
     assert [arrival.server for arrival in wire.arrivals()] == ["good"]
 
 
-# ── whom we trust ────────────────────────────────────────────────────────────────────────────
+# ── whom we trust ─────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.usefixtures("trusting_environment")

@@ -1,4 +1,4 @@
-"""httpbin under gunicorn, a second implementation of HTTP that tells what it received."""
+"""httpbin under gunicorn, a second HTTP implementation that reports requests."""
 
 from typing import Any
 from urllib.parse import quote
@@ -20,7 +20,7 @@ def content(response: Response) -> Any:  # noqa: ANN401 - JSON
     return response.json()
 
 
-# ── credentials ──────────────────────────────────────────────────────────────────────────────
+# ── credentials ───────────────────────────────────────────────────────────────────────
 
 
 def test_basic_is_accepted(gateway_for: GatewayFor, httpbin: str) -> None:
@@ -123,7 +123,7 @@ def test_a_token_too_large_for_gunicorn_is_a_header_format_error(
     assert (response.status, response.cause) == (431, "header_format")
 
 
-# ── redirects ────────────────────────────────────────────────────────────────────────────────
+# ── redirects ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -156,7 +156,7 @@ def test_a_redirect_within_the_origin_is_followed_with_credentials(
     assert answer["headers"]["X-Api-Key"] == "k-123"
 
 
-# ── bodies and time ──────────────────────────────────────────────────────────────────────────
+# ── bodies and time ───────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_json_body_arrives_as_it_was_given(
     assert answer["headers"]["Content-Type"] == "application/json"
 
 
-# ── what preview shows is what arrives ───────────────────────────────────────────────────────
+# ── what preview shows is what arrives ────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """outkey as the auth object of httpx, httpx2 and requests, against real servers.
 
-These clients follow redirects by themselves when they are told to; what must hold is that no
-credential follows along.
+These clients follow redirects by themselves when they are told to; what must hold is
+that no credential follows along.
 """
 
 import asyncio
@@ -34,7 +34,8 @@ from peers.documents import (
 )
 from peers.servers import STATUSES, USERS, Nginx, Wire
 
-# Sends with the configuration `api` and follows redirects: (gateway, url, CA) to (status, JSON).
+# Sends with the configuration `api` and follows redirects:
+# (gateway, url, CA) to (status, JSON).
 Send = Callable[[Gateway, str, str], tuple[int, Any]]
 TARGETS = ("port", "host", "upgrade", "downgrade", "scheme-relative", "userinfo")
 
@@ -81,7 +82,7 @@ def api(nginx: Nginx, table: Table, server: str = "main") -> Table:
     return {"base_url": nginx.url(server)} | table
 
 
-# ── accepted ─────────────────────────────────────────────────────────────────────────────────
+# ── accepted ──────────────────────────────────────────────────────────────────────────
 
 
 @every_client
@@ -180,7 +181,7 @@ def test_an_asynchronous_client_is_accepted_too(
     assert [arrival.user for arrival in wire.arrivals()] == ["alice"]
 
 
-# ── kept from other origins ──────────────────────────────────────────────────────────────────
+# ── kept from other origins ───────────────────────────────────────────────────────────
 
 
 @every_client
@@ -270,7 +271,7 @@ def test_a_request_to_another_origin_is_refused_before_it_is_sent(
     assert wire.arrivals() == []
 
 
-# ── within the origin ────────────────────────────────────────────────────────────────────────
+# ── within the origin ─────────────────────────────────────────────────────────────────
 
 
 def test_requests_refuses_to_follow_within_the_origin(
@@ -294,7 +295,7 @@ def test_httpx_refuses_to_follow_within_the_origin(
     assert [arrival.user for arrival in wire.arrivals()] == ["alice", ""]
 
 
-# ── netrc ────────────────────────────────────────────────────────────────────────────────────
+# ── netrc ─────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture

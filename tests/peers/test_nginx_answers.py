@@ -21,7 +21,7 @@ def alice(gateway_for: GatewayFor, nginx: Nginx) -> Gateway:
     return gateway_for(api=api(nginx, basic("alice", USERS["alice"])))
 
 
-# ── accepted ─────────────────────────────────────────────────────────────────────────────────
+# ── accepted ──────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,8 @@ def test_nginx_knows_the_user_by_name_and_password(
 def test_a_decomposed_password_arrives_composed(
     gateway_for: GatewayFor, nginx: Nginx
 ) -> None:
-    # The same letters as a Mac's keyboard or a file system may give them: u and a diaeresis.
+    # The same letters as a Mac's keyboard or a file system may give them:
+    # u and a diaeresis.
     decomposed = basic("ju\u0308rgen", "pa\u0308sswo\u0308rd€")
     response = gateway_for(api=api(nginx, decomposed)).send("api", "GET", "/basic")
     assert response.json() == {"user": "jürgen"}
@@ -81,7 +82,7 @@ def test_a_row_travels_beside_the_authentication_type(
     assert arrival.credentials == ("Bearer good-token", "k-123", "")
 
 
-# ── refused ──────────────────────────────────────────────────────────────────────────────────
+# ── refused ───────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -204,7 +205,7 @@ def test_a_token_too_large_for_the_server_is_a_header_format_error(
     assert [arrival.status for arrival in wire.arrivals("small")] == [200, 400]
 
 
-# ── retried ──────────────────────────────────────────────────────────────────────────────────
+# ── retried ───────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
@@ -260,7 +261,7 @@ def test_a_method_that_is_not_idempotent_is_sent_once(
     assert [arrival.method for arrival in wire.arrivals()] == [method]
 
 
-# ── the shape of requests ────────────────────────────────────────────────────────────────────
+# ── the shape of requests ─────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

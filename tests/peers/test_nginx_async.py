@@ -1,4 +1,4 @@
-"""What holds for blocking sends against nginx holds for those of an event loop: the same tests.
+"""The tests of blocking sends against nginx, for those of an event loop.
 
 Tests that are imported here get gateways whose `send` is an `asend`.
 """
@@ -105,7 +105,8 @@ def test_200_at_once_keep_two_configurations_apart(
 
     statuses = [response.status for response in runner.run(send_all())]
     assert statuses[::2] == [200] * 100
-    # After five refusals in a row a configuration is paused; those under way had left before.
+    # After five refusals in a row a configuration is paused;
+    # those under way had left before.
     assert set(statuses[1::2]) == {401}
     by_connection: dict[int, set[str]] = {}
     for arrival in wire.arrivals("main"):

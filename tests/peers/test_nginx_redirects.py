@@ -23,7 +23,7 @@ def api(nginx: Nginx, pki: Pki, target: str, table: Table) -> Table:
     } | table
 
 
-# ── to another origin ────────────────────────────────────────────────────────────────────────
+# ── to another origin ─────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_message_does_not_name_an_origin_that_the_server_chose(
     assert "Base URL" in caught.value.hint
 
 
-# ── within the origin ────────────────────────────────────────────────────────────────────────
+# ── within the origin ─────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("spelling", ["relative", "absolute", "shouted"])

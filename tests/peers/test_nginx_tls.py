@@ -1,7 +1,7 @@
 """Certificates, versions and client certificates, judged against nginx and OpenSSL.
 
-Every refused handshake comes with two proofs: a careless client does reach that server, and the
-server's log has no request of ours.
+Every refused handshake comes with two proofs: a careless client does reach that server,
+and the server's log has no request of ours.
 """
 
 import pytest
@@ -27,7 +27,7 @@ def refusal(gateway_for: GatewayFor, table: Table) -> OutkeyError:
     return caught.value
 
 
-# ── accepted ─────────────────────────────────────────────────────────────────────────────────
+# ── accepted ──────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
@@ -77,7 +77,7 @@ def test_a_client_certificate_identifies_us(
     assert arrival.authorization == "Bearer good-token"
 
 
-# ── refused by us ────────────────────────────────────────────────────────────────────────────
+# ── refused by us ─────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_refused_handshake_is_not_retried(
     assert len(intents) == 1
 
 
-# ── refused by them ──────────────────────────────────────────────────────────────────────────
+# ── refused by them ───────────────────────────────────────────────────────────────────
 
 
 def test_a_missing_client_certificate_is_a_tls_cause(
@@ -198,7 +198,7 @@ def test_a_key_of_another_certificate_never_leaves(
     assert wire.arrivals() == []
 
 
-# ── the wrong protocol on the port ───────────────────────────────────────────────────────────
+# ── the wrong protocol on the port ────────────────────────────────────────────────────
 
 
 def test_plain_http_at_a_tls_port_is_a_tls_cause(
@@ -218,7 +218,8 @@ def test_tls_at_a_plain_port_is_refused(
     error = refusal(gateway_for, table)
     assert type(error) is errors.TlsFailed
     assert error.message == "the server does not support TLS on this port"
-    # nginx logs our ClientHello as a bad request; there is no method, no header, nothing of ours.
+    # nginx logs our ClientHello as a bad request; there is no method,
+    # no header, nothing of ours.
     assert [(a.status, a.method, a.host, a.credentials) for a in wire.arrivals()] == [
         (400, "", "", ("", "", ""))
     ]

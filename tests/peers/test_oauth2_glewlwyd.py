@@ -1,4 +1,4 @@
-"""Tokens of glewlwyd: answers without a body, words of its own, and devices that ask too often."""
+"""Tokens of glewlwyd: responses without a body, own error words, eager devices."""
 
 import pytest
 
@@ -52,15 +52,15 @@ def test_one_token_serves_many_calls(
     assert glewlwyd.issued("web") - before == 1
 
 
-# ── devices ──────────────────────────────────────────────────────────────────────────────────
+# ── devices ───────────────────────────────────────────────────────────────────────────
 
 
 def test_a_device_gets_its_tokens_as_soon_as_the_person_agrees(
     gateway_for: GatewayFor, glewlwyd: Glewlwyd
 ) -> None:
     gateway = gateway_for(peer=for_a_device(glewlwyd))
-    desk = token_actions(gateway)
-    device = desk.device_code()
+    actions = token_actions(gateway)
+    device = actions.device_code()
     assert device.interval == 1
     waited: list[float] = []
 
@@ -69,10 +69,10 @@ def test_a_device_gets_its_tokens_as_soon_as_the_person_agrees(
         if len(waited) == 2:
             glewlwyd.approve_device(device.user_code)
 
-    desk.wait_for(device, passing)
+    actions.wait_for(device, passing)
     assert waited[:2] == [1, 1]
     assert call(gateway, glewlwyd).status == 200
-    assert desk.renew().state is State.FRESH
+    assert actions.renew().state is State.FRESH
     assert call(gateway, glewlwyd).status == 200
 
 
@@ -80,8 +80,8 @@ def test_a_device_that_asks_too_often_slows_down(
     gateway_for: GatewayFor, glewlwyd: Glewlwyd
 ) -> None:
     gateway = gateway_for(peer=for_a_device(glewlwyd))
-    desk = token_actions(gateway)
-    device = desk.device_code()._replace(interval=0.2)
+    actions = token_actions(gateway)
+    device = actions.device_code()._replace(interval=0.2)
     waited: list[float] = []
 
     def passing(seconds: float) -> None:
@@ -89,14 +89,14 @@ def test_a_device_that_asks_too_often_slows_down(
         if seconds > 1:
             glewlwyd.approve_device(device.user_code)
 
-    desk.wait_for(device, passing)
+    actions.wait_for(device, passing)
     assert waited[-1] == 5.2
     assert set(waited[:-1]) == {0.2}
     assert len(waited) <= 8  # the server counts whole seconds
     assert call(gateway, glewlwyd).status == 200
 
 
-# ── discovery ────────────────────────────────────────────────────────────────────────────────
+# ── discovery ─────────────────────────────────────────────────────────────────────────
 
 
 def test_an_issuer_with_a_path_is_found_by_its_openid_document(

@@ -1,4 +1,4 @@
-"""Tokens of oidc-provider: every way to authenticate a client, DPoP, devices and discovery."""
+"""Tokens of oidc-provider: all client authentications, DPoP, devices and discovery."""
 
 import json
 from dataclasses import asdict
@@ -43,7 +43,7 @@ def for_a_person(oidc: Oidc, client: str = "web", **settings: object) -> Table:
     return oauth2(oidc, client, scope=USER_SCOPE, **(addresses | settings))
 
 
-# ── how the client proves itself ─────────────────────────────────────────────────────────────
+# ── how the client proves itself ──────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def by_certificate(oidc: Oidc, pki: Pki, client: str, certificate: str) -> Table
     return table | {"base_url": oidc.tls_url, "tls": tls}
 
 
-# ── what is asked for ────────────────────────────────────────────────────────────────────────
+# ── what is asked for ─────────────────────────────────────────────────────────────────
 
 
 def test_scope_resource_audience_and_extra_parameters_reach_the_server(
@@ -261,7 +261,7 @@ def test_a_json_body_is_refused_by_a_server_of_the_standard(
     assert refused(gateway, oidc) == "invalid_request"
 
 
-# ── a public client, and devices ─────────────────────────────────────────────────────────────
+# ── a public client, and devices ──────────────────────────────────────────────────────
 
 
 def test_a_public_client_gets_its_tokens_by_the_code_alone(
@@ -275,11 +275,11 @@ def test_a_public_client_gets_its_tokens_by_the_code_alone(
         extra={"prompt": "consent"},
     )
     gateway = gateway_for(peer=table)
-    desk = token_actions(gateway)
+    actions = token_actions(gateway)
     consent = consent_for("s", pkce()[0], REDIRECT)
-    desk.redeem(code_in(oidc.approve(desk.consent_url(consent))), consent)
+    actions.redeem(code_in(oidc.approve(actions.consent_url(consent))), consent)
     assert call(gateway, oidc).json()["client"] == "public"
-    desk.renew()
+    actions.renew()
     assert call(gateway, oidc).status == 200
 
 
@@ -296,10 +296,10 @@ def test_a_device_gets_its_tokens_as_soon_as_the_person_agrees(
     gateway = gateway_for(
         peer=for_a_person(oidc, client, client_auth=way, grant="device_code")
     )
-    desk, arrived = token_actions(gateway), Arrived(oidc)
+    actions, arrived = token_actions(gateway), Arrived(oidc)
     with pytest.raises(errors.ReauthorizationNeeded):
         call(gateway, oidc)
-    device = quick(desk.device_code())
+    device = quick(actions.device_code())
     assert device.address == f"{oidc.url}/device"
     seen: list[float] = []
 
@@ -308,10 +308,10 @@ def test_a_device_gets_its_tokens_as_soon_as_the_person_agrees(
         if len(seen) == 2:  # the first question comes too early
             oidc.approve_device(device.user_code)
 
-    desk.wait_for(device, passing)
+    actions.wait_for(device, passing)
     assert (arrived.token_calls, arrived.refused) == (2, 1)
     assert call(gateway, oidc).json()["user"] == USER
-    assert desk.renew().state is State.FRESH
+    assert actions.renew().state is State.FRESH
     assert call(gateway, oidc).status == 200
 
 
@@ -319,17 +319,17 @@ def test_a_device_whose_person_refuses_gets_nothing_and_asks_no_more(
     gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
     gateway = gateway_for(peer=for_a_person(oidc, grant="device_code"))
-    desk, arrived = token_actions(gateway), Arrived(oidc)
-    device = quick(desk.device_code())
+    actions, arrived = token_actions(gateway), Arrived(oidc)
+    device = quick(actions.device_code())
     oidc.approve_device(device.user_code, deny=True)
     with pytest.raises(errors.TokenEndpointFailed) as caught:
-        desk.wait_for(device, lambda _: None)
+        actions.wait_for(device, lambda _: None)
     assert caught.value.reason == "access_denied"
-    assert desk.status().state is State.NONE
+    assert actions.status().state is State.NONE
     assert arrived.token_calls == 1
 
 
-# ── DPoP ─────────────────────────────────────────────────────────────────────────────────────
+# ── DPoP ──────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_bound_token_is_proven_at_both_ends_with_the_servers_nonces(
@@ -339,7 +339,8 @@ def test_a_bound_token_is_proven_at_both_ends_with_the_servers_nonces(
     gateway = gateway_for(peer=oauth2(oidc, "cc_dpop", dpop=True, scope="api:read"))
     arrived = Arrived(oidc)
     assert call(gateway, oidc).json()["client"] == "cc_dpop"
-    # Once without a nonce; the API takes the one of the token endpoint, which is at its origin.
+    # Once without a nonce; the API takes the one of the token endpoint,
+    # which is at its origin.
     assert (arrived.token_calls, arrived.refused, arrived.api_calls) == (2, 1, 1)
     for method in ("GET", "POST", "DELETE"):
         response = gateway.send("peer", method, "/_api?need=api:read", json={"a": 1})
@@ -354,7 +355,7 @@ def test_a_bound_token_is_proven_at_both_ends_with_the_servers_nonces(
 def test_the_api_may_hand_out_a_nonce_of_its_own(
     gateway_for: GatewayFor, oidc_with_nonce: Oidc
 ) -> None:
-    """The token comes from one origin and is used at another, which knows the same tokens."""
+    """The token comes from one origin and is used at another that knows it."""
     oidc = oidc_with_nonce
     table = oauth2(oidc, "cc_dpop", dpop=True)
     secure = table | {"base_url": oidc.tls_url, "tls": {"ca_file": oidc.pki.ca}}
@@ -389,16 +390,16 @@ def test_a_persons_tokens_stay_bound_to_one_key_over_renewals(
         extra={"prompt": "consent"},
     )
     gateway = gateway_for(peer=table)
-    desk = token_actions(gateway)
+    actions = token_actions(gateway)
     consent = consent_for("s", pkce()[0], REDIRECT)
-    desk.redeem(code_in(oidc.approve(desk.consent_url(consent))), consent)
+    actions.redeem(code_in(oidc.approve(actions.consent_url(consent))), consent)
     assert call(gateway, oidc).json()["user"] == USER
     arrived = Arrived(oidc)
-    assert desk.renew().state is State.FRESH
+    assert actions.renew().state is State.FRESH
     assert call(gateway, oidc).json()["user"] == USER
     assert (arrived.token_calls, arrived.refused, arrived.api_calls) == (1, 0, 1)
-    desk.revoke()
-    assert desk.status().state is State.NONE
+    actions.revoke()
+    assert actions.status().state is State.NONE
 
 
 def test_a_client_that_must_prove_a_key_and_does_not_gets_no_token(
@@ -408,7 +409,7 @@ def test_a_client_that_must_prove_a_key_and_does_not_gets_no_token(
     assert refused(gateway, oidc) == "invalid_grant"
 
 
-# ── discovery ────────────────────────────────────────────────────────────────────────────────
+# ── discovery ─────────────────────────────────────────────────────────────────────────
 
 
 def test_the_issuer_names_the_addresses_that_work(
@@ -455,7 +456,7 @@ def test_an_issuer_behind_a_certificate_of_nobody_known_is_refused(
         discover(gateway_for(), oidc.tls_url)
 
 
-# ── the token while it is used ───────────────────────────────────────────────────────────────
+# ── the token while it is used ────────────────────────────────────────────────────────
 
 
 def test_a_consent_that_ended_with_its_token_needs_a_person(
@@ -480,9 +481,9 @@ def test_a_status_says_nothing_that_is_secret(
     gateway_for: GatewayFor, oidc: Oidc
 ) -> None:
     gateway = gateway_for(peer=oauth2(oidc, "cc_basic", scope="api:read"))
-    desk = token_actions(gateway)
-    token: Secret = desk.ready().value
-    status = desk.status()
+    actions = token_actions(gateway)
+    token: Secret = actions.ready().value
+    status = actions.status()
     assert (status.state, status.scope, status.error) == (State.FRESH, "api:read", None)
     assert status.expires_in is not None
     assert 590 <= status.expires_in <= 600

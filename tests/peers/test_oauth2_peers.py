@@ -1,4 +1,4 @@
-"""What holds at every authorization server: consent, renewal, rotation, revocation, refusal."""
+"""What every authorization server does: consent, renewal, rotation, revocation."""
 
 import math
 import threading
@@ -76,7 +76,7 @@ def for_a_person(server: AuthorizationServer, name: str, **settings: object) -> 
 
 
 def accepting_403(server: AuthorizationServer) -> Table:
-    """Say that 403 means expired, where the toolkit's API answers so to a token it knows not."""
+    """Set 403 means expired: so the toolkit's API responds to an unknown token."""
     bare = isinstance(server, Toolkit)
     return {
         "verification": {"test_path": api_path(server), "forbidden_means_expired": bare}
@@ -97,7 +97,7 @@ def arrived_at(server: AuthorizationServer) -> Arrived | None:
 def asked_for_tokens(
     caplog: pytest.LogCaptureFixture, server: AuthorizationServer
 ) -> int:
-    """Count the requests to the Token URL that outkey recorded; one server does not count."""
+    """Count the recorded requests to the Token URL; one server does not count them."""
     target = f'"path": "{urlsplit(server.endpoint("token")).path}"'
     said = [
         record.getMessage()
@@ -107,7 +107,7 @@ def asked_for_tokens(
     return sum(target in line and "token:intended" in line for line in said)
 
 
-# ── a client on its own ──────────────────────────────────────────────────────────────────────
+# ── a client on its own ───────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("way", ["basic", "basic_raw", "body"])
@@ -115,11 +115,11 @@ def test_a_client_gets_a_token_that_the_server_calls_active(
     way: str, server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
     gateway = gateway_for(peer=for_a_client(server, name, client_auth=way))
-    desk = token_actions(gateway)
-    assert desk.status().state is State.NONE
-    assert desk.renew().state is State.FRESH
-    assert desk.status().scope == MACHINE_SCOPE[name]
-    assert desk.introspect() is True
+    actions = token_actions(gateway)
+    assert actions.status().state is State.NONE
+    assert actions.renew().state is State.FRESH
+    assert actions.status().scope == MACHINE_SCOPE[name]
+    assert actions.introspect() is True
 
 
 @pytest.mark.parametrize("way", ["basic", "body"])
@@ -183,7 +183,7 @@ def test_a_scope_that_is_not_granted_is_named(
     )
 
 
-# ── a person agrees ──────────────────────────────────────────────────────────────────────────
+# ── a person agrees ───────────────────────────────────────────────────────────────────
 
 
 def test_a_person_agrees_in_the_browser_and_calls_work_from_then_on(
@@ -197,18 +197,18 @@ def test_a_person_agrees_in_the_browser_and_calls_work_from_then_on(
         **({"extra": {"prompt": "consent"}} if name == "oidc" else {}),
     )
     gateway = gateway_for(peer=table)
-    desk = token_actions(gateway)
+    actions = token_actions(gateway)
     with pytest.raises(errors.ReauthorizationNeeded):
         call(gateway, server)
     consent = consent_for("state-1", pkce()[0], REDIRECT)
-    callback = server.approve(desk.consent_url(consent))
+    callback = server.approve(actions.consent_url(consent))
     assert parse_qs(urlsplit(callback).query)["state"] == ["state-1"]
-    desk.redeem(code_in(callback), consent)
-    assert desk.status().state is State.FRESH
+    actions.redeem(code_in(callback), consent)
+    assert actions.status().state is State.FRESH
     shown = call(gateway, server).json()
     assert "sub" in shown if name == "glewlwyd" else shown["user"] == USER
     assert gateway.test("peer").ok
-    assert desk.renew().state is State.FRESH
+    assert actions.renew().state is State.FRESH
     assert call(gateway, server).status == 200
 
 
@@ -221,19 +221,19 @@ def test_a_code_is_worth_nothing_with_another_verifier_or_twice(
         grant="authorization_code",
         authorization_url=server.endpoint("authorize"),
     )
-    desk = token_actions(gateway_for(peer=table))
+    actions = token_actions(gateway_for(peer=table))
     consent, other = (consent_for("s", pkce()[0], REDIRECT) for _ in range(2))
-    code = code_in(server.approve(desk.consent_url(consent)))
+    code = code_in(server.approve(actions.consent_url(consent)))
     with pytest.raises(errors.TokenEndpointFailed):
-        desk.redeem(code, other)
-    assert desk.status().state is State.NONE
-    code = code_in(server.approve(desk.consent_url(consent)))
-    desk.redeem(code, consent)
+        actions.redeem(code, other)
+    assert actions.status().state is State.NONE
+    code = code_in(server.approve(actions.consent_url(consent)))
+    actions.redeem(code, consent)
     with pytest.raises(errors.TokenEndpointFailed):
-        desk.redeem(code, consent)
+        actions.redeem(code, consent)
 
 
-# ── rotation ─────────────────────────────────────────────────────────────────────────────────
+# ── rotation ──────────────────────────────────────────────────────────────────────────
 
 
 def test_many_renewals_in_a_row_keep_the_family_of_refresh_tokens_alive(
@@ -276,41 +276,41 @@ def test_a_refresh_token_that_somebody_else_used_needs_a_person_and_is_not_sent_
         assert (arrived.token_calls, arrived.api_calls) == (1, 0)
 
 
-# ── revocation and introspection ─────────────────────────────────────────────────────────────
+# ── revocation and introspection ──────────────────────────────────────────────────────
 
 
 def test_a_token_that_is_given_back_works_nowhere_any_more(
     server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
     gateway = gateway_for(peer=by_seed(server, name))
-    desk = token_actions(gateway)
+    actions = token_actions(gateway)
     assert call(gateway, server).status == 200
-    held = {"Authorization": f"Bearer {desk.ready().value.reveal()}"}
-    assert desk.introspect() is True
-    desk.revoke()
-    assert desk.status().state is State.NONE
+    held = {"Authorization": f"Bearer {actions.ready().value.reveal()}"}
+    assert actions.introspect() is True
+    actions.revoke()
+    assert actions.status().state is State.NONE
     assert Asker().ask(server.endpoint("api"), headers=held).status in {401, 403}
     with pytest.raises(errors.ReauthorizationNeeded):
-        desk.introspect()
+        actions.introspect()
 
 
 def test_a_server_says_that_a_token_revoked_behind_our_back_is_not_active(
     server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
     gateway = gateway_for(peer=for_a_client(server, name))
-    desk = token_actions(gateway)
-    desk.ready()
-    assert desk.introspect() is True
+    actions = token_actions(gateway)
+    actions.ready()
+    assert actions.introspect() is True
     revoke_behind_our_back(gateway, server, MACHINE[name])
-    assert desk.introspect() is False
-    assert desk.status().state is State.FRESH
+    assert actions.introspect() is False
+    assert actions.status().state is State.FRESH
 
 
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_token_revoked_behind_our_back_is_renewed_and_the_call_succeeds(
     times: int, server: AuthorizationServer, name: str, gateway_for: GatewayFor
 ) -> None:
-    """However often: the token of the last renewal had been accepted, so another will be."""
+    """However often: the last token was accepted, so another one will be."""
     if name == "glewlwyd":  # its API is for people's tokens
         table, client = by_seed(server, name), "web"
     else:
@@ -331,7 +331,7 @@ def test_a_token_revoked_behind_our_back_is_renewed_and_the_call_succeeds(
             )
 
 
-# ── short lives ──────────────────────────────────────────────────────────────────────────────
+# ── short lives ───────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
@@ -390,7 +390,8 @@ def test_threads_send_for_ten_seconds_with_short_lived_tokens_and_no_call_fails(
         thread.start()
     for thread in threads:
         thread.join()
-    # On a busy machine the toolkit itself fails now and then; no token is to blame for that.
+    # On a busy machine the toolkit itself fails now and then;
+    # no token is to blame for that.
     own = sum(
         found.pop(500, 0)
         for line, found in outcomes.items()
@@ -410,18 +411,19 @@ def test_threads_send_for_ten_seconds_with_short_lived_tokens_and_no_call_fails(
 def test_a_token_that_ends_before_its_time_is_renewed_whenever_that_happens(
     short: Short, gateway_for: GatewayFor
 ) -> None:
-    """Glewlwyd counts whole seconds: what it gives late in one ends nearly a second too early."""
+    """Glewlwyd counts whole seconds, so a lifetime may be nearly a second shorter."""
     gateway = gateway_for(peer=by_seed(short.glewlwyd, "glewlwyd"))
     issued = short.glewlwyd.issued("web")
     began = math.ceil(time.time()) + 0.9
-    # Given at 0.9, the token ends at 3.0 and not at 3.9; given at 3.5, at 6.0 and not at 6.5.
+    # Given at 0.9, the token ends at 3.0 and not at 3.9;
+    # given at 3.5, at 6.0 and not at 6.5.
     for moment in (0.0, 2.62, 5.21):
         time.sleep(max(0.0, began + moment - time.time()))
         assert call(gateway, short.glewlwyd).status == 200
     assert short.glewlwyd.issued("web") - issued <= 3
 
 
-# ── the command line ─────────────────────────────────────────────────────────────────────────
+# ── the command line ──────────────────────────────────────────────────────────────────
 
 
 def test_the_command_line_looks_after_a_token_over_many_processes(

@@ -1,4 +1,4 @@
-"""Tokens of django-oauth-toolkit: its 403 without a challenge, and issuers with a path."""
+"""Tokens of django-oauth-toolkit: 403 without a challenge, issuers with a path."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_scopes_are_asked_for_and_shown(
     assert token_actions(gateway).status().scope == "read write"
 
 
-# ── the 403 that says nothing ────────────────────────────────────────────────────────────────
+# ── the 403 that says nothing ─────────────────────────────────────────────────────────
 
 
 def test_a_bare_403_is_no_reason_to_renew_unless_the_configuration_says_so(
@@ -105,7 +105,7 @@ def test_a_403_for_a_lacking_scope_costs_one_renewal_and_not_one_per_call(
     assert arrived.api_calls == 21
 
 
-# ── rotation ─────────────────────────────────────────────────────────────────────────────────
+# ── rotation ──────────────────────────────────────────────────────────────────────────
 
 
 def test_a_refresh_token_that_does_not_rotate_is_kept(
@@ -120,7 +120,7 @@ def test_a_refresh_token_that_does_not_rotate_is_kept(
             assert call(gateway, toolkit).json()["user"] == USER
 
 
-# ── discovery ────────────────────────────────────────────────────────────────────────────────
+# ── discovery ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("path", ["", "/o", "/o/"])

@@ -60,5 +60,6 @@ def test_200_parallel_sends_keep_two_configurations_apart(
     for arrival in arrivals:
         used_by[arrival.connection].add(arrival.authorization)
     assert {len(identities) for identities in used_by.values()} == {1}
-    # All connections of the first round were idle when the second began, and were used again.
+    # All connections of the first round were idle when the second began,
+    # and were used again.
     assert len(used_by) <= THREADS

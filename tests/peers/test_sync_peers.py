@@ -48,7 +48,7 @@ from peers.sync_servers import (
     token_guard,
 )
 
-# ── the records ──────────────────────────────────────────────────────────────────────────────
+# ── the records ───────────────────────────────────────────────────────────────────────
 
 REPOSITORIES = [f"parts/{number:03}" for number in range(60)]
 ODD = ("a/b", "50% ü?", "#1 & 2", "..%2F")
@@ -113,7 +113,7 @@ def in_order(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=lambda one: str(one.get("number", one["name"])))
 
 
-# ── the servers ──────────────────────────────────────────────────────────────────────────────
+# ── the servers ───────────────────────────────────────────────────────────────────────
 
 SIGNING = """
 import base64
@@ -125,7 +125,8 @@ def compute_auth_header(sync_line):
     asked = sync_line.request
     target = asked.path + ("?" + asked.query if asked.query else "")
     expires = str(int(time.time()) + 60)
-    text = f"{expires} {asked.method} {target} {sync_line.api_config_id.get_secret_key()}"
+    secret = sync_line.api_config_id.get_secret_key()
+    text = f"{expires} {asked.method} {target} {secret}"
     digest = hashlib.md5(text.encode()).digest()
     signature = base64.urlsafe_b64encode(digest).decode().rstrip("=")
     return {"X-Expires": expires, "X-Signature": signature}
@@ -203,7 +204,7 @@ def peer(request: pytest.FixtureRequest, way: str) -> Peer:
     return found
 
 
-# ── a host without a database ────────────────────────────────────────────────────────────────
+# ── a host without a database ─────────────────────────────────────────────────────────
 
 
 class Host:
@@ -253,7 +254,7 @@ def host(gateway_for: GatewayFor) -> Host:
     return Host(gateway_for)
 
 
-# ── pulling ──────────────────────────────────────────────────────────────────────────────────
+# ── pulling ───────────────────────────────────────────────────────────────────────────
 
 
 def paged(kind: Paging, size: int, *parameters: str, **settings: str) -> Sync:
@@ -385,7 +386,7 @@ def test_an_api_whose_next_page_is_elsewhere_is_not_followed_there(
     assert host.rows() == []
 
 
-# ── pushing ──────────────────────────────────────────────────────────────────────────────────
+# ── pushing ───────────────────────────────────────────────────────────────────────────
 
 
 def test_what_was_pulled_from_one_server_and_pushed_to_another_is_the_same_there(

@@ -1,9 +1,9 @@
-"""django-oauth-toolkit as authorization server and protected resource, on an inherited socket.
+"""django-oauth-toolkit as authorization server and API, on an inherited socket.
 
 python toolkit_server.py SETTINGS     settings as JSON, see `toolkit_running`
 
-Everything under /o/ and /.well-known/ is the toolkit's. The routes that begin with an underscore
-are ours: what they count or make is the toolkit's too.
+Everything under /o/ and /.well-known/ is the toolkit's. The routes that begin with an
+underscore are ours: what they count or make is the toolkit's too.
 """
 
 import json
@@ -37,7 +37,8 @@ settings.configure(
         "default": {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": "toolkit.sqlite3",
-            # Two threads that both read first and then write would not wait for each other.
+            # Two threads that both read first and then
+            # write would not wait for each other.
             "OPTIONS": {"timeout": 20, "transaction_mode": "IMMEDIATE"},
         }
     },

@@ -1,7 +1,8 @@
-"""What hostile scripts try. Each returns what it got hold of as text; none may get an asset.
+"""Hostile scripts. Each returns what it got hold of as text; none may get an asset.
 
-`{file}`, `{variable}`, `{parent}`, `{zygote}`, `{other}` and `{port}` are filled in: attackers are
-assumed to know the names and numbers of everything, only not what is in it.
+`{file}`, `{variable}`, `{parent}`, `{zygote}`, `{other}` and `{port}` are filled in:
+attackers are assumed to know the names and numbers of everything, only not what is in
+it.
 """
 
 # The way to `os` that no list of imports can close; the kernel is the boundary.

@@ -1,4 +1,4 @@
-"""What the tests of locked scripts share: calls, workers to look at, and planted assets."""
+"""Fixtures for the tests of locked scripts: calls, workers, and planted assets."""
 
 import os
 import shutil
@@ -72,7 +72,7 @@ def worker_of(scripts: LockedScripts, place: str = "acme") -> Any:  # noqa: ANN4
 
 
 def pid_of(scripts: LockedScripts, place: str = "acme") -> int:
-    """Return the process number of a worker, from what the kernel says about its pidfd."""
+    """Return the process number of a worker, from the kernel's data on its pidfd."""
     info = Path(f"/proc/self/fdinfo/{worker_of(scripts, place)._pidfd}").read_text()
     return int(
         next(row for row in info.splitlines() if row.startswith("Pid:")).split()[1]

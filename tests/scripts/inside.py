@@ -1,7 +1,8 @@
-"""Code for the locked side in tests: run by `python -I -S`, so without outkey, as the zygote is.
+"""Code for the locked side in tests: run by `python -I -S`, as the zygote is.
 
-It forks a process that has one end of a socket as its only descriptor, runs the code that it was
-given there, and prints what came through the socket and how the process ended.
+It forks a process that has one end of a socket as its only descriptor, runs the code
+that it was given there, and prints what came through the socket and how the process
+ended.
 """
 
 import errno
@@ -92,7 +93,7 @@ def child(work: Any) -> tuple[list[bytes], int]:  # noqa: ANN401
 
 
 def sweep(numbers: range, arguments: tuple[int, ...]) -> dict[int, str]:
-    """Try system calls from native code behind the lock; say of each what became of it."""
+    """Try system calls from native code behind the lock; report each result."""
     libc, found, parent = lockdown._libc, {}, plan()
     pending = list(numbers)
     names = {errno.EPERM: b"refused", errno.ENXIO: b"absent"}

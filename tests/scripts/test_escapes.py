@@ -1,4 +1,4 @@
-"""Hostile scripts against the real worker: no asset is reached, and the application is well."""
+"""Hostile scripts in the real worker: no asset is reached, the application goes on."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ IN_MEMORY = f"MARK-memory-{secrets.token_hex(8)}"
 
 
 class Assets:
-    """What is planted where a script must not reach, and what the attacker knows of it."""
+    """The assets out of a script's reach, and what the attacker knows of them."""
 
     def __init__(self, scripts: LockedScripts, folder: Path) -> None:
         self.scripts = scripts
@@ -49,7 +49,7 @@ class Assets:
             self.listener.accept()
 
     def attack(self, name: str, function: str = FUNCTION, place: str = "") -> str:
-        """Return all that came back from one attack, also what it had put into Base64."""
+        """Return all that came back from one attack, Base64 decoded."""
         facts = {
             "file": self.file,
             "folder": self.file.parent,
@@ -105,7 +105,7 @@ class Assets:
 def assets(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Assets]:
-    """Scripts run by each supported version of Python, whatever runs the application."""
+    """Scripts run by each supported Python, whatever runs the application."""
     python = python_of(request.param)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spawner, "_python", lambda: python)
@@ -158,8 +158,8 @@ def test_whoever_uses_ctypes_dies_of_it(assets: Assets, name: str) -> None:
     told = assets.attack(name, place=f"again {name}")
     failures = told.count("the script ended its process")
     if "cffi" in name and not sys.version.startswith(f"{assets.version}."):
-        # Another interpreter may lack cffi. Then the search ends without a class, unless it dies
-        # first of looking at one whose name is unmapped as well.
+        # Another interpreter may lack cffi. Then the search ends without a class,
+        # unless it dies first of looking at one whose name is unmapped as well.
         failures += told.count("the script raised StopIteration")
     assert failures == 2
 

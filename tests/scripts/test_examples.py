@@ -1,4 +1,4 @@
-"""The example scripts, each against an implementation that nobody here wrote, or by hand.
+"""The example scripts, each against a foreign implementation, or by hand.
 
 They run as in an installation: in a locked process, with the clock stopped.
 """
@@ -72,7 +72,8 @@ TARGETS = [
     "/colon:at@plus+/(star*)!?x=1:2/3?4,5&y='a'!(b)*$;",
     "/v1/?percent=%25&less=%3C&amp=%26&equals==&tilde=~&hash=%23",
 ]
-# Text that urlencode and both peers can carry: all of Unicode but halves of surrogate pairs.
+# Text that urlencode and both peers can carry:
+# all of Unicode but halves of surrogate pairs.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PAIRS = st.lists(st.tuples(TEXTS.filter(bool), TEXTS), max_size=5)
 
@@ -158,7 +159,7 @@ def requests_of(script: str, host: str = "https://api.example") -> list[Case]:
     ]
 
 
-# ── all of them ──────────────────────────────────────────────────────────────────────────────
+# ── all of them ───────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -243,7 +244,7 @@ def test_the_scripts_of_the_guide_run() -> None:
     assert made == {"X-Signature": by_hand(b"plain", b"/v1\n{}").hex()}
 
 
-# ── the specification's example ──────────────────────────────────────────────────────────────
+# ── the specification's example ───────────────────────────────────────────────────────
 
 ON_TOP = """
 import hmac, hashlib, time
@@ -251,7 +252,9 @@ import hmac, hashlib, time
 def compute_auth_header(sync_line):
     secret = sync_line.api_config_id.get_secret_key()
     timestamp = str(int(time.time()))
-    signature = hmac.new(secret.encode(), timestamp.encode(), hashlib.sha256).hexdigest()
+    signature = hmac.new(
+        secret.encode(), timestamp.encode(), hashlib.sha256
+    ).hexdigest()
     return {'X-Timestamp': timestamp, 'X-Signature': signature}
 """
 INSIDE = """
@@ -303,7 +306,7 @@ def by_openssl(key: bytes, text: str) -> str:
     return done.stdout.decode().split()[-1]
 
 
-# ── HMAC of the request ──────────────────────────────────────────────────────────────────────
+# ── HMAC of the request ───────────────────────────────────────────────────────────────
 
 
 def by_hand(
@@ -352,7 +355,7 @@ def test_a_request_is_signed_as_it_travels(case: Case) -> None:
     assert run(case) == {"X-Timestamp": str(AT), "X-Signature": expected}
 
 
-# ── AWS ──────────────────────────────────────────────────────────────────────────────────────
+# ── AWS ───────────────────────────────────────────────────────────────────────────────
 
 SUITE_SECRET = "AKIDEXAMPLE:wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 SUITE_AT = 1_440_938_160
@@ -366,7 +369,7 @@ def by_botocore(
     pairs: list[tuple[str, str]] | None = None,
     headers: dict[str, str] | None = None,
 ) -> dict[str, str]:
-    """Sign with AWS's own library, which wants the parameters apart to encode them itself."""
+    """Sign with AWS's own library, which encodes the parameters itself."""
     access_key, _, secret = case.secret.partition(":")
     request = AWSRequest(
         case.method, url, headers=headers, data=case.body, params=pairs
@@ -384,7 +387,8 @@ def by_script(case: Case) -> dict[str, str]:
     return {name.lower(): value for name, value in run(case).items()}
 
 
-# The published suite signs for a service called "service": path and query, and the signature.
+# The published suite signs for a service called "service":
+# path and query, and the signature.
 SUITE = [
     ("GET", "/", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"),
     (
@@ -485,7 +489,7 @@ def test_the_access_key_may_be_the_username() -> None:
     )
 
 
-# ── OAuth 1.0a ───────────────────────────────────────────────────────────────────────────────
+# ── OAuth 1.0a ────────────────────────────────────────────────────────────────────────
 
 TOKENS = "dpf43f3p2l4k3l03:kd94hf93k423kf44:nnch734d00sl2jdk:pfkkdhi9sl3r4s00"
 OAUTH_SECRETS = [TOKENS, "key:secret", "k&y=:sécret/+ %:töken~:&&==", ":::", "a:b::"]
@@ -578,7 +582,7 @@ def test_a_nonce_is_used_once() -> None:
     assert len(nonces) == 20
 
 
-# ── JSON Web Tokens ──────────────────────────────────────────────────────────────────────────
+# ── JSON Web Tokens ───────────────────────────────────────────────────────────────────
 
 
 def bearer(headers: dict[str, str]) -> str:
@@ -649,7 +653,7 @@ def test_a_key_that_is_none_is_named_by_the_line_only() -> None:
     assert "not a key" not in str(caught.value)
 
 
-# ── Date, Digest and Signature ───────────────────────────────────────────────────────────────
+# ── Date, Digest and Signature ────────────────────────────────────────────────────────
 
 # draft-cavage-http-signatures-12 appendix C, RFC 9530 appendix B.1.
 DIGESTS = [
@@ -675,7 +679,7 @@ def test_a_digest_is_as_published(header: str, body: bytes, expected: str) -> No
 
 
 def signed_text(made: dict[str, str], target: str, host: str) -> str:
-    """Build the text again from what a server gets: the header names what is signed, in order."""
+    """Build the text from the request, by the names and order in the header."""
     received = {name.lower(): value for name, value in made.items()}
     received |= {"(request-target)": target, "host": host}
     names = re.search(r'headers="([^"]*)"', made["Signature"])
@@ -702,7 +706,7 @@ def test_a_server_can_check_date_digest_and_signature(case: Case, header: str) -
     )
 
 
-# ── WSSE ─────────────────────────────────────────────────────────────────────────────────────
+# ── WSSE ──────────────────────────────────────────────────────────────────────────────
 
 WSSE = re.compile(
     'UsernameToken Username="([^"]*)", PasswordDigest="([^"]*)", Nonce="([^"]*)",'

@@ -12,7 +12,8 @@ from outkey.core.request.script import OFFERED
 from scripts.conftest import EXAMPLE, body_of, call_of
 
 AT = 1_700_000_000.0
-# From the specification's formula, by another implementation: printf 1700000000 | openssl dgst
+# From the specification's formula, by another implementation:
+# printf 1700000000 | openssl dgst
 # -sha256 -hmac SECRET
 VECTORS = {
     "topsecret": "a21fd4816ec741b58b2f890f9fff62579b0c122d02c78096b0a92bc4825c506b",
@@ -194,11 +195,14 @@ import time, datetime, email.utils, random, secrets, uuid
 from datetime import datetime as kind, date
 def compute_auth_header(sync_line):
     parts = (time.time(), time.time_ns(), time.gmtime()[:6], time.localtime()[:6],
-        time.strftime("%Y-%m-%d %H:%M:%S"), time.ctime(), time.asctime(), kind.now().timestamp(),
+        time.strftime("%Y-%m-%d %H:%M:%S"), time.ctime(), time.asctime(),
+        kind.now().timestamp(),
         kind.now(datetime.timezone.utc).isoformat(), kind.utcnow().isoformat(),
         datetime.datetime.today().timestamp(), date.today().isoformat(),
-        email.utils.formatdate(usegmt=True), random.random(), secrets.token_hex(), uuid.uuid4(),
-        isinstance(kind.now(), datetime.datetime), (kind.now() - kind.now()).total_seconds())
+        email.utils.formatdate(usegmt=True), random.random(), secrets.token_hex(),
+        uuid.uuid4(),
+        isinstance(kind.now(), datetime.datetime),
+        (kind.now() - kind.now()).total_seconds())
     return {"A": repr(parts)}
 """
 

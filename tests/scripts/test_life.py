@@ -1,4 +1,4 @@
-"""Workers that hang, eat, die or are killed: a typed error in time, and the next call works."""
+"""Workers that hang, eat memory, die or are killed: a typed error, and life goes on."""
 
 import gc
 import os

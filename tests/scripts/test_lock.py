@@ -1,4 +1,4 @@
-"""The lock refuses whenever a layer is missing, and then nothing is told to the process."""
+"""The lock fails whenever a layer is missing, and then the process is sent nothing."""
 
 import os
 import platform
@@ -25,7 +25,7 @@ LANDLOCK, PIDFD_OPEN, PRCTL = (
 
 
 def inside(code: str, python: str = sys.executable) -> str:
-    """Run code beside inside.py's names in a clean process, and return what it prints."""
+    """Run code with inside.py's names in a clean process, and return its output."""
     command = [python, "-I", "-S", "-B", str(INSIDE), code]
     ran = subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False

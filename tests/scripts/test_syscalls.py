@@ -1,4 +1,4 @@
-"""A sweep over all system calls from native code: nothing beyond the list reaches the kernel."""
+"""All system calls from native code: nothing beyond the list reaches the kernel."""
 
 import json
 import platform
@@ -12,7 +12,8 @@ from outkey.adapters.scripts_locked import lockdown
 from scripts.conftest import VERSIONS, python_of
 from scripts.test_lock import inside
 
-LAST = 480  # the newest call of Linux 6.18 is below; what comes later is unknown, and killed
+# The newest call of Linux 6.18 is below; what comes later is unknown, and killed.
+LAST = 480
 CALLS = lockdown.calls_of(platform.machine())
 HEADERS = {
     "x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h",
@@ -20,8 +21,9 @@ HEADERS = {
 }
 
 
-# uretprobe and uprobe pass every filter in newer kernels (seen in 6.18): they are for the kernel's
-# own trampolines. Whoever else calls them is ended by SIGILL, or told that there is no such thing.
+# uretprobe and uprobe pass every filter in newer kernels (seen in 6.18): they are for
+# the kernel's own trampolines. Whoever else calls them is ended by SIGILL, or told that
+# there is no such thing.
 PROBES = {335, 336} if platform.machine() == "x86_64" else set()
 
 

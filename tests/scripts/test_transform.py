@@ -1,4 +1,4 @@
-"""A sync line's script: what it sees of a record, what comes back, and what becomes of bad ones."""
+"""A sync line's script: what it sees of a record, returns, and what is rejected."""
 
 import time
 from decimal import Decimal
@@ -212,7 +212,7 @@ def test_without_a_lock_no_record_is_given_to_anybody(
         made(scripts, ECHO, {"id": 1}, {"id": 2})
 
 
-# ── whose process ────────────────────────────────────────────────────────────────────────────
+# ── whose process ─────────────────────────────────────────────────────────────────────
 
 
 def test_two_lines_and_a_signing_script_never_share_a_process(
@@ -257,7 +257,7 @@ def test_there_is_no_secret_to_be_had(shared: LockedScripts) -> None:
     assert lacking == refused("script:2 AttributeError", "script_error")
 
 
-# ── an answer is read as if an attacker had written it ───────────────────────────────────────
+# ── an answer is read as if an attacker had written it ────────────────────────────────
 
 FORGE = (
     REACH + "def forge(answer):\n"

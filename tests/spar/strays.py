@@ -15,7 +15,7 @@ ENDPOINTS = re.compile(r"/oauth/(token|odd/[\w-]+|revoke|introspect|device)")
 
 
 def strays(spar: Spar) -> list[str]:
-    """Name the requests that hold the client secret or a refresh token and should not."""
+    """Name the requests that wrongly have a client secret or a refresh token."""
     return [
         f"{arrival.method} {arrival.server} {arrival.path}"
         for arrival in spar.journal

@@ -1,4 +1,4 @@
-"""The authorization server of the sparring provider does what the RFCs say, or what it is told."""
+"""The sparring provider's authorization server follows the RFCs, or its settings."""
 
 import contextlib
 import hashlib
@@ -119,7 +119,7 @@ def exchange(spar: Spar, code: str, **more: str) -> Answer:
     return token(spar, grant_type="authorization_code", **form)
 
 
-# ── client credentials ───────────────────────────────────────────────────────────────────────
+# ── client credentials ────────────────────────────────────────────────────────────────
 
 
 def test_client_credentials_get_a_token_that_the_api_takes(spar: Spar) -> None:
@@ -205,7 +205,7 @@ def test_a_public_client_gets_no_client_credentials(spar: Spar) -> None:
     assert ask(spar.url, "/oauth/token", form).verdict == (400, "unauthorized_client")
 
 
-# ── what the query changes ───────────────────────────────────────────────────────────────────
+# ── what the query changes ────────────────────────────────────────────────────────────
 
 
 def test_a_short_lifetime_ends(spar: Spar) -> None:
@@ -257,7 +257,7 @@ def test_nonsense_in_the_query_is_survived(shared: Spar, number: str) -> None:
     assert token(shared, f"?{query}").status == 200
 
 
-# ── refresh tokens ───────────────────────────────────────────────────────────────────────────
+# ── refresh tokens ────────────────────────────────────────────────────────────────────
 
 
 def test_a_refresh_token_used_twice_kills_the_whole_family(spar: Spar) -> None:
@@ -313,7 +313,7 @@ def test_of_fifty_threads_with_one_refresh_token_one_succeeds_and_the_family_is_
     )
 
 
-# ── codes ────────────────────────────────────────────────────────────────────────────────────
+# ── codes ─────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_code_is_exchanged_once_and_its_reuse_kills_what_came_of_it(
@@ -412,7 +412,7 @@ def test_the_redirect_can_be_twisted(shared: Spar, name: str) -> None:
     assert name not in code(shared, twist=f"no-{name}")
 
 
-# ── devices ──────────────────────────────────────────────────────────────────────────────────
+# ── devices ───────────────────────────────────────────────────────────────────────────
 
 
 def start(spar: Spar, query: str = "?interval=0") -> dict[str, str]:
@@ -469,7 +469,7 @@ def test_a_device_needs_a_known_client(spar: Spar) -> None:
     )
 
 
-# ── revocation, introspection, metadata, the API ─────────────────────────────────────────────
+# ── revocation, introspection, metadata, the API ──────────────────────────────────────
 
 
 def test_revoking_an_access_token_leaves_the_family_and_a_refresh_token_does_not(
@@ -571,7 +571,7 @@ def test_the_api_says_why_it_refuses(spar: Spar) -> None:
         assert 'error="invalid_token"' in api(spar, dead).headers["WWW-Authenticate"]
 
 
-# ── odd answers ──────────────────────────────────────────────────────────────────────────────
+# ── odd answers ───────────────────────────────────────────────────────────────────────
 
 WIRE = {
     "silent",
@@ -676,7 +676,7 @@ def test_the_next_answers_can_be_chosen_one_by_one(spar: Spar) -> None:
     assert ask(spar.url, "/oauth/odd").fields["names"] == names()
 
 
-# ── the journal and steering ─────────────────────────────────────────────────────────────────
+# ── the journal and steering ──────────────────────────────────────────────────────────
 
 
 def test_the_journal_counts_by_grant_and_shows_no_values(spar: Spar) -> None:

@@ -1,4 +1,4 @@
-"""A drill tells what a configuration does when its API fails, and notices what would be bad."""
+"""A drill reports how a configuration handles API failures, and finds weaknesses."""
 
 import json
 from base64 import urlsafe_b64encode
@@ -11,7 +11,7 @@ from joserfc import jwk, jwt
 
 from outkey.core.config.configuration import (
     Configuration,
-    HeaderRow,
+    CustomHeader,
     SecretState,
     build,
 )
@@ -34,7 +34,7 @@ OAUTH2 = BEARER | {
     "oauth2.token_url": "https://auth.acme.example/token",
     "oauth2.client_id": "erp",
 }
-KEY = HeaderRow("X-API-Key", "", secret=True)
+KEY = CustomHeader("X-API-Key", "", secret=True)
 
 
 def stored(*names: str) -> dict[str, SecretState]:
@@ -52,7 +52,8 @@ METHODS = {
     "refresh token": build("refresh", OAUTH2 | {"oauth2.grant": "refresh_token"}),
     "private key": build("signed", OAUTH2 | {"oauth2.client_auth": "private_key_jwt"}),
 }
-# Variants of the above, for the full run: they differ in how they ask, not in what they do.
+# Variants of the above, for the full run:
+# they differ in how they ask, not in what they do.
 VARIANTS = {
     "consent": build(
         "consent",
@@ -191,7 +192,7 @@ def test_seconds_are_those_of_production(
     assert 5 <= seconds["limited"] < 20
 
 
-# ── settings make a difference ───────────────────────────────────────────────────────────────
+# ── settings make a difference ────────────────────────────────────────────────────────
 
 
 def test_without_retries_it_says_what_a_second_try_would_do() -> None:
@@ -213,14 +214,14 @@ def test_403_is_known_for_an_expired_token_where_the_configuration_says_so() -> 
 
 def test_what_cannot_be_built_is_said_as_an_error() -> None:
     twice = build(
-        "acme", BEARER, headers=(HeaderRow("Authorization", "", secret=True),)
+        "acme", BEARER, headers=(CustomHeader("Authorization", "", secret=True),)
     )
     with pytest.raises(ConfigError) as caught:
         only(twice, "works")
     assert caught.value.code == "header_conflict"
 
 
-# ── what is bad is noticed ───────────────────────────────────────────────────────────────────
+# ── what is bad is noticed ────────────────────────────────────────────────────────────
 
 
 def test_a_credential_at_another_origin_is_a_leak(
@@ -289,7 +290,7 @@ def test_a_failure_although_all_is_well_is_bad(monkeypatch: pytest.MonkeyPatch) 
     assert (played.verdict, played.status) == (DrillVerdict.BAD, 401)
 
 
-# ── the scenes ───────────────────────────────────────────────────────────────────────────────
+# ── the scenes ────────────────────────────────────────────────────────────────────────
 
 
 def assertion(key: object, algorithm: str, **claims: str) -> str:

@@ -69,7 +69,8 @@ def test_each_scene_answers_as_it_says(
 
 
 def test_a_status_may_come_with_a_challenge_and_a_retry_time(spar: Spar) -> None:
-    path = "/status/401?challenge=Basic%20realm=%22x%22%0d%0aX-Injected:%20y&retry_after=soon"
+    challenge = "Basic%20realm=%22x%22%0d%0aX-Injected:%20y"
+    path = f"/status/401?challenge={challenge}&retry_after=soon"
     _, headers, _ = get(spar, path)
     assert headers["WWW-Authenticate"] == 'Basic realm="x" X-Injected: y'
     assert headers["Retry-After"] == "soon"

@@ -38,7 +38,7 @@ class SqliteDatabase:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection of the current thread; it commits unless a transaction began."""
+        """The connection of the current thread; commits unless a transaction began."""
         connection: sqlite3.Connection | None
         connection = getattr(self._local, "connection", None)
         if connection is None:

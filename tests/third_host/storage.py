@@ -7,13 +7,13 @@ from datetime import date
 from sqlite3 import Row
 from typing import Any
 
-from outkey.core.config.configuration import Configuration, HeaderRow
+from outkey.core.config.configuration import Configuration, CustomHeader
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.vault.envelope import TokenRow, key_name_of, secret_place, token_place
 from outkey.core.vault.versions import SecretVersion
-from outkey.core.vault.voucher import FIELD
+from outkey.core.vault.voucher import VOUCHER_FIELD
 from third_host.database import Table
 
 # A list of values is one JSON text, so that there can be any number of them.
@@ -118,7 +118,7 @@ class SecretTable(Table):
             " UNION ALL SELECT key_name FROM token"
             ") WHERE key_name IS NOT NULL GROUP BY key_name",
             vouchers=vouchers,
-            voucher=FIELD,
+            voucher=VOUCHER_FIELD,
         )
         return dict(map(tuple, rows))
 
@@ -217,7 +217,7 @@ def configuration_row(row: Row) -> ConfigurationRow:
         version=row["version"],
         revision=row["revision"],
         settings=json.loads(row["settings"]),
-        headers=tuple(HeaderRow(**header) for header in json.loads(row["headers"])),
+        headers=tuple(CustomHeader(**header) for header in json.loads(row["headers"])),
         health=health_of(row["health"]),
     )
 

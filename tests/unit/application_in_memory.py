@@ -1,4 +1,4 @@
-"""An Application whose every port is a fake: a host that is neither Django nor a file."""
+"""An Application with a fake for every port: a host without Django or files."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,7 +128,7 @@ def memory_host(
         rotation=None,  # type: ignore[arg-type]  # no key is changed here
         audit=audit,
         audit_rows=rows,
-        checkpoints=MemoryCheckpoints(),
+        audit_checkpoints=MemoryCheckpoints(),
         runs=memory.runs,
         line_runs=MemoryLineRuns(),
         clock=clock,

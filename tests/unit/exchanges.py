@@ -1,4 +1,4 @@
-"""Answers of well-known APIs in their documented shapes, and the reason that each should get.
+"""Responses of well-known APIs as documented, and the reason that each should get.
 
 `tests/unit/test_reasons.py` reads this table. Keys and users are made up.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from email.utils import formatdate
 
-from outkey.core.config.configuration import HeaderRow
+from outkey.core.config.configuration import CustomHeader
 
 NOW = 1_800_000_000.0  # 2027-01-15 08:00 UTC
 
@@ -39,8 +39,8 @@ class Exchange:
         ).encode()
 
     @property
-    def header_rows(self) -> tuple[HeaderRow, ...]:
-        return tuple(HeaderRow(key, "", secret=True) for key in self.rows)
+    def header_rows(self) -> tuple[CustomHeader, ...]:
+        return tuple(CustomHeader(key, "", secret=True) for key in self.rows)
 
 
 def challenge(text: str) -> Headers:
@@ -48,7 +48,8 @@ def challenge(text: str) -> Headers:
 
 
 def page(title: str, text: str = "") -> str:
-    return f"<html>\r\n<head><title>{title}</title></head>\r\n<body>{text}</body>\r\n</html>"
+    head = f"<head><title>{title}</title></head>"
+    return f"<html>\r\n{head}\r\n<body>{text}</body>\r\n</html>"
 
 
 def jwt(**claims: object) -> str:

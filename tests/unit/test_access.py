@@ -1,4 +1,4 @@
-"""Which permissions an edit needs, and that no sequence of edits leads a secret elsewhere."""
+"""Which permissions an edit needs; no sequence of edits leads a secret elsewhere."""
 
 import json
 from base64 import urlsafe_b64decode
@@ -23,7 +23,7 @@ from outkey.core.access.permissions import (
 from outkey.core.access.roles import ROLES
 from outkey.core.config.configuration import (
     Configuration,
-    HeaderRow,
+    CustomHeader,
     SecretState,
     build,
     kept_secrets,
@@ -36,7 +36,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.testing import configuration, fake_gateway
 
-ROW = HeaderRow("X-API-Key", "", secret=True)
+ROW = CustomHeader("X-API-Key", "", secret=True)
 SECRETS = {
     "token": "token-canary-of-the-administrator",
     "password": "password-canary-of-the-administrator",
@@ -62,7 +62,9 @@ def stored_by_administrator(**values: object) -> Configuration:
 
 
 def edited(
-    stored: Configuration, changes: Mapping[str, object], headers: tuple[HeaderRow, ...]
+    stored: Configuration,
+    changes: Mapping[str, object],
+    headers: tuple[CustomHeader, ...],
 ) -> Configuration:
     """Return what the page makes of the values on it."""
     states = kept_secrets(stored.secrets, headers)
@@ -199,7 +201,7 @@ def test_a_new_configuration_is_free_but_for_network_secrets_and_scripts() -> No
         (Permission.ADD, "name"),
         (Permission.SET_SECRET, "token"),
     }
-    plain = configuration(headers=(HeaderRow("X-Token", "mine", secret=False),))
+    plain = configuration(headers=(CustomHeader("X-Token", "mine", secret=False),))
     assert (Permission.SET_SECRET, "header:X-Token") in needs(None, plain)
     inner = configuration(network="internal")
     assert (Permission.USE_INTERNAL_NETWORK, "network") in needs(None, inner)
@@ -212,14 +214,14 @@ def test_a_new_configuration_is_free_but_for_network_secrets_and_scripts() -> No
     ("headers", "field"),
     [
         ((), "header:X-API-Key"),
-        ((HeaderRow("X-Api-Key", "", secret=True),), "header:X-Api-Key"),
-        ((ROW, HeaderRow("X-More", "", secret=True)), "header:X-More"),
-        ((HeaderRow("X-API-Key", "mine", secret=False),), "header:X-API-Key"),
-        ((ROW, HeaderRow("Cookie", "mine", secret=False)), "header:Cookie"),
+        ((CustomHeader("X-Api-Key", "", secret=True),), "header:X-Api-Key"),
+        ((ROW, CustomHeader("X-More", "", secret=True)), "header:X-More"),
+        ((CustomHeader("X-API-Key", "mine", secret=False),), "header:X-API-Key"),
+        ((ROW, CustomHeader("Cookie", "mine", secret=False)), "header:Cookie"),
     ],
 )
 def test_rows_with_secrets_are_not_renamed_added_or_removed(
-    headers: tuple[HeaderRow, ...], field: str
+    headers: tuple[CustomHeader, ...], field: str
 ) -> None:
     stored = stored_by_administrator()
     assert (Permission.SET_SECRET, field) in needs(stored, edited(stored, {}, headers))
@@ -227,7 +229,9 @@ def test_rows_with_secrets_are_not_renamed_added_or_removed(
 
 def test_a_plain_row_is_free() -> None:
     stored = stored_by_administrator()
-    made = edited(stored, {}, (ROW, HeaderRow("Accept-Language", "de", secret=False)))
+    made = edited(
+        stored, {}, (ROW, CustomHeader("Accept-Language", "de", secret=False))
+    )
     assert needs(stored, made) == {(Permission.CHANGE, "name")}
 
 
@@ -280,7 +284,7 @@ def test_a_draft_uses_stored_secrets_only_with_the_stored_tls_settings() -> None
         assert refused.value.field == "token"
 
 
-# ── no sequence of edits leads a secret elsewhere ────────────────────────────────────────────
+# ── no sequence of edits leads a secret elsewhere ─────────────────────────────────────
 
 HOSTS = ("api.acme.example", "auth.acme.example", "evil.example")
 NAMES = dict.fromkeys(HOSTS, ("93.184.215.14",))
@@ -336,8 +340,8 @@ POOLS: dict[str, list[object]] = {
 ROWS = (
     (ROW,),
     (),
-    (HeaderRow("X-Logged", "", secret=True),),
-    (ROW, HeaderRow("Accept-Language", "de", secret=False)),
+    (CustomHeader("X-Logged", "", secret=True),),
+    (ROW, CustomHeader("Accept-Language", "de", secret=False)),
 )
 CHANGES = st.sampled_from(
     [(path, value) for path, pool in POOLS.items() for value in pool]
@@ -361,7 +365,7 @@ def saved(
 
 
 def uses(made: Configuration) -> set[tuple[object, ...]]:
-    """Return where secrets go: URL or origin, TLS settings, and the exact header or body."""
+    """Return where secrets go: URL or origin, TLS settings, and the header or body."""
 
     def respond(request: Request) -> Response:
         granted = {

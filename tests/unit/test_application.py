@@ -191,7 +191,7 @@ def test_a_round_in_the_background_monitors_and_prunes() -> None:
     assert deleted == [application.policy().retention_days]
 
 
-# ── the command line for a host of one's own ────────────────────────────────────────────────
+# ── the command line for a host of one's own ──────────────────────────────────────────
 
 
 def command_host(host: MemoryHost, home: Path) -> CommandHost:

@@ -1,4 +1,4 @@
-"""Sending from an event loop: what runs where, and what becomes of those who are cancelled."""
+"""Sending from an event loop: what runs where, and what cancellation does."""
 
 import asyncio
 import threading
@@ -84,7 +84,7 @@ def on_loop(
     return run
 
 
-# ── what runs where ──────────────────────────────────────────────────────────────────────────
+# ── what runs where ───────────────────────────────────────────────────────────────────
 
 
 @on_loop
@@ -190,7 +190,7 @@ def test_a_gateway_without_an_asynchronous_transport_says_so() -> None:
     asyncio.run(gateway.aclose())
 
 
-# ── one renewal ──────────────────────────────────────────────────────────────────────────────
+# ── one renewal ───────────────────────────────────────────────────────────────────────
 
 
 @on_loop
@@ -207,7 +207,7 @@ async def test_two_hundred_at_once_ask_for_one_token(*, blocking_ports: bool) ->
     assert set(provider.seen) == {"access-token-1"}
 
 
-# ── cancelled ────────────────────────────────────────────────────────────────────────────────
+# ── cancelled ─────────────────────────────────────────────────────────────────────────
 
 
 async def cancelled(task: asyncio.Task[Response], stage: Stage, *opened: str) -> None:

@@ -20,7 +20,7 @@ KEY = b"k" * 32
 INTENT = Intent("acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0)
 
 
-class Administration:
+class AuditBench:
     """An audit with its fakes."""
 
     def __init__(self) -> None:
@@ -46,67 +46,67 @@ class Administration:
 
 
 def test_an_intent_is_written_at_once_and_an_outcome_with_the_next() -> None:
-    desk = Administration()
-    attempt = desk.audit.intend(INTENT)
-    desk.audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
-    assert [f["tag"] for f in desk.facts()] == ["engine:send:intended"]
-    desk.audit.intend(INTENT)
-    assert [f["tag"] for f in desk.facts()] == [
+    bench = AuditBench()
+    attempt = bench.audit.intend(INTENT)
+    bench.audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
+    assert [f["tag"] for f in bench.facts()] == ["engine:send:intended"]
+    bench.audit.intend(INTENT)
+    assert [f["tag"] for f in bench.facts()] == [
         "engine:send:intended",
         "engine:send:ended",
         "engine:send:intended",
     ]
-    assert desk.rows.commits == 2
-    assert desk.facts()[0]["attempt"] == desk.facts()[1]["attempt"] == attempt
-    assert desk.facts()[0]["at"] == 1_800_000_000_000
+    assert bench.rows.commits == 2
+    assert bench.facts()[0]["attempt"] == bench.facts()[1]["attempt"] == attempt
+    assert bench.facts()[0]["at"] == 1_800_000_000_000
 
 
 def test_closing_writes_what_is_queued_and_leaves_no_unprotected_tail() -> None:
-    desk = Administration()
-    desk.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
-    desk.audit.close()
-    desk.audit.close()
-    assert desk.verdict() == ChainVerdict(
+    bench = AuditBench()
+    bench.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
+    bench.audit.close()
+    bench.audit.close()
+    assert bench.verdict() == ChainVerdict(
         ok=True, rows=1, first_bad=None, unprotected_tail=0
     )
-    assert len(desk.checkpoints.marks) == 1
+    assert len(bench.checkpoints.marks) == 1
 
 
 def test_concurrent_intents_share_commits_and_each_has_its_row() -> None:
-    desk = Administration()
+    bench = AuditBench()
     slow = threading.Event()
-    append = desk.rows.append
+    append = bench.rows.append
 
     def slowly(rows: object) -> None:
         slow.wait(0.02)
         append(rows)  # type: ignore[arg-type]
 
-    desk.rows.append = slowly  # type: ignore[method-assign]
+    bench.rows.append = slowly  # type: ignore[method-assign]
     attempts: list[str] = []
     threads = [
-        threading.Thread(target=lambda: attempts.append(desk.audit.intend(INTENT)))
+        threading.Thread(target=lambda: attempts.append(bench.audit.intend(INTENT)))
         for _ in range(50)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(f["attempt"] for f in desk.facts()) == sorted(attempts)  # type: ignore[type-var]
-    assert desk.rows.commits < 25
-    assert desk.verdict().ok
+    assert sorted(f["attempt"] for f in bench.facts()) == sorted(attempts)  # type: ignore[type-var]
+    assert bench.rows.commits < 25
+    assert bench.verdict().ok
 
 
 def test_a_table_that_cannot_be_written_refuses_intents_and_recovers() -> None:
-    desk = Administration()
-    first = desk.audit.intend(INTENT)
-    desk.audit.conclude(Outcome(first, "acme", 200, "ok", 5))
-    desk.rows.broken = True
+    bench = AuditBench()
+    first = bench.audit.intend(INTENT)
+    bench.audit.conclude(Outcome(first, "acme", 200, "ok", 5))
+    bench.rows.broken = True
     with pytest.raises(AuditUnavailable):
-        desk.audit.intend(INTENT)
-    desk.audit.refuse(Refusal("", "acme", "", "egress_denied"))
-    desk.rows.broken = False
-    desk.audit.intend(INTENT)
-    tags = [f["tag"] for f in desk.facts()]
+        bench.audit.intend(INTENT)
+    bench.audit.refuse(Refusal("", "acme", "", "egress_denied"))
+    bench.rows.broken = False
+    bench.audit.intend(INTENT)
+    tags = [f["tag"] for f in bench.facts()]
     ended, refused = "engine:send:ended", "engine:send:refused"
     assert sorted(tags) == [
         ended,
@@ -114,44 +114,44 @@ def test_a_table_that_cannot_be_written_refuses_intents_and_recovers() -> None:
         "engine:send:intended",
         refused,
     ]
-    assert len({row.stream for row in desk.rows.rows}) == 2
-    assert desk.verdict().ok
+    assert len({row.stream for row in bench.rows.rows}) == 2
+    assert bench.verdict().ok
 
 
 def test_a_writer_that_hangs_refuses_others_in_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(audit_chained, "PATIENCE_SECONDS", 0.05)
-    desk = Administration()
-    with desk.audit._writer, pytest.raises(AuditUnavailable, match="in time"):
-        desk.audit.intend(INTENT)
-    desk.audit.intend(INTENT)
-    assert desk.verdict().ok
+    bench = AuditBench()
+    with bench.audit._writer, pytest.raises(AuditUnavailable, match="in time"):
+        bench.audit.intend(INTENT)
+    bench.audit.intend(INTENT)
+    assert bench.verdict().ok
 
 
 @pytest.mark.parametrize("by", ["rows", "seconds"])
 def test_a_checkpoint_is_signed_every_thousand_rows_and_every_minute(
     by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = Administration()
+    bench = AuditBench()
     if by == "rows":
         monkeypatch.setattr(audit_chained, "CHECKPOINT_ROWS", 3)
         for _ in range(7):
-            desk.audit.intend(INTENT)
+            bench.audit.intend(INTENT)
     else:
         for _ in range(7):
-            desk.clock.advance(25)
-            desk.audit.intend(INTENT)
-    assert [mark.number for mark in desk.checkpoints.marks] == [3, 6]
-    assert desk.verdict().unprotected_tail == 1
+            bench.clock.advance(25)
+            bench.audit.intend(INTENT)
+    assert [mark.number for mark in bench.checkpoints.marks] == [3, 6]
+    assert bench.verdict().unprotected_tail == 1
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_audit() -> None:
-    desk = Administration()
-    desk.checkpoints.broken = True
-    desk.audit.intend(INTENT)
-    desk.audit.close()
-    assert desk.verdict() == ChainVerdict(
+    bench = AuditBench()
+    bench.checkpoints.broken = True
+    bench.audit.intend(INTENT)
+    bench.audit.close()
+    assert bench.verdict() == ChainVerdict(
         ok=True, rows=1, first_bad=None, unprotected_tail=1
     )
 
@@ -160,22 +160,22 @@ def test_outcomes_that_nobody_writes_do_not_pile_up_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(audit_chained, "MAX_QUEUED", 5)
-    desk = Administration()
+    bench = AuditBench()
     for number in range(20):
-        desk.audit.conclude(Outcome(str(number), "acme", 200, "ok", 5))
-    desk.audit.close()
-    assert [f["attempt"] for f in desk.facts()] == ["15", "16", "17", "18", "19"]
+        bench.audit.conclude(Outcome(str(number), "acme", 200, "ok", 5))
+    bench.audit.close()
+    assert [f["attempt"] for f in bench.facts()] == ["15", "16", "17", "18", "19"]
 
 
 def test_a_forked_child_writes_a_stream_of_its_own() -> None:
-    desk = Administration()
-    desk.audit.intend(INTENT)
-    desk.audit.conclude(Outcome("parent", "acme", 200, "ok", 5))
+    bench = AuditBench()
+    bench.audit.intend(INTENT)
+    bench.audit.conclude(Outcome("parent", "acme", 200, "ok", 5))
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover - the child's lines are not measured
-        desk.audit.intend(INTENT)
-        os.write(write_end, "\n".join(row.stream for row in desk.rows.rows).encode())
+        bench.audit.intend(INTENT)
+        os.write(write_end, "\n".join(row.stream for row in bench.rows.rows).encode())
         os._exit(0)
     os.close(write_end)
     os.waitpid(child, 0)
@@ -188,9 +188,9 @@ def test_a_forked_child_writes_a_stream_of_its_own() -> None:
 def test_a_checkpoint_file_is_private_and_survives_a_cut_line(tmp_path: Path) -> None:
     file = tmp_path / "checkpoints"
     place = CheckpointFile(file)
-    desk = Administration()
-    desk.audit.intend(INTENT)
-    mark = sign_checkpoint(KEY, desk.rows.rows[0])
+    bench = AuditBench()
+    bench.audit.intend(INTENT)
+    mark = sign_checkpoint(KEY, bench.rows.rows[0])
     place.append(mark)
     with file.open("ab") as handle:
         handle.write(b'{"stream": "cut')
@@ -203,13 +203,13 @@ def test_a_checkpoint_file_is_private_and_survives_a_cut_line(tmp_path: Path) ->
 
 
 def test_a_write_that_fails_refuses_everybody_whose_record_was_in_it() -> None:
-    desk, release, calls, ends = (
-        Administration(),
+    bench, release, calls, ends = (
+        AuditBench(),
         threading.Event(),
         list[int](),
         list[bool](),
     )
-    original = desk.rows.append
+    original = bench.rows.append
 
     def append(rows: Sequence[ChainRow]) -> None:
         calls.append(len(rows))
@@ -221,18 +221,18 @@ def test_a_write_that_fails_refuses_everybody_whose_record_was_in_it() -> None:
 
     def intend() -> None:
         try:
-            desk.audit.intend(INTENT)
+            bench.audit.intend(INTENT)
         except AuditUnavailable:
             ends.append(False)
         else:
             ends.append(True)
 
-    desk.rows.append = append  # type: ignore[method-assign]
+    bench.rows.append = append  # type: ignore[method-assign]
     threads = [threading.Thread(target=intend) for _ in range(6)]
     for thread in threads:
         thread.start()
     deadline = time.monotonic() + 5
-    while len(desk.audit._queue) < 5 and time.monotonic() < deadline:
+    while len(bench.audit._queue) < 5 and time.monotonic() < deadline:
         time.sleep(0.01)
     release.set()
     for thread in threads:
@@ -244,11 +244,11 @@ def test_a_write_that_fails_refuses_everybody_whose_record_was_in_it() -> None:
 def test_a_forked_child_leaves_what_its_parent_has_queued(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Administration()
-    desk.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
+    bench = AuditBench()
+    bench.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
     with monkeypatch.context() as child:
         child.setattr("os.getpid", lambda: -1)
-        desk.audit.close()
-    assert desk.rows.rows == []
-    desk.audit.close()
-    assert len(desk.rows.rows) == 1
+        bench.audit.close()
+    assert bench.rows.rows == []
+    bench.audit.close()
+    assert len(bench.rows.rows) == 1

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config.configuration import HeaderRow
+from outkey.core.config.configuration import CustomHeader
 from outkey.core.errors import (
     AuthenticationRequired,
     EgressDenied,
@@ -20,7 +20,7 @@ from outkey.testing import configuration, fake_gateway
 def ids(
     *,
     secrets: dict[str, str] | None = None,
-    headers: tuple[HeaderRow, ...] = (),
+    headers: tuple[CustomHeader, ...] = (),
     **values: object,
 ) -> list[str]:
     made = configuration(headers=headers, **values)
@@ -78,7 +78,7 @@ def test_none_is_allowed_outside_production_or_inside_or_with_its_reason(
     )
 
 
-SECRET_ROW = HeaderRow("X-API-Key", "", secret=True)
+SECRET_ROW = CustomHeader("X-API-Key", "", secret=True)
 SCRIPT = "def compute_auth_header(sync_line):\n    return {}"
 OAUTH2 = {
     "authentication_type": "bearer",
@@ -187,17 +187,20 @@ def test_the_token_url_is_vetted_only_where_it_is_used() -> None:
     ],
 )
 def test_a_second_source_for_a_header_is_not_saved(values: dict[str, object]) -> None:
-    row = HeaderRow("authorization", "Token x", secret=False)
+    row = CustomHeader("authorization", "Token x", secret=False)
     with pytest.raises(HeaderConflict) as caught:
         refuse_unsavable(configuration(headers=(row,), **values))
     assert caught.value.field == "header:authorization"
 
 
 def test_two_rows_of_one_name_and_a_row_for_the_token_header_are_not_saved() -> None:
-    rows = (HeaderRow("X-A", "1", secret=False), HeaderRow("x-a", "2", secret=False))
+    rows = (
+        CustomHeader("X-A", "1", secret=False),
+        CustomHeader("x-a", "2", secret=False),
+    )
     with pytest.raises(HeaderConflict, match="twice"):
         refuse_unsavable(configuration(headers=rows, no_auth_reason="public_api"))
-    row = HeaderRow("X-Token", "", secret=True)
+    row = CustomHeader("X-Token", "", secret=True)
     with pytest.raises(HeaderConflict, match="two sources"):
         refuse_unsavable(
             configuration(headers=(row,), **OAUTH2, oauth2__token_header="X-Token")
@@ -205,7 +208,7 @@ def test_two_rows_of_one_name_and_a_row_for_the_token_header_are_not_saved() -> 
 
 
 def test_a_row_for_the_proof_of_dpop_is_not_saved() -> None:
-    row = HeaderRow("dpop", "x", secret=False)
+    row = CustomHeader("dpop", "x", secret=False)
     with pytest.raises(HeaderConflict, match="two sources") as caught:
         refuse_unsavable(configuration(headers=(row,), **OAUTH2, oauth2__dpop=True))
     assert caught.value.field == "header:dpop"
@@ -218,7 +221,7 @@ def test_a_row_for_the_proof_of_dpop_is_not_saved() -> None:
     ids=["row", "script"],
 )
 def test_a_secret_row_or_a_script_is_a_credential_and_needs_no_reason(
-    headers: tuple[HeaderRow, ...], values: dict[str, object]
+    headers: tuple[CustomHeader, ...], values: dict[str, object]
 ) -> None:
     made = configuration(headers=headers, **values)
     refuse_unsavable(made)
@@ -228,7 +231,7 @@ def test_a_secret_row_or_a_script_is_a_credential_and_needs_no_reason(
 
 
 def test_a_conflict_is_found_though_a_secret_is_missing() -> None:
-    row = HeaderRow("Authorization", "Token x", secret=False)
+    row = CustomHeader("Authorization", "Token x", secret=False)
     assert ids(authentication_type="bearer", headers=(row,)) == [
         "E-secret_missing",
         "E-header_conflict",
@@ -243,8 +246,8 @@ def test_a_missing_secret_is_an_error_finding_of_its_field() -> None:
 
 def test_every_missing_secret_is_a_finding() -> None:
     rows = (
-        HeaderRow("X-API-Key", "", secret=True),
-        HeaderRow("X-Other-Key", "", secret=True),
+        CustomHeader("X-API-Key", "", secret=True),
+        CustomHeader("X-Other-Key", "", secret=True),
     )
     made = configuration(headers=rows, authentication_type="basic", username="u")
     fields = [f.field for f in fake_gateway(made).findings("acme")]
@@ -275,12 +278,12 @@ def test_a_client_certificate_is_not_a_credential_without_tls() -> None:
 
 
 def test_as_many_rows_as_allowed_can_be_sent() -> None:
-    rows = tuple(HeaderRow(f"X-{n}", "v", secret=False) for n in range(64))
+    rows = tuple(CustomHeader(f"X-{n}", "v", secret=False) for n in range(64))
     assert ids(no_auth_reason="public_api", headers=rows) == []
 
 
 def test_an_authorization_row_beside_a_type_is_a_conflict() -> None:
-    row = HeaderRow("authorization", "Token x", secret=False)
+    row = CustomHeader("authorization", "Token x", secret=False)
     assert ids(
         authentication_type="bearer", secrets={"token": "t"}, headers=(row,)
     ) == ["E-header_conflict"]
@@ -299,7 +302,7 @@ def test_credentials_in_clear_are_a_warning() -> None:
 
 def test_an_empty_user_and_an_underscore_are_warnings() -> None:
     assert ids(authentication_type="basic", secrets={"password": "p"}) == ["W002"]
-    row = HeaderRow("X_API_KEY", "v", secret=False)
+    row = CustomHeader("X_API_KEY", "v", secret=False)
     assert ids(no_auth_reason="public_api", headers=(row,)) == ["W003"]
 
 
@@ -328,7 +331,7 @@ def test_an_expiry_date_that_is_near_or_past_is_a_warning(
 
 
 def test_what_is_removed_from_a_pasted_secret_is_a_notice() -> None:
-    row = HeaderRow("X-API-Key", "", secret=True)
+    row = CustomHeader("X-API-Key", "", secret=True)
     secrets = {"token": "Bearer abc", "header:X-API-Key": "k\n"}
     found = ids(authentication_type="bearer", secrets=secrets, headers=(row,))
     assert found == ["N001", "N001"]

@@ -5,7 +5,7 @@ import pytest
 
 from outkey.core.config.configuration import (
     Configuration,
-    HeaderRow,
+    CustomHeader,
     Limits,
     OAuth2Settings,
     Verification,
@@ -87,10 +87,10 @@ def test_every_key_of_the_document_reaches_its_attribute() -> None:
         "header:X-From-Env": "env:SOMETHING",
     }
     assert acme.headers == (
-        HeaderRow("X-API-Key", "", secret=True),
-        HeaderRow("X-Tenant", "seven", secret=False),
-        HeaderRow("X-Session", "plain on purpose", secret=False),
-        HeaderRow("X-From-Env", "", secret=True),
+        CustomHeader("X-API-Key", "", secret=True),
+        CustomHeader("X-Tenant", "seven", secret=False),
+        CustomHeader("X-Session", "plain on purpose", secret=False),
+        CustomHeader("X-From-Env", "", secret=True),
     )
     assert (acme.tls.minimum_version, acme.tls.client_certificate) == (
         "1.3",

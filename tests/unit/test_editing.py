@@ -30,7 +30,7 @@ from outkey.core.errors import (
 from outkey.core.findings.health import Health
 from outkey.core.request.headers import MAX_HEADERS
 from outkey.core.request.message import Request, Response
-from outkey.core.request.script import SEAL, seal_of
+from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.changes import ConfigurationChange
@@ -81,7 +81,7 @@ def office_with(text: str = STORED, **secrets: str) -> Office:
     office = Office()
     office.apply(text)
     for name, value in (secrets or SECRETS).items():
-        office.desk.set_secret("acme", name, Secret(value))
+        office.administration.set_secret("acme", name, Secret(value))
     return office
 
 
@@ -137,7 +137,7 @@ def save(
     edit = editor(permissions).read(values, office.registry.get("acme"))
     if not isinstance(edit, Edit):
         return False
-    edit.save(office.desk, office.sender)
+    edit.save(office.administration, office.sender)
     return True
 
 
@@ -498,7 +498,7 @@ def test_a_new_configuration_is_saved_with_its_secret() -> None:
     }
     edit = editor().read(values, None)
     assert isinstance(edit, Edit)
-    edit.save(office.desk, office.sender)
+    edit.save(office.administration, office.sender)
     stored = office.registry.find(["shop"])["shop"]
     assert office.secrets.open(stored, "token") == Secret("shop-token")
 
@@ -562,14 +562,14 @@ def test_a_fault_before_any_write_leaves_nothing_of_the_save(*, is_new: bool) ->
         if not is_new:
             office.apply(STORED)
             for name, value in SECRETS.items():
-                office.desk.set_secret("acme", name, Secret(value))
+                office.administration.set_secret("acme", name, Secret(value))
             stored = office.registry.get("acme")
         before = everything_in(office.storage)
         faults.writes.clear()
         faults.fails_before = number
         edit = full_edit(stored)
         try:
-            edit.save(office.desk, office.sender)
+            edit.save(office.administration, office.sender)
         except StorageUnavailable:
             assert everything_in(office.storage) == before, (number, faults.writes)
             continue
@@ -608,7 +608,7 @@ def test_a_new_script_passes_its_examples_before_it_is_saved() -> None:
     def save_script(text: str) -> None:
         stored = office.registry.get("acme")
         values = form_of(stored, script=text, script_enabled="on")
-        edit_of(values, stored).save(office.desk, office.sender, limit)
+        edit_of(values, stored).save(office.administration, office.sender, limit)
 
     scripts.answer = lambda _call: {"X-Signed": "wrong"}  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="GOLDEN") as raised:
@@ -646,8 +646,10 @@ class Bench:
         settings = {"authentication_type": "bearer", "verification__compare": False}
         self.office = Office()
         made = configuration(**settings | values)
-        self.office.desk.save(ConfigurationChange(None, made))
-        self.office.desk.set_secret("acme", "token", Secret("stored-token-canary"))
+        self.office.administration.save(ConfigurationChange(None, made))
+        self.office.administration.set_secret(
+            "acme", "token", Secret("stored-token-canary")
+        )
         self.stored = self.office.registry.find(["acme"])["acme"]
         self.world: FakeWorld = fake_gateway(self.stored, answers=respond)
         ports = replace(self.world.ports, secrets=self.office.secrets)
@@ -671,10 +673,10 @@ class Bench:
         """Test a form; return the cause of its failure, if it fails."""
         candidate = self.tried(**changes)
         tokens = MemoryTokens(self.world.clock.now)
-        trial = candidate.begin_test(self.office.desk, self.sender, tokens)
+        trial = candidate.begin_test(self.office.administration, self.sender, tokens)
         list(trial.steps())
         report = trial.report()
-        candidate.finish_test(self.office.desk, report, 1_800_000_000.0)
+        candidate.finish_test(self.office.administration, report, 1_800_000_000.0)
         return report.cause
 
     @property
@@ -691,7 +693,7 @@ class Bench:
 
     @property
     def health(self) -> Health:
-        return self.office.registry.summaries()[0].standing
+        return self.office.registry.summaries()[0].health
 
     @property
     def tokens_sent(self) -> set[str]:
@@ -784,7 +786,7 @@ def test_a_draft_is_compared_with_the_stored_marker_only() -> None:
         None,
     )
     candidate = new.candidate(plain.office.secrets)
-    trial = candidate.begin_test(plain.office.desk, plain.sender, tokens)
+    trial = candidate.begin_test(plain.office.administration, plain.sender, tokens)
     list(trial.steps())
     assert trial.report().cause == cause
 
@@ -826,9 +828,9 @@ def test_a_script_that_nobody_saved_is_not_vouched_for_by_a_draft() -> None:
     stored = replace(office.registry.find(["acme"])["acme"], script=SCRIPT)
     secrets = DraftSecrets(stored, office.secrets)
     with pytest.raises(SecretMissing):
-        secrets.open(replace(stored, notes="another"), SEAL)
+        secrets.open(replace(stored, notes="another"), SCRIPT_FACT)
     written = replace(stored, script=OTHER_SCRIPT)
-    assert secrets.open(written, SEAL) == seal_of(OTHER_SCRIPT)
+    assert secrets.open(written, SCRIPT_FACT) == secret_digest(OTHER_SCRIPT)
 
 
 def test_a_preview_masks_secrets_and_is_recorded_where_it_runs_a_new_script() -> None:
@@ -836,14 +838,14 @@ def test_a_preview_masks_secrets_and_is_recorded_where_it_runs_a_new_script() ->
     sender = replace(bench.sender.context, secrets=bench.office.secrets)
     stored = bench.tried()
     assert stored.needs_for_preview() == {Permission.VIEW}
-    preview = stored.preview(bench.office.desk, sender)
+    preview = stored.preview(bench.office.administration, sender)
     assert "stored-token-canary" not in repr(preview)
     assert not any(
         e for e in bench.office.audit.events if "test" in str(e).lower()
     ) or (bench.office.audit.events)
     scripted = bench.tried(script=SCRIPT, script_enabled="on")
     assert scripted.needs_for_preview() == {Permission.VIEW, Permission.TEST}
-    scripted.preview(bench.office.desk, sender)
+    scripted.preview(bench.office.administration, sender)
     assert bench.noted.key.startswith("script ")
     assert bench.world.scripts.calls[-1].configuration == "acme (draft)"
 
@@ -855,13 +857,13 @@ def test_a_script_is_run_once_with_the_secret_of_the_form() -> None:
     bench.world.scripts.answer = lambda call: {
         "X-Signed": call.secret.reveal() if call.secret else ""
     }
-    result = candidate.run_script(bench.office.desk, sender, None)
+    result = candidate.run_script(bench.office.administration, sender, None)
     assert result.headers == (("X-Signed", len("stored-token-canary")),)
     assert bench.noted.key.startswith("script ")
     moved = bench.tried(
         script=SCRIPT, script_enabled="on", base_url="https://evil.example"
     )
-    refused = moved.run_script(bench.office.desk, sender, None)
+    refused = moved.run_script(bench.office.administration, sender, None)
     assert isinstance(refused.error, SecretRebindRequired)
 
 

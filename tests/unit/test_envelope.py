@@ -108,7 +108,7 @@ def test_two_places_never_have_the_same_associated_data(one: Place, two: Place) 
     assert (one.associated_data() == two.associated_data()) == (one == two)
 
 
-# ── the ring ─────────────────────────────────────────────────────────────────────────────────
+# ── the ring ──────────────────────────────────────────────────────────────────────────
 
 
 def test_a_rotation_from_the_old_key_to_the_new_one() -> None:
@@ -184,7 +184,7 @@ def test_a_damaged_ring_leaves_us_sealed_and_is_not_repeated(text: str) -> None:
     assert "canary" not in str(caught.value)
 
 
-# ── where it is kept ─────────────────────────────────────────────────────────────────────────
+# ── where it is kept ──────────────────────────────────────────────────────────────────
 
 
 def test_a_key_file_is_for_its_owner_only_and_comes_back(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from outkey.core.config.configuration import (
     Configuration,
-    HeaderRow,
+    CustomHeader,
     SecretState,
     SyncLine,
     build,
@@ -40,8 +40,8 @@ def test_a_default_is_not_written() -> None:
 def test_a_stored_secret_is_a_comment_with_its_day() -> None:
     origin = "https://a.example:443"
     rows = (
-        HeaderRow("X-API-Key", "", secret=True),
-        HeaderRow("X-Unset", "", secret=True),
+        CustomHeader("X-API-Key", "", secret=True),
+        CustomHeader("X-Unset", "", secret=True),
     )
     made = build("a", {"base_url": "https://a.example"}, headers=rows)
     stored = replace(
@@ -90,7 +90,7 @@ def test_any_configuration_comes_back_as_it_was(
     }
     if day is not None:
         values["token_expires_on"] = day
-    made = build(name, values, headers=(HeaderRow("X-Row", value, secret=False),))
+    made = build(name, values, headers=(CustomHeader("X-Row", value, secret=False),))
     document = parse_document(render([made], [SyncLine(name, name, "GET", notes)]))
     assert document.drafts[0].configuration() == made
     assert document.lines[0].path == notes

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.access.permissions import Permission
-from outkey.core.config.configuration import Configuration, HeaderRow, SecretState
+from outkey.core.config.configuration import Configuration, CustomHeader, SecretState
 from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
@@ -30,7 +30,7 @@ class Store:
     def __init__(self, world: FakeWorld) -> None:
         self._world = world
 
-    def replace(
+    def set_value(
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
     ) -> SecretState:
         self._world.secrets.values[field] = secret.reveal()
@@ -48,14 +48,14 @@ def fixing(
 ) -> tuple[FakeWorld, Administration]:
     registry = memory_registry([made])
     world = fake_gateway(secrets=secrets, registry=registry)
-    desk = Administration(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
-    apply_fix(desk, world.sender.context, "acme", fix)
-    return world, desk
+    administration = Administration(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
+    apply_fix(administration, world.sender.context, "acme", fix)
+    return world, administration
 
 
 def test_a_difference_has_label_before_and_after() -> None:
     made = configuration(
-        authentication_type="bearer", headers=(HeaderRow("X_Key", "", secret=True),)
+        authentication_type="bearer", headers=(CustomHeader("X_Key", "", secret=True),)
     )
     fix = Fix(
         "Correct it", (("authentication_type", "basic"), ("headers[0].key", "X-Key"))
@@ -81,16 +81,20 @@ def test_a_secret_is_described_and_never_shown(field: str, label: str) -> None:
 
 def test_fields_are_changed_and_nothing_else() -> None:
     made = configuration(authentication_type="bearer")
-    _, desk = fixing(made, Fix("Use it", (("verification.test_path", "/me"),)))
-    assert desk.registry.get("acme").verification.test_path == "/me"
-    assert desk.registry.get("acme").authentication_type == "bearer"
+    _, administration = fixing(
+        made, Fix("Use it", (("verification.test_path", "/me"),))
+    )
+    assert administration.registry.get("acme").verification.test_path == "/me"
+    assert administration.registry.get("acme").authentication_type == "bearer"
 
 
 def test_a_flag_is_switched() -> None:
     made = configuration(authentication_type="bearer")
     path = "verification.forbidden_means_expired"
-    _, desk = fixing(made, Fix("Switch it on", ((path, "true"),)))
-    assert desk.registry.get("acme").verification.forbidden_means_expired is True
+    _, administration = fixing(made, Fix("Switch it on", ((path, "true"),)))
+    assert (
+        administration.registry.get("acme").verification.forbidden_means_expired is True
+    )
 
 
 def test_a_secret_is_tidied() -> None:
@@ -101,12 +105,14 @@ def test_a_secret_is_tidied() -> None:
 
 def test_a_header_is_renamed_with_its_secret() -> None:
     rows = (
-        HeaderRow("X_Key", "", secret=True),
-        HeaderRow("X-Tenant", "7", secret=False),
+        CustomHeader("X_Key", "", secret=True),
+        CustomHeader("X-Tenant", "7", secret=False),
     )
     fix = Fix("Rename it", (("headers[0].key", "X-Key"),))
-    world, desk = fixing(configuration(headers=rows), fix, **{"header:X_Key": "value"})
-    assert [row.key for row in desk.registry.get("acme").headers] == [
+    world, administration = fixing(
+        configuration(headers=rows), fix, **{"header:X_Key": "value"}
+    )
+    assert [row.key for row in administration.registry.get("acme").headers] == [
         "X-Key",
         "X-Tenant",
     ]
@@ -170,6 +176,6 @@ def test_a_fix_needs_what_its_change_needs(fix: Fix, more: set[Permission]) -> N
         base_url="http://api.acme.example",
         network="internal",
         authentication_type="bearer",
-        headers=(HeaderRow("X_Key", "", secret=True),),
+        headers=(CustomHeader("X_Key", "", secret=True),),
     )
     assert permissions_for(fix, made) == {Permission.CHANGE} | more

@@ -1,4 +1,4 @@
-"""The helper that tells the product's frames from others, wherever the checkout lies."""
+"""The helper that tells the product's frames from others, wherever the checkout is."""
 
 from pathlib import Path
 

@@ -1,7 +1,8 @@
 """Texts that are made to keep a parser busy: each is refused in little time and memory.
 
-Those that could take minutes are read in a process of their own, which is ended after ten seconds.
-Time is that of the processor, so that other programs on the machine do not count.
+Those that could take minutes are read in a process of their own, which is ended after
+ten seconds. Time is that of the processor, so that other programs on the machine do not
+count.
 """
 
 import base64
@@ -58,7 +59,8 @@ import re, resource, time
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
 def peak():
-    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) / 1024
 {prepare}
 before, began, end = peak(), time.process_time(), ""
 try:
@@ -84,7 +86,7 @@ def assert_cheap(took: Measured, end: str) -> None:
     assert took.megabytes < MEGABYTES, took
 
 
-# ── TOML ─────────────────────────────────────────────────────────────────────────────────────
+# ── TOML ──────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_a_path_has_a_greatest_length() -> None:
     assert refused.value.field == "line.a.path"
 
 
-# ── JMESPath ─────────────────────────────────────────────────────────────────────────────────
+# ── JMESPath ──────────────────────────────────────────────────────────────────────────
 
 DOUBLED = "|[@,@]" * 24
 SMALL = {"a": "x" * 10, "b": [1, 2], "c": {"k": [1]}}
@@ -218,7 +220,8 @@ def test_an_expression_that_doubles_a_value_is_stopped(expression: str) -> None:
 def test_a_text_that_is_doubled_on_a_large_page_is_stopped_too() -> None:
     took = measure(
         "from outkey.adapters.paths_jmespath import JmespathCompiler\nfind ="
-        f" JmespathCompiler().compile({BOMBS['text']!r}, field='records')\npage = {{'a':"
+        f" JmespathCompiler().compile({BOMBS['text']!r}, field='records')\npage ="
+        f" {{'a':"
         " 'x' * 100_000, 'b': [{'n': n, 't': str(n)} for n in range(10_000)]}",
         "find(page)",
     )
@@ -289,7 +292,7 @@ def test_a_long_text_may_be_joined_once() -> None:
     assert find({"a": "x" * 1_000_000}) == "-".join(["x" * 1_000_000] * 2)
 
 
-# ── JSON ─────────────────────────────────────────────────────────────────────────────────────
+# ── JSON ──────────────────────────────────────────────────────────────────────────────
 
 FLOODS = {
     "objects": "b'{},'",
@@ -375,7 +378,7 @@ def test_other_threads_run_while_a_large_response_is_parsed() -> None:
     assert longest_pause(lambda: read_json(page)) < 0.5
 
 
-# ── values, templates and checks of a line ───────────────────────────────────────────────────
+# ── values, templates and checks of a line ────────────────────────────────────────────
 
 MEANS = MappingContext(ZoneInfo)
 
@@ -431,9 +434,7 @@ def test_a_format_with_one_part_twice_is_a_finding() -> None:
     ]
 
 
-def test_names_that_a_body_asks_for_in_vain_are_reported_once_and_not_by_the_thousand() -> (
-    None
-):
+def test_unknown_names_in_a_body_are_reported_once_and_not_by_the_thousand() -> None:
     rows = tuple(
         FieldMapping(
             f"a{n}", "h" * 60 + str(n), Transform.CONSTANT, options={"value": "x"}
@@ -481,7 +482,7 @@ def test_a_name_that_is_sent_has_not_too_many_parts(parts: int, findings: int) -
     assert found.count(("L001", "fields[0].api")) == findings
 
 
-# ── addresses, headers, scripts and keys ─────────────────────────────────────────────────────
+# ── addresses, headers, scripts and keys ──────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Where the ring comes from, when it is read again, and when an installation is sealed."""
+"""Where the key ring comes from, when it is reread, and sealed installations."""
 
 from pathlib import Path
 

@@ -36,7 +36,7 @@ from outkey.engine.sync import SyncRunner
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from unit.test_manage import Office
-from unit.test_sync_run import PULL, PUSH, desk
+from unit.test_sync_run import PULL, PUSH, fake_sync
 
 EVERYTHING = frozenset(Permission)
 SCRIPTED = replace(PULL, script="def transform(record):\n    return record\n")
@@ -66,7 +66,7 @@ class Lines:
         self.office = Office(configuration())
         for line in lines:
             self.office.registry.put_line(line)
-        self.administration: Administration = self.office.desk
+        self.administration: Administration = self.office.administration
 
     def save(
         self,
@@ -78,7 +78,7 @@ class Lines:
     ) -> SyncLine:
         entered = entered_line_values(values, stored)
         edit = LineEdit.read(entered, stored, self.office.registry)
-        ports = desk().ports
+        ports = fake_sync().ports
         override = WithLine(self.office.registry, edit.line)
         runner = SyncRunner(replace(ports, configurations=override))
         edit.save(

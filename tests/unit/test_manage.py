@@ -99,7 +99,9 @@ class Office:
             self.storage, ReferencedSecrets(), self.keys, self.clock
         )
         self.audit = MemoryAudit()
-        self.desk = Administration(self.registry, self.secrets, self.audit, "tester")
+        self.administration = Administration(
+            self.registry, self.secrets, self.audit, "tester"
+        )
         permits = LeasedPermits(MemoryStateRows(), self.clock.monotonic)
         self.sender = SendContext(
             self.secrets,
@@ -113,12 +115,14 @@ class Office:
         )
 
     def apply(self, text: str, *, dry_run: bool = False) -> Applied:
-        return apply(self.desk, self.sender, parse_document(text), dry_run=dry_run)
+        return apply(
+            self.administration, self.sender, parse_document(text), dry_run=dry_run
+        )
 
 
 def sealed_secrets(office: Office) -> list[SecretVersion]:
     rows = office.storage.secrets.sealed_by_others("", 10)
-    return [row for row in rows if row.place.field != voucher.FIELD]
+    return [row for row in rows if row.place.field != voucher.VOUCHER_FIELD]
 
 
 def test_a_document_creates_then_changes_nothing_then_updates() -> None:
@@ -217,7 +221,9 @@ def test_a_desk_saves_nothing_that_can_never_be_sent() -> None:
     office = Office(configuration(base_url="http://api.acme.example"))
     stored = office.registry.get("acme")
     with pytest.raises(AuthenticationRequired):
-        office.desk.save(ConfigurationChange(stored, replace(stored, notes="changed")))
+        office.administration.save(
+            ConfigurationChange(stored, replace(stored, notes="changed"))
+        )
     assert (office.registry.get("acme").notes, office.audit.events) == ("", [])
 
 
@@ -226,12 +232,12 @@ def test_what_was_saved_before_can_be_corrected_given_a_secret_and_deleted() -> 
         authentication_type="bearer", base_url="http://api.acme.example"
     )
     office = Office(before, replace(before, name="shop"))
-    office.desk.set_secret("acme", "token", Secret("t"))
+    office.administration.set_secret("acme", "token", Secret("t"))
     corrected = office.apply(
         '[configuration.acme]\nbase_url = "https://api.acme.example"'
     )
     assert corrected.updated == ("acme",)
-    office.desk.remove("shop")
+    office.administration.remove("shop")
     assert [made.name for made in office.registry.all()] == ["acme"]
 
 
@@ -312,7 +318,7 @@ def test_a_secret_that_was_set_is_kept_through_changes_and_opens(
 ) -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.set_secret("acme", "token", Secret("canary"))
+    office.administration.set_secret("acme", "token", Secret("canary"))
     office.apply('[configuration.acme]\nnotes = "new"')
     kept = office.registry.get("acme")
     assert kept.secrets["token"] == SecretState(
@@ -335,7 +341,7 @@ def test_a_secret_that_was_set_is_kept_through_changes_and_opens(
 def test_a_new_address_needs_the_secret_again() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.set_secret("acme", "token", Secret("canary"))
+    office.administration.set_secret("acme", "token", Secret("canary"))
     findings = office.apply(
         '[configuration.acme]\nbase_url = "https://evil.example"'
     ).findings
@@ -344,7 +350,7 @@ def test_a_new_address_needs_the_secret_again() -> None:
     ]
     with pytest.raises(SecretRebindRequired):
         office.sender.open(office.registry.get("acme"), "token")
-    office.desk.set_secret("acme", "token", Secret("new"))
+    office.administration.set_secret("acme", "token", Secret("new"))
     assert office.sender.open(office.registry.get("acme"), "token") == Secret("new")
 
 
@@ -352,7 +358,7 @@ def test_two_ciphertexts_that_were_swapped_do_not_open() -> None:
     office = Office()
     office.apply(DOCUMENT)
     for field in ("token", "password"):
-        office.desk.set_secret("acme", field, Secret(field))
+        office.administration.set_secret("acme", field, Secret(field))
     one, two = sealed_secrets(office)
     office.storage.secrets.swap(one, replace(one, sealed=two.sealed))
     office.storage.secrets.swap(two, replace(two, sealed=one.sealed))
@@ -364,7 +370,7 @@ def test_two_ciphertexts_that_were_swapped_do_not_open() -> None:
 def test_a_ring_that_is_not_there_leaves_secrets_closed_and_unchanged() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.set_secret("acme", "token", Secret("x"))
+    office.administration.set_secret("acme", "token", Secret("x"))
     right, office.keys.kept = office.keys.kept, new_keyring()
     with pytest.raises(Sealed):
         office.secrets.open(office.registry.get("acme"), "token")
@@ -388,7 +394,7 @@ def test_a_reference_is_set_for_the_address_of_now() -> None:
     office = Office()
     office.apply(DOCUMENT)
     reference = parse_reference("env:X", field="token")
-    office.desk.set_reference("acme", "token", reference)
+    office.administration.set_reference("acme", "token", reference)
     state = office.registry.get("acme").secrets["token"]
     assert (state.reference, state.origin) == (
         reference,
@@ -400,12 +406,12 @@ def test_a_reference_that_the_policy_blocks_is_refused_and_the_old_one_stays() -
     office = Office()
     office.apply(DOCUMENT)
     policy = parse_policy('[production]\nblocking = ["P-key-as-reference"]')
-    desk = Administration(
+    administration = Administration(
         office.registry, office.secrets, office.audit, "tester", lambda: policy
     )
     noted = len(office.audit.events)
     with pytest.raises(BlockedByPolicy):
-        desk.set_reference(
+        administration.set_reference(
             "acme", "token", parse_reference("env:sk_live_51H8abc", field="token")
         )
     assert office.registry.get("acme").secrets["token"].reference == Reference(
@@ -432,7 +438,7 @@ def test_a_mask_is_never_stored_as_a_secret(mask: str) -> None:
     office.apply(DOCUMENT)
     before = office.registry.get("acme").secrets
     with pytest.raises(ConfigError, match="a mask"):
-        office.desk.set_secret("acme", "token", Secret(mask))
+        office.administration.set_secret("acme", "token", Secret(mask))
     assert office.registry.get("acme").secrets == before
 
 
@@ -451,16 +457,16 @@ def test_a_value_that_could_never_be_sent_does_not_replace_one_that_can(
 ) -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.set_secret("acme", field, Secret("good"))
+    office.administration.set_secret("acme", field, Secret("good"))
     with pytest.raises(ConfigError):
-        office.desk.set_secret("acme", field, Secret(value))
+        office.administration.set_secret("acme", field, Secret(value))
     assert office.secrets.open(office.registry.get("acme"), field) == Secret("good")
 
 
 def test_a_reference_that_replaces_an_entered_value_is_a_warning() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.set_secret("acme", "token", Secret("entered"))
+    office.administration.set_secret("acme", "token", Secret("entered"))
     found = [
         (name, f.id, f.field)
         for name, f in office.apply(DOCUMENT, dry_run=True).findings
@@ -495,11 +501,11 @@ def test_a_value_that_cannot_be_read_back_never_takes_the_place_of_one_that_can(
     secrets = ForgetfulRows()
     office = Office(storage=memory_storage(secrets=secrets))
     office.apply(DOCUMENT)
-    office.desk.set_secret("acme", "token", Secret("good"))
+    office.administration.set_secret("acme", "token", Secret("good"))
     for loses in (lambda _: [], lambda version: [replace(version, sealed=None)]):
         secrets.loses = loses
         with pytest.raises(SecretUnreadable):
-            office.desk.set_secret("acme", "token", Secret("lost"))
+            office.administration.set_secret("acme", "token", Secret("lost"))
     assert office.secrets.open(office.registry.get("acme"), "token") == Secret("good")
 
 
@@ -511,7 +517,7 @@ def test_many_changes_are_kept_some_at_a_time_and_counted() -> None:
         for n in range(250)
     )
     done = apply(
-        office.desk,
+        office.administration,
         office.sender,
         parse_document(text),
         dry_run=False,
@@ -525,12 +531,14 @@ def test_old_records_are_pruned_under_a_tombstone_that_the_verifier_accepts() ->
     clock, rows, checkpoints = FakeClock(), MemoryAuditRows(), MemoryCheckpoints()
     audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)
     office = Office()
-    desk = Administration(office.registry, office.secrets, audit, "tester")
-    desk.note(Tag.KEY_ADDED)
+    administration = Administration(office.registry, office.secrets, audit, "tester")
+    administration.note(Tag.KEY_ADDED)
     audit.close()
     clock.advance(1000)
     pruned = sum(
-        desk.prune_audit(rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500)
+        administration.prune_audit(
+            rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500
+        )
     )
     audit.close()
     assert pruned == 1
@@ -547,11 +555,11 @@ def test_a_broken_chain_is_not_pruned_away() -> None:
     clock, rows, checkpoints = FakeClock(), MemoryAuditRows(), MemoryCheckpoints()
     audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)
     office = Office()
-    desk = Administration(office.registry, office.secrets, audit, "tester")
-    desk.note(Tag.KEY_ADDED)
+    administration = Administration(office.registry, office.secrets, audit, "tester")
+    administration.note(Tag.KEY_ADDED)
     audit.close()
     rows.rows[0] = replace(rows.rows[0], number=10**6)
-    pruning = desk.prune_audit(
+    pruning = administration.prune_audit(
         rows, checkpoints, lambda _: b"k" * 32, clock.now() + 500
     )
     with pytest.raises(ChainBroken):
@@ -591,12 +599,14 @@ def test_a_table_with_changed_times_prunes_no_younger_record() -> None:
 
     clock, rows, checkpoints = FakeClock(), Changed(), MemoryCheckpoints()
     audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)
-    desk = replace(Office().desk, audit=audit)
-    desk.note(Tag.AUDIT_EXPORTED)
+    administration = replace(Office().administration, audit=audit)
+    administration.note(Tag.AUDIT_EXPORTED)
 
     def prune() -> int:
         moment = clock.now() - 500
-        return prune_expired(desk, rows, checkpoints, lambda _: b"k" * 32, moment)
+        return prune_expired(
+            administration, rows, checkpoints, lambda _: b"k" * 32, moment
+        )
 
     assert prune() == 0
     assert len(rows.rows) == 2, "the record that was there, and that of the pruning"
@@ -608,10 +618,10 @@ def test_a_table_with_changed_times_prunes_no_younger_record() -> None:
 def test_a_line_is_kept_and_removed_with_a_record() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.save_line(SyncLine("more", "acme", "GET", "/more"))
-    office.desk.remove_line("more")
+    office.administration.save_line(SyncLine("more", "acme", "GET", "/more"))
+    office.administration.remove_line("more")
     with pytest.raises(UnknownConfiguration):
-        office.desk.save_line(SyncLine("stray", "nobody", "GET", "/"))
+        office.administration.save_line(SyncLine("stray", "nobody", "GET", "/"))
     assert office.audit.events[-2:] == [
         Change(Tag.LINE_KEPT, "tester", "acme", ("more",)),
         Change(Tag.LINE_REMOVED, "tester", "acme", ("more",)),
@@ -621,8 +631,8 @@ def test_a_line_is_kept_and_removed_with_a_record() -> None:
 def test_a_cleared_secret_is_missing_until_another_is_set() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.set_secret("acme", "token", Secret("x"))
-    office.desk.clear_secret("acme", "token")
+    office.administration.set_secret("acme", "token", Secret("x"))
+    office.administration.clear_secret("acme", "token")
     with pytest.raises(SecretMissing):
         office.secrets.open(office.registry.get("acme"), "token")
     assert office.audit.events[-1] == Change(
@@ -634,7 +644,7 @@ def test_a_ciphertext_that_does_not_open_is_named_and_stops_no_rotation() -> Non
     office = Office()
     office.apply(DOCUMENT)
     for field in ("token", "password"):
-        office.desk.set_secret("acme", field, Secret(field))
+        office.administration.set_secret("acme", field, Secret(field))
     kept = office.registry.get("acme")
     row, _ = sealed_secrets(office)
     assert row.sealed
@@ -659,15 +669,15 @@ def test_a_test_is_recorded_and_its_end_kept() -> None:
     world = fake_gateway(
         answers=lambda _: Response(status[0], ResponseHeaders(), b""), registry=registry
     )
-    desk = Administration(registry, Office().secrets, world.audit, "tester")
-    assert desk.test(world.sender, "acme").ok
+    administration = Administration(registry, Office().secrets, world.audit, "tester")
+    assert administration.test(world.sender, "acme").ok
     seen = {"tls": "TLSv1.3", "certificate_ends": None, "clock_offset": 0}
-    assert registry.summaries()[0].standing == Health(
+    assert registry.summaries()[0].health == Health(
         1_800_000_000.0, 1_800_000_000.0, current=True, seen=seen
     )
     status[0] = 503
-    assert desk.test(world.sender, "acme").cause == "server_error"
-    assert registry.summaries()[0].standing.cause == "server_error"
+    assert administration.test(world.sender, "acme").cause == "server_error"
+    assert registry.summaries()[0].health.cause == "server_error"
     assert world.audit.events[0] == Change(Tag.CONFIGURATION_TESTED, "tester", "acme")
 
 
@@ -677,8 +687,8 @@ def test_every_change_is_recorded_first_with_names_and_without_values() -> None:
     office.apply(
         '[configuration.acme]\nnotes = "canary"\ntoken = "env:OTHER"\nheaders = []'
     )
-    office.desk.set_secret("acme", "password", Secret("canary"))
-    office.desk.remove("other")
+    office.administration.set_secret("acme", "password", Secret("canary"))
+    office.administration.remove("other")
     assert office.audit.events == [
         Change(Tag.CONFIGURATION_CREATED, "tester", "acme"),
         Change(Tag.CONFIGURATION_CREATED, "tester", "other"),
@@ -699,11 +709,11 @@ def test_what_cannot_be_recorded_is_not_done() -> None:
     office.audit.broken = True
     for change in (
         lambda: office.apply('[configuration.acme]\nnotes = "new"'),
-        lambda: office.desk.set_secret("acme", "token", Secret("x")),
-        lambda: office.desk.set_reference(
+        lambda: office.administration.set_secret("acme", "token", Secret("x")),
+        lambda: office.administration.set_reference(
             "acme", "token", parse_reference("env:X", field="f")
         ),
-        lambda: office.desk.remove("acme"),
+        lambda: office.administration.remove("acme"),
     ):
         with pytest.raises(AuditUnavailable):
             change()

@@ -43,7 +43,7 @@ def answer(body: bytes | str, status: int = 200, **headers: str) -> Response:
 def reply(
     status: int = 200, /, *, headers: dict[str, str] | None = None, **more: object
 ) -> Response:
-    """Return a JSON answer with a token, and whatever else is given; None leaves a field out."""
+    """Return a JSON response with a token and the given fields; None omits a field."""
     fields = {"access_token": "abc", **more}
     return answer(json.dumps(fields), status, **(headers or {}))
 
@@ -59,7 +59,7 @@ def reason_for(response: Response) -> str:
     return caught.value.reason
 
 
-# ── lifetime ─────────────────────────────────────────────────────────────────────────────────────
+# ── lifetime ──────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_date_is_never_taken_as_our_local_time(zone: str) -> None:
     assert read(reply(headers=headers, expires_at=NOW + 600)).lifetime == 300
 
 
-# ── what an answer may look like ─────────────────────────────────────────────────────────────────
+# ── what an answer may look like ──────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_redirect_is_never_followed(status: int) -> None:
     assert "evil" not in str(caught.value) + str(caught.value.__notes__)
 
 
-# ── errors ───────────────────────────────────────────────────────────────────────────────────────
+# ── errors ────────────────────────────────────────────────────────────────────────────
 
 THEIR_WORDS = [
     *["invalid_client", "invalid_grant", "invalid_scope", "invalid_request"],
@@ -417,14 +417,15 @@ def test_what_went_wrong_on_the_way_has_a_reason(
     assert reason_of(failure(reason)) == reason
 
 
-# ── tokens ───────────────────────────────────────────────────────────────────────────────────────
+# ── tokens ────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
     "token",
     [
         "v^1.1#i^1#p^3#f^0#r^0#I^3#t^H4sIAAAA==",  # eBay
-        "00D50000000IZ3Z!AQ0AQDpEDKYsn7ioKug2aSmgCjgrPjG9eRLza8jXWoW7uA==",  # Salesforce
+        # Salesforce.
+        "00D50000000IZ3Z!AQ0AQDpEDKYsn7ioKug2aSmgCjgrPjG9eRLza8jXWoW7uA==",
         "cdf01657-110d-4155-99a7-f986b2ff13a0:int",  # Marketo
         "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.",
         "~!@$%&*()[]|;'\"\\,<>?`",
@@ -510,7 +511,7 @@ def test_a_mac_token_is_refused(word: str) -> None:
     assert reason_for(reply(token_type=word)) == "token_type"
 
 
-# ── scope ────────────────────────────────────────────────────────────────────────────────────────
+# ── scope ─────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -597,7 +598,7 @@ def test_a_secret_with_blanks_is_no_scope_either() -> None:
         assert "key" not in read(reply(scope=scope), "my  key").scope
 
 
-# ── whatever comes ───────────────────────────────────────────────────────────────────────────────
+# ── whatever comes ────────────────────────────────────────────────────────────────────
 
 OUR_WORDS = {
     (error.message, error.hint)

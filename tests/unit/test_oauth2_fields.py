@@ -34,9 +34,10 @@ ADDRESSES = {
 
 
 def oauth(*secrets: str, **values: object) -> Configuration:
-    """Make a configuration with OAuth 2.0; `scope` stands for the field path `oauth2.scope`.
+    """Make a configuration with OAuth 2.0; `scope` means the path `oauth2.scope`.
 
-    A grant brings the address that it needs, and `secrets` are references to what they are called.
+    A grant brings the address that it needs,
+    and `secrets` are references to what they are called.
     """
     paths = {
         ("" if name in MINIMAL else "oauth2.") + name: v for name, v in values.items()
@@ -48,7 +49,7 @@ def oauth(*secrets: str, **values: object) -> Configuration:
     return build("acme", MINIMAL | addresses | paths, references=references)
 
 
-# ── what must be entered ─────────────────────────────────────────────────────────────────────────
+# ── what must be entered ──────────────────────────────────────────────────────────────
 
 
 def test_oauth2_needs_no_more_than_address_client_and_secret() -> None:
@@ -167,7 +168,7 @@ def test_a_token_header_must_be_a_header_that_may_be_set(name: str) -> None:
     assert caught.value.field == "oauth2.token_header"
 
 
-# ── extra parameters ─────────────────────────────────────────────────────────────────────────────
+# ── extra parameters ──────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def test_extra_parameters_are_kept_apart_from_what_was_given() -> None:
     assert made.oauth2.extra == {"account_id": "7", "leer": ""}
 
 
-# ── where secrets may go ─────────────────────────────────────────────────────────────────────────
+# ── where secrets may go ──────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("field", ["device_url", "revocation_url", "introspection_url"])
@@ -322,7 +323,7 @@ def test_a_secret_that_is_not_there_is_not_unbound() -> None:
     assert "client_secret" not in made.secrets
 
 
-# ── what is opened ───────────────────────────────────────────────────────────────────────────────
+# ── what is opened ────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -391,7 +392,7 @@ def test_a_token_that_is_got_has_no_day_entered_by_hand() -> None:
     assert build("a", MINIMAL | entered).expires_on == day
 
 
-# ── the table ────────────────────────────────────────────────────────────────────────────────────
+# ── the table ─────────────────────────────────────────────────────────────────────────
 
 
 def test_a_condition_holds_only_with_the_one_it_stands_on() -> None:
@@ -440,7 +441,7 @@ def test_a_secret_is_called_by_the_last_word_of_its_path() -> None:
     assert SENT_TO_TOKEN_URL == ("client_secret", "refresh_token")
 
 
-# ── export ───────────────────────────────────────────────────────────────────────────────────────
+# ── export ────────────────────────────────────────────────────────────────────────────
 
 
 def again(configuration: Configuration) -> Configuration:
@@ -536,7 +537,7 @@ def test_a_reference_that_is_named_again_is_no_new_version() -> None:
     assert merged == stored
 
 
-# ── secrets as parts of a text ───────────────────────────────────────────────────────────────────
+# ── secrets as parts of a text ────────────────────────────────────────────────────────
 
 
 def test_what_is_joined_with_a_secret_is_secret() -> None:

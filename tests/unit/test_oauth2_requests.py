@@ -74,7 +74,7 @@ def shown(headers: tuple[Header, ...]) -> dict[str, str]:
     }
 
 
-# ── the request as a whole ───────────────────────────────────────────────────────────────────────
+# ── the request as a whole ────────────────────────────────────────────────────────────
 
 
 def test_the_default_is_exactly_the_specifications_example() -> None:
@@ -156,7 +156,7 @@ def test_a_request_goes_to_the_address_as_it_is() -> None:
     assert shown(request.headers)["Host"] == "auth.acme.example:8443"
 
 
-# ── who asks ─────────────────────────────────────────────────────────────────────────────────────
+# ── who asks ──────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_an_assertion_says_who_asks_whom_and_for_how_long(
     )
 
 
-# ── what is asked ────────────────────────────────────────────────────────────────────────────────
+# ── what is asked ─────────────────────────────────────────────────────────────────────
 
 WANTED = {
     "scope": "read write",
@@ -344,7 +344,7 @@ def test_a_question_about_a_token_holds_it_and_its_kind() -> None:
     assert fields == {"token": "t7", "token_type_hint": "refresh_token"} | IDENTITY
 
 
-# ── consent ──────────────────────────────────────────────────────────────────────────────────────
+# ── consent ───────────────────────────────────────────────────────────────────────────
 
 
 def test_the_challenge_is_that_of_rfc_7636_appendix_b() -> None:
@@ -408,7 +408,7 @@ def test_without_an_issuer_one_at_the_authorization_or_token_url_is_accepted(
     assert made.oauth2.issuer == ""
 
 
-def test_an_issuer_at_the_base_urls_origin_is_accepted_where_the_token_url_is_there_too() -> (
+def test_an_issuer_at_the_base_urls_origin_is_accepted_if_the_token_url_is_there() -> (
     None
 ):
     made = oauth(
@@ -459,7 +459,7 @@ def test_a_consent_keeps_the_query_that_the_address_has() -> None:
     assert grants.consent_url(made, CONSENT).startswith(f"{url}&")
 
 
-# ── device codes ─────────────────────────────────────────────────────────────────────────────────
+# ── device codes ──────────────────────────────────────────────────────────────────────
 
 DEVICE: dict[str, object] = {
     "device_code": "device7",
@@ -555,7 +555,7 @@ def test_what_is_no_number_is_no_endless_wait(field: str) -> None:
     assert 1 <= found.lifetime <= 1800
 
 
-# ── metadata ─────────────────────────────────────────────────────────────────────────────────────
+# ── metadata ──────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

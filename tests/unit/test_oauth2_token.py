@@ -45,7 +45,7 @@ HELD = TokenState(
 )
 
 
-# ── how a token stands ───────────────────────────────────────────────────────────────────────────
+# ── how a token stands ────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -78,28 +78,28 @@ def test_the_leeway_is_a_tenth_of_the_lifetime_at_most(
     ],
 )
 def test_a_token_is_fresh_then_stale_then_expired(after: float, state: State) -> None:
-    assert HELD.standing(oauth(), NOW + after) is state
+    assert HELD.state_at(oauth(), NOW + after) is state
 
 
 def test_the_configurations_leeway_counts() -> None:
-    assert HELD.standing(oauth(leeway_seconds=300), NOW + 3300) is State.STALE
-    assert HELD.standing(oauth(leeway_seconds=0), NOW + 3599) is State.FRESH
+    assert HELD.state_at(oauth(leeway_seconds=300), NOW + 3300) is State.STALE
+    assert HELD.state_at(oauth(leeway_seconds=0), NOW + 3599) is State.FRESH
 
 
 @pytest.mark.parametrize("after", [-1, 0, 1])
 def test_a_token_with_a_lifetime_of_nothing_is_used_once_and_never_again(
     after: float,
 ) -> None:
-    assert replace(HELD, lifetime=0.0).standing(oauth(), NOW + after) is State.EXPIRED
+    assert replace(HELD, lifetime=0.0).state_at(oauth(), NOW + after) is State.EXPIRED
 
 
 def test_what_is_not_there_and_what_is_over_are_told_apart() -> None:
-    assert TokenState().standing(oauth(), NOW) is State.NONE
+    assert TokenState().state_at(oauth(), NOW) is State.NONE
     assert (
-        HELD.ended("invalid_grant").standing(oauth(), NOW)
+        HELD.ended("invalid_grant").state_at(oauth(), NOW)
         is State.REAUTHORIZATION_NEEDED
     )
-    assert TokenState(dead=True).standing(oauth(), NOW) is State.REAUTHORIZATION_NEEDED
+    assert TokenState(dead=True).state_at(oauth(), NOW) is State.REAUTHORIZATION_NEEDED
 
 
 def test_the_token_to_send_has_its_kind() -> None:
@@ -112,7 +112,7 @@ def test_a_token_shows_nothing_of_itself() -> None:
     assert not [text for text in ("access7", "proof7") if text in shown]
 
 
-# ── another configuration ────────────────────────────────────────────────────────────────────────
+# ── another configuration ─────────────────────────────────────────────────────────────
 
 
 def test_the_same_basis_changes_nothing() -> None:
@@ -132,7 +132,7 @@ def test_another_secret_keeps_the_consent_and_not_the_token() -> None:
     anew = failed.for_basis("who:what:new:")
     assert anew.content is not None
     assert anew.content.refresh == CONTENT.refresh
-    assert anew.standing(oauth(), NOW) is State.EXPIRED
+    assert anew.state_at(oauth(), NOW) is State.EXPIRED
     assert (anew.basis, anew.generation, anew.serial) == ("who:what:new:", 3, 2)
     assert (anew.failures, anew.retry_at, anew.error, anew.dead) == (0, 0.0, "", False)
 
@@ -276,7 +276,7 @@ def test_a_basis_is_fingerprints_whatever_the_order_of_the_parameters() -> None:
     assert re.fullmatch(r"([0-9a-f]{32}:){3}", basis_of(oauth("client_secret")))
 
 
-# ── one renewal at a time ────────────────────────────────────────────────────────────────────────
+# ── one renewal at a time ─────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,7 @@ def test_a_new_token_that_is_refused_at_once_is_not_renewed_again(
     assert not HELD.was_for_nothing(NOW + after)
 
 
-# ── a new token ──────────────────────────────────────────────────────────────────────────────────
+# ── a new token ───────────────────────────────────────────────────────────────────────
 
 ANSWER = TokenResponse(Secret("access8"), None, "DPoP", 60.0, "read")
 
@@ -408,7 +408,7 @@ def test_a_lifetime_that_nobody_said_is_the_default(
     assert (granted.lifetime, granted.expires_at) == (lifetime, NOW + lifetime)
 
 
-# ── keeping it ───────────────────────────────────────────────────────────────────────────────────
+# ── keeping it ────────────────────────────────────────────────────────────────────────
 
 TEXTS = st.text(min_size=1, max_size=50)
 
@@ -459,7 +459,7 @@ def test_the_facts_of_a_token_are_plain_json_and_come_back(state: TokenState) ->
     assert loaded == state
 
 
-# ── sending with it ──────────────────────────────────────────────────────────────────────────────
+# ── sending with it ───────────────────────────────────────────────────────────────────
 
 REQUEST = Request(
     "POST",
@@ -484,7 +484,7 @@ NONCE = refused(error="use_dpop_nonce", scheme="DPoP")
 
 
 class Run:
-    """A flow, driven by hand: answers and tokens are handed out in order, none may be left."""
+    """A flow, driven by hand: responses and tokens in order, and all of them used."""
 
     def __init__(
         self,
@@ -653,7 +653,7 @@ def test_a_token_that_no_header_can_carry_is_not_sent(token: str) -> None:
         flow.send(AccessToken(Secret(token)))
 
 
-# ── sending with a proof ─────────────────────────────────────────────────────────────────────────
+# ── sending with a proof ──────────────────────────────────────────────────────────────
 
 
 def test_a_bound_token_is_sent_with_a_proof_for_the_request() -> None:

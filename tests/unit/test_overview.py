@@ -22,8 +22,8 @@ HOUR = int(NOW // 3600)
 WORKING = Health(NOW, NOW, "", current=True)
 
 
-def summary(name: str, standing: Health = WORKING, url: str = "https://a") -> Summary:
-    return Summary(name, url, "bearer", "production", "public", standing)
+def summary(name: str, health: Health = WORKING, url: str = "https://a") -> Summary:
+    return Summary(name, url, "bearer", "production", "public", health)
 
 
 def overview(

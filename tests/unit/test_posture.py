@@ -17,7 +17,7 @@ from outkey.core.audit.chain import (
     sign_checkpoint,
 )
 from outkey.core.audit.events import Change, Outcome, Tag
-from outkey.core.config.configuration import Configuration, HeaderRow, SecretState
+from outkey.core.config.configuration import Configuration, CustomHeader, SecretState
 from outkey.core.config.reference import Reference, Store
 from outkey.core.errors import ConfigError, PolicyError, ScriptFailed
 from outkey.core.findings.checks import Finding, Level
@@ -62,19 +62,19 @@ ORIGIN = "https://api.acme.example"
 
 
 def soundly(values: dict[str, object]) -> dict[str, object]:
-    """Return the values of a sound configuration with others in their places; None: left out."""
+    """Return the values of a sound configuration with changes; None omits one."""
     return {
         name: value for name, value in (SOUND | values).items() if value is not None
     }
 
 
-def sound(*, headers: tuple[HeaderRow, ...] = (), **values: object) -> Configuration:
+def sound(*, headers: tuple[CustomHeader, ...] = (), **values: object) -> Configuration:
     made = configuration(headers=headers, **soundly(values))
     return replace(made, secrets={"token": SecretState(ORIGIN, set_at=NOW - 10 * DAY)})
 
 
 def subject(made: Configuration | None = None, **known: object) -> ConfigurationFacts:
-    facts = {"now": NOW, "standing": TESTED, "used_at": NOW - DAY} | known
+    facts = {"now": NOW, "health": TESTED, "used_at": NOW - DAY} | known
     return replace(settings_of(made or sound()), **facts)  # type: ignore[arg-type]
 
 
@@ -100,29 +100,29 @@ PLANTED: list[tuple[ConfigurationFacts, str, str | None]] = [
         "P-plain-http",
         "oauth2.token_url",
     ),
-    (subject(standing=saw(tls="TLSv1.1")), "P-old-tls", "base_url"),
-    (subject(standing=saw(tls="TLSv1.2")), "P-tls-1-2", "base_url"),
+    (subject(health=saw(tls="TLSv1.1")), "P-old-tls", "base_url"),
+    (subject(health=saw(tls="TLSv1.2")), "P-tls-1-2", "base_url"),
     (subject(sound(tls__minimum_version="1.2")), "P-tls-floor", "tls.minimum_version"),
-    (subject(standing=saw(certificate_ends=NOW - DAY)), "P-certificate-1", "base_url"),
+    (subject(health=saw(certificate_ends=NOW - DAY)), "P-certificate-1", "base_url"),
     (
-        subject(standing=saw(certificate_ends=NOW + 0.9 * DAY)),
+        subject(health=saw(certificate_ends=NOW + 0.9 * DAY)),
         "P-certificate-1",
         "base_url",
     ),
     (
-        subject(standing=saw(certificate_ends=NOW + 6 * DAY)),
+        subject(health=saw(certificate_ends=NOW + 6 * DAY)),
         "P-certificate-7",
         "base_url",
     ),
     (
-        subject(standing=saw(certificate_ends=NOW + 29 * DAY)),
+        subject(health=saw(certificate_ends=NOW + 29 * DAY)),
         "P-certificate-30",
         "base_url",
     ),
     (subject(set_at={"token": NOW - 366 * DAY}), "P-old-secret", "token"),
     (subject(shared={"token": "shop"}), "P-shared-secret", "token"),
     (
-        subject(standing=replace(TESTED, expires_on=date(2027, 2, 1))),
+        subject(health=replace(TESTED, expires_on=date(2027, 2, 1))),
         "P-token-ends",
         "token_expires_on",
     ),
@@ -134,7 +134,7 @@ PLANTED: list[tuple[ConfigurationFacts, str, str | None]] = [
         "authentication_type",
     ),
     (
-        subject(sound(headers=(HeaderRow("X-API-Key", "k", secret=False),))),
+        subject(sound(headers=(CustomHeader("X-API-Key", "k", secret=False),))),
         "P-secret-in-clear",
         "header:X-API-Key",
     ),
@@ -157,14 +157,14 @@ PLANTED: list[tuple[ConfigurationFacts, str, str | None]] = [
     ),
     (subject(sound(active=False)), "P-inactive-secret", "active"),
     (
-        subject(standing=replace(TESTED, verified_at=None)),
+        subject(health=replace(TESTED, verified_at=None)),
         "P-never-verified",
         "verification.test_path",
     ),
     (subject(used_at=NOW - 91 * DAY), "P-unused", None),
     (subject(failed=True), "P-failing", None),
-    (subject(standing=replace(TESTED, cause="invalid_credentials")), "P-failing", None),
-    (subject(standing=replace(TESTED, refused=3)), "P-failing", None),
+    (subject(health=replace(TESTED, cause="invalid_credentials")), "P-failing", None),
+    (subject(health=replace(TESTED, refused=3)), "P-failing", None),
 ]
 WELL = InstallationFacts(NOW, Policy())
 BROKEN: list[tuple[InstallationFacts, str]] = [
@@ -201,16 +201,16 @@ def test_a_weakness_of_the_installation_is_found_and_nothing_else(
     [
         ({"failed": True}, ["the last requests failed, one after the other"]),
         (
-            {"standing": replace(TESTED, refused=4)},
+            {"health": replace(TESTED, refused=4)},
             ["the API refused the credentials 4 times in a row"],
         ),
-        ({"standing": replace(TESTED, refused=2)}, []),
+        ({"health": replace(TESTED, refused=2)}, []),
         (
-            {"standing": replace(TESTED, cause="tls")},
+            {"health": replace(TESTED, cause="tls")},
             ["the last test failed (tls, 2027-01-14)"],
         ),
-        ({"standing": replace(TESTED, tested_at=NOW - 3000, cause="tls")}, []),
-        ({"standing": replace(TESTED, current=False, cause="tls")}, []),
+        ({"health": replace(TESTED, tested_at=NOW - 3000, cause="tls")}, []),
+        ({"health": replace(TESTED, current=False, cause="tls")}, []),
     ],
 )
 def test_what_fails_once_is_no_weakness_and_why_it_fails_is_told(
@@ -234,7 +234,7 @@ def test_every_check_has_a_weakness_that_it_finds() -> None:
         sound(),
         sound(**BY_OAUTH, oauth2__token_url="https://a.example/t"),
         sound(**OPEN, no_auth_reason="public_api"),
-        sound(**OPEN, headers=(HeaderRow("X-API-Key", "", secret=True),)),
+        sound(**OPEN, headers=(CustomHeader("X-API-Key", "", secret=True),)),
         sound(**OPEN, tls__client_certificate="/some/file.pem"),
         sound(**OPEN, script="def compute_auth_header(sync_line):\n    return {}\n"),
         sound(**OPEN, network="internal"),
@@ -252,9 +252,7 @@ def test_a_sound_configuration_has_no_findings(made: Configuration) -> None:
 
 def test_where_nothing_is_known_nothing_is_said() -> None:
     assert configuration_posture(settings_of(sound())) == []
-    columns = replace(
-        settings_of(sound()), configuration=None, standing=Health(0.0, 0.0)
-    )
+    columns = replace(settings_of(sound()), configuration=None, health=Health(0.0, 0.0))
     assert configuration_posture(columns) == []
     assert installation_posture(replace(WELL, oldest=NOW - 400 * DAY)) == []
 
@@ -265,9 +263,7 @@ def test_the_worst_comes_first() -> None:
     )
     levels = [
         f.level
-        for f in configuration_posture(
-            subject(made, standing=saw(certificate_ends=NOW))
-        )
+        for f in configuration_posture(subject(made, health=saw(certificate_ends=NOW)))
     ]
     assert levels == [Level.ERROR, Level.WARNING, Level.NOTICE]
 
@@ -366,7 +362,7 @@ def test_equal_secrets_have_one_fingerprint_under_a_key_and_another_under_anothe
     assert first.fingerprint(key) != first.fingerprint(b"l" * 32)
 
 
-# ── the doctor ───────────────────────────────────────────────────────────────────────────────
+# ── the doctor ────────────────────────────────────────────────────────────────────────
 
 KEY = b"a" * 32
 Event = tuple[float, Outcome | Change]
@@ -412,7 +408,7 @@ def ended(name: str = "acme", outcome: str = "ok") -> Outcome:
 
 
 def verified(world: Runtime, name: str = "acme") -> None:
-    world.registry.put_trial(world.registry.get(name), NOW - DAY, "")
+    world.registry.save_test_result(world.registry.get(name), NOW - DAY, "")
 
 
 REFERENCE = Reference(Store.ENV, "ACME_TOKEN")

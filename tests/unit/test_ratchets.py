@@ -100,7 +100,7 @@ def test_every_folder_of_tests_is_run() -> None:
 
 
 def test_only_one_place_decides_whose_frame_it_is() -> None:
-    """A test that looks for a name in the path of a frame fails in a folder of that name."""
+    """A test that searches frame paths for a name fails in a folder of that name."""
     names = re.compile(r"\b(frame\.filename|co_filename)\b")
     tests = ROOT / "tests"
     found = {

@@ -1,4 +1,4 @@
-"""From exchanges to reasons: the table of `exchanges.py`, and what no exchange may do."""
+"""From exchanges to reasons: the table of `exchanges.py`, and limits for all."""
 
 import json
 import time
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import Configuration, HeaderRow, build
+from outkey.core.config.configuration import Configuration, CustomHeader, build
 from outkey.core.config.fields import BY_PATH
 from outkey.core.diagnosis import (
     FIXES,
@@ -128,7 +128,7 @@ def test_a_real_success_raises_no_alarm(exchange: Exchange) -> None:
     assert diagnose_success(answered(exchange), asked_with(exchange), now=NOW) is None
 
 
-# ── nothing came back ────────────────────────────────────────────────────────────────────────
+# ── nothing came back ─────────────────────────────────────────────────────────────────
 
 
 def refused(check: Callable[..., str], text: str, field: str) -> OutkeyError:
@@ -397,7 +397,7 @@ def test_a_token_endpoints_clock_is_kept_with_its_refusal() -> None:
     assert getattr(caught.value, "their_time", None) == NOW + 600
 
 
-# ── the whole table ──────────────────────────────────────────────────────────────────────────
+# ── the whole table ───────────────────────────────────────────────────────────────────
 
 
 def test_every_reason_has_a_case_where_it_comes_first() -> None:
@@ -561,7 +561,7 @@ def test_a_row_for_authorization_may_have_one_scheme(scheme: str) -> None:
 
 
 def test_a_row_that_is_not_secret_is_not_looked_at() -> None:
-    asked = configuration(headers=(HeaderRow("X-Tenant", '"seven"', secret=False),))
+    asked = configuration(headers=(CustomHeader("X-Tenant", '"seven"', secret=False),))
     found = diagnose(Response(404), asked, now=NOW, secret=lambda _: Secret('"a"'))
     assert found is not None
     assert ids(found) == ["not-found", "wrong-path"]
@@ -616,7 +616,7 @@ def test_a_date_without_a_zone_counts_as_utc(date: str) -> None:
     )
 
 
-# ── their own words ──────────────────────────────────────────────────────────────────────────
+# ── their own words ───────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -657,7 +657,7 @@ def test_a_challenge_speaks_where_the_body_does_not() -> None:
     assert remote_message(response) == "The token expired"
 
 
-# ── never ────────────────────────────────────────────────────────────────────────────────────
+# ── never ─────────────────────────────────────────────────────────────────────────────
 
 HEADERS = st.sampled_from(
     ["WWW-Authenticate", "Date", "Retry-After", "Location", "X-OAuth-Scopes", "Server"]

@@ -61,7 +61,7 @@ def test_a_configuration_that_another_process_changed_first_is_a_conflict(
     stored = registry.get("acme")
     monkeypatch.setattr(MemoryConfigurationRows, "swap", lambda *_: False)
     with pytest.raises(EditConflict):
-        registry.replace(stored)
+        registry.put_settings(stored)
     with pytest.raises(EditConflict):
         registry.note_refused("acme", stored.revision)
 
@@ -137,7 +137,7 @@ def test_the_stamp_changes_with_every_edit_secret_refusal_and_pause() -> None:
     assert row.after_secrets({}).stamp == row.after_reseal().stamp
 
 
-# ── what a change means for the health ───────────────────────────────────────────────────────
+# ── what a change means for the health ────────────────────────────────────────────────
 
 WORKING = Health(tested_at=5.0, verified_at=5.0, current=True, seen={"tls": "TLSv1.3"})
 
@@ -183,7 +183,7 @@ def test_a_dead_token_needs_a_user_and_a_new_one_disproves_the_test_that_said_so
     assert renewed == replace(WORKING, cause="timeout"), "says nothing of another cause"
 
 
-# ── configurations of a document, which are not stored ───────────────────────────────────────
+# ── configurations of a document, which are not stored ────────────────────────────────
 
 
 def test_refusals_of_a_document_s_configuration_are_counted_in_memory() -> None:

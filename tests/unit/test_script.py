@@ -1,4 +1,4 @@
-"""Signing scripts without running one: the check, what a script is given, and what it returns."""
+"""Signing scripts without running one: the check, the inputs and the result."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ from outkey.core.request.script import (
     IMPORT_HINT,
     MAX_BODY,
     OFFERED,
-    SEAL,
+    SCRIPT_FACT,
     asks_for_secret,
     check_imports,
     check_script,
@@ -30,7 +30,7 @@ from outkey.core.request.script import (
     examples,
     fingerprint,
     headers_of,
-    seal_of,
+    secret_digest,
 )
 from outkey.core.secret import Secret
 from outkey.engine.sending.scripts import ScriptTrial, try_script
@@ -265,7 +265,7 @@ def test_two_scripts_have_two_fingerprints() -> None:
     assert len(fingerprint(SCRIPT)) == 16
 
 
-# ── on the way of a request ──────────────────────────────────────────────────────────────────
+# ── on the way of a request ───────────────────────────────────────────────────────────
 
 
 def test_a_script_s_headers_are_sent_and_it_sees_the_request() -> None:
@@ -501,7 +501,7 @@ def test_lent_credentials_hold_the_script_s_headers() -> None:
     assert [header.name for header in loan.headers] == ["X-Signature"]
 
 
-# ── trying and keeping ───────────────────────────────────────────────────────────────────────
+# ── trying and keeping ────────────────────────────────────────────────────────────────
 
 
 def test_a_trial_tells_names_and_lengths_and_stops_the_clock() -> None:
@@ -641,7 +641,7 @@ def test_the_seal_of_a_script_goes_with_the_script() -> None:
     office.sender.scripts.answer = lambda _: {"X-Signature": "abc"}  # type: ignore[attr-defined]
     office.apply(DOCUMENT)
     saved = office.registry.get("acme")
-    assert office.secrets.open(saved, SEAL) == seal_of(saved.script)
+    assert office.secrets.open(saved, SCRIPT_FACT) == secret_digest(saved.script)
     office.apply('[configuration.acme]\nscript = ""')
     with pytest.raises(SecretMissing):
-        office.secrets.open(office.registry.get("acme"), SEAL)
+        office.secrets.open(office.registry.get("acme"), SCRIPT_FACT)

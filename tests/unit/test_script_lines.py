@@ -1,4 +1,4 @@
-"""Lines with a script: where it comes in, and what becomes of the records that it refuses."""
+"""Lines with a script: when it runs, and what becomes of the records it rejects."""
 
 from dataclasses import replace
 
@@ -10,14 +10,14 @@ from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.response import Record
 from outkey.core.sync.run import Counts, RejectedRecord, RunState
-from unit.test_sync_run import PULL, PUSH, Administration, Api, desk, people
+from unit.test_sync_run import PULL, PUSH, Api, FakeSync, fake_sync, people
 
 SCRIPT = "def transform(record):\n    return record\n"
 LINE = replace(PULL, script=SCRIPT)
 
 
-def shop(sync: Sync = LINE, *numbers: int) -> Administration:
-    return desk(sync, Api(people(*(numbers or (1, 2, 3)), at="2026-01-0{}")))
+def shop(sync: Sync = LINE, *numbers: int) -> FakeSync:
+    return fake_sync(sync, Api(people(*(numbers or (1, 2, 3)), at="2026-01-0{}")))
 
 
 def test_a_script_changes_and_drops_records_before_they_are_mapped() -> None:
@@ -117,7 +117,7 @@ def test_where_scripts_cannot_run_the_run_fails_and_writes_nothing(
 def test_a_script_that_cannot_be_run_is_found_before_anything_is_asked_for(
     sync: Sync, message: str
 ) -> None:
-    made = desk(sync, method="POST")
+    made = fake_sync(sync, method="POST")
     found = [one for one in made.runner.check("contacts") if one.id == "L011"]
     assert [(one.message, one.field) for one in found] == [(message, "script")]
     with pytest.raises(ConfigError):

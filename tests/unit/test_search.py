@@ -1,4 +1,4 @@
-"""Recognising a secret in a text: in which forms, from which length, and without being shown."""
+"""Recognising a secret in a text: in which forms, from which length, never shown."""
 
 import copy
 import pickle

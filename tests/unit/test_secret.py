@@ -44,7 +44,7 @@ def logged(secret: Secret) -> str:
 
 
 def traced(secret: Secret) -> str:
-    """Return a traceback with all local variables, as debuggers and crash reporters take them."""
+    """Return a traceback with all local variables, as debuggers and reporters do."""
 
     def refuse(text: str) -> str:
         copied = f"refused: {text}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.audit.events import Intent, Outcome, Refusal, path_template
-from outkey.core.config.configuration import HeaderRow, SecretState, SyncLine
+from outkey.core.config.configuration import CustomHeader, SecretState, SyncLine
 from outkey.core.errors import (
     AnswerBroken,
     AuditUnavailable,
@@ -65,8 +65,8 @@ def test_a_request_carries_defaults_rows_authentication_and_the_callers_headers(
     None
 ):
     rows = (
-        HeaderRow("X-API-Key", "", secret=True),
-        HeaderRow("X-Tenant", "7", secret=False),
+        CustomHeader("X-API-Key", "", secret=True),
+        CustomHeader("X-Tenant", "7", secret=False),
     )
     made = configuration(headers=rows, base_url="https://api.acme.example/v2", **BEARER)
     fake = fake_gateway(made, secrets={"token": "abc", "header:X-API-Key": " k\n"})
@@ -183,7 +183,7 @@ def test_an_answer_is_returned_with_cause_remedy_and_attempt() -> None:
     assert response.remedy == "Check the username and password, or the token."
 
 
-# ── egress ───────────────────────────────────────────────────────────────────────────────────
+# ── egress ────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_name_that_leads_inside_is_refused_before_anything_is_sent() -> None:
@@ -233,7 +233,7 @@ def test_a_secret_of_another_origin_is_not_sent() -> None:
     )
 
 
-# ── redirects ────────────────────────────────────────────────────────────────────────────────
+# ── redirects ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -304,7 +304,7 @@ def test_what_only_looks_like_a_redirect_is_the_answer(response: Response) -> No
     assert fake.gateway.send("acme", "GET", "/").status == response.status
 
 
-# ── retries, waits and deadlines ─────────────────────────────────────────────────────────────
+# ── retries, waits and deadlines ──────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
@@ -438,7 +438,7 @@ def test_no_time_left_is_a_time_out_and_nothing_is_sent() -> None:
     assert fake.transport.sent == []
 
 
-# ── audit ────────────────────────────────────────────────────────────────────────────────────
+# ── audit ─────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_intent_is_recorded_before_and_the_outcome_after() -> None:
@@ -522,7 +522,7 @@ def test_a_line_of_another_configuration_is_refused() -> None:
         fake.gateway.send("acme", "GET", "/", line="orders")
 
 
-# ── the two loops ────────────────────────────────────────────────────────────────────────────
+# ── the two loops ─────────────────────────────────────────────────────────────────────
 
 
 def by_gateway(fake: FakeWorld) -> Response:
@@ -581,13 +581,13 @@ def test_an_abandoned_flow_is_closed() -> None:
     assert closed.is_set()
 
 
-# ── preview and lending ──────────────────────────────────────────────────────────────────────
+# ── preview and lending ───────────────────────────────────────────────────────────────
 
 
 def test_a_preview_shows_every_header_with_its_source_and_no_secret() -> None:
     rows = (
-        HeaderRow("X-API-Key", "", secret=True),
-        HeaderRow("User-Agent", "mine", secret=False),
+        CustomHeader("X-API-Key", "", secret=True),
+        CustomHeader("User-Agent", "mine", secret=False),
     )
     made = configuration(headers=rows, verification__test_path="/me", **BEARER)
     fake = fake_gateway(
@@ -612,8 +612,8 @@ def test_a_preview_as_curl_has_a_variable_for_every_secret_and_quotes_the_rest()
     None
 ):
     rows = (
-        HeaderRow("X-API-Key", "", secret=True),
-        HeaderRow("X`id`'", "a'b", secret=False),
+        CustomHeader("X-API-Key", "", secret=True),
+        CustomHeader("X`id`'", "a'b", secret=False),
     )
     made = configuration(headers=rows, authentication_type="bearer")
     fake = fake_gateway(made, secrets={"token": "canary", "header:X-API-Key": "canary"})

@@ -111,9 +111,7 @@ def test_everything_else_that_a_script_returns_is_one(value: str) -> None:
     assert scripted(value) == (Secret(value),)
 
 
-def test_headers_and_parameters_that_are_secret_are_carried_and_plain_ones_are_not() -> (
-    None
-):
+def test_secret_headers_and_parameters_are_carried_and_plain_ones_are_not() -> None:
     headers = (
         Header("Accept", "*/*", Source.DEFAULT),
         Header("Authorization", Secret("Bearer abc"), Source.AUTHENTICATION),
@@ -163,7 +161,7 @@ def test_a_header_value_is_parted_into_what_may_be_repeated_alone(
     ]
 
 
-# ── the response says what was sent for it ───────────────────────────────────────────────────
+# ── the response says what was sent for it ────────────────────────────────────────────
 
 
 def signing_world(*answers: Response) -> FakeWorld:
@@ -241,7 +239,7 @@ def test_only_words_of_the_request_are_recorded_of_a_redirect(secret: str) -> No
     assert paths == ["/orders/open", "/orders/{}/open/"]
 
 
-# ── token endpoints ──────────────────────────────────────────────────────────────────────────
+# ── token endpoints ───────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("client_auth", ["client_secret_jwt", "basic"])
@@ -283,7 +281,7 @@ def test_a_device_code_that_repeats_a_secret_is_not_shown(field: str) -> None:
     assert secret not in str(caught.value)
 
 
-# ── what is shown ────────────────────────────────────────────────────────────────────────────
+# ── what is shown ─────────────────────────────────────────────────────────────────────
 
 
 def test_the_words_of_an_api_that_repeats_a_signature_are_not_quoted() -> None:
@@ -348,7 +346,7 @@ def test_a_body_is_masked_and_where_that_is_not_enough_left_out(
     assert scrub(body, [Secret("sekret/canary-4711")], "") == shown
 
 
-# ── the detector ─────────────────────────────────────────────────────────────────────────────
+# ── the detector ──────────────────────────────────────────────────────────────────────
 
 
 def test_a_detector_computes_what_to_look_for_once(

@@ -56,7 +56,7 @@ def assertion(key: Secret, *, shared: bool = False) -> Secret:
 
 
 def verified(token: Secret, key: JWK) -> tuple[dict[str, object], dict[str, object]]:
-    """Return header and claims of a token whose signature another library finds good."""
+    """Return header and claims of a token that another library has verified."""
     signed = JWS()
     signed.deserialize(token.reveal(), key)
     return signed.jose_header, json.loads(signed.payload)
@@ -66,7 +66,7 @@ def public(kind: str) -> JWK:
     return JWK.from_json(JWK.from_pem(pem(private_key(kind)).encode()).export_public())
 
 
-# ── assertions ───────────────────────────────────────────────────────────────────────────────────
+# ── assertions ────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_another_key_does_not_verify() -> None:
         verified(signed, JWK.generate(kty="EC", crv="P-256"))
 
 
-# ── keys that are none ───────────────────────────────────────────────────────────────────────────
+# ── keys that are none ────────────────────────────────────────────────────────────────
 
 
 def refusal(attempt: Callable[[], object]) -> OutkeyError:
@@ -145,14 +145,14 @@ def refusal(attempt: Callable[[], object]) -> OutkeyError:
 
 
 def everything(error: BaseException) -> str:
-    """Return all that a crash reporter would take: texts, notes, frames with locals, history."""
+    """Return what a crash reporter would take: texts, notes, locals, history."""
     captured = traceback.TracebackException.from_exception(error, capture_locals=True)
     history = (error.__cause__, error.__context__)
     return "".join([*captured.format(), *map(repr, history), repr(vars(error))])
 
 
 def pieces(text: str) -> list[str]:
-    """Return the parts of a key that must not be shown; the words of a PEM file are no secret."""
+    """Return the secret parts of a key; the words of a PEM file are not secret."""
     return re.findall(r"[A-Za-z0-9+/_]{12,}", text) or [text]
 
 
@@ -216,7 +216,7 @@ def test_an_empty_shared_secret_is_refused() -> None:
     assert isinstance(error, ConfigError)
 
 
-# ── proofs ───────────────────────────────────────────────────────────────────────────────────────
+# ── proofs ────────────────────────────────────────────────────────────────────────────
 
 PROOF = {
     "htm": "GET",
@@ -277,7 +277,7 @@ def test_a_token_that_is_no_ascii_is_refused_without_being_shown() -> None:
     assert "ken77" not in everything(error)
 
 
-# ── the rest ─────────────────────────────────────────────────────────────────────────────────────
+# ── the rest ──────────────────────────────────────────────────────────────────────────
 
 
 def test_what_is_fresh_is_long_and_never_the_same() -> None:

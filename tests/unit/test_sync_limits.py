@@ -19,14 +19,14 @@ from outkey.core.sync.line import Gone, Incremental, Sync
 from outkey.core.sync.remedies import remedy_of
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.testing import configuration
-from unit.test_sync_planner import office
+from unit.test_sync_planner import fake_planner
 from unit.test_sync_run import (
     PULL,
     PUSH,
-    Administration,
     Api,
+    FakeSync,
     answer,
-    desk,
+    fake_sync,
     people,
     stored,
 )
@@ -35,7 +35,7 @@ LIMITED = replace(PULL, max_records=4)
 MINUTE = replace(PULL, max_minutes=1)
 
 
-def stopped(made: Administration) -> Run:
+def stopped(made: FakeSync) -> Run:
     """Run a line that reaches a limit, and return what was kept."""
     with pytest.raises(SyncFailed) as caught:
         made.run()
@@ -47,43 +47,41 @@ def stopped(made: Administration) -> Run:
 
 
 class Endless:
-    """An API that invents two more records for every page, each of which takes some seconds."""
+    """A slow API that invents two more records for every page."""
 
-    def __init__(
-        self, made: Administration | None = None, seconds: float = 0.0
-    ) -> None:
-        self.pages, self.desk, self._seconds = 0, made, seconds
+    def __init__(self, made: FakeSync | None = None, seconds: float = 0.0) -> None:
+        self.pages, self.sync, self._seconds = 0, made, seconds
 
     def __call__(self, _request: Request) -> Response:
         self.pages += 1
-        if self.desk is not None:
-            self.desk.world.clock.advance(self._seconds)
+        if self.sync is not None:
+            self.sync.world.clock.advance(self._seconds)
         return answer(people(2 * self.pages, 2 * self.pages + 1))
 
 
-def endless(sync: Sync, seconds: float = 0.0) -> tuple[Administration, Endless]:
+def endless(sync: Sync, seconds: float = 0.0) -> tuple[FakeSync, Endless]:
     api = Endless(seconds=seconds)
-    made = desk(sync, api)
-    api.desk = made
+    made = fake_sync(sync, api)
+    api.sync = made
     return made, api
 
 
-# ── records ──────────────────────────────────────────────────────────────────────────────────
+# ── records ───────────────────────────────────────────────────────────────────────────
 
 
 def test_a_pull_of_exactly_as_many_records_as_it_may_take_is_done() -> None:
-    made = desk(LIMITED, Api(people(1, 2, 3, 4)))
+    made = fake_sync(LIMITED, Api(people(1, 2, 3, 4)))
     assert made.run().counts == Counts(created=4)
 
 
 def test_a_pull_that_needs_more_records_fails_and_keeps_what_it_wrote() -> None:
-    made = desk(LIMITED, Api(people(1, 2, 3, 4, 5)))
+    made = fake_sync(LIMITED, Api(people(1, 2, 3, 4, 5)))
     assert stopped(made).counts == Counts(created=4)
     assert made.numbers() == ["1", "2", "3", "4"]
 
 
 def test_a_page_that_goes_beyond_the_limit_is_not_written_at_all() -> None:
-    made = desk(replace(PULL, max_records=3), Api(people(1, 2, 3, 4)))
+    made = fake_sync(replace(PULL, max_records=3), Api(people(1, 2, 3, 4)))
     assert stopped(made).counts == Counts(created=2)
 
 
@@ -95,19 +93,19 @@ def test_an_api_that_invents_records_is_left_after_the_limit() -> None:
 
 
 def test_records_that_were_left_out_count_too() -> None:
-    made = desk(replace(PULL, max_records=2), Api([{"id": None}] * 3))
+    made = fake_sync(replace(PULL, max_records=2), Api([{"id": None}] * 3))
     assert stopped(made).counts == Counts(failed=2)
 
 
 def test_a_dry_run_has_the_same_limit() -> None:
-    made = desk(replace(PULL, max_records=2), Api(people(1, 2, 3)))
+    made = fake_sync(replace(PULL, max_records=2), Api(people(1, 2, 3)))
     with pytest.raises(SyncFailed):
         made.run(dry_run=True)
     assert made.numbers() == []
 
 
 def test_a_run_that_was_killed_counts_what_it_had_done() -> None:
-    made = desk(LIMITED, Api(people(1, 2, 3, 4, 5, 6)))
+    made = fake_sync(LIMITED, Api(people(1, 2, 3, 4, 5, 6)))
     steps = made.runner.run("contacts", "ada")
     next(steps)
     assert next(steps).counts == Counts(created=2)
@@ -118,7 +116,7 @@ def test_a_run_that_was_killed_counts_what_it_had_done() -> None:
 
 def test_the_next_pull_begins_anew_with_the_whole_limit_and_archives_nothing() -> None:
     api = Api(people(1, 2, 3, 4, 5, 6))
-    made = desk(replace(LIMITED, gone=Gone.ARCHIVE), api)
+    made = fake_sync(replace(LIMITED, gone=Gone.ARCHIVE), api)
     first = stopped(made)
     assert first.position == {}
     second = stopped(made)
@@ -133,7 +131,7 @@ def test_the_next_pull_asks_again_for_what_changed_since_the_last_complete_one()
     None
 ):
     incremental = Incremental("since", "id")
-    made = desk(replace(LIMITED, incremental=incremental), Api(people(1, 2)))
+    made = fake_sync(replace(LIMITED, incremental=incremental), Api(people(1, 2)))
     assert made.run().cursor == "2"
     limited = replace(LIMITED, incremental=incremental, max_records=1)
     made.change(limited)
@@ -142,12 +140,12 @@ def test_the_next_pull_asks_again_for_what_changed_since_the_last_complete_one()
     assert made.run().since == "2"
 
 
-# ── records of a push ────────────────────────────────────────────────────────────────────────
+# ── records of a push ─────────────────────────────────────────────────────────────────
 
 
-def pushing(**limits: int) -> tuple[Administration, Api]:
+def pushing(**limits: int) -> tuple[FakeSync, Api]:
     api = Api()
-    made = desk(replace(PUSH, **limits), api, method="POST")  # type: ignore[arg-type]
+    made = fake_sync(replace(PUSH, **limits), api, method="POST")  # type: ignore[arg-type]
     stored(made, *({"number": f"n{n}", "name": f"Name {n}"} for n in range(1, 4)))
     return made, api
 
@@ -158,7 +156,7 @@ def test_a_push_of_exactly_as_many_records_as_it_may_send_is_done() -> None:
     assert len(api.asked) == 3
 
 
-def test_a_push_that_reached_its_limit_sends_nothing_twice_and_goes_on_when_it_is_raised() -> (
+def test_a_push_at_its_limit_sends_nothing_twice_and_resumes_when_it_is_raised() -> (
     None
 ):
     made, api = pushing(max_records=2)
@@ -189,7 +187,7 @@ def test_a_push_has_a_limit_of_minutes() -> None:
     assert api.asked == []
 
 
-# ── minutes ──────────────────────────────────────────────────────────────────────────────────
+# ── minutes ───────────────────────────────────────────────────────────────────────────
 
 
 def test_a_pull_of_exactly_as_many_minutes_as_it_may_take_goes_on() -> None:
@@ -244,29 +242,29 @@ def test_a_line_that_was_changed_begins_with_all_its_minutes() -> None:
     assert next(iter(made.runner.run("contacts", "ada"))).worked == 0.0
 
 
-# ── what is next ─────────────────────────────────────────────────────────────────────────────
+# ── what is next ──────────────────────────────────────────────────────────────────────
 
 
 def test_a_run_that_reached_its_limit_is_not_tried_again_by_itself() -> None:
     made, api = endless(replace(LIMITED, schedule="0 * * * *"))
-    here = office(made)
-    here.planner.request("contacts", "ada")
-    (ended,) = here.work()
+    fake = fake_planner(made)
+    fake.planner.request("contacts", "ada")
+    (ended,) = fake.work()
     assert (ended.state, ended.cause) == (RunState.FAILED, "run_limit")
     pages = api.pages
-    here.wait(600)
-    here.planner.plan("schedule")
-    assert here.work() == []
+    fake.wait(600)
+    fake.planner.plan("schedule")
+    assert fake.work() == []
     assert api.pages == pages
-    here.wait(3600)
-    here.planner.plan("schedule")
-    (next_run,) = here.work()
+    fake.wait(3600)
+    fake.planner.plan("schedule")
+    (next_run,) = fake.work()
     assert (next_run.id != ended.id, next_run.cause) == (True, "run_limit")
     assert api.pages == 2 * pages
     assert remedy_of("run_limit")
 
 
-# ── the two keys ─────────────────────────────────────────────────────────────────────────────
+# ── the two keys ──────────────────────────────────────────────────────────────────────
 
 LINE = """
 [configuration.acme]
@@ -311,12 +309,12 @@ def test_limits_are_written_where_they_are_not_as_by_default() -> None:
     assert "max_minutes" not in written
 
 
-# ── a preview ────────────────────────────────────────────────────────────────────────────────
+# ── a preview ─────────────────────────────────────────────────────────────────────────
 
 
 def test_a_preview_reads_a_small_page_only() -> None:
     body = json.dumps([{"id": 1, "name": "x" * 5 * 1024 * 1024}]).encode()
-    made = desk(PULL, lambda _: Response(200, body=body))
+    made = fake_sync(PULL, lambda _: Response(200, body=body))
     with pytest.raises(ResponseTooLarge, match="4 MiB") as refused:
         made.runner.preview("contacts")
     assert "dry run" in refused.value.hint
@@ -325,11 +323,11 @@ def test_a_preview_reads_a_small_page_only() -> None:
 
 def test_a_preview_of_a_configuration_with_a_smaller_limit_keeps_to_that() -> None:
     body = json.dumps([{"id": 1, "name": "x" * 1024 * 1024}]).encode()
-    made = desk(PULL, lambda _: Response(200, body=body))
+    made = fake_sync(PULL, lambda _: Response(200, body=body))
     registry: Any = made.world.ports.configurations
     stored_one = registry.get("acme")
     small = replace(stored_one, limits=replace(stored_one.limits, response_mebibytes=1))
-    registry.replace(small)
+    registry.put_settings(small)
     with pytest.raises(ResponseTooLarge) as refused:
         made.runner.preview("contacts")
     assert "limits.response_mebibytes" in refused.value.hint
@@ -337,14 +335,14 @@ def test_a_preview_of_a_configuration_with_a_smaller_limit_keeps_to_that() -> No
 
 def test_a_preview_of_very_many_values_is_refused() -> None:
     body = b"[" + b"{}," * 150_000 + b"{}]"
-    made = desk(PULL, lambda _: Response(200, body=body))
+    made = fake_sync(PULL, lambda _: Response(200, body=body))
     with pytest.raises(SyncFailed) as refused:
         made.runner.preview("contacts")
     assert refused.value.reason == "too_many_values"
 
 
 def test_a_preview_that_takes_too_long_is_stopped() -> None:
-    made = desk(PULL, Api(people(1, 2)))
+    made = fake_sync(PULL, Api(people(1, 2)))
 
     class Slow:
         def compile(self, expression: str, *, field: str) -> Any:  # noqa: ANN401 - the port's own

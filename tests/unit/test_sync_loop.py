@@ -8,8 +8,8 @@ import pytest
 from outkey.core.sync.run import RunState
 from outkey.engine.sync.loop import PLAN_SECONDS, RunLoop, repeat
 from outkey.testing import FakeClock
-from unit.test_sync_planner import HOURLY, office
-from unit.test_sync_run import Api, desk, people
+from unit.test_sync_planner import HOURLY, fake_planner
+from unit.test_sync_run import Api, fake_sync, people
 
 
 @dataclass
@@ -160,16 +160,16 @@ def test_rounds_are_repeated_until_the_signal_each_of_them_guarded() -> None:
 
 
 def test_a_cron_job_that_starts_work_by_doing_it_needs_no_thread() -> None:
-    here = office(desk(HOURLY, Api(people(1, 2, 3))))
-    clock = here.desk.world.clock
+    fake = fake_planner(fake_sync(HOURLY, Api(people(1, 2, 3))))
+    clock = fake.sync.world.clock
 
     def do(work: Callable[[], object]) -> Work:
         work()
         return Work(work, clock, alive=False)
 
-    loop = RunLoop(here.planner, do, Signal(), is_sealed=lambda: False)
+    loop = RunLoop(fake.planner, do, Signal(), is_sealed=lambda: False)
     loop.round()
-    here.wait(3600)
+    fake.wait(3600)
     loop.round()
-    (run,) = here.desk.runs.newest(9)
+    (run,) = fake.sync.runs.newest(9)
     assert (run.state, run.counts.created) == (RunState.DONE, 3)

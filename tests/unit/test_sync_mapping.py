@@ -217,7 +217,7 @@ def test_a_constant_is_read_like_any_other_text() -> None:
     assert resolve_transform(constant, None).default == "yes"
 
 
-# ── to the API ───────────────────────────────────────────────────────────────────────────────
+# ── to the API ────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_value_in_a_body_stays_a_value() -> None:
     }
 
 
-# ── what an API answers ──────────────────────────────────────────────────────────────────────
+# ── what an API answers ───────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_a_mark_tells_pages_apart_also_with_odd_characters() -> None:
     assert mark_of([1]) == mark_of([1])
 
 
-# ── JMESPath ─────────────────────────────────────────────────────────────────────────────────
+# ── JMESPath ──────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("expression", ["", "a[", "(" * 1500, "a" * 3000, "f(", "a b"])
@@ -463,7 +463,7 @@ def test_an_expression_that_fails_on_a_value_repeats_nothing_of_it(
     assert failed.value.__suppress_context__
 
 
-# ── before a run ─────────────────────────────────────────────────────────────────────────────
+# ── before a run ──────────────────────────────────────────────────────────────────────
 
 FIELDS = (
     HostField("number", "Number", FieldKind.TEXT, required=True),

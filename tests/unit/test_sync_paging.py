@@ -15,7 +15,7 @@ from outkey.core.sync.link_header import next_link
 from outkey.core.sync.paging import (
     Page,
     Position,
-    is_behind_the_end,
+    is_past_the_end,
     next_position,
     parameters,
     position_of,
@@ -131,7 +131,7 @@ def test_some_apis_refuse_the_page_behind_the_last_one(
     kind: Paging, pages: int, *, short: bool, status: int, ended: bool
 ) -> None:
     position = replace(START, pages=pages, short=short)
-    assert is_behind_the_end(line(kind), position, status) is ended
+    assert is_past_the_end(line(kind), position, status) is ended
 
 
 def test_the_same_full_page_again_means_that_the_number_is_not_heeded() -> None:
@@ -222,9 +222,7 @@ def test_cursors_that_walk_in_a_circle_are_found(length: int) -> None:
             return
 
 
-def test_ten_thousand_different_cursors_are_no_circle_and_make_no_bigger_checkpoint() -> (
-    None
-):
+def test_ten_thousand_different_cursors_are_no_loop_and_no_bigger_checkpoint() -> None:
     sync, position = line(Paging.CURSOR), START
     for number in range(10_000):
         position = next_position(sync, position, page(number, cursor=f"c{number}"))

@@ -1,4 +1,4 @@
-"""Several requests of a run at a time: the same records, checkpoints and ends as one by one."""
+"""Parallel requests of a run: the same records, checkpoints and ends as one by one."""
 
 import asyncio
 import json
@@ -33,9 +33,9 @@ from outkey.testing import AsyncFake, configuration, fake_gateway
 from unit.test_sync_run import (
     PULL,
     PUSH,
-    Administration,
+    FakeSync,
     answer,
-    desk,
+    fake_sync,
     header,
     people,
     stored,
@@ -47,7 +47,7 @@ Answers = Callable[[Request], Response | OutkeyError]
 
 @dataclass(frozen=True)
 class Crowd(AsyncFake):
-    """A transport that notes how many requests were under way with each; answers as asked for."""
+    """A transport that counts the requests under way, and responds as asked for."""
 
     now: list[Request] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -67,8 +67,8 @@ class Crowd(AsyncFake):
 
 def crowded(
     sync: Sync, answers: Answers, *, waits: bool = False, **line: str
-) -> tuple[Administration, Crowd]:
-    made = desk(sync, answers, method=line.get("method", "GET"), path="/contacts")
+) -> tuple[FakeSync, Crowd]:
+    made = fake_sync(sync, answers, method=line.get("method", "GET"), path="/contacts")
     world = made.world
     crowd = Crowd(world.transport, world.resolver)
     asynchronous = Asynchronous(crowd, crowd, blocking_ports=waits)
@@ -77,7 +77,7 @@ def crowded(
     return replace(made, runner=SyncRunner(ports), ports=ports), crowd
 
 
-def pages_of(made: Administration, name: str = "page") -> list[int]:
+def pages_of(made: FakeSync, name: str = "page") -> list[int]:
     asked = [
         parse_qs(urlsplit(request.target).query)
         for request, _ in made.world.transport.sent
@@ -98,7 +98,7 @@ def by_number(
     return api
 
 
-# ── pull ─────────────────────────────────────────────────────────────────────────────────────
+# ── pull ──────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["calls", "threads"])
@@ -118,7 +118,8 @@ def test_pages_are_asked_for_together_and_kept_one_by_one_in_their_order(
         (6, 9),
     ]
     assert seen[-1].state is RunState.DONE
-    # The first alone, then three at a time; the sixth page is empty, so the one behind is lost.
+    # The first alone, then three at a time; the sixth page is empty,
+    # so the one behind is lost.
     assert sorted(pages_of(made)) == [1, 2, 3, 4, 5, 6, 7]
     assert (crowd.sizes[0], len(crowd.sizes), max(crowd.sizes)) == (1, 7, 3)
     assert made.numbers() == [str(n) for n in range(1, 10)]
@@ -271,16 +272,16 @@ def test_where_the_next_page_is_not_known_parallel_has_no_effect_and_that_is_sai
     "sync", [replace(PULL, parallel=5), replace(PULL, pagination=OFFSET)]
 )
 def test_where_pages_have_numbers_there_is_nothing_to_say(sync: Sync) -> None:
-    assert desk(sync).runner.check("contacts") == []
+    assert fake_sync(sync).runner.check("contacts") == []
 
 
-# ── push ─────────────────────────────────────────────────────────────────────────────────────
+# ── push ──────────────────────────────────────────────────────────────────────────────
 
 
 def pushing(
     count: int, parallel: int, odd: dict[str, Response]
-) -> tuple[Administration, Crowd]:
-    """Return a desk with so many records n1, n2, …; some of them are answered oddly."""
+) -> tuple[FakeSync, Crowd]:
+    """Return a line with so many records n1, n2, …, some with odd responses."""
 
     def api(request: Request) -> Response:
         return odd.get(json.loads(bytes(request.body))["id"], Response(201))  # type: ignore[arg-type]
@@ -292,7 +293,7 @@ def pushing(
     return made, crowd
 
 
-def sent(made: Administration) -> list[str]:
+def sent(made: FakeSync) -> list[str]:
     found = [request.body for request, _ in made.world.transport.sent]
     return [json.loads(bytes(body))["id"] for body in found]  # type: ignore[arg-type]
 
@@ -397,7 +398,7 @@ def test_a_dry_push_needs_no_event_loop() -> None:
     assert (crowd.sizes, crowd.left) == ([], [])
 
 
-# ── the key and its limits ───────────────────────────────────────────────────────────────────
+# ── the key and its limits ────────────────────────────────────────────────────────────
 
 
 TOML = """
@@ -444,7 +445,7 @@ def test_no_more_are_sent_than_the_rate_limit_lets_through_in_time(
 def test_without_the_package_it_is_said_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = desk(replace(PULL, parallel=2))
+    made = fake_sync(replace(PULL, parallel=2))
     loop = Asynchronous(
         AiohttpTransport(),
         AsyncFake(made.world.transport, made.world.resolver),

@@ -1,4 +1,4 @@
-"""Runs that are asked for: by a person, by a schedule, and once more after a failure."""
+"""Runs requested by a user, by a schedule, and as a retry after a failure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ from outkey.core.sync.schedule import (
 )
 from outkey.engine.sync import Planner
 from outkey.testing import configuration
-from unit.test_sync_run import PULL, Administration, Api, desk, people
+from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people
 
 HOURLY = replace(PULL, schedule="0 * * * *")
 
@@ -47,166 +47,166 @@ class Listed:
 
 
 @dataclass
-class Office:
-    desk: Administration
+class FakePlanner:
+    sync: FakeSync
     queue: Listed
     planner: Planner
     stopping: bool = False
 
     def work(self) -> list[Run]:
         """Do what is due, as a worker does."""
-        return [self.planner.work(run.id) for run in self.desk.runs.due()]
+        return [self.planner.work(run.id) for run in self.sync.runs.due()]
 
     def wait(self, seconds: float) -> None:
-        self.desk.world.clock.advance(seconds)
+        self.sync.world.clock.advance(seconds)
 
 
-def office(made: Administration) -> Office:
+def fake_planner(made: FakeSync) -> FakePlanner:
     queue = Listed()
-    here = Office(made, queue, None)  # type: ignore[arg-type]
+    fake = FakePlanner(made, queue, None)  # type: ignore[arg-type]
     registry = made.world.ports.configurations
-    here.planner = Planner(made.ports, registry, queue, lambda: here.stopping)  # type: ignore[arg-type]
-    return here
+    fake.planner = Planner(made.ports, registry, queue, lambda: fake.stopping)  # type: ignore[arg-type]
+    return fake
 
 
-# ── asking ───────────────────────────────────────────────────────────────────────────────────
+# ── asking ────────────────────────────────────────────────────────────────────────────
 
 
 def test_who_asks_gets_a_run_that_waits_and_a_worker_does_it() -> None:
-    here = office(desk(answers=Api(people(1, 2, 3))))
-    asked = here.planner.request("contacts", "ada")
-    assert (asked.state, here.queue.given) == (RunState.WAITING, [(asked.id, "acme/0")])
-    (done,) = here.work()
+    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    asked = fake.planner.request("contacts", "ada")
+    assert (asked.state, fake.queue.given) == (RunState.WAITING, [(asked.id, "acme/0")])
+    (done,) = fake.work()
     assert (done.id, done.state, done.actor, done.counts.created) == (
         asked.id,
         RunState.DONE,
         "ada",
         3,
     )
-    assert here.work() == []
+    assert fake.work() == []
 
 
 def test_a_run_that_is_not_due_is_left_alone() -> None:
-    here = office(desk(answers=Api(people(1))))
-    asked = here.planner.request("contacts", "ada")
-    here.work()
-    assert here.planner.work(asked.id).state is RunState.DONE
-    assert len(here.desk.memory.rows.runs) == 1
+    fake = fake_planner(fake_sync(answers=Api(people(1))))
+    asked = fake.planner.request("contacts", "ada")
+    fake.work()
+    assert fake.planner.work(asked.id).state is RunState.DONE
+    assert len(fake.sync.memory.rows.runs) == 1
 
 
 def test_a_line_that_cannot_work_is_refused_when_it_is_asked_for() -> None:
-    here = office(desk(replace(PULL, records="[")))
+    fake = fake_planner(fake_sync(replace(PULL, records="[")))
     with pytest.raises(ConfigError):
-        here.planner.request("contacts", "ada")
-    assert here.desk.memory.rows.runs == {}
+        fake.planner.request("contacts", "ada")
+    assert fake.sync.memory.rows.runs == {}
 
 
 def test_a_trial_is_asked_for_too_and_not_tried_again() -> None:
-    here = office(desk(answers=lambda _request: Response(500)))
-    here.planner.request("contacts", "ada", dry_run=True)
-    (ended,) = here.work()
-    assert (ended.state, ended.dry_run, here.desk.runs.due()) == (
+    fake = fake_planner(fake_sync(answers=lambda _request: Response(500)))
+    fake.planner.request("contacts", "ada", dry_run=True)
+    (ended,) = fake.work()
+    assert (ended.state, ended.dry_run, fake.sync.runs.due()) == (
         RunState.FAILED,
         True,
         [],
     )
 
 
-# ── schedules ────────────────────────────────────────────────────────────────────────────────
+# ── schedules ─────────────────────────────────────────────────────────────────────────
 
 
 def test_a_schedule_asks_once_when_its_moment_has_come() -> None:
-    here = office(desk(HOURLY, Api(people(1))))
-    here.planner.plan("schedule")
-    assert here.queue.given == []
-    here.wait(3600)
-    here.planner.plan("schedule")
-    here.planner.plan("schedule")
-    (run,) = here.desk.runs.due()
-    assert (run.actor, {given for given, _ in here.queue.given}) == (
+    fake = fake_planner(fake_sync(HOURLY, Api(people(1))))
+    fake.planner.plan("schedule")
+    assert fake.queue.given == []
+    fake.wait(3600)
+    fake.planner.plan("schedule")
+    fake.planner.plan("schedule")
+    (run,) = fake.sync.runs.due()
+    assert (run.actor, {given for given, _ in fake.queue.given}) == (
         "schedule",
         {run.id},
     )
 
 
 def test_what_was_missed_while_nobody_looked_comes_once() -> None:
-    here = office(desk(HOURLY, Api(people(1))))
-    here.planner.plan("schedule")
-    here.wait(86_400)
-    here.planner.plan("schedule")
-    assert [run.state for run in here.work()] == [RunState.DONE]
-    here.planner.plan("schedule")
-    assert here.desk.runs.due() == []
+    fake = fake_planner(fake_sync(HOURLY, Api(people(1))))
+    fake.planner.plan("schedule")
+    fake.wait(86_400)
+    fake.planner.plan("schedule")
+    assert [run.state for run in fake.work()] == [RunState.DONE]
+    fake.planner.plan("schedule")
+    assert fake.sync.runs.due() == []
 
 
 def test_a_line_that_is_at_it_when_its_moment_comes_is_left_alone() -> None:
-    here = office(desk(HOURLY, Api(people(1, 2, 3))))
-    here.planner.plan("schedule")
-    here.wait(3590)
-    next(here.desk.runner.run("contacts", "ada"))
-    here.wait(20)
-    here.planner.plan("schedule")
-    assert [run.state for run in here.desk.memory.rows.runs.values()] == [
+    fake = fake_planner(fake_sync(HOURLY, Api(people(1, 2, 3))))
+    fake.planner.plan("schedule")
+    fake.wait(3590)
+    next(fake.sync.runner.run("contacts", "ada"))
+    fake.wait(20)
+    fake.planner.plan("schedule")
+    assert [run.state for run in fake.sync.memory.rows.runs.values()] == [
         RunState.RUNNING
     ]
 
 
 def test_a_schedule_that_is_none_is_a_fault_and_never_comes() -> None:
-    here = office(desk(replace(PULL, schedule="every day")))
-    (fault,) = here.desk.runner.check("contacts")
+    fake = fake_planner(fake_sync(replace(PULL, schedule="every day")))
+    (fault,) = fake.sync.runner.check("contacts")
     assert (fault.id, fault.field) == ("L015", "schedule")
-    here.planner.plan("schedule")
-    here.wait(86_400)
-    here.planner.plan("schedule")
-    assert here.desk.memory.rows.runs == {}
+    fake.planner.plan("schedule")
+    fake.wait(86_400)
+    fake.planner.plan("schedule")
+    assert fake.sync.memory.rows.runs == {}
 
 
-# ── once more ────────────────────────────────────────────────────────────────────────────────
+# ── once more ─────────────────────────────────────────────────────────────────────────
 
 
 def test_what_may_pass_is_tried_again_later_and_later_and_then_given_up() -> None:
-    here = office(desk(answers=lambda _request: Response(503)))
-    asked, waits = here.planner.request("contacts", "ada"), []
+    fake = fake_planner(fake_sync(answers=lambda _request: Response(503)))
+    asked, waits = fake.planner.request("contacts", "ada"), []
     for _ in range(ATTEMPTS):
-        (run,) = here.work()
-        waits.append(run.due_at and run.due_at - here.desk.world.clock.now())
-        here.wait(3601)
+        (run,) = fake.work()
+        waits.append(run.due_at and run.due_at - fake.sync.world.clock.now())
+        fake.wait(3601)
     assert waits == [*DELAYS, None]
-    (kept,) = here.desk.memory.rows.runs.values()
+    (kept,) = fake.sync.memory.rows.runs.values()
     assert (kept.id, kept.state, kept.cause) == (
         asked.id,
         RunState.FAILED,
         "server_error",
     )
-    assert here.work() == []
-    assert len(here.queue.given) == 1, (
+    assert fake.work() == []
+    assert len(fake.queue.given) == 1, (
         "what waits for its time is not handed out before"
     )
 
 
 def test_what_waited_for_its_time_is_handed_out_when_it_comes() -> None:
-    here = office(desk(answers=lambda _request: Response(503)))
-    here.planner.request("contacts", "ada")
-    here.work()
-    here.planner.plan("schedule")
-    assert len(here.queue.given) == 1
-    here.wait(16)
-    here.planner.plan("schedule")
-    assert len(here.queue.given) == 2
+    fake = fake_planner(fake_sync(answers=lambda _request: Response(503)))
+    fake.planner.request("contacts", "ada")
+    fake.work()
+    fake.planner.plan("schedule")
+    assert len(fake.queue.given) == 1
+    fake.wait(16)
+    fake.planner.plan("schedule")
+    assert len(fake.queue.given) == 2
 
 
 def test_a_run_goes_on_where_it_failed() -> None:
     api = Api(people(1, 2, 3, 4, 5), {2: ConnectionFailed()})
-    here = office(desk(answers=api))
-    here.planner.request("contacts", "ada")
-    (failed,) = here.work()
+    fake = fake_planner(fake_sync(answers=api))
+    fake.planner.request("contacts", "ada")
+    (failed,) = fake.work()
     assert (failed.state, failed.cause, failed.pages) == (
         RunState.WAITING,
         "connection",
         1,
     )
-    here.wait(16)
-    (done,) = here.work()
+    fake.wait(16)
+    (done,) = fake.work()
     assert (done.id, done.state, done.attempt, done.pages) == (
         failed.id,
         RunState.DONE,
@@ -217,55 +217,70 @@ def test_a_run_goes_on_where_it_failed() -> None:
 
 
 def test_what_only_a_person_can_mend_is_not_tried_again() -> None:
-    here = office(desk(answers=lambda _request: Response(401)))
-    here.planner.request("contacts", "ada")
-    (failed,) = here.work()
-    assert (failed.state, here.desk.runs.due()) == (RunState.FAILED, [])
+    fake = fake_planner(fake_sync(answers=lambda _request: Response(401)))
+    fake.planner.request("contacts", "ada")
+    (failed,) = fake.work()
+    assert (failed.state, fake.sync.runs.due()) == (RunState.FAILED, [])
 
 
 def test_a_line_that_was_broken_while_its_run_waited_fails_with_the_cause() -> None:
-    here = office(desk())
-    here.planner.request("contacts", "ada")
-    here.desk.change(replace(PULL, records="["))
-    (failed,) = here.work()
+    fake = fake_planner(fake_sync())
+    fake.planner.request("contacts", "ada")
+    fake.sync.change(replace(PULL, records="["))
+    (failed,) = fake.work()
     assert (failed.state, failed.cause) == (RunState.FAILED, "configuration")
-    assert here.work() == []
+    assert fake.work() == []
 
 
 def test_who_is_told_to_stop_lets_go_at_the_next_page_and_another_goes_on() -> None:
-    here = office(desk(answers=Api(people(1, 2, 3))))
-    here.planner.request("contacts", "ada")
-    here.stopping = True
-    (stopped,) = here.work()
+    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    fake.planner.request("contacts", "ada")
+    fake.stopping = True
+    (stopped,) = fake.work()
     assert (stopped.state, stopped.cause, stopped.attempt) == (
         RunState.WAITING,
         "stopping",
         1,
     )
-    here.stopping = False
-    (done,) = here.work()
+    fake.stopping = False
+    (done,) = fake.work()
     assert (done.id, done.state, done.attempt) == (stopped.id, RunState.DONE, 1)
 
 
 def test_a_run_whose_worker_is_killed_again_and_again_is_given_up() -> None:
-    here = office(desk(answers=Api(people(1, 2, 3))))
-    asked = here.planner.request("contacts", "ada")
+    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    asked = fake.planner.request("contacts", "ada")
     for _ in range(ATTEMPTS):
-        next(here.desk.runner.run("contacts", "worker"))
-        here.desk.kill()
-    (ended,) = here.work()
-    kept = here.desk.memory.rows.runs[asked.id]
+        next(fake.sync.runner.run("contacts", "worker"))
+        fake.sync.kill()
+    (ended,) = fake.work()
+    kept = fake.sync.memory.rows.runs[asked.id]
     assert (ended.id, ended.state, ended.cause) == (kept.id, RunState.FAILED, "killed")
     assert kept.state is RunState.FAILED
 
 
+def test_a_dry_run_whose_worker_was_killed_ends_as_failed() -> None:
+    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    asked = fake.planner.request("contacts", "ada", dry_run=True)
+    next(fake.sync.runner.run("contacts", "worker", dry_run=True, run_id=asked.id))
+    fake.sync.kill()
+    (ended,) = fake.work()
+    stored = fake.sync.memory.rows.runs[asked.id]
+    assert (ended.id, stored.state, stored.cause) == (
+        asked.id,
+        RunState.FAILED,
+        "killed",
+    )
+    assert fake.sync.runs.due() == []
+
+
 def test_a_run_that_somebody_else_has_taken_is_left_to_them() -> None:
-    here = office(desk(answers=Api(people(1, 2, 3))))
-    asked = here.planner.request("contacts", "ada")
-    due = here.desk.runs.due()
-    next(here.desk.runner.run("contacts", "other"))
-    here.desk.runs.due = lambda _run="": due  # type: ignore[method-assign]
-    assert here.planner.work(asked.id).state is RunState.RUNNING
+    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    asked = fake.planner.request("contacts", "ada")
+    due = fake.sync.runs.due()
+    next(fake.sync.runner.run("contacts", "other"))
+    fake.sync.runs.due = lambda _run="": due  # type: ignore[method-assign]
+    assert fake.planner.work(asked.id).state is RunState.RUNNING
 
 
 class Away:
@@ -285,9 +300,9 @@ class Away:
 
 
 def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -> None:
-    here = office(desk(answers=Api(people(1, 2, 3, 4, 5))))
-    here.planner.request("contacts", "ada")
-    runs, away = here.desk.runs, Away(0)
+    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3, 4, 5))))
+    fake.planner.request("contacts", "ada")
+    runs, away = fake.sync.runs, Away(0)
     for name in ("save", "finish", "retry_later", "get"):
         setattr(runs, name, away.between(getattr(runs, name)))
     effects = iter([0, 4])
@@ -298,15 +313,15 @@ def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -
         return save(run)
 
     runs.save = save_once  # type: ignore[method-assign]
-    (waiting,) = here.work()
+    (waiting,) = fake.work()
     assert (waiting.state, waiting.cause, waiting.pages) == (
         RunState.WAITING,
         "storage_unavailable",
         1,
     )
-    here.wait(16)
-    (done,) = here.work()
-    assert (done.state, here.desk.numbers()) == (
+    fake.wait(16)
+    (done,) = fake.work()
+    assert (done.state, fake.sync.numbers()) == (
         RunState.DONE,
         ["1", "2", "3", "4", "5"],
     )
@@ -314,39 +329,39 @@ def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -
 
 def test_a_cancelled_run_is_not_begun_by_who_has_heard_of_it_before() -> None:
     api = Api(people(1))
-    here = office(desk(answers=api))
-    asked = here.planner.request("contacts", "ada")
-    due = here.desk.runs.due()
-    here.desk.runs.cancel(asked.id)
-    here.desk.runs.due = lambda _run="": due  # type: ignore[method-assign]
-    assert here.planner.work(asked.id).state is RunState.CANCELLED
-    assert (len(here.desk.memory.rows.runs), api.asked) == (1, [])
+    fake = fake_planner(fake_sync(answers=api))
+    asked = fake.planner.request("contacts", "ada")
+    due = fake.sync.runs.due()
+    fake.sync.runs.cancel(asked.id)
+    fake.sync.runs.due = lambda _run="": due  # type: ignore[method-assign]
+    assert fake.planner.work(asked.id).state is RunState.CANCELLED
+    assert (len(fake.sync.memory.rows.runs), api.asked) == (1, [])
 
 
 def test_a_schedule_does_not_hurry_a_run_that_waits_for_another_attempt() -> None:
-    here = office(desk(HOURLY, lambda _request: Response(503)))
-    here.planner.plan("schedule")
-    here.wait(3599.5)
-    here.planner.request("contacts", "ada")
-    (waiting,) = here.work()
-    here.wait(1)
-    here.planner.plan("schedule")
-    assert here.desk.memory.rows.runs[waiting.id] == waiting
-    assert here.planner.request("contacts", "ada").due_at == here.desk.world.clock.now()
+    fake = fake_planner(fake_sync(HOURLY, lambda _request: Response(503)))
+    fake.planner.plan("schedule")
+    fake.wait(3599.5)
+    fake.planner.request("contacts", "ada")
+    (waiting,) = fake.work()
+    fake.wait(1)
+    fake.planner.plan("schedule")
+    assert fake.sync.memory.rows.runs[waiting.id] == waiting
+    assert fake.planner.request("contacts", "ada").due_at == fake.sync.world.clock.now()
 
 
 def test_a_database_that_stays_away_is_told() -> None:
-    here = office(desk(answers=Api(people(1))))
-    here.planner.request("contacts", "ada")
-    due = here.desk.runs.due()
+    fake = fake_planner(fake_sync(answers=Api(people(1))))
+    fake.planner.request("contacts", "ada")
+    due = fake.sync.runs.due()
     away = Away(1000)
     for name in ("begin", "finish", "get"):
-        setattr(here.desk.runs, name, away.between(getattr(here.desk.runs, name)))
+        setattr(fake.sync.runs, name, away.between(getattr(fake.sync.runs, name)))
     with pytest.raises(StorageUnavailable):
-        here.planner.work(due[0].id)
+        fake.planner.work(due[0].id)
 
 
-# ── rules ────────────────────────────────────────────────────────────────────────────────────
+# ── rules ─────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -382,8 +397,8 @@ def test_lines_share_as_many_locks_as_may_run_at_once(at_once: int, locks: int) 
 
 
 def test_a_configuration_that_cannot_be_read_holds_up_no_other() -> None:
-    here = office(desk())
-    registry = here.desk.world.ports.configurations
+    fake = fake_planner(fake_sync())
+    registry = fake.sync.world.ports.configurations
     registry.put_line(SyncLine("orphan", "acme", "GET", "/", PULL))  # type: ignore[attr-defined]
     get = registry.get
 
@@ -393,28 +408,28 @@ def test_a_configuration_that_cannot_be_read_holds_up_no_other() -> None:
         return get(name)
 
     for name in ("contacts", "orphan"):
-        here.desk.runs.request(name, "ada")
+        fake.sync.runs.request(name, "ada")
     registry.get = broken  # type: ignore[method-assign]
-    assert {lock for _, lock in here.planner.due()} == {"acme/0"}
+    assert {lock for _, lock in fake.planner.due()} == {"acme/0"}
 
 
 def test_the_run_of_a_line_that_was_deleted_is_handed_to_nobody() -> None:
-    here = office(desk())
-    here.planner.request("contacts", "ada")
-    here.desk.world.ports.configurations.remove_line("contacts")  # type: ignore[attr-defined]
-    assert here.planner.due() == []
+    fake = fake_planner(fake_sync())
+    fake.planner.request("contacts", "ada")
+    fake.sync.world.ports.configurations.remove_line("contacts")  # type: ignore[attr-defined]
+    assert fake.planner.due() == []
 
 
 def test_lines_of_another_configuration_have_locks_of_their_own() -> None:
-    here = office(desk())
-    registry = here.desk.world.ports.configurations
+    fake = fake_planner(fake_sync())
+    registry = fake.sync.world.ports.configurations
     registry.add(configuration("shop", limits__runs_at_once=1))  # type: ignore[attr-defined]
     for name in ("a", "z"):
         registry.put_line(SyncLine(name, "shop", "GET", "/", PULL))  # type: ignore[attr-defined]
     for name in ("a", "contacts", "z"):
-        here.planner.request(name, "ada")
-    assert [lock for _, lock in here.queue.given] == ["shop/0", "acme/0", "shop/0"]
-    assert [lock for _, lock in here.planner.due()] == ["shop/0", "acme/0", "shop/0"]
+        fake.planner.request(name, "ada")
+    assert [lock for _, lock in fake.queue.given] == ["shop/0", "acme/0", "shop/0"]
+    assert [lock for _, lock in fake.planner.due()] == ["shop/0", "acme/0", "shop/0"]
 
 
 def moment(text: str) -> float:

@@ -23,7 +23,7 @@ from outkey.core.errors import (
     SyncFailed,
 )
 from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.request.script import SEAL, digest
+from outkey.core.request.script import SCRIPT_FACT, digest
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -91,7 +91,7 @@ def people(*numbers: int, **values: object) -> list[dict[str, Any]]:
 
 
 @dataclass
-class Administration:
+class FakeSync:
     runner: SyncRunner
     world: FakeWorld
     memory: MemorySync
@@ -130,13 +130,13 @@ class Administration:
         self.world.clock.advance(3600)
 
 
-def desk(
+def fake_sync(
     sync: Sync | None = PULL,
     answers: Callable[[Request], Response | OutkeyError] | None = None,
     *,
     method: str = "GET",
     path: str = "/contacts",
-) -> Administration:
+) -> FakeSync:
     line = SyncLine("contacts", "acme", method, path, sync)
     made = configuration(limits__retries=0, authentication_type="bearer")
     world = fake_gateway(
@@ -154,10 +154,10 @@ def desk(
         world.clock,
         CronCalendar(),
     )
-    return Administration(SyncRunner(ports), world, memory, ports)
+    return FakeSync(SyncRunner(ports), world, memory, ports)
 
 
-def stored(made: Administration, *rows: dict[str, object]) -> None:
+def stored(made: FakeSync, *rows: dict[str, object]) -> None:
     """Put records into the host that no line has brought."""
     for number, row in enumerate(rows, start=1):
         made.records.table("contact")[str(number)] = {
@@ -167,11 +167,11 @@ def stored(made: Administration, *rows: dict[str, object]) -> None:
         }
 
 
-# ── pull ─────────────────────────────────────────────────────────────────────────────────────
+# ── pull ──────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_pull_brings_every_page_and_tells_how_far_it_is() -> None:
-    made = desk(answers=Api(people(1, 2, 3)))
+    made = fake_sync(answers=Api(people(1, 2, 3)))
     seen = list(made.runner.run("contacts", "ada"))
     assert [(run.pages, run.counts.created, run.state) for run in seen] == [
         (0, 0, RunState.RUNNING),
@@ -186,13 +186,13 @@ def test_a_pull_brings_every_page_and_tells_how_far_it_is() -> None:
 
 
 def test_the_same_again_changes_nothing() -> None:
-    made = desk(answers=Api(people(1, 2, 3)))
+    made = fake_sync(answers=Api(people(1, 2, 3)))
     made.run()
     assert made.run().counts == Counts(unchanged=3)
 
 
 def test_requests_belong_to_the_line() -> None:
-    made = desk(answers=Api())
+    made = fake_sync(answers=Api())
     made.run()
     assert {
         event.line for event in made.world.audit.events if hasattr(event, "line")
@@ -200,14 +200,14 @@ def test_requests_belong_to_the_line() -> None:
 
 
 def test_a_run_keeps_the_script_that_it_began_with() -> None:
-    made = desk(answers=Api(people(1, 2, 3)))
+    made = fake_sync(answers=Api(people(1, 2, 3)))
     registry = made.world.ports.configurations
     signs = "def compute_auth_header(sync_line): return {}  # version %d"
     for version in (1, 2):
         script = signs % version
-        made.world.secrets.values[SEAL] = digest(script)
+        made.world.secrets.values[SCRIPT_FACT] = digest(script)
         configured = replace(registry.get("acme"), script=script, script_enabled=True)
-        registry.replace(configured)  # type: ignore[attr-defined]
+        registry.put_settings(configured)  # type: ignore[attr-defined]
         if version == 1:
             steps = made.runner.run("contacts", "ada")
             next(steps), next(steps)
@@ -234,7 +234,7 @@ def test_values_are_mapped_and_looked_up_once_for_a_page() -> None:
         + people(2, o=True)
         + people(3, o="eve")
     )
-    made = desk(replace(PULL, mappings=rows, pagination=Pagination()), api)
+    made = fake_sync(replace(PULL, mappings=rows, pagination=Pagination()), api)
     made.records.table("person")["7"] = {"login": "ada"}
     run = made.run()
     assert made.records.rows("contact") == [
@@ -260,7 +260,7 @@ def test_a_constant_and_a_template_need_no_field_of_the_api() -> None:
         ),
         FieldMapping("name", "name", Transform.CONSTANT, options={"value": "them"}),
     )
-    made = desk(replace(PULL, mappings=rows), Api(people(1, org={"id": "x"})))
+    made = fake_sync(replace(PULL, mappings=rows), Api(people(1, org={"id": "x"})))
     made.run()
     assert made.records.rows("contact") == [{"number": "x-1", "name": "them"}]
 
@@ -289,7 +289,7 @@ def deep() -> dict[str, object]:
 def test_a_bad_record_is_left_out_and_takes_no_other_with_it(
     record: dict[str, object], left: tuple[str, str, str]
 ) -> None:
-    made = desk(answers=Api([*people(1), record, *people(2)]))
+    made = fake_sync(answers=Api([*people(1), record, *people(2)]))
     run = made.run()
     assert made.numbers() == ["1", "2"]
     assert run.counts == Counts(created=2, failed=1)
@@ -297,13 +297,13 @@ def test_a_bad_record_is_left_out_and_takes_no_other_with_it(
 
 
 def test_the_same_record_twice_on_a_page_is_one() -> None:
-    made = desk(answers=Api(people(1, 1)))
+    made = fake_sync(answers=Api(people(1, 1)))
     assert made.run().counts == Counts(created=1, unchanged=1)
 
 
 def test_an_expression_that_fails_on_one_record_leaves_that_one_out() -> None:
     rows = (ROWS[0], FieldMapping("join('-', names)", "name"))
-    made = desk(
+    made = fake_sync(
         replace(PULL, mappings=rows), Api(people(1, names=["a", "b"]) + people(2))
     )
     run = made.run()
@@ -326,7 +326,7 @@ def test_an_expression_that_fails_on_one_record_leaves_that_one_out() -> None:
 def test_a_page_that_cannot_be_read_ends_the_run_and_keeps_the_pages_before(
     body: bytes, reason: str
 ) -> None:
-    made = desk(answers=Api(people(1, 2, 3), {2: Response(200, body=body)}))
+    made = fake_sync(answers=Api(people(1, 2, 3), {2: Response(200, body=body)}))
     with pytest.raises(SyncFailed) as failed:
         made.run()
     assert failed.value.reason == reason
@@ -353,7 +353,7 @@ def test_a_failure_in_the_middle_ends_the_run_and_the_next_one_goes_on_behind_it
     odd: Response | OutkeyError, cause: str
 ) -> None:
     api = Api(people(1, 2, 3, 4, 5), {2: odd})
-    made = desk(answers=api)
+    made = fake_sync(answers=api)
     with pytest.raises(OutkeyError):
         made.run()
     (failed,) = made.runs.newest(9)
@@ -370,7 +370,7 @@ def test_a_place_that_the_api_knows_no_more_is_tried_once_and_then_it_begins_ane
     None
 ):
     api = Api(people(1, 2, 3), {2: Response(503), 3: Response(410)})
-    made = desk(answers=api)
+    made = fake_sync(answers=api)
     for _ in range(2):
         with pytest.raises(BadAnswer):
             made.run()
@@ -379,7 +379,7 @@ def test_a_place_that_the_api_knows_no_more_is_tried_once_and_then_it_begins_ane
 
 
 def test_a_line_that_was_changed_begins_anew() -> None:
-    made = desk(answers=Api(people(1, 2, 3), {2: Response(503)}))
+    made = fake_sync(answers=Api(people(1, 2, 3), {2: Response(503)}))
     with pytest.raises(BadAnswer):
         made.run()
     made.change(replace(PULL, query=(("all", "1"),)))
@@ -388,7 +388,7 @@ def test_a_line_that_was_changed_begins_anew() -> None:
 
 def test_a_line_with_another_schedule_or_more_at_a_time_goes_on() -> None:
     api = Api(people(1, 2, 3, 4, 5), {2: ConnectionFailed()})
-    made = desk(answers=api)
+    made = fake_sync(answers=api)
     with pytest.raises(ConnectionFailed):
         made.run()
     made.change(replace(PULL, schedule="0 6 * * *", parallel=2))
@@ -404,7 +404,7 @@ def test_links_lead_from_page_to_page_and_back_into_a_run() -> None:
         f"{base}?n=2": answer(people(2), ("Link", f"<{base}?n=3>; rel=next")),
         f"{base}?n=3": answer(people(3)),
     }
-    made = desk(
+    made = fake_sync(
         replace(PULL, pagination=Pagination(Paging.LINK)), lambda r: pages[r.url]
     )
     steps = made.runner.run("contacts", "ada")
@@ -423,7 +423,7 @@ def test_links_lead_from_page_to_page_and_back_into_a_run() -> None:
 )
 def test_a_next_link_leads_neither_away_nor_back(link: str, reason: str) -> None:
     page = answer(people(1), ("Link", f"<{link}>; rel=next"))
-    made = desk(
+    made = fake_sync(
         replace(PULL, pagination=Pagination(Paging.LINK)), lambda _request: page
     )
     with pytest.raises(SyncFailed) as failed:
@@ -449,7 +449,7 @@ def test_a_cursor_in_the_body_and_in_the_question_may_be_json() -> None:
         body='{"after": "{position}", "size": "{size}", "since": "{since}"}',
         pagination=Pagination(Paging.CURSOR, 7, cursor="next", position_parameter="c"),
     )
-    made = desk(sync, api, method="POST")
+    made = fake_sync(sync, api, method="POST")
     assert made.run().counts == Counts(created=3)
     assert asked == [{"after": p, "size": 7, "since": None} for p in (None, "a", "b")]
 
@@ -461,21 +461,21 @@ def test_page_numbers_in_a_body_are_numbers() -> None:
         bodies.append(request.body)
         return answer([])
 
-    desk(replace(PULL, body='{"page": "{position}"}'), api, method="POST").run()
+    fake_sync(replace(PULL, body='{"page": "{position}"}'), api, method="POST").run()
     assert bodies == [b'{"page": 1}']
 
 
 def test_an_answer_without_content_has_no_records() -> None:
-    made = desk(answers=lambda _request: Response(204))
+    made = fake_sync(answers=lambda _request: Response(204))
     assert made.run().counts == Counts()
 
 
 def test_the_page_behind_the_last_one_may_be_missing() -> None:
-    made = desk(answers=Api(people(1, 2), {2: Response(404)}))
+    made = fake_sync(answers=Api(people(1, 2), {2: Response(404)}))
     assert made.run().counts == Counts(created=2)
 
 
-# ── only what changed ────────────────────────────────────────────────────────────────────────
+# ── only what changed ─────────────────────────────────────────────────────────────────
 
 SINCE = replace(PULL, incremental=Incremental("since", "at"))
 
@@ -490,7 +490,7 @@ def test_the_next_run_asks_for_what_changed_since() -> None:
         + people(2, at="2026-01-03")
         + people(3, at="2026-01-01")
     )
-    made = desk(SINCE, api)
+    made = fake_sync(SINCE, api)
     assert made.run().cursor == "2026-01-03"
     made.run()
     assert asked_since(api) == [*[""] * 3, *["2026-01-03"] * 3]
@@ -498,21 +498,21 @@ def test_the_next_run_asks_for_what_changed_since() -> None:
 
 def test_what_was_left_out_is_asked_for_again() -> None:
     api = Api([*people(1, at="2026-01-02"), {"name": "x", "at": "2026-01-03"}])
-    made = desk(SINCE, api)
+    made = fake_sync(SINCE, api)
     assert made.run().cursor == ""
     api.records = people(1, 2, at="2026-01-04")
     assert made.run().cursor == "2026-01-04"
     assert set(asked_since(api)) == {""}
 
 
-# ── what is gone ─────────────────────────────────────────────────────────────────────────────
+# ── what is gone ──────────────────────────────────────────────────────────────────────
 
 ARCHIVE = replace(PULL, gone=Gone.ARCHIVE)
 
 
 def test_what_the_api_has_no_more_is_archived_and_comes_back() -> None:
     api = Api(people(1, 2, 3))
-    made = desk(ARCHIVE, api)
+    made = fake_sync(ARCHIVE, api)
     stored(made, {"number": "mine"})
     made.run()
     api.records = people(1)
@@ -541,7 +541,7 @@ def test_nothing_is_archived_where_a_record_may_only_be_out_of_sight(
     records: list[dict[str, object]], sync: Sync, *, dry_run: bool
 ) -> None:
     api = Api(people(1, 2, at="2026-01-01"))
-    made = desk(
+    made = fake_sync(
         replace(SINCE, gone=Gone.ARCHIVE) if sync.incremental.parameter else sync, api
     )
     made.run()
@@ -552,7 +552,7 @@ def test_nothing_is_archived_where_a_record_may_only_be_out_of_sight(
 
 def test_nothing_is_archived_where_a_404_told_the_end() -> None:
     api = Api(people(1, 2, 3, 4))
-    made = desk(replace(PULL, gone=Gone.ARCHIVE), api)
+    made = fake_sync(replace(PULL, gone=Gone.ARCHIVE), api)
     made.run()
     api.odd[len(api.asked) + 2] = Response(404)  # the second page is missing, this once
     assert made.run().counts == Counts(unchanged=2)
@@ -561,7 +561,7 @@ def test_nothing_is_archived_where_a_404_told_the_end() -> None:
 
 def test_a_run_that_failed_archives_nothing() -> None:
     api = Api(people(1, 2, 3))
-    made = desk(ARCHIVE, api)
+    made = fake_sync(ARCHIVE, api)
     made.run()
     api.records, api.odd = people(1, 2, 4), {len(api.asked) + 2: Response(503)}
     with pytest.raises(BadAnswer):
@@ -570,11 +570,13 @@ def test_a_run_that_failed_archives_nothing() -> None:
     assert made.run().counts == Counts(created=1, unchanged=2, archived=1)
 
 
-# ── a look ahead ─────────────────────────────────────────────────────────────────────────────
+# ── a look ahead ──────────────────────────────────────────────────────────────────────
 
 
 def test_a_dry_run_counts_and_shows_the_difference_and_writes_nothing() -> None:
-    made = desk(answers=Api([{"id": 1, "name": "new"}, *people(2, 3), {"name": "x"}]))
+    made = fake_sync(
+        answers=Api([{"id": 1, "name": "new"}, *people(2, 3), {"name": "x"}])
+    )
     stored(made, {"number": "1", "name": "old"}, {"number": "2", "name": "Name 2"})
     before = made.records.rows("contact")
     effects: list[Effect] = []
@@ -595,7 +597,7 @@ def test_a_dry_run_counts_and_shows_the_difference_and_writes_nothing() -> None:
 
 def test_a_preview_asks_for_one_page_and_keeps_no_run() -> None:
     api = Api(people(1, 2, 3))
-    made = desk(answers=api)
+    made = fake_sync(answers=api)
     (effect,) = made.runner.preview("contacts", limit=1)
     assert (effect.outcome, effect.key) == (WriteOutcome.CREATED, "1")
     assert effect.values == {"number": "1", "name": "Name 1"}
@@ -604,7 +606,7 @@ def test_a_preview_asks_for_one_page_and_keeps_no_run() -> None:
     assert made.records.rows("contact") == []
 
 
-# ── what is wrong before anything is sent ────────────────────────────────────────────────────
+# ── what is wrong before anything is sent ─────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -626,7 +628,7 @@ def test_a_preview_asks_for_one_page_and_keeps_no_run() -> None:
 def test_a_line_that_cannot_work_sends_nothing_and_keeps_no_run(
     sync: Sync | None, place: str
 ) -> None:
-    made = desk(sync)
+    made = fake_sync(sync)
     for call in (made.run, lambda: made.runner.preview("contacts")):
         with pytest.raises(ConfigError) as failed:
             call()
@@ -640,7 +642,7 @@ def test_findings_are_collected() -> None:
     sync = replace(
         PULL, mappings=bad, incremental=Incremental("s", "a"), gone=Gone.ARCHIVE
     )
-    found = desk(sync).runner.check("contacts")
+    found = fake_sync(sync).runner.check("contacts")
     assert [(one.id, one.field) for one in found] == [
         ("L005", "gone"),
         ("L001", "fields[1].host"),
@@ -649,15 +651,15 @@ def test_findings_are_collected() -> None:
 
 
 def test_a_warning_stops_no_run() -> None:
-    made = desk(replace(SINCE, gone=Gone.ARCHIVE), Api(people(1)))
+    made = fake_sync(replace(SINCE, gone=Gone.ARCHIVE), Api(people(1)))
     assert made.run().state is RunState.DONE
 
 
-# ── cancelled, taken over, killed ────────────────────────────────────────────────────────────
+# ── cancelled, taken over, killed ─────────────────────────────────────────────────────
 
 
 def test_a_cancelled_run_stops_at_its_next_page_and_is_not_gone_on_with() -> None:
-    made = desk(answers=Api(people(1, 2, 3, 4, 5)))
+    made = fake_sync(answers=Api(people(1, 2, 3, 4, 5)))
     steps = made.runner.run("contacts", "ada")
     next(steps)
     first = next(steps)
@@ -672,7 +674,7 @@ def test_a_cancelled_run_stops_at_its_next_page_and_is_not_gone_on_with() -> Non
 
 
 def test_a_run_that_was_taken_over_writes_nothing_more() -> None:
-    made = desk(answers=Api(people(1, 2, 3, 4, 5)))
+    made = fake_sync(answers=Api(people(1, 2, 3, 4, 5)))
     slow = made.runner.run("contacts", "ada")
     next(slow)
     next(slow)
@@ -730,7 +732,7 @@ class Faulty:
 
 
 def faulty(
-    made: Administration, turn: int, fault: BaseException, *, after: bool
+    made: FakeSync, turn: int, fault: BaseException, *, after: bool
 ) -> SyncRunner:
     left = [turn]
     return SyncRunner(
@@ -743,11 +745,11 @@ def faulty(
     )
 
 
-def turns(sync: Sync, method: str = "GET") -> Iterator[tuple[Administration, Api, int]]:
+def turns(sync: Sync, method: str = "GET") -> Iterator[tuple[FakeSync, Api, int]]:
     """Return desks in the same state, and one more step to fail at each time."""
     for turn in range(1, 60):
         api = Api([*people(1, 2, 3, 4), {"name": "no id"}])
-        made = desk(sync, api, method=method)
+        made = fake_sync(sync, api, method=method)
         stored(made, *({"number": str(n), "name": f"Name {n}"} for n in range(1, 4)))
         yield made, api, turn
 
@@ -776,7 +778,7 @@ def test_whatever_ends_a_pull_at_any_step_the_next_run_completes_it(
     pytest.fail("the run never got through")
 
 
-# ── push ─────────────────────────────────────────────────────────────────────────────────────
+# ── push ──────────────────────────────────────────────────────────────────────────────
 
 
 def header(request: Request, name: str) -> str:
@@ -785,9 +787,9 @@ def header(request: Request, name: str) -> str:
 
 def pushing(
     sync: Sync = PUSH, api: Api | None = None, **line: str
-) -> tuple[Administration, Api]:
+) -> tuple[FakeSync, Api]:
     api = api or Api()
-    made = desk(
+    made = fake_sync(
         sync, api, method=line.get("method", "POST"), path=line.get("path", "/contacts")
     )
     stored(made, *({"number": f"n{n}", "name": f"Name {n}"} for n in range(1, 4)))
@@ -894,7 +896,7 @@ def test_whatever_ends_a_push_at_any_step_the_next_run_completes_it_without_doub
 
 
 def test_a_page_that_could_not_be_committed_is_not_taken_for_kept() -> None:
-    made = desk(answers=Api(people(1, 2, 3, 4, 5)))
+    made = fake_sync(answers=Api(people(1, 2, 3, 4, 5)))
     # begin, send, upsert, save and the commit; the page after that is the second one.
     runner = faulty(made, 10, StorageUnavailable(), after=False)
     with pytest.raises(StorageUnavailable):
@@ -906,7 +908,7 @@ def test_a_page_that_could_not_be_committed_is_not_taken_for_kept() -> None:
 
 
 def test_a_fault_of_our_own_ends_the_run_with_its_place_and_none_of_its_words() -> None:
-    made = desk(answers=Api(people(1, 2, 3)))
+    made = fake_sync(answers=Api(people(1, 2, 3)))
 
     def broken(*_arguments: object, **_options: object) -> list[Any]:
         raise ValueError("a-value-of-a-record")
@@ -923,7 +925,7 @@ def test_a_fault_of_our_own_ends_the_run_with_its_place_and_none_of_its_words() 
 
 
 def test_what_another_version_has_begun_counts_from_the_beginning() -> None:
-    made = desk(answers=Api(people(1, 2, 3), {2: ConnectionFailed()}))
+    made = fake_sync(answers=Api(people(1, 2, 3), {2: ConnectionFailed()}))
     with pytest.raises(ConnectionFailed):
         made.run()
     (failed,) = made.runs.newest(9)
@@ -933,7 +935,7 @@ def test_what_another_version_has_begun_counts_from_the_beginning() -> None:
 
 def test_a_checkpoint_of_version_0_1_is_continued() -> None:
     api = Api(people(1, 2, 3), {2: ConnectionFailed()})
-    made = desk(answers=api)
+    made = fake_sync(answers=api)
     with pytest.raises(ConnectionFailed):
         made.run()
     (failed,) = made.runs.newest(9)
@@ -962,7 +964,7 @@ def test_a_lookup_in_what_is_not_open_is_told_before_anything_is_asked(
     options: dict[str, str], found: list[tuple[str, str]]
 ) -> None:
     owner = FieldMapping("owner", "owner", Transform.LOOKUP, options=options)
-    made = desk(replace(PULL, mappings=(*ROWS, owner)))
+    made = fake_sync(replace(PULL, mappings=(*ROWS, owner)))
     assert [(one.id, one.field) for one in made.runner.check("contacts")] == found
     if found:
         with pytest.raises(ConfigError):

@@ -16,10 +16,10 @@ from outkey.core.errors import (
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.core.sync.run_states import STOPPING
 from outkey.engine.sync.runs import CANCEL_TRIES, PRUNE_BATCH
-from unit.test_sync_run import PULL, Administration, Api, desk, people
+from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people
 
 
-def paged(made: Administration) -> Iterator[Run]:
+def paged(made: FakeSync) -> Iterator[Run]:
     """Run the line up to its first page."""
     steps = made.runner.run("contacts", "ada")
     next(steps)
@@ -28,7 +28,7 @@ def paged(made: Administration) -> Iterator[Run]:
 
 
 def test_a_line_that_was_changed_while_a_run_began_starts_at_the_first_page() -> None:
-    made = desk(answers=Api(people(1, 2, 3)))
+    made = fake_sync(answers=Api(people(1, 2, 3)))
     paged(made)
     made.kill()
     begin = made.runs.begin
@@ -44,7 +44,7 @@ def test_a_line_that_was_changed_while_a_run_began_starts_at_the_first_page() ->
 
 
 def test_an_interrupt_at_any_moment_lets_the_next_run_continue_at_once() -> None:
-    made = desk(answers=Api(people(1, 2, 3)))
+    made = fake_sync(answers=Api(people(1, 2, 3)))
     steps = paged(made)
     with pytest.raises(KeyboardInterrupt):
         steps.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ def test_an_interrupt_at_any_moment_lets_the_next_run_continue_at_once() -> None
 
 
 def test_an_interrupt_after_a_page_was_committed_counts_that_page() -> None:
-    made = desk(answers=Api(people(1, 2, 3)))
+    made = fake_sync(answers=Api(people(1, 2, 3)))
     save = made.runs.save
 
     def interrupted(run: Run) -> Run:
@@ -87,7 +87,7 @@ class Committed:
 
 
 def test_an_interrupt_while_storage_is_unavailable_is_still_an_interrupt() -> None:
-    made = desk(answers=Api(people(1, 2, 3)))
+    made = fake_sync(answers=Api(people(1, 2, 3)))
     steps = paged(made)
 
     def unavailable(_run: Run) -> Run:
@@ -99,7 +99,7 @@ def test_an_interrupt_while_storage_is_unavailable_is_still_an_interrupt() -> No
 
 
 def test_a_run_that_is_told_to_stop_after_it_was_cancelled_stays_cancelled() -> None:
-    made = desk(answers=Api(people(1, 2, 3)))
+    made = fake_sync(answers=Api(people(1, 2, 3)))
     steps = made.runner.run("contacts", "ada", is_stopping=lambda: True)
     made.runs.cancel(next(steps).id)
     with pytest.raises(RunStopped) as caught:
@@ -108,7 +108,7 @@ def test_a_run_that_is_told_to_stop_after_it_was_cancelled_stays_cancelled() -> 
 
 
 def test_a_run_whose_line_was_deleted_is_stopped() -> None:
-    made = desk(answers=Api(people(1, 2, 3)))
+    made = fake_sync(answers=Api(people(1, 2, 3)))
     run = made.runs.begin("contacts", "ada", dry_run=False)
     made.memory.rows.runs.clear()
     with pytest.raises(RunStopped) as caught:
@@ -117,7 +117,7 @@ def test_a_run_whose_line_was_deleted_is_stopped() -> None:
 
 
 def test_a_run_of_a_line_that_cannot_be_read_is_requested_and_reports_it() -> None:
-    made = desk()
+    made = fake_sync()
     registry = made.world.ports.configurations
     get = registry.get
 
@@ -137,7 +137,7 @@ def test_a_run_of_a_line_that_cannot_be_read_is_requested_and_reports_it() -> No
 
 
 def test_a_run_that_saves_at_the_moment_it_is_cancelled_is_cancelled_then() -> None:
-    made = desk()
+    made = fake_sync()
     run = made.runs.begin("contacts", "ada", dry_run=False)
     get = made.runs.get
     saves = [1]
@@ -159,7 +159,7 @@ def test_a_run_that_saves_at_the_moment_it_is_cancelled_is_cancelled_then() -> N
 
 
 def test_who_writes_second_is_refused() -> None:
-    made = desk()
+    made = fake_sync()
     requested = made.runs.request("contacts", "ada")
     rows = made.memory.rows
     rows.swap = lambda _before, _after: None  # type: ignore[method-assign]
@@ -168,7 +168,7 @@ def test_who_writes_second_is_refused() -> None:
 
 
 def test_no_rejected_records_are_no_reason_to_write() -> None:
-    made = desk()
+    made = fake_sync()
     run = made.runs.begin("contacts", "ada", dry_run=False)
     made.runs.add_rejected(run, [RejectedRecord(2, "a\x00\u202e" * 99, "", "missing")])
     made.runs.add_rejected(run, ())
@@ -178,7 +178,7 @@ def test_no_rejected_records_are_no_reason_to_write() -> None:
 
 
 def test_many_old_runs_are_pruned_and_the_last_complete_one_stays() -> None:
-    made = desk()
+    made = fake_sync()
     table = made.memory.rows.runs
     for number in range(1, 2 * PRUNE_BATCH):
         state = RunState.DONE if number == 7 else RunState.FAILED

@@ -32,7 +32,7 @@ from outkey.engine.sending.echoed_secrets import (
 from outkey.engine.sync import Effect, SyncPorts, SyncRunner
 from outkey.testing import FakeWorld, configuration, fake_gateway
 from outkey.testing.fakes_sync import MemorySync
-from unit.test_sync_run import FIELDS, PULL, PUSH, Administration, answer, desk, stored
+from unit.test_sync_run import FIELDS, PULL, PUSH, FakeSync, answer, fake_sync, stored
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider
 
 TOKEN = "sekret/canary-4711"
@@ -41,14 +41,14 @@ LINE = SyncLine("contacts", "acme", "GET", "/contacts", ONE_PAGE)
 CURSOR = Pagination(Paging.CURSOR, position_parameter="after", cursor="next")
 
 
-def shop(sync: Sync, *answers: Response) -> Administration:
+def shop(sync: Sync, *answers: Response) -> FakeSync:
     rest = list(answers)
-    made = desk(sync, lambda _: rest.pop(0))
+    made = fake_sync(sync, lambda _: rest.pop(0))
     made.world.secrets.values["token"] = TOKEN
     return made
 
 
-def desk_of(world: FakeWorld) -> Administration:
+def desk_of(world: FakeWorld) -> FakeSync:
     memory = MemorySync(world.ports.configurations, FIELDS, world.clock)
     ports = SyncPorts(
         world.sender,
@@ -59,14 +59,14 @@ def desk_of(world: FakeWorld) -> Administration:
         world.clock,
         CronCalendar(),
     )
-    return Administration(SyncRunner(ports), world, memory, ports)
+    return FakeSync(SyncRunner(ports), world, memory, ports)
 
 
 def mapped(*mappings: FieldMapping) -> Sync:
     return replace(ONE_PAGE, mappings=(FieldMapping("id", "number"), *mappings))
 
 
-def told(made: Administration) -> list[Effect]:
+def told(made: FakeSync) -> list[Effect]:
     effects: list[Effect] = []
     made.run(dry_run=True, note=effects.append)
     return effects
@@ -338,7 +338,7 @@ def test_another_cursor_is_kept_though_the_answer_holds_a_secret() -> None:
 
 
 def test_a_number_of_a_page_is_no_secret() -> None:
-    made = desk(
+    made = fake_sync(
         PULL,
         lambda request: answer([] if "page=1002" in request.target else [{"id": 1}]),
     )
@@ -394,7 +394,7 @@ def test_what_is_nested_too_deeply_to_be_looked_through_is_taken_for_a_secret() 
 def test_an_expression_tells_nothing_about_a_secret_that_is_echoed(
     expression: str,
 ) -> None:
-    """A user who may change lines could else learn the secret by guessing, a piece at a time."""
+    """Else a user who may change lines could guess the secret piece by piece."""
     page = answer({"echo": TOKEN, "items": [{"id": "7", "name": f"x {TOKEN}"}]})
     results = []
     for guess in (TOKEN[:4], "zzzz"):

@@ -1,4 +1,4 @@
-"""Values that an API or a host may have to freeze or break a run: each is a refused record."""
+"""Values that could freeze or break a run: each is a rejected record."""
 
 import json
 import time
@@ -38,7 +38,7 @@ def came(transform: Transform, value: object, **options: str) -> object:
 
 
 def sent(transform: Transform, value: object, **options: str) -> object:
-    """Return what is sent of a value, which JSON must have, or the reason why nothing is."""
+    """Return what is sent of a value as JSON, or the reason why nothing is."""
     row = map_outgoing(
         [FieldMapping("x", "x", transform, options=options)], {"x": value}, MEANS
     )
@@ -48,7 +48,7 @@ def sent(transform: Transform, value: object, **options: str) -> object:
     return row["x"]
 
 
-# ── from the API ─────────────────────────────────────────────────────────────────────────────
+# ── from the API ──────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("transform", [T.DATE, T.DATETIME])
@@ -111,7 +111,7 @@ def test_a_value_can_be_read_exactly_without_a_mapping() -> None:
             convert_exactly(T.NUMBER, value)
 
 
-# ── to the API ───────────────────────────────────────────────────────────────────────────────
+# ── to the API ────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_the_ends_of_the_calendar_are_sent_exactly_or_refused(
     assert sent(T.AS_IS, value, **options) == expected
 
 
-# ── what an API answers ──────────────────────────────────────────────────────────────────────
+# ── what an API answers ───────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_a_record_that_was_blown_up_has_a_mark_all_the_same() -> None:
     assert mark_of([{"a": [1]}]) != mark_of([{"a": [2]}])
 
 
-# ── JMESPath ─────────────────────────────────────────────────────────────────────────────────
+# ── JMESPath ──────────────────────────────────────────────────────────────────────────
 
 
 class Huge(dict[str, object]):
@@ -271,7 +271,7 @@ def test_a_decimal_is_a_number_already(value: object, made: object) -> None:
     )
 
 
-# ── before a run ─────────────────────────────────────────────────────────────────────────────
+# ── before a run ──────────────────────────────────────────────────────────────────────
 
 
 def found_in(

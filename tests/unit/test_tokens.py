@@ -1,4 +1,4 @@
-"""The keeper of tokens with fakes behind it: who renews when, and what a failure leaves."""
+"""The token manager with fakes: who renews when, and the state after a failure."""
 
 import json
 import threading
@@ -114,7 +114,7 @@ def discovered(fake: FakeWorld, issuer: str) -> dict[str, str]:
     return fake.sender.run(discover(fake.sender.context, issuer, Network.PUBLIC, ""))
 
 
-def keeper(fake: FakeWorld) -> TokenManager:
+def token_manager(fake: FakeWorld) -> TokenManager:
     return TokenManager(fake.sender.context, fake.ports.configurations.get("acme"))
 
 
@@ -132,7 +132,7 @@ def put(fake: FakeWorld, **changed: object) -> TokenState:
     return after
 
 
-# ── one token for many sends ─────────────────────────────────────────────────────────────────
+# ── one token for many sends ──────────────────────────────────────────────────────────
 
 
 def test_the_first_send_gets_a_token_and_the_next_ones_use_it() -> None:
@@ -214,7 +214,7 @@ def test_preview_gets_no_token() -> None:
     assert provider.asked == []
 
 
-# ── who renews ───────────────────────────────────────────────────────────────────────────────
+# ── who renews ────────────────────────────────────────────────────────────────────────
 
 
 def test_while_one_renews_the_others_use_the_token_that_still_lives() -> None:
@@ -243,7 +243,7 @@ def test_whoever_needs_a_token_waits_for_the_one_who_gets_it() -> None:
             body = json.dumps(
                 {"access_token": "theirs-token", "expires_in": 60}
             ).encode()
-            granted = TokenManager(fake.sender.context, made)._granted_state(
+            granted = TokenManager(fake.sender.context, made)._state_from(
                 other, Response(200, body=body), [], None, fake.clock.now()
             )
             assert fake.ports.tokens.swap(made, other, granted)
@@ -265,7 +265,7 @@ def test_a_lease_that_ended_is_taken_over_and_the_late_answer_discarded() -> Non
         put(fake, content=None)
         claimed = kept(fake)
         body = json.dumps({"access_token": "theirs-token", "expires_in": 900}).encode()
-        granted = keeper(fake)._granted_state(
+        granted = token_manager(fake)._state_from(
             claimed, Response(200, body=body), [], None, fake.clock.now()
         )
         assert fake.ports.tokens.swap(made, claimed, granted)
@@ -293,7 +293,7 @@ def test_waiting_for_another_process_has_an_end() -> None:
         drive(TokenManager(sender, made).get(), fake.sender.runtime)
     assert caught.value.reason == "waiting"
     with pytest.raises(TokenEndpointFailed):
-        drive(TokenManager(sender, made).forget(), fake.sender.runtime)
+        drive(TokenManager(sender, made).delete(), fake.sender.runtime)
 
 
 def test_a_lease_of_a_clock_that_was_set_back_binds_nobody() -> None:
@@ -348,7 +348,7 @@ def test_many_configurations_do_not_fill_the_memory() -> None:
     assert len(cache._tokens) < 2001
 
 
-# ── the clock ────────────────────────────────────────────────────────────────────────────────
+# ── the clock ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("hours", [2, -2])
@@ -380,7 +380,7 @@ def test_a_provider_whose_clock_is_ahead_gives_tokens_that_live() -> None:
     assert kept(fake).lifetime == 600
 
 
-# ── refused by the API ───────────────────────────────────────────────────────────────────────
+# ── refused by the API ────────────────────────────────────────────────────────────────
 
 
 def test_a_refused_token_is_renewed_once_and_the_request_sent_once_more() -> None:
@@ -401,7 +401,7 @@ def test_a_token_that_somebody_renewed_meanwhile_is_used_and_none_is_asked_for()
     provider.live = {"newer-token"}
     body = json.dumps({"access_token": "newer-token", "expires_in": 900}).encode()
     state, made = kept(fake), fake.ports.configurations.get("acme")
-    granted = keeper(fake)._granted_state(
+    granted = token_manager(fake)._state_from(
         state, Response(200, body=body), [], None, fake.clock.now()
     )
     fake.ports.tokens.swap(made, state, granted)
@@ -446,7 +446,7 @@ def test_a_second_refusal_names_the_settings_that_may_be_wrong() -> None:
     assert "Audience" in (response.remedy or "")
 
 
-# ── failures of the Token URL ────────────────────────────────────────────────────────────────
+# ── failures of the Token URL ─────────────────────────────────────────────────────────
 
 
 def failing(reason: str, **values: object) -> tuple[Provider, FakeWorld]:
@@ -597,7 +597,7 @@ def test_who_was_stopped_before_asking_does_not_ask_when_it_is_too_late() -> Non
     assert provider.asked == []
 
 
-# ── what is ours ─────────────────────────────────────────────────────────────────────────────
+# ── what is ours ──────────────────────────────────────────────────────────────────────
 
 
 def test_where_the_record_cannot_be_written_the_provider_is_not_asked() -> None:
@@ -693,7 +693,7 @@ def test_a_failure_that_cannot_be_kept_is_still_said() -> None:
         drive(with_storage(fake, tokens).get(), fake.sender.runtime)
 
 
-# ── refresh tokens ───────────────────────────────────────────────────────────────────────────
+# ── refresh tokens ────────────────────────────────────────────────────────────────────
 
 
 def test_a_rotated_refresh_token_is_used_the_next_time() -> None:
@@ -776,25 +776,25 @@ def test_new_settings_drop_the_token() -> None:
     assert provider.seen == ["access-token-1", "access-token-2"]
 
 
-# ── what people do ───────────────────────────────────────────────────────────────────────────
+# ── what people do ────────────────────────────────────────────────────────────────────
 
 
 def test_the_status_says_how_a_token_stands() -> None:
     provider = Provider(scope="orders:read", expires_in=100)
     fake = world(provider)
-    desk = fake.token("acme")
-    assert desk.status().state is State.NONE
+    actions = fake.token("acme")
+    assert actions.status().state is State.NONE
     send(fake)
-    status = desk.status()
+    status = actions.status()
     assert (status.state, status.expires_in, status.scope) == (
         State.FRESH,
         100,
         "orders:read",
     )
     fake.clock.advance(95)
-    assert desk.status().state is State.STALE
+    assert actions.status().state is State.STALE
     fake.clock.advance(10)
-    assert (desk.status().state, desk.status().expires_in) == (State.EXPIRED, 0)
+    assert (actions.status().state, actions.status().expires_in) == (State.EXPIRED, 0)
 
 
 def test_renewing_asks_also_while_the_token_is_fresh() -> None:
@@ -810,9 +810,9 @@ def test_forgetting_a_token_asks_nobody_and_the_next_send_gets_another() -> None
     provider = Provider()
     fake = world(provider)
     send(fake)
-    desk = fake.token("acme")
-    desk.forget()
-    assert desk.status().state is State.NONE
+    actions = fake.token("acme")
+    actions.forget()
+    assert actions.status().state is State.NONE
     send(fake)
     assert len(provider.asked) == 2
 
@@ -876,8 +876,8 @@ def test_the_provider_is_asked_what_it_thinks_of_the_token() -> None:
         Response(200, body=b'{"active": true}'),
         Response(200, body=b'{"active": false}'),
     ]
-    desk = fake.token("acme")
-    assert [desk.introspect(), desk.introspect()] == [True, False]
+    actions = fake.token("acme")
+    assert [actions.introspect(), actions.introspect()] == [True, False]
 
 
 CODE = {
@@ -890,11 +890,11 @@ def test_a_code_is_exchanged_for_tokens_that_are_kept() -> None:
     provider = Provider(refresh_token="second-refresh-token")
     fake = world(provider, **CODE)
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
-    desk = fake.token("acme")
-    assert desk.consent_url(consent).startswith(
+    actions = fake.token("acme")
+    assert actions.consent_url(consent).startswith(
         "https://auth.acme.example/authorize?tenant=7&"
     )
-    desk.redeem(Secret("the-code-of-the-consent"), consent)
+    actions.redeem(Secret("the-code-of-the-consent"), consent)
     assert send(fake).status == 200
     assert provider.asked[0] == {
         "grant_type": "authorization_code",
@@ -909,9 +909,9 @@ def test_consent_is_only_for_the_grants_that_need_it() -> None:
     fake = world(Provider())
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
     for act in (
-        lambda desk: desk.consent_url(consent),
-        lambda desk: desk.redeem(Secret("the-code-of-the-consent"), consent),
-        lambda desk: desk.device_code(),
+        lambda actions: actions.consent_url(consent),
+        lambda actions: actions.redeem(Secret("the-code-of-the-consent"), consent),
+        lambda actions: actions.device_code(),
     ):
         with pytest.raises(ConfigError) as caught:
             act(fake.token("acme"))
@@ -954,10 +954,10 @@ def device_world(*answers: str) -> tuple[Provider, FakeWorld]:
 
 def test_a_device_code_is_waited_for_as_slowly_as_the_provider_wants() -> None:
     provider, fake = device_world("authorization_pending", "slow_down")
-    desk = fake.token("acme")
-    device = desk.device_code()
+    actions = fake.token("acme")
+    device = actions.device_code()
     passed: list[float] = []
-    desk.wait_for(device, passed.append)
+    actions.wait_for(device, passed.append)
     assert (device.user_code, passed) == ("ABCD-EFGH", [2, 2, 7])
     assert send(fake).status == 200
     assert len(provider.asked) == 4
@@ -966,17 +966,17 @@ def test_a_device_code_is_waited_for_as_slowly_as_the_provider_wants() -> None:
 @pytest.mark.parametrize("reason", ["access_denied", "expired_token"])
 def test_a_person_who_refuses_or_is_late_ends_the_waiting(reason: str) -> None:
     _, fake = device_world(reason)
-    desk = fake.token("acme")
+    actions = fake.token("acme")
     with pytest.raises(TokenEndpointFailed) as caught:
-        desk.wait_for(desk.device_code(), lambda _: None)
+        actions.wait_for(actions.device_code(), lambda _: None)
     assert caught.value.reason == reason
 
 
 def test_waiting_for_a_person_has_an_end() -> None:
     _, fake = device_world(*["authorization_pending"] * 100)
-    desk = fake.token("acme")
+    actions = fake.token("acme")
     with pytest.raises(TokenEndpointFailed) as caught:
-        desk.wait_for(desk.device_code(), lambda _: None)
+        actions.wait_for(actions.device_code(), lambda _: None)
     assert caught.value.reason == "expired_token"
     assert fake.clock.monotonic() <= 62
 
@@ -1001,7 +1001,7 @@ def test_a_draft_with_a_refresh_token_does_not_use_it_up() -> None:
     assert provider.asked == []
 
 
-# ── DPoP ─────────────────────────────────────────────────────────────────────────────────────
+# ── DPoP ──────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_proof_goes_with_token_and_api_requests_and_a_nonce_is_taken_up() -> None:
@@ -1048,7 +1048,7 @@ def test_a_token_of_another_type_than_was_asked_for_is_not_used(
     assert caught.value.reason == "token_type"
 
 
-# ── discovery ────────────────────────────────────────────────────────────────────────────────
+# ── discovery ─────────────────────────────────────────────────────────────────────────
 
 
 def metadata(request: Request) -> Response:
@@ -1090,7 +1090,7 @@ def test_a_server_without_metadata_says_so() -> None:
         )
 
 
-# ── lending ──────────────────────────────────────────────────────────────────────────────────
+# ── lending ───────────────────────────────────────────────────────────────────────────
 
 
 def test_a_loan_carries_the_token_and_another_after_it_was_refused() -> None:
@@ -1127,21 +1127,24 @@ def test_only_a_refusal_of_the_token_is_worth_another_loan() -> None:
 
 def test_the_tokens_themselves_are_known_to_who_must_mask_them() -> None:
     fake = world(Provider(refresh_token="second-refresh-token"))
-    keeper = TokenManager(fake.sender.context, fake.token("acme").configuration)
-    assert keeper.secrets() == []
+    token_manager = TokenManager(fake.sender.context, fake.token("acme").configuration)
+    assert token_manager.secrets() == []
     send(fake)
-    assert len(keeper.secrets()) == 2
+    assert len(token_manager.secrets()) == 2
 
 
 def test_what_people_do_with_a_token_is_recorded_first() -> None:
     fake = world(Provider(), **REVOKING)
-    desk = Administration(memory_registry(), fake.secrets, fake.audit, "tester")  # type: ignore[arg-type]
-    desk.token(fake.sender, "acme", Tag.TOKEN_RENEWED).renew()
+    administration = Administration(
+        memory_registry(), fake.secrets, fake.audit, "tester"
+    )  # type: ignore[arg-type]
+    administration.token(fake.sender, "acme", Tag.TOKEN_RENEWED).renew()
     assert (
-        desk.token(fake.sender, "acme", Tag.TOKEN_REVOKED).status().state is State.FRESH
+        administration.token(fake.sender, "acme", Tag.TOKEN_REVOKED).status().state
+        is State.FRESH
     )
     with pytest.raises(UnknownConfiguration):
-        desk.token(fake.sender, "unknown", Tag.TOKEN_AUTHORIZED)
+        administration.token(fake.sender, "unknown", Tag.TOKEN_AUTHORIZED)
     tags = [event.tag for event in fake.audit.events if isinstance(event, Change)]
     assert tags == [Tag.TOKEN_RENEWED, Tag.TOKEN_REVOKED]
 
@@ -1276,7 +1279,7 @@ def test_storage_that_fails_for_everybody_is_said() -> None:
         drive(keeping.get(), fake.sender.runtime)
 
 
-# ── what an attacker tried ───────────────────────────────────────────────────────────────────
+# ── what an attacker tried ────────────────────────────────────────────────────────────
 
 
 def changed_meanwhile(fake: FakeWorld, **values: object) -> None:
@@ -1312,7 +1315,7 @@ def test_forgetting_during_the_first_renewal_does_not_use_the_token_twice() -> N
 def test_a_send_that_began_before_does_not_wipe_a_consent_given_since() -> None:
     provider = Provider(refresh_token="second-refresh-token")
     fake = world(provider, **CODE)
-    old = keeper(fake)
+    old = token_manager(fake)
     changed_meanwhile(fake, **CODE, oauth2__scope="other")
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
     fake.token("acme").redeem(Secret("the-code-of-the-consent"), consent)
@@ -1355,7 +1358,7 @@ def test_plain_http_is_refused_also_for_what_people_do() -> None:
     fake = world(provider, **CODE, **plain)
     consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
     for act in (
-        lambda desk: desk.redeem(Secret("the-code-of-the-consent"), consent),
+        lambda actions: actions.redeem(Secret("the-code-of-the-consent"), consent),
         lambda _: fake.sender.run(
             discover(
                 fake.sender.context, "http://auth.acme.example", Network.PUBLIC, ""
@@ -1432,9 +1435,9 @@ def test_a_device_code_outlives_a_hiccup_of_the_provider() -> None:
         TimedOut(),
         Response(503),
     ]
-    desk = fake.token("acme")
-    desk.wait_for(desk.device_code(), lambda _: None)
-    assert desk.status().state is State.FRESH
+    actions = fake.token("acme")
+    actions.wait_for(actions.device_code(), lambda _: None)
+    assert actions.status().state is State.FRESH
 
 
 def test_no_frame_of_a_failed_answer_holds_it() -> None:
@@ -1482,7 +1485,7 @@ def test_forgetting_may_mean_that_a_person_must_agree_again() -> None:
     fake = world(
         Provider(refresh_token="second-refresh-token"), oauth2__grant="refresh_token"
     )
-    desk = fake.token("acme")
-    assert not desk.would_lose_consent()
+    actions = fake.token("acme")
+    assert not actions.would_lose_consent()
     send(fake)
-    assert desk.would_lose_consent()
+    assert actions.would_lose_consent()

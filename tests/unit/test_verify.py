@@ -7,7 +7,7 @@ import trustme
 
 from outkey.adapters import tls_context
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.config.configuration import Configuration, HeaderRow, SecretState
+from outkey.core.config.configuration import Configuration, CustomHeader, SecretState
 from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Diagnosis
 from outkey.core.errors import (
@@ -196,8 +196,8 @@ def test_the_second_request_has_nothing_that_proves_who_sends() -> None:
     made = configuration(
         authentication_type="bearer",
         headers=(
-            HeaderRow("X-Api-Key", "", secret=True),
-            HeaderRow("X-Tenant", "7", secret=False),
+            CustomHeader("X-Api-Key", "", secret=True),
+            CustomHeader("X-Tenant", "7", secret=False),
         ),
     )
     secrets = TOKEN | {"header:X-Api-Key": "key"}
@@ -452,13 +452,13 @@ def test_a_request_that_works_or_was_never_made_is_not_shown() -> None:
     assert trial_of(secrets={}).sent is None
 
 
-# ── an Expired marker is not matched against an echoed secret ────────────────────────────────
+# ── an Expired marker is not matched against an echoed secret ─────────────────────────
 
 ECHOED = "a-token-that-is-echoed"
 
 
 def causes_of(body: str, marker: str, **values: object) -> tuple[object, object]:
-    """Return the cause that a test and a request report for a response 403 with this body."""
+    """Return the cause that a test and a request report for a 403 with this body."""
     settings = {
         "authentication_type": "bearer",
         "verification__expired_marker": marker,

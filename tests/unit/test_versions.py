@@ -60,7 +60,7 @@ def test_a_version_that_is_in_use_is_not_written_again() -> None:
             add_pending([PREVIOUS, CURRENT], replace(used, label=SecretLabel.PENDING))
 
 
-def test_the_pending_version_becomes_current_that_the_previous_one_and_that_is_deleted() -> (
+def test_pending_becomes_current_current_becomes_previous_and_previous_is_deleted() -> (
     None
 ):
     assert activate([PREVIOUS, CURRENT, PENDING], 3) == [

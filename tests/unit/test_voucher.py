@@ -16,13 +16,13 @@ from outkey.core.errors import (
 )
 from outkey.core.request.message import TlsSettings
 from outkey.core.request.origin import parse_base_url
-from outkey.core.request.script import SEAL, seal_of
+from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.core.rows import settings_of
 from outkey.core.secret import Secret
 from outkey.core.vault.versions import SecretLabel, SecretVersion, secret_version
 from outkey.core.vault.voucher import (
-    FIELD,
     SETTINGS,
+    VOUCHER_FIELD,
     Voucher,
     facts_of,
     read_voucher,
@@ -36,7 +36,7 @@ ORIGIN = "https://api.acme.example:443"
 def office_with_token() -> Office:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.set_secret("acme", "token", Secret("current"))
+    office.administration.set_secret("acme", "token", Secret("current"))
     return office
 
 
@@ -53,7 +53,7 @@ def written_by_sql(office: Office, **changes: object) -> Configuration:
     )
     versions = office.storage.secrets.rows
     for key, version in versions.items():
-        if key[0] == forged.record and key[1] != FIELD:
+        if key[0] == forged.record and key[1] != VOUCHER_FIELD:
             versions[key] = replace(version, label=SecretLabel.PREVIOUS)
     for field, state in forged.secrets.items():
         before = versions.get((forged.record, field, state.version))
@@ -64,12 +64,12 @@ def written_by_sql(office: Office, **changes: object) -> Configuration:
             label=SecretLabel.CURRENT,
             sealed=before.sealed if before else None,
         )
-    for key in [key for key in versions if key[:2] == (forged.record, FIELD)]:
+    for key in [key for key in versions if key[:2] == (forged.record, VOUCHER_FIELD)]:
         del versions[key]
     if forged.voucher:
         place = voucher_place(forged.record, forged.voucher.place.version)
         stored = SecretVersion(place, sealed=forged.voucher.stored)
-        versions[forged.record, FIELD, place.version] = stored
+        versions[forged.record, VOUCHER_FIELD, place.version] = stored
     return office.registry.get("acme")
 
 
@@ -83,11 +83,11 @@ def test_a_saved_secret_reference_and_script_are_vouched_for() -> None:
     assert set(facts_of(saved)) == {
         "token",
         "header:X-API-Key",
-        SEAL,
+        SCRIPT_FACT,
         "base_url",
         "authentication_type",
     }
-    assert office.secrets.open(saved, SEAL) == seal_of(script)
+    assert office.secrets.open(saved, SCRIPT_FACT) == secret_digest(script)
 
 
 def test_a_reference_that_was_written_into_the_database_is_not_opened(
@@ -102,7 +102,9 @@ def test_a_reference_that_was_written_into_the_database_is_not_opened(
     with pytest.raises(SecretUnreadable, match="was changed outside of outkey"):
         office.sender.open(forged, "token")
     office.apply('[configuration.acme]\nnotes = "a save of something else"')
-    office.desk.set_secret("acme", "header:X-API-Key", Secret("a secret of its own"))
+    office.administration.set_secret(
+        "acme", "header:X-API-Key", Secret("a secret of its own")
+    )
     with pytest.raises(SecretUnreadable):
         office.sender.open(office.registry.get("acme"), "token")
 
@@ -110,7 +112,7 @@ def test_a_reference_that_was_written_into_the_database_is_not_opened(
 def test_a_replaced_secret_does_not_come_back_when_labels_are_swapped() -> None:
     office = office_with_token()
     before = office.registry.get("acme").secrets
-    office.desk.set_secret("acme", "token", Secret("newer"))
+    office.administration.set_secret("acme", "token", Secret("newer"))
     forged = written_by_sql(office, secrets=before)
     version = before["token"].version
     assert office.storage.secrets.rows[forged.record, "token", version].sealed, (
@@ -132,7 +134,7 @@ def test_another_trust_that_was_written_into_the_database_gets_no_secret() -> No
         SecretUnreadable
     ):  # what it was changed from was not ours either
         office.sender.open(office.registry.get("acme"), "token")
-    office.desk.confirm(office.registry.get("acme"))
+    office.administration.confirm(office.registry.get("acme"))
     assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
 
 
@@ -155,11 +157,11 @@ def test_a_save_takes_no_planted_trust_or_script_over() -> None:
     saved = office.registry.get("acme")
     assert set(office.secrets.voucher(saved).differences(saved)) == {
         "tls.ca_file",
-        SEAL,
+        SCRIPT_FACT,
     }
 
 
-def test_a_secret_that_is_entered_again_is_vouched_for_with_the_url_it_was_entered_for() -> (
+def test_a_secret_entered_again_is_vouched_for_with_the_url_it_was_entered_for() -> (
     None
 ):
     office = office_with_token()
@@ -169,11 +171,11 @@ def test_a_secret_that_is_entered_again_is_vouched_for_with_the_url_it_was_enter
     )
     with pytest.raises(SecretUnreadable):
         office.secrets.refuse_changed_settings(moved)
-    office.desk.set_secret("acme", "token", Secret("entered-for-the-new-URL"))
+    office.administration.set_secret("acme", "token", Secret("entered-for-the-new-URL"))
     saved = office.registry.get("acme")
     assert office.sender.open(saved, "token") == Secret("entered-for-the-new-URL")
     reference = parse_reference("env:ACME_CLIENT", field="client_secret")
-    office.desk.set_reference("acme", "client_secret", reference)
+    office.administration.set_reference("acme", "client_secret", reference)
     office.secrets.refuse_changed_settings(office.registry.get("acme"))
 
 
@@ -182,33 +184,33 @@ def test_a_row_that_is_called_like_a_script_vouches_for_none() -> None:
     planted = SecretState("", version="0" * 64)  # type: ignore[arg-type]  # SQLite takes any text
     secrets = {
         **office.registry.get("acme").secrets,
-        SEAL: planted,
+        SCRIPT_FACT: planted,
         "tls.ca_file": planted,
     }
     written_by_sql(office, secrets=secrets)
-    office.desk.save(
+    office.administration.save(
         ConfigurationChange(
             replace(office.registry.get("acme"), script="x = 1"),
             office.registry.get("acme"),
         )
     )
     with pytest.raises(SecretMissing):
-        office.secrets.open(office.registry.get("acme"), SEAL)
+        office.secrets.open(office.registry.get("acme"), SCRIPT_FACT)
 
 
 def test_an_older_ciphertext_of_the_same_version_does_not_open() -> None:
     office = Office()
     office.apply(DOCUMENT)
-    office.desk.clear_secret("acme", "token")
-    office.desk.set_secret("acme", "token", Secret("replaced"))
+    office.administration.clear_secret("acme", "token")
+    office.administration.set_secret("acme", "token", Secret("replaced"))
     saved = office.registry.get("acme")
     (older,) = [
         r
         for r in office.storage.secrets.sealed_by_others("", 9)
         if r.place.field == "token"
     ]
-    office.desk.clear_secret("acme", "token")
-    office.desk.set_secret("acme", "token", Secret("current"))
+    office.administration.clear_secret("acme", "token")
+    office.administration.set_secret("acme", "token", Secret("current"))
     assert (
         office.registry.get("acme").secrets["token"].version
         == saved.secrets["token"].version
@@ -246,7 +248,7 @@ def test_a_voucher_of_another_configuration_or_an_earlier_one_does_not_help() ->
 def test_a_user_can_confirm_what_is_stored() -> None:
     office = office_with_token()
     seen = written_by_sql(office, voucher=None)
-    office.desk.confirm(seen)
+    office.administration.confirm(seen)
     assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
     assert office.audit.events[-1].tag == "api:secret:confirmed"  # type: ignore[union-attr]
 
@@ -257,14 +259,14 @@ def test_only_what_was_seen_is_confirmed() -> None:
     written_by_sql(
         office, tls=TlsSettings(ca_file="/tmp/planted-during-the-prompt.pem")
     )
-    office.desk.confirm(seen)
+    office.administration.confirm(seen)
     with pytest.raises(SecretUnreadable):
         office.sender.open(office.registry.get("acme"), "token")
 
 
 def test_no_save_leaves_a_voucher_behind_that_could_return() -> None:
     office = office_with_token()
-    office.desk.set_secret("acme", "token", Secret("newer"))
+    office.administration.set_secret("acme", "token", Secret("newer"))
     rows = office.storage.secrets.sealed_by_others("", 100)
     record = office.registry.get("acme").record
     vouchers = [
@@ -327,7 +329,7 @@ def test_a_voucher_that_is_garbage_vouches_for_nothing_and_can_be_replaced() -> 
     seen = written_by_sql(office, voucher=garbage)
     with pytest.raises(SecretUnreadable):
         office.sender.open(seen, "token")
-    office.desk.confirm(seen)
+    office.administration.confirm(seen)
     assert office.sender.open(office.registry.get("acme"), "token") == Secret("current")
 
 
@@ -348,10 +350,10 @@ def test_a_secret_is_refused_where_the_configuration_changed_while_it_was_typed(
     seen = office.registry.get("acme")
     office.apply('[configuration.acme]\nbase_url = "https://elsewhere.example"')
     with pytest.raises(EditConflict):
-        office.desk.set_secret("acme", "token", Secret("typed"), seen=seen)
+        office.administration.set_secret("acme", "token", Secret("typed"), seen=seen)
     reference = parse_reference("env:ACME_TOKEN", field="token")
     with pytest.raises(EditConflict):
-        office.desk.set_reference("acme", "token", reference, seen=seen)
+        office.administration.set_reference("acme", "token", reference, seen=seen)
     stored = office.registry.get("acme").secrets["token"]
     assert (stored.version, stored.origin) == (2, ORIGIN)
 
@@ -365,7 +367,7 @@ def test_settings_and_secrets_of_one_save_stand_or_fall_together() -> None:
         stored, made, {"token": Secret("typed")}, ("header:X-API-Key",)
     )
     with pytest.raises(EditConflict):
-        office.desk.save(change)
+        office.administration.save(change)
     saved = office.registry.get("acme")
     assert (saved.notes, saved.base_url) == ("", "https://elsewhere.example")
     assert saved.secrets["token"].origin == ORIGIN
@@ -375,12 +377,12 @@ def test_settings_and_secrets_of_one_save_stand_or_fall_together() -> None:
 def test_a_configuration_that_was_deleted_and_made_again_is_another_one() -> None:
     office = office_with_token()
     seen = office.registry.get("acme")
-    office.desk.remove("acme")
+    office.administration.remove("acme")
     office.apply(DOCUMENT)
     office.apply('[configuration.acme]\nnotes = "so that it has the same version"')
     assert office.registry.get("acme").version >= seen.version
     with pytest.raises(EditConflict):
-        office.desk.set_secret("acme", "token", Secret("typed"), seen=seen)
+        office.administration.set_secret("acme", "token", Secret("typed"), seen=seen)
 
 
 KEYS = {
@@ -411,14 +413,14 @@ def test_an_opened_secret_with_control_characters_is_refused(
 def test_a_secret_with_control_characters_is_not_stored(field: str, value: str) -> None:
     office = office_with_token()
     with pytest.raises(ConfigError):
-        office.desk.set_secret("acme", field, Secret(value))
+        office.administration.set_secret("acme", field, Secret(value))
 
 
 def test_a_private_key_may_have_lines() -> None:
     office = office_with_token()
     for field in ("client_secret", "secret_key", "client_key"):
         pem = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n"
-        office.desk.set_secret("acme", field, Secret(pem))
+        office.administration.set_secret("acme", field, Secret(pem))
         assert office.sender.open(office.registry.get("acme"), field) == Secret(pem)
 
 

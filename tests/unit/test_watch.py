@@ -1,4 +1,4 @@
-"""The brake on refused credentials, the patterns of the watch, and how notices are told."""
+"""The brake on refused credentials, the patterns of the watch, and its notices."""
 
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
 from outkey.core.audit.chain import canonical, chain_rows, label_of
 from outkey.core.audit.events import Change, Refusal
-from outkey.core.config.configuration import Configuration, HeaderRow
+from outkey.core.config.configuration import Configuration, CustomHeader
 from outkey.core.errors import (
     ConnectionFailed,
     Paused,
@@ -74,7 +74,7 @@ from outkey.testing.fakes_storage import memory_registry
 NOW = 1_800_000_000.0
 HOUR = int(NOW // 3600)
 KEY = b"k" * 32
-ROW = (HeaderRow("X-API-Key", "", secret=True),)
+ROW = (CustomHeader("X-API-Key", "", secret=True),)
 SECRETS = {"token": "abc", "password": "p", "header:X-API-Key": "k", "secret_key": "s"}
 SCRIPT = "def compute_auth_header(sync_line):\n    return {}"
 
@@ -89,7 +89,7 @@ def bearer(name: str = "acme", **values: object) -> Configuration:
     return configuration(name, **({"authentication_type": "bearer"} | values))
 
 
-# ── the brake ────────────────────────────────────────────────────────────────────────────────
+# ── the brake ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_renewed_oauth_token_that_is_refused_counts_once_a_call() -> None:
     )
 
 
-def test_an_oauth_token_that_another_client_was_refused_is_renewed_first_and_does_not_count() -> (
+def test_an_oauth_token_refused_to_another_client_is_renewed_and_does_not_count() -> (
     None
 ):
     made = bearer(
@@ -264,7 +264,7 @@ def test_fifty_threads_send_five_and_those_in_flight() -> None:
     assert len(fake.transport.sent) + len(stopped) == threads * calls
 
 
-# ── patterns ─────────────────────────────────────────────────────────────────────────────────
+# ── patterns ──────────────────────────────────────────────────────────────────────────
 
 
 def seen(
@@ -358,9 +358,9 @@ def test_a_habit_keeps_a_week_and_comes_back_from_json() -> None:
     assert Baseline.from_facts(json.loads(json.dumps(habit.facts()))) == habit
 
 
-def listed(**standing: object) -> Summary:
+def listed(**health: object) -> Summary:
     known = Health(NOW, NOW, current=True)
-    made = replace(known, **standing)  # type: ignore[arg-type]
+    made = replace(known, **health)  # type: ignore[arg-type]
     return Summary("acme", "https://a", "bearer", "test", "public", made)
 
 
@@ -387,7 +387,7 @@ def test_an_end_is_told_thirty_seven_and_one_days_ahead(
 
 
 @pytest.mark.parametrize(
-    ("standing", "kind"),
+    ("health", "kind"),
     [
         ({"cause": "timeout"}, "S-failing"),
         ({"paused_at": 1.0}, "S-paused"),
@@ -395,15 +395,15 @@ def test_an_end_is_told_thirty_seven_and_one_days_ahead(
     ],
 )
 def test_a_standing_that_stops_sending_is_told(
-    standing: dict[str, object], kind: str
+    health: dict[str, object], kind: str
 ) -> None:
-    assert list(health_conditions(listed(**standing), NOW)) == [Condition(kind, "acme")]
-    assert list(health_conditions(listed(active=False, **standing), NOW)) == []
+    assert list(health_conditions(listed(**health), NOW)) == [Condition(kind, "acme")]
+    assert list(health_conditions(listed(active=False, **health), NOW)) == []
 
 
 def test_what_is_paused_says_so_before_what_fails() -> None:
-    standing = Health(NOW, NOW, "invalid_credentials", current=True, paused_at=NOW)
-    assert standing.status(now=NOW, sealed=False) is Status.PAUSED
+    health = Health(NOW, NOW, "invalid_credentials", current=True, paused_at=NOW)
+    assert health.status(now=NOW, sealed=False) is Status.PAUSED
 
 
 def test_every_kind_of_notice_says_what_to_do() -> None:
@@ -413,7 +413,7 @@ def test_every_kind_of_notice_says_what_to_do() -> None:
         assert words.hint.endswith(".")
 
 
-# ── runs ─────────────────────────────────────────────────────────────────────────────────────
+# ── runs ──────────────────────────────────────────────────────────────────────────────
 
 
 def line_run(
@@ -434,6 +434,8 @@ def line_run(
         ([line_run(RunState.WAITING, until=NOW - 301, dry_run=True)], True),
         ([line_run(RunState.WAITING, until=NOW - 300)], False),
         ([line_run(RunState.WAITING, until=NOW - 301, attempt=0)], False),
+        ([line_run(RunState.RUNNING, until=NOW - 301)], True),  # killed long ago
+        ([line_run(RunState.RUNNING, until=NOW - 299)], False),
         ([line_run(RunState.FAILED, until=NOW - 301)], False),
         (
             [line_run(RunState.WAITING, until=NOW - 301), line_run(RunState.RUNNING)],
@@ -462,7 +464,7 @@ def test_a_line_fails_by_its_last_run_and_not_by_a_dry_run() -> None:
     assert list(run_conditions(runs, NOW)) == [condition]
 
 
-# ── duties ───────────────────────────────────────────────────────────────────────────────────
+# ── duties ────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_duty_has_one_holder_until_it_is_released_or_its_time_ends() -> None:
@@ -490,7 +492,7 @@ def test_of_two_who_take_a_duty_at_once_one_has_it() -> None:
     states = Racing()
     duties = Duties(states, MemoryDatabase(FakeClock(NOW), states))
     assert not duties.take("a", "one", 60.0)
-    assert duties.take_time(SCHEDULES) == (NOW, NOW)
+    assert duties.claim_interval(SCHEDULES) == (NOW, NOW)
 
 
 def test_the_time_of_a_duty_is_taken_once_and_without_a_gap() -> None:
@@ -499,13 +501,13 @@ def test_the_time_of_a_duty_is_taken_once_and_without_a_gap() -> None:
     taken = []
     for now in (59.9997, 60.5, 50.0, 70.0):
         clock.advance(now - clock.now())
-        taken.append(duties.take_time(SCHEDULES))
+        taken.append(duties.claim_interval(SCHEDULES))
     begins = [since for since, _ in taken]
     assert begins == pytest.approx([59.9997, 59.9997, 60.5, 60.5])
     assert [now for _, now in taken] == pytest.approx([59.9997, 60.5, 50.0, 70.0])
 
 
-# ── the watch ────────────────────────────────────────────────────────────────────────────────
+# ── the watch ─────────────────────────────────────────────────────────────────────────
 
 
 class Bench:
@@ -626,9 +628,9 @@ def test_a_failing_and_a_paused_configuration_are_told_and_their_recovery() -> N
     assert bench.look() == []  # a secret is missing, which comes first
     bench = Bench(configuration(no_auth_reason="public_api"))
     kept = bench.registry.get("acme")
-    bench.registry.put_trial(kept, NOW, "timeout")
+    bench.registry.save_test_result(kept, NOW, "timeout")
     assert bench.look() == ["error: acme: the last test failed"]
-    bench.registry.put_trial(kept, NOW, "")
+    bench.registry.save_test_result(kept, NOW, "")
     assert bench.look() == ["recovered: acme: the last test failed"]
 
 
@@ -638,7 +640,7 @@ def test_each_warning_of_an_end_is_told_once_and_a_new_token_silently_ends_it() 
     bench = Bench(made)
     kept = bench.registry.get("acme")
     ends = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp()
-    bench.registry.put_trial(kept, NOW, "", {"certificate_ends": ends})
+    bench.registry.save_test_result(kept, NOW, "", {"certificate_ends": ends})
     told = [bench.look(24 * 60) for _ in range(31)]
     days = {n: texts for n, texts in enumerate(told, start=1) if texts}
     ending = f"the server's certificate {{}}: {day}"
@@ -648,7 +650,7 @@ def test_each_warning_of_an_end_is_told_once_and_a_new_token_silently_ends_it() 
         28: [f"warning: acme: {ending.format('ends within a day')}"],
         30: [f"error: acme: {ending.format('has ended')}"],
     }
-    bench.registry.put_trial(kept, NOW, "", {"certificate_ends": ends + 4e7})
+    bench.registry.save_test_result(kept, NOW, "", {"certificate_ends": ends + 4e7})
     assert bench.look() == []
     assert bench.open_notices() == []
 
@@ -691,7 +693,7 @@ def test_reading_is_bounded_and_goes_on_at_the_next_look(
     assert baseline["origins"] == ["https://a"]
 
 
-# ── what else is done in the background ──────────────────────────────────────────────────────
+# ── what else is done in the background ───────────────────────────────────────────────
 
 
 class NoSecrets:
@@ -703,7 +705,7 @@ def kept_open(name: str) -> Configuration:
     return configuration(name, no_auth_reason="public_api")
 
 
-def desk_of(fake: FakeWorld) -> Administration:
+def administration_of(fake: FakeWorld) -> Administration:
     return Administration(fake.ports.configurations, NoSecrets(), fake.audit, "outkey")  # type: ignore[arg-type]
 
 
@@ -714,44 +716,46 @@ def verified(fake: FakeWorld) -> list[str]:
 def test_a_share_of_what_is_due_is_verified_oldest_first() -> None:
     names = [f"n{number:03}" for number in range(150)]
     fake = fake_gateway(registry=memory_registry(map(kept_open, names)))
-    desk = desk_of(fake)
+    administration = administration_of(fake)
     for number, name in enumerate(names):
-        desk.registry.put_trial(
-            desk.registry.get(name), NOW - 200_000 + number, "timeout"
+        administration.registry.save_test_result(
+            administration.registry.get(name), NOW - 200_000 + number, "timeout"
         )
-    assert verify_due(desk, fake.sender, 86_400, lambda: True) == 3
+    assert verify_due(administration, fake.sender, 86_400, lambda: True) == 3
     assert verified(fake) == names[:3]
-    assert verify_due(desk, fake.sender, 86_400, lambda: False) == 0
-    assert verify_due(desk, fake.sender, 500_000, lambda: True) == 0
+    assert verify_due(administration, fake.sender, 86_400, lambda: False) == 0
+    assert verify_due(administration, fake.sender, 500_000, lambda: True) == 0
 
 
 def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -> None:
     names = [f"n{number:03}" for number in range(60)]
     fake = fake_gateway(registry=memory_registry(map(kept_open, names)))
-    desk = desk_of(fake)
+    administration = administration_of(fake)
     for name in names:
-        desk.registry.put_trial(desk.registry.get(name), 1.0, "")
+        administration.registry.save_test_result(
+            administration.registry.get(name), 1.0, ""
+        )
     gone = iter([True, False])
 
     def goes_on() -> bool:
         if next(gone):
-            desk.registry.remove("n000")
+            administration.registry.remove("n000")
         return True
 
-    assert verify_due(desk, fake.sender, 86_400, goes_on) == 2
+    assert verify_due(administration, fake.sender, 86_400, goes_on) == 2
     assert verified(fake) == ["n001"]
     with pytest.raises(UnknownConfiguration):
-        desk.registry.get("n000")
+        administration.registry.get("n000")
 
 
 def test_pruning_without_anything_old_records_nothing() -> None:
     fake, rows = fake_gateway(), MemoryAuditRows()
-    desk, places = desk_of(fake), MemoryCheckpoints()
+    administration, places = administration_of(fake), MemoryCheckpoints()
     facts = {"at": 5000, "configuration": "acme"}
     rows.append(list(chain_rows(KEY, "k.a", [(canonical(facts), label_of(facts))])))
-    assert prune_expired(desk, rows, places, lambda _: KEY, 4.0) == 0
+    assert prune_expired(administration, rows, places, lambda _: KEY, 4.0) == 0
     assert fake.audit.events == []
-    assert prune_expired(desk, rows, places, lambda _: KEY, 6.0) == 1
+    assert prune_expired(administration, rows, places, lambda _: KEY, 6.0) == 1
     assert rows.rows == []
 
 
@@ -766,7 +770,7 @@ class Site:
         self.sealed = False
         self.days: list[int] = []
         self.pauses: list[float] = []
-        self.administration = desk_of(self.fake)
+        self.administration = administration_of(self.fake)
         self.database = MemoryDatabase(self.clock, self.states)
 
     def work(self, verify_hours: int = 24) -> BackgroundWork:
@@ -798,7 +802,7 @@ class Site:
 
     def tested_long_ago(self) -> None:
         registry = self.administration.registry
-        registry.put_trial(registry.get("acme"), 1.0, "")
+        registry.save_test_result(registry.get("acme"), 1.0, "")
 
     def lease(self) -> Mapping[str, Any]:
         return self.states.read(StateKind.LEASE)[MONITORING].value
@@ -843,7 +847,7 @@ def test_a_second_process_works_when_the_first_one_has_released_the_duty() -> No
     assert site.lease()["holder"] != holder
 
 
-# ── ways out ─────────────────────────────────────────────────────────────────────────────────
+# ── ways out ──────────────────────────────────────────────────────────────────────────
 
 FAILING = Notice(Condition("S-failing", "acme"), NOW)
 
@@ -967,7 +971,9 @@ def test_a_test_that_would_change_something_is_not_repeated_in_the_background() 
         no_auth_reason="public_api", verification__test_method="DELETE"
     )
     fake = fake_gateway(registry=memory_registry([made]))
-    desk = desk_of(fake)
-    desk.registry.put_trial(desk.registry.get("acme"), 1.0, "")
-    assert verify_due(desk, fake.sender, 86_400, lambda: True) == 1
+    administration = administration_of(fake)
+    administration.registry.save_test_result(
+        administration.registry.get("acme"), 1.0, ""
+    )
+    assert verify_due(administration, fake.sender, 86_400, lambda: True) == 1
     assert fake.transport.sent == []

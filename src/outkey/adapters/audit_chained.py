@@ -16,7 +16,7 @@ from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import AuditUnavailable
 from outkey.core.text import Text
 from outkey.ports.sending import Clock
-from outkey.ports.storage import AuditRows, Checkpoints
+from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 CHECKPOINT_ROWS = 1000
 CHECKPOINT_SECONDS = 60.0
@@ -61,7 +61,7 @@ class ChainedAudit:
     def __init__(
         self,
         rows: AuditRows,
-        checkpoints: Checkpoints,
+        checkpoints: AuditCheckpoints,
         clock: Clock,
         *,
         key_id: str,

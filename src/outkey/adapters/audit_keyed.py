@@ -9,7 +9,7 @@ from outkey.adapters.process_lock import ProcessLock
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import OutkeyError
 from outkey.ports.sending import Clock
-from outkey.ports.storage import AuditRows, Checkpoints
+from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 
 class KeyedAudit:
@@ -19,7 +19,7 @@ class KeyedAudit:
         self,
         keys: KeyringLoader,
         rows: AuditRows,
-        checkpoints: Checkpoints,
+        checkpoints: AuditCheckpoints,
         clock: Clock,
         heartbeat: ProcessHeartbeat,
     ) -> None:

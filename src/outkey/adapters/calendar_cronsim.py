@@ -38,8 +38,9 @@ class CronCalendar:
                 ),
                 hint=(
                     Text(
-                        "Write minute, hour, day, month and weekday, such as 0 6 * * 1-5;"
-                        " put a time zone before them: CRON_TZ=Europe/Berlin 0 6 * * *."
+                        "Write minute, hour, day, month and weekday, such as 0 6 * *"
+                        " 1-5; put a time zone before them: CRON_TZ=Europe/Berlin 0 6 *"
+                        " * *."
                     )
                 ),
                 field="schedule",

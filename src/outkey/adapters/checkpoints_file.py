@@ -1,4 +1,4 @@
-"""Checkpoints as lines of a file that is only ever appended to."""
+"""AuditCheckpoints as lines of a file that is only ever appended to."""
 
 import json
 import os

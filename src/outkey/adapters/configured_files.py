@@ -1,7 +1,9 @@
-"""Files that a configuration names: read without waiting, up to a size, and none of outkey's own.
+"""Reading the files that a configuration names, within limits.
 
-A path is somebody's text, and whoever chose it may want more than a secret: the environment of
-this process (procfs), its key, or a pipe that keeps it waiting.
+Reading never waits, stops at a size limit, and refuses outkey's own files.
+
+A path is somebody's text, and whoever chose it may want more than a secret: the
+environment of this process (procfs), its key, or a pipe that keeps it waiting.
 """
 
 import ctypes
@@ -12,8 +14,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-# What `statfs` says of file systems that hold no files but the kernel's own data, as statfs(2) and
-# linux/magic.h name them. Compared by file system, since a path to them has many spellings.
+# What `statfs` says of file systems that hold no files but the kernel's own data, as
+# statfs(2) and linux/magic.h name them. Compared by file system, since a path to them
+# has many spellings.
 _KERNEL_FILE_SYSTEMS = {
     0x9FA0: "proc",
     0x62656572: "sysfs",
@@ -47,13 +50,13 @@ _STATFS_BYTES = 256
 
 
 class ConfiguredFiles:
-    """Reads regular files; `own` are files and folders of outkey that nothing may be read from."""
+    """Reads regular files, except those of outkey itself, which are listed in `own`."""
 
     def __init__(self, own: Sequence[Path] = ()) -> None:
         self._own = tuple(own)
 
     def read(self, path: str, limit: int) -> bytes:
-        """Return a file's content, at most one byte more than the limit, or raise OSError."""
+        """Return a file's content up to one byte over the limit, or raise OSError."""
         # Opening a pipe or a device without O_NONBLOCK could wait for ever.
         flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
         descriptor = os.open(path, flags)
@@ -78,7 +81,8 @@ class ConfiguredFiles:
     def _is_own(self, descriptor: int, status: os.stat_result) -> bool:
         opened = _opened_path(descriptor)
         for own in self._own:
-            # The path catches what is created later; the inode catches links and other mounts.
+            # The path catches what is created later;
+            # the inode catches links and other mounts.
             if opened is not None and opened.is_relative_to(os.path.realpath(own)):
                 return True
             if any(
@@ -109,7 +113,10 @@ def _opened_path(descriptor: int) -> Path | None:
 
 
 def _files_of(own: Path, inode: int) -> Iterator[os.stat_result]:
-    """Return the status of the files with this inode: of a file itself, or of those in a folder."""
+    """Return the status of the files with this inode.
+
+    That is the file itself, or the matching files in a folder.
+    """
     try:
         status = own.stat()
     except OSError:
@@ -119,7 +126,8 @@ def _files_of(own: Path, inode: int) -> Iterator[os.stat_result]:
         return
     for folder, _, _ in os.walk(own):
         with os.scandir(folder) as entries:
-            # The inode stands in the folder itself, so most files need not be looked at.
+            # The inode stands in the folder itself,
+            # so most files need not be looked at.
             yield from (
                 e.stat(follow_symlinks=False) for e in entries if e.inode() == inode
             )

@@ -1,7 +1,7 @@
-"""Idle connections, kept for the next request of the same configuration to the same origin.
+"""A pool of idle connections, by configuration and origin.
 
-Partitioned by configuration: connection reuse across credentials is the commonest class of
-credential leaks in curl's history (23 of its CVEs).
+Partitioned by configuration: connection reuse across credentials is the commonest class
+of credential leaks in curl's history (23 of its CVEs).
 """
 
 import os
@@ -15,8 +15,9 @@ from outkey.core.request.message import Route
 from outkey.core.request.origin import Origin
 
 MAX_IDLE = 256
-# A connection idle for longer is not used again: nginx closes after 75 s. Node.js closes after
-# 5 s, which matters for requests that must not be repeated when they meet a closing peer.
+# A connection idle for longer is not used again: nginx closes after 75 s. Node.js
+# closes after 5 s, which matters for requests that must not be repeated when they meet
+# a closing peer.
 IDLE_SECONDS = 45.0
 IDLE_SECONDS_UNREPEATABLE = 4.0
 
@@ -36,7 +37,7 @@ AnyConnection = TypeVar("AnyConnection", bound=Connection)
 
 
 class Kept(NamedTuple, Generic[AnyConnection]):
-    """An open connection, the address it leads to and the TLS settings it was made with."""
+    """An open connection with its IP address and its TLS settings."""
 
     connection: AnyConnection
     address: str
@@ -44,7 +45,7 @@ class Kept(NamedTuple, Generic[AnyConnection]):
 
 
 class ConnectionPool(Generic[AnyConnection]):
-    """Keeps idle connections; when there are too many, the least recently used ones go."""
+    """Stores idle connections, up to a limit; closes the least recently used first."""
 
     def __init__(self) -> None:
         self._lock = ProcessLock()
@@ -62,7 +63,7 @@ class ConnectionPool(Generic[AnyConnection]):
         *,
         repeatable: bool,
     ) -> Kept[AnyConnection] | None:
-        """Return a live connection to one of the vetted addresses with these TLS settings."""
+        """Return a live connection to a vetted address with these TLS settings."""
         self._forget_parent()
         oldest = time.monotonic() - (
             IDLE_SECONDS if repeatable else IDLE_SECONDS_UNREPEATABLE

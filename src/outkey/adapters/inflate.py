@@ -1,4 +1,4 @@
-"""Decompression with a ceiling: a bomb is noticed at the limit, not after it has gone off."""
+"""Decompression with a size limit, which stops decompression bombs."""
 
 import zlib
 
@@ -13,7 +13,10 @@ _WINDOW_RAW = -15
 
 
 def inflate(body: bytes, encodings: list[str], limit: int) -> bytes:
-    """Undo Content-Encoding (RFC 9110 §8.4), last one first; an unknown one is left as it is."""
+    """Undo Content-Encoding (RFC 9110 §8.4), last encoding first.
+
+    An unknown encoding is left as it is.
+    """
     layers = [
         e.strip().lower() for line in encodings for e in line.split(",") if e.strip()
     ]

@@ -1,9 +1,10 @@
 """A JMESPath interpreter that stops an expression which takes too much time or memory.
 
-An expression of a hundred characters can double a text or a list at each step. So everything that
-takes time or memory is paid from a budget before it is done: a node that is visited, an element
-that is copied, a few characters that are read or written. Each search may take 10,000 steps,
-which are some milliseconds; on a larger document ten for each of its values, at most two million.
+An expression of a hundred characters can double a text or a list at each step. So
+everything that takes time or memory is paid from a budget before it is done: a node
+that is visited, an element that is copied, a few characters that are read or written.
+Each search may take 10,000 steps, which are some milliseconds; on a larger document ten
+for each of its values, at most two million.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +21,11 @@ _MOST_VALUES = 200_000  # of a document, that count
 _CHARACTERS_PER_STEP = 4
 _DECIMAL_STEPS = 20  # to write one as text
 _COPYING = 8  # for each entry of an object, and each piece of a text, that is made anew
-# What a node costs besides the visits of its children, by the memory that its result takes.
+# What a node costs besides the visits of its children,
+# by the memory that its result takes.
 _COSTS = {"multi_select_dict": 8, "multi_select_list": 3}
-# Functions that look at none of the members of what they get, or pay for each by a visit.
+# Functions that look at none of the members of what they get,
+# or pay for each by a visit.
 _CHEAP = frozenset({"length", "not_null", "to_array", "type"})
 _COMPARING = frozenset({"max", "min", "sort"})
 # Nodes that never repeat a value, so that a result is no larger than the document.
@@ -89,7 +92,10 @@ class Budget:
             raise OverBudgetError
 
     def _extend(self) -> None:
-        """Add what a large document allows; it is measured only for a search that needs it."""
+        """Raise the limit by the size of the document.
+
+        The document is measured only for a search that needs it.
+        """
         self._is_extended = True
         self._limit += _STEPS_PER_VALUE * _weight(self._document, _MOST_VALUES)
 
@@ -104,7 +110,7 @@ class BudgetedInterpreter(TreeInterpreter):  # type: ignore[misc]  # the library
     def search(
         self, tree: Mapping[str, Any], document: object, *, repeats: bool
     ) -> object:
-        """Return what an expression finds; `repeats` says whether it may repeat values."""
+        """Return what an expression finds; `repeats`: whether it may repeat values."""
         result = self.visit(tree, document)
         if repeats:
             # Whoever reads it next would read a value once for each place where it is.
@@ -194,7 +200,7 @@ class BudgetedFunctions(Functions):  # type: ignore[misc]  # the library has no 
 
 
 def may_repeat(tree: Mapping[str, Any]) -> bool:
-    """Whether an expression may return a value more often than its document holds it."""
+    """Whether an expression may return a value more often than its document has it."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -210,7 +216,7 @@ def _has_members(values: Sequence[object]) -> bool:
 
 
 def _weight(value: object, most: int) -> int:
-    """Return the steps that a value with everything in it takes; looks at no more than `most`."""
+    """Return the steps for a value with all its members, counted up to `most`."""
     weight = 0
     waiting = [value]
     while waiting and weight <= most:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, frameless
+from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, drop_traceback
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.envelope import KEY_ID_BYTES
@@ -155,7 +155,7 @@ def serialize(ring: Keyring) -> Secret:
     return Secret("".join(lines))
 
 
-@frameless
+@drop_traceback
 def parse(text: Secret) -> Keyring:
     """Read a ring, lines or one bare Base64 key, or raise Sealed."""
     keys = [_parse_line(line) for line in text.reveal().splitlines() if line.strip()]

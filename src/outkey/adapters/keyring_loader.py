@@ -156,8 +156,8 @@ class KeyRotation:
                         names=", ".join(lacking),
                     ),
                     hint=Text(
-                        "They read the key file once a minute; if they use a copy, update it"
-                        " first."
+                        "They read the key file once a minute; if they use a copy,"
+                        " update it first."
                     ),
                 )
             note(name)

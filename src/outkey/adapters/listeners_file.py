@@ -1,7 +1,8 @@
 """What the servers of one home listen on, told to every process that shares the home.
 
-Each server has a file with its addresses, and holds a lock on it for as long as it runs: a file
-without a lock was left behind by a server that was killed, and counts for nothing.
+Each server has a file with its addresses, and holds a lock on it for as long as it
+runs: a file without a lock was left behind by a server that was killed, and counts for
+nothing.
 """
 
 import fcntl
@@ -24,7 +25,7 @@ _FILE = re.compile(r"([0-9]{1,5})-[a-z0-9_]+")
 
 
 class ListenerFiles:
-    """Reads and writes the files of one folder; what was read is used for a few seconds."""
+    """Reads and writes the files of one folder; caches them for a few seconds."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -42,8 +43,8 @@ class ListenerFiles:
     def is_local(self, address: str) -> bool:
         """Tell whether an address is one of this machine's own.
 
-        The system chooses the address itself as the source of a datagram to it. Connecting a
-        datagram socket only looks up the route.
+        The system chooses the address itself as the source of a datagram to it.
+        Connecting a datagram socket only looks up the route.
         """
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         try:
@@ -55,7 +56,7 @@ class ListenerFiles:
 
     @contextmanager
     def hold(self, host: str, port: int) -> Iterator[None]:
-        """Tell the processes of this home what a server listens on, while the block runs."""
+        """Publish what a server listens on to this home while the block runs."""
         text = "\n".join(sorted(_bound_addresses(host, port)))
         with ExitStack() as stack:
             try:
@@ -106,7 +107,7 @@ class ListenerFiles:
 
 
 def _remove_own(place: Path, process: int) -> None:
-    """Remove a server's file, unless this is a forked worker of the server that ends."""
+    """Remove a server's file, unless this is a forked worker of that server."""
     if os.getpid() == process:
         place.unlink(missing_ok=True)
 

@@ -74,7 +74,7 @@ class JmespathCompiler:
     """Compiles expressions; one that fails on a value is a SyncFailed."""
 
     def compile(self, expression: str, *, field: str) -> Callable[[object], object]:
-        """Return what finds; an expression that is none is a ConfigError at this field."""
+        """Return a search function, or raise a ConfigError of this field."""
         try:
             # Parsing takes the stack as deep as the expression is nested.
             compiled = jmespath.compile(expression[:_LONGEST])
@@ -99,18 +99,20 @@ class JmespathCompiler:
             except OverBudgetError:
                 raise SyncFailed(
                     Text(
-                        "an expression of the line takes too much time or memory for this"
-                        " response"
+                        "an expression of the line takes too much time or memory for"
+                        " this response"
                     ),
                     hint=(
                         Text(
-                            "Simplify the expression: it repeats values, or builds a long text."
+                            "Simplify the expression: it repeats values, or builds a"
+                            " long text."
                         )
                     ),
                     reason="expression",
                 ) from None
             except _FAILURES:
-                # A function got what it does not take; its own text would repeat the value.
+                # A function got what it does not take;
+                # its own text would repeat the value.
                 raise SyncFailed(
                     Text("an expression of the line cannot be applied to the response"),
                     reason="expression",
@@ -120,7 +122,10 @@ class JmespathCompiler:
 
 
 def _by_names(names: list[str]) -> Callable[[object], object]:
-    """Return what finds by names alone, which is what most paths are, without an interpreter."""
+    """Return a search function for a path of names, the common case.
+
+    It needs no interpreter.
+    """
     first, *more = names
 
     def find_one(value: object) -> object:

@@ -1,4 +1,4 @@
-"""The operator's policy: a file beside the key, and the variable that shortens or extends it."""
+"""The operator's policy: a file beside the key, and an environment variable."""
 
 from collections.abc import Mapping
 from dataclasses import replace

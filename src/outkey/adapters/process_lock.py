@@ -5,7 +5,7 @@ import threading
 
 
 class ProcessLock:
-    """A mutex between the threads of one process; after a fork the child has a fresh one."""
+    """A mutex between the threads of one process; a forked child gets a new one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

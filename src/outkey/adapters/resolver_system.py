@@ -13,7 +13,7 @@ _MAX_CACHED = 1024
 
 
 class SystemResolver:
-    """Resolves names by getaddrinfo, in a thread that may be left behind when it hangs."""
+    """Resolves names with getaddrinfo, in a thread that is abandoned if it hangs."""
 
     def __init__(self) -> None:
         self._cache: dict[tuple[str, int], tuple[float, tuple[str, ...]]] = {}
@@ -33,7 +33,11 @@ class SystemResolver:
         return cached[1] if cached and cached[0] > time.monotonic() else ()
 
     def begin(self, host: str, port: int) -> "LookUp":
-        """Return the look-up of a name; one that hangs gets one thread, however many ask for it."""
+        """Return the lookup of a name.
+
+        One that hangs occupies a single thread, however many callers ask for
+        it.
+        """
         running = self._running.get((host, port))
         if running is None or not running.is_alive():
             running = self._running[host, port] = LookUp(host, port)

@@ -1,4 +1,4 @@
-"""Masking secrets that a remote system echoes, before anything of its answer is shown."""
+"""Masking secrets in the response of a remote system before it is shown."""
 
 from collections.abc import Iterable
 
@@ -13,8 +13,9 @@ _SHORTEST_JOINED = 8  # a shorter one may come about where two header lines meet
 def scrub(body: bytes, secrets: Iterable[Secret], username: str) -> bytes:
     """Return a body with every usual form of these secrets masked.
 
-    Longest first, so that a secret inside another leaves no tail. Where one can still be
-    recognised, such as with other characters in between, nothing of the body is left.
+    Longest first, so that a secret inside another leaves no tail. Where one can still
+    be recognised, such as with other characters in between, nothing of the body is
+    left.
     """
     secrets = list(secrets)
     found = [
@@ -36,8 +37,8 @@ def scrub_headers(
 ) -> tuple[tuple[str, str], ...]:
     """Return header lines with these secrets masked in names and values.
 
-    A secret may be spread over several lines. Where one can be recognised in all of them together,
-    no value is left, and no name where the names alone have it.
+    A secret may be spread over several lines. Where one can be recognised in all of
+    them together, no value is left, and no name where the names alone have it.
     """
     secrets = list(secrets)
     names: list[str] = []

@@ -9,7 +9,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from outkey.adapters.keyring import Keyring
-from outkey.core.errors import SecretUnreadable, frameless
+from outkey.core.errors import SecretUnreadable, drop_traceback
 from outkey.core.secret import Secret
 from outkey.core.vault.envelope import (
     DATA_KEY_BYTES,
@@ -22,7 +22,7 @@ from outkey.core.vault.envelope import (
 )
 
 
-@frameless
+@drop_traceback
 def seal(secret: Secret, place: Place, ring: Keyring) -> bytes:
     """Return the bytes to store for a secret at a place."""
     key = ring.primary
@@ -37,7 +37,7 @@ def seal(secret: Secret, place: Place, ring: Keyring) -> bytes:
     return Envelope(key.id, key_nonce, wrapped, nonce, ciphertext).pack()
 
 
-@frameless
+@drop_traceback
 def unseal(stored: bytes, place: Place, ring: Keyring) -> Secret:
     """Return the secret that was sealed at this place, or raise SecretUnreadable."""
     envelope = unpack(stored)
@@ -55,7 +55,7 @@ def unseal_text(stored: bytes, place: Place, ring: Keyring) -> str:
     return unseal(stored, place, ring).reveal()
 
 
-@frameless
+@drop_traceback
 def rewrap(stored: bytes, place: Place, ring: Keyring) -> bytes:
     """Return the same secret under the primary key; unchanged if it is already."""
     envelope = unpack(stored)

@@ -6,7 +6,7 @@ import re
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.reference import Reference, Store
-from outkey.core.errors import SecretMissing, frameless
+from outkey.core.errors import SecretMissing, drop_traceback
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
@@ -19,7 +19,7 @@ class ReferencedSecrets:
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
         self._files = files or ConfiguredFiles()
 
-    @frameless
+    @drop_traceback
     def open(self, configuration: Configuration, field: str) -> Secret:
         state = configuration.secrets.get(field)
         if state is None or state.reference is None:

@@ -13,7 +13,7 @@ from outkey.core.errors import (
     SecretMissing,
     SecretUnreadable,
 )
-from outkey.core.request.script import SEAL
+from outkey.core.request.script import SCRIPT_FACT
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.envelope import Place, SealedRow, key_name_of, unpack
@@ -25,7 +25,12 @@ from outkey.core.vault.versions import (
     delete_all,
     secret_version,
 )
-from outkey.core.vault.voucher import FIELD, Voucher, read_voucher, voucher_place
+from outkey.core.vault.voucher import (
+    VOUCHER_FIELD,
+    Voucher,
+    read_voucher,
+    voucher_place,
+)
 from outkey.ports.sending import Clock, Secrets
 from outkey.ports.storage import Storage
 
@@ -76,8 +81,8 @@ class StoredSecrets:
         self._cache: dict[str, CachedSecrets] = {}  # by record
 
     def open(self, configuration: Configuration, field: str) -> Secret:
-        if field == SEAL:
-            return self._script_seal(configuration)
+        if field == SCRIPT_FACT:
+            return self._saved_script_digest(configuration)
         state = configuration.secrets.get(field)
         if state is None:
             raise _missing(field)
@@ -148,10 +153,10 @@ class StoredSecrets:
         place = voucher_place(record, int(before.place.version) + 1 if before else 1)
         sealed = seal(voucher.text(), place, self._keys.fresh())
         with self._storage.database.transaction():
-            self._apply(delete_all(self._storage.secrets.read([record], FIELD)))
+            self._apply(delete_all(self._storage.secrets.read([record], VOUCHER_FIELD)))
             self._apply([(None, SecretVersion(place, sealed=sealed))])
 
-    def replace(
+    def set_value(
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
     ) -> SecretState:
         """Seal a new value for the origin that the configuration has now, and store it.
@@ -225,7 +230,9 @@ class StoredSecrets:
                     work.stuck.add(row.place)
                     continue
                 if self._storage.secrets.swap(row, replace(row, sealed=sealed)):
-                    done += row.place.field != FIELD  # vouchers are not reported
+                    done += (
+                        row.place.field != VOUCHER_FIELD
+                    )  # vouchers are not reported
                     if row.place.table == "secret":
                         changed.add(row.place.record)
                 elif row in work.missed:
@@ -240,11 +247,11 @@ class StoredSecrets:
                     raise EditConflict
         return done
 
-    def _script_seal(self, configuration: Configuration) -> Secret:
-        script_seal = self.voucher(configuration).script_seal()
-        if script_seal is None:
-            raise SecretMissing(Text("there is no saved script"), field=SEAL)
-        return script_seal
+    def _saved_script_digest(self, configuration: Configuration) -> Secret:
+        script_digest = self.voucher(configuration).script_digest()
+        if script_digest is None:
+            raise SecretMissing(Text("there is no saved script"), field=SCRIPT_FACT)
+        return script_digest
 
     def _ciphertext(
         self, configuration: Configuration, field: str, version: int

@@ -1,4 +1,4 @@
-"""JSON Web Tokens by joserfc: client assertions (RFC 7523) and DPoP proofs (RFC 9449)."""
+"""JSON Web Tokens: client assertions (RFC 7523) and DPoP proofs (RFC 9449)."""
 
 import hashlib
 import json
@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from outkey.core.errors import ConfigError, frameless
+from outkey.core.errors import ConfigError, drop_traceback
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
 
-# What of a private JWK belongs into the header, so that the provider finds the public one.
+# What of a private JWK belongs into the header,
+# so that the provider finds the public one.
 _NAMED = ("kid", "x5t", "x5t#S256")
 _BY_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
 _ALGORITHMS = (
@@ -40,7 +41,7 @@ _LONGEST_PEM = 4000  # characters; a key of 4096 bits has 3272
 class JoseSigner:
     """Signs. The library is loaded when something is to be signed, and not before."""
 
-    @frameless
+    @drop_traceback
     def assertion(
         self,
         claims: Mapping[str, object],
@@ -53,7 +54,7 @@ class JoseSigner:
             )
         )
 
-    @frameless
+    @drop_traceback
     def proof(
         self, claims: Mapping[str, object], key: Secret, token: Secret | None
     ) -> Secret:
@@ -140,8 +141,8 @@ def _private_key(text: str) -> "ECKey | RSAKey":
 def _refuse_large(text: str) -> None:
     """Refuse a key of far more than 4096 bits before its numbers are checked.
 
-    The check for primes takes seconds, grows with the fourth power of the length, and holds up
-    all threads.
+    The check for primes takes seconds, grows with the fourth power of the length,
+    and holds up all threads.
     """
     if text.startswith("{"):
         members = json.loads(text)

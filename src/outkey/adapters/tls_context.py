@@ -1,7 +1,7 @@
 """TLS settings as SSL contexts, and TLS failures in words a person can act on.
 
-Verification is always on. CA variables of the environment (SSL_CERT_FILE, SSL_CERT_DIR) are not
-read: whoever sets them would decide whom we trust.
+Verification is always on. CA variables of the environment (SSL_CERT_FILE, SSL_CERT_DIR)
+are not read: whoever sets them would decide whom we trust.
 """
 
 import os
@@ -89,8 +89,8 @@ _CLIENT_REASONS = {
     "SSLV3_ALERT_BAD_CERTIFICATE",
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
 }
-# Characters in PEM; 4096 bits have 3272. The check for primes of a longer key takes many seconds,
-# and all threads wait.
+# Characters in PEM; 4096 bits have 3272. The check for primes of a longer key takes
+# many seconds, and all threads wait.
 _LONGEST_KEY = 4000
 
 
@@ -118,12 +118,13 @@ class TlsContexts:
         self._made: dict[str, _Made] = {}
 
     def get(self, route: Route) -> ssl.SSLContext:
-        """Return the context for a route; the same object as long as nothing changed."""
+        """Return the context for a route: the same object until something changes."""
         states = _file_states(route.tls)
         made = self._made.get(route.partition)
         if made is None or not made.fits(route, states):
             with self._locks.setdefault(route.partition, ProcessLock()):
-                # Somebody may have made it while we waited; a second one would split the pool.
+                # Somebody may have made it while we waited;
+                # a second one would split the pool.
                 made = self._made.get(route.partition)
                 if made is None or not made.fits(route, states):
                     context = make_context(route.tls, route.client_key, self._files)
@@ -186,7 +187,7 @@ def tls_failure(error: ssl.SSLError) -> OutkeyError:
 
 
 def shown_by(connected: object) -> tuple[str, tuple[Certificate, ...]]:
-    """Return the version of TLS that was agreed on, and the chain as it was verified."""
+    """Return the negotiated version of TLS, and the chain as it was verified."""
     assert isinstance(connected, ssl.SSLSocket)  # noqa: S101 - urllib3 makes no other with a context
     if sys.version_info >= (3, 13):
         chain = connected.get_verified_chain()
@@ -204,7 +205,7 @@ def _certificate(der: bytes) -> Certificate:
 
 
 def _first_name(found: x509.Certificate) -> str:
-    """Return the first host that a certificate is for; many have no common name any more."""
+    """Return the first host of a certificate; many have no common name any more."""
     try:
         names = found.extensions.get_extension_for_class(
             x509.SubjectAlternativeName
@@ -215,7 +216,7 @@ def _first_name(found: x509.Certificate) -> str:
 
 
 def _common_name(name: x509.Name) -> str:
-    """Return what a certificate calls somebody; its maker chose the text, so it is kept short."""
+    """Return the common name, shortened: the issuer chose the text."""
     return printable(
         [str(one.value) for one in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
     )
@@ -243,8 +244,8 @@ def _trust_system(context: ssl.SSLContext) -> None:
 def _identify(context: ssl.SSLContext, certificate: str, key: Secret) -> None:
     """Load the client certificate, given as PEM text.
 
-    The ssl module reads certificates and keys from files only, so the key in the file that it gets
-    is encrypted with a password that exists for this moment.
+    The ssl module reads certificates and keys from files only, so the key in the file
+    that it gets is encrypted with a password that exists for this moment.
     """
     password = Secret(secrets.token_hex(32))
     sealed = key.derive(lambda pem: encrypt_key(pem, password))
@@ -297,7 +298,10 @@ def _unusable(field: str) -> ConfigError:
 
 
 def _file_states(settings: TlsSettings) -> tuple[tuple[int, int, int], ...]:
-    """Return which files the settings name and when they changed; a missing one is refused."""
+    """Return identity and change time of the files that the settings name.
+
+    A missing file is refused.
+    """
     files = {
         "tls.ca_file": settings.ca_file,
         "tls.client_certificate": settings.client_certificate,

@@ -1,7 +1,8 @@
 """The asynchronous transport: aiohttp's parser under connections and a pool of our own.
 
-aiohttp's sessions are left out on purpose: they add headers, repeat requests on kept connections,
-and cost more than the exchange itself. What is left is reading answers, which is C code.
+aiohttp's sessions are left out on purpose: they add headers, repeat requests on kept
+connections, and cost more than the exchange itself. What is left is reading answers,
+which is C code.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ from outkey.core.errors import (
     RemoteError,
     ResponseTooLarge,
     TimedOut,
-    bare,
+    without_traceback,
 )
 from outkey.core.request.message import (
     IDEMPOTENT,
@@ -74,10 +75,10 @@ class AiohttpTransport:
             return await self._send(request, route)
         except OutkeyError as error:
             failure = error
-        raise bare(failure)  # as the blocking transport does
+        raise without_traceback(failure)  # as the blocking transport does
 
     async def close(self) -> None:
-        """Close the connections of the running loop, and forget those of loops that are gone."""
+        """Close the connections of the running loop, and drop those of closed loops."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)
         self._forget_closed()
         if pool is not None:
@@ -128,7 +129,10 @@ class AiohttpTransport:
             self._pools.pop(loop, None)
 
     async def _context(self, route: Route) -> ssl.SSLContext:
-        """Return the TLS context; the first time in a thread, since it reads all authorities."""
+        """Return the TLS context.
+
+        It is made in a thread, since that reads all certificate authorities.
+        """
         key = route.partition, route.tls
         if key in self._made:
             return self._contexts.get(route)
@@ -149,7 +153,7 @@ class _Answer(NamedTuple):
 
 
 class _Connection(asyncio.Protocol):
-    """A connection and the exchange that is on it. In between, the other side has to be silent.
+    """A connection and its current exchange. In between, the peer has to be silent.
 
     One future and one timer per exchange; everything else happens where bytes arrive.
     """
@@ -167,14 +171,15 @@ class _Connection(asyncio.Protocol):
         self._make_parser = _load()
         self._unsent: memoryview | bytes = b""
 
-    # ── the exchange ─────────────────────────────────────────────────────────────────────────
+    # ── the exchange ──────────────────────────────────────────────────────────────────
 
     def ask(
         self, message: bytes, bounds: _Bounds, *, head: bool
     ) -> asyncio.Future[_Answer]:
         """Write a request, and return the future of its answer.
 
-        Not a coroutine: whatever is raised must not carry the message along in its frames.
+        Not a coroutine: whatever is raised must
+        not carry the message along in its frames.
         """
         self._parser = self._make_parser(
             self,  # type: ignore[arg-type]  # it only ever calls resume_reading
@@ -215,7 +220,10 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_connected(self) -> bool:
-        """Whether it is open, and has nothing to read: then it was closed, or is out of step."""
+        """Whether the connection is open and has nothing to read.
+
+        Input between exchanges means that it was closed, or is out of step.
+        """
         if self._lost or self._transport.is_closing():
             return False
         if self._has_input is None:
@@ -239,7 +247,7 @@ class _Connection(asyncio.Protocol):
         return min(self._heard + self._bounds.silence, self._bounds.ends)
 
     def _set_timer(self) -> None:
-        """See to it that patience is checked in time; one timer serves many exchanges."""
+        """Schedule the next timeout check; one timer serves many exchanges."""
         ends = self._patience_ends()
         if self._timer is None or self._timer.when() > ends:
             self._stop_timer()
@@ -263,7 +271,7 @@ class _Connection(asyncio.Protocol):
         if not self._answer.done():
             self._answer.set_exception(error)
 
-    # ── what arrives ─────────────────────────────────────────────────────────────────────────
+    # ── what arrives ──────────────────────────────────────────────────────────────────
 
     def data_received(self, data: bytes) -> None:
         if self._parser is None:
@@ -285,7 +293,7 @@ class _Connection(asyncio.Protocol):
             self._fail(self._error_of(error))
 
     def _take_head(self, head: "RawResponseMessage", payload: "StreamReader") -> None:
-        """Take the head of an answer, passing over interim ones such as 103 Early Hints."""
+        """Read the head of a response; skip interim ones such as 103 Early Hints."""
         if head.code >= 200 and self._head is None:
             self._head = head
             self._payload = payload
@@ -333,7 +341,7 @@ class _Connection(asyncio.Protocol):
             Text("the connection was closed, or the response is not HTTP")
         )
 
-    # ── what the loop and the parser call ────────────────────────────────────────────────────
+    # ── what the loop and the parser call ─────────────────────────────────────────────
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -344,7 +352,8 @@ class _Connection(asyncio.Protocol):
         if self._parser is not None and isinstance(
             exc, BrokenPipeError | ConnectionResetError
         ):
-            # A server may answer, say 413 or 401, and close before it has read everything.
+            # A server may answer, say 413 or 401,
+            # and close before it has read everything.
             self.data_received(_left_behind(self._transport))
         if self._parser is None:
             return
@@ -370,7 +379,10 @@ class _Connection(asyncio.Protocol):
 
 
 def _watch(connected: socket.socket) -> Callable[[], object]:
-    """Return what tells whether there is something to read; made once, asked for each request."""
+    """Return a function that reports whether there is input.
+
+    It is made once and called for each request.
+    """
     if not hasattr(select, "poll"):  # Windows
         return partial(wait_for_read, connected, timeout=0)
     poll = select.poll()
@@ -379,7 +391,10 @@ def _watch(connected: socket.socket) -> Callable[[], object]:
 
 
 def _left_behind(transport: asyncio.Transport) -> bytes:
-    """Return what came before a connection broke; asyncio closes it when a write fails."""
+    """Return what came before a connection broke.
+
+    asyncio closes the connection when a write fails.
+    """
     if transport.get_extra_info("ssl_object") is not None:
         return b""
     with (
@@ -395,7 +410,7 @@ def _left_behind(transport: asyncio.Transport) -> bytes:
 async def _connect(
     origin: Origin, route: Route, ends: float, context: ssl.SSLContext | None
 ) -> Kept[_Connection]:
-    """Connect to the first vetted address that accepts; nothing but these addresses is tried."""
+    """Connect to the first vetted address that accepts, and to no other."""
     failure: RemoteError = ConnectionFailed()
     for address in route.addresses:
         left = ends - asyncio.get_running_loop().time()
@@ -414,7 +429,8 @@ async def _open(
 ) -> _Connection:
     try:
         async with asyncio.timeout(wait):
-            # Connected to the pinned address, but SNI and the certificate are those of the host.
+            # Connected to the pinned address, but SNI
+            # and the certificate are those of the host.
             transport, connection = await asyncio.get_running_loop().create_connection(
                 _Connection,
                 address,
@@ -455,7 +471,7 @@ async def inflate_in_thread(body: bytes, encodings: list[str], limit: int) -> by
 
 
 def _load() -> "type[HttpResponseParser]":
-    """Return the parser; the library is loaded when something is to be sent, and not before."""
+    """Return the parser; the library is loaded for the first request only."""
     try:
         from aiohttp.http import HttpResponseParser as Parser  # noqa: PLC0415
     except ModuleNotFoundError:

@@ -1,7 +1,10 @@
-"""The blocking transport: urllib3's connections and http.client's parser under our own pool.
+"""The blocking transport: urllib3's connections in a pool of our own.
 
-urllib3's pools are left out on purpose: they copy, retry, redirect and log, and their bookkeeping
-costs more than the exchange itself. What is left is connecting, TLS and parsing.
+Responses are parsed by http.client.
+
+urllib3's pools are left out on purpose: they copy, retry, redirect and log, and their
+bookkeeping costs more than the exchange itself. What is left is connecting, TLS and
+parsing.
 """
 
 import contextlib
@@ -44,7 +47,7 @@ class Urllib3Transport:
         self._pool = ConnectionPool[HTTPConnection]()
         self._contexts = TlsContexts(files)
 
-    @errors.frameless  # its frames held the request as it was written
+    @errors.drop_traceback  # its traceback would hold the request
     def send(self, request: Request, route: Route) -> Response:
         deadline = _Deadline(route)
         context = (
@@ -64,7 +67,7 @@ class Urllib3Transport:
                 kept.connection.close()
         return response
 
-    @errors.frameless
+    @errors.drop_traceback
     def look(self, origin: Origin, route: Route) -> Peer:
         """Connect, and keep the connection for the request that follows."""
         context = self._contexts.get(route) if origin.scheme == "https" else None
@@ -79,7 +82,7 @@ class Urllib3Transport:
 
 
 class _Deadline:
-    """Time left until the whole exchange must be over, as waits for single operations."""
+    """The time left until the deadline, as timeouts of single operations."""
 
     def __init__(self, route: Route) -> None:
         self._ends = time.monotonic() + route.time_left
@@ -100,10 +103,10 @@ class _Deadline:
 
 
 class _Wire(io.RawIOBase):
-    """A socket as a file whose every read keeps to the deadline and to the size of an answer.
+    """A socket as a file that keeps to the deadline and the size limit in every read.
 
-    Against servers that trickle, and against chunk sizes that http.client misreads: it takes -1
-    for "all there is".
+    Against servers that trickle, and against chunk sizes that http.client misreads:
+    it takes -1 for "all there is".
     """
 
     def __init__(
@@ -127,7 +130,10 @@ class _Wire(io.RawIOBase):
         return count
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """Give http.client's parser the same reader each time it asks (interim answers)."""
+        """Return the same reader each time http.client's parser asks for one.
+
+        It asks again after an interim response.
+        """
         if self._reader is None:
             self._reader = io.BufferedReader(self)
         return self._reader
@@ -151,7 +157,7 @@ class _TlsConnection(HTTPSConnection):
 def _connect(
     origin: Origin, route: Route, deadline: _Deadline, context: ssl.SSLContext | None
 ) -> Kept[HTTPConnection]:
-    """Connect to the first vetted address that accepts; nothing but these addresses is tried."""
+    """Connect to the first vetted address that accepts, and to no other."""
     failure: errors.RemoteError = errors.ConnectionFailed()
     for address in route.addresses:
         connection = _new_connection(origin, address, deadline, context)
@@ -192,7 +198,8 @@ def _new_connection(
     wait = deadline.connect_wait()
     if context is None:
         return HTTPConnection(address, origin.port, timeout=wait)
-    # Connected to the pinned address, but SNI and the certificate are those of the host.
+    # Connected to the pinned address, but SNI
+    # and the certificate are those of the host.
     connection = _TlsConnection(
         address,
         origin.port,
@@ -205,7 +212,7 @@ def _new_connection(
 
 
 def _refuse_self_connection(connection: HTTPConnection) -> None:
-    """Refuse a loopback connection that met itself (TCP simultaneous open on one port)."""
+    """Refuse a loopback connection to itself (TCP simultaneous open on one port)."""
     if connection.sock.getsockname() == connection.sock.getpeername():
         raise errors.EgressDenied(
             Text("the connection leads back to itself; nothing listens there")
@@ -246,8 +253,9 @@ def _transmit(
 ) -> bool:
     """Write the request and say whether all of it left.
 
-    Names and values were validated to be ASCII without line breaks. A server may answer, say 413
-    or 401, and close before it has read everything: then its answer is what counts.
+    Names and values were validated to be ASCII without line breaks. A server may
+    answer, say 413 or 401, and close before it has read everything: then its answer is
+    what counts.
     """
     message = wire_form(request)
     try:
@@ -277,7 +285,7 @@ def wire_form(request: Request) -> bytes:
 
 
 def _receive_head(wire: _Wire, method: str) -> http.client.HTTPResponse:
-    """Read status line and headers, passing over interim answers such as 103 Early Hints."""
+    """Read status line and headers; skip interim responses (103 Early Hints)."""
     for _ in range(_MAX_INTERIM):
         parsed = http.client.HTTPResponse(wire, method=method)  # type: ignore[arg-type]  # all it asks of a socket is makefile()
         _parse_head(parsed)

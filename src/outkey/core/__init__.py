@@ -1,1 +1,1 @@
-"""Pure rules: no clock, socket, database, environment, logging or third-party import."""
+"""Pure rules: no clock, socket, database, environment, log or third-party import."""

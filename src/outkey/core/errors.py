@@ -152,13 +152,15 @@ class OutkeyError(Exception):
         }
 
 
-def bare(error: OutkeyError) -> OutkeyError:
+def without_traceback(error: OutkeyError) -> OutkeyError:
     """Return an error without its frames and its history, which may hold a secret."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
 
-def frameless(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+def drop_traceback(
+    function: Callable[Parameters, Result],
+) -> Callable[Parameters, Result]:
     """Decorate a function that handles secrets: remove the frames of its errors."""
 
     @wraps(function)
@@ -167,7 +169,7 @@ def frameless(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
             return function(*args, **kwargs)
         except OutkeyError as error:
             failure = error
-        raise bare(failure)
+        raise without_traceback(failure)
 
     return guarded
 

@@ -10,7 +10,7 @@ from datetime import date
 
 from outkey.core.config.configuration import (
     Configuration,
-    HeaderRow,
+    CustomHeader,
     SecretState,
     SyncLine,
     build,
@@ -34,7 +34,7 @@ class ConfigurationRow:
     version: int  # for editors: changes with the settings
     revision: int  # for caches: changes with the secrets too
     settings: Mapping[str, object]  # by the path of the field
-    headers: tuple[HeaderRow, ...]
+    headers: tuple[CustomHeader, ...]
     health: Health
 
     @property

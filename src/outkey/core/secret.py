@@ -16,14 +16,14 @@ from outkey.core.echo.search import (
     SearchText,
     is_distinctive,
 )
-from outkey.core.errors import ConfigError, OutkeyError, bare
+from outkey.core.errors import ConfigError, OutkeyError, without_traceback
 from outkey.core.text import Text
 
 MASK = "***"
 
 
 class Secret:
-    """A text that must not be shown. It compares in constant time and is not hashable."""
+    """A text that must not be shown. Compares in constant time, is not hashable."""
 
     __slots__ = ("__text",)
     __text: str
@@ -32,7 +32,7 @@ class Secret:
         object.__setattr__(self, "_Secret__text", text)
 
     def reveal(self) -> str:
-        """Return the text itself. Only the adapters that need the bytes may call this."""
+        """Return the text. Only the adapters that need the bytes may call this."""
         return self.__text
 
     def derive(self, transform: Callable[[str], str]) -> "Secret":
@@ -51,7 +51,7 @@ class Secret:
             failure = ConfigError(
                 Text("a secret has an invalid value and cannot be used")
             )
-        raise bare(failure)
+        raise without_traceback(failure)
 
     def derive_all(self, transform: Callable[[str], Iterable[str]]) -> "list[Secret]":
         """Apply a pure function that returns several texts; all are secret."""
@@ -107,12 +107,12 @@ class Secret:
         return SearchPatterns(self.__text)
 
     def fingerprint(self, key: bytes) -> bytes:
-        """Return a value that only equal secrets share, for a key that is not stored."""
+        """Return a value that only equal secrets share, for a key that is not saved."""
         return hmac.digest(key, self.__text.encode(errors="surrogatepass"), "sha256")
 
     @property
     def wire_length(self) -> int:
-        """The number of bytes that are sent, which is visible to the network as well."""
+        """The number of bytes that are sent, which the network can see as well."""
         return len(self.__text.encode(errors="surrogatepass"))
 
     def longer_than(self, length: int) -> bool:

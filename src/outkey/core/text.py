@@ -60,7 +60,7 @@ class Text(str):
 
     @staticmethod
     def from_json(stored: str) -> "Text":
-        """Undo `to_json`; any other string is returned as a text without translation."""
+        """Undo `to_json`; any other string becomes a text without translation."""
         try:
             return text_from_data(json.loads(stored))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -108,7 +108,7 @@ def text_data(text: Text) -> dict[str, object]:
 
 
 def text_from_data(data: Mapping[str, object]) -> Text:
-    """Undo `text_data`; raises ValueError, LookupError or TypeError for anything else."""
+    """Undo `text_data`; raise ValueError, LookupError or TypeError if invalid."""
     template = data["text"]
     values = data.get("values", {})
     if not isinstance(template, str) or not isinstance(values, dict):

@@ -1,4 +1,4 @@
-"""The door for pages and commands: an Application administers one installation.
+"""The entry point for pages and commands: an Application administers one installation.
 
 A host puts adapters around its tables (`outkey.hosts.installation`) and hands this to
 its pages, its commands and its background work. Callers that only send use a `Gateway`.
@@ -59,8 +59,8 @@ from outkey.ports.installation import (
 from outkey.ports.monitoring import LineRuns, Notifier
 from outkey.ports.sending import Clock, Tokens
 from outkey.ports.storage import (
+    AuditCheckpoints,
     AuditRows,
-    Checkpoints,
     Database,
     StateRows,
 )
@@ -83,7 +83,7 @@ class Application:
     rotation: KeySteps
     audit: BufferedAudit
     audit_rows: AuditRows
-    checkpoints: Checkpoints
+    audit_checkpoints: AuditCheckpoints
     runs: Runs
     line_runs: LineRuns
     clock: Clock
@@ -141,7 +141,7 @@ class Application:
     ) -> ChainVerdict:
         """Verify the audit's chain; `passing` sees the rows, to count them."""
         return verify_audit(
-            self.audit_rows, self.checkpoints, self.keys.audit_key, passing
+            self.audit_rows, self.audit_checkpoints, self.keys.audit_key, passing
         )
 
     def prune_audit(
@@ -149,7 +149,7 @@ class Application:
     ) -> Iterator[int]:
         """Remove the records from before a moment; yield how many at each step."""
         return administration.prune_audit(
-            self.audit_rows, self.checkpoints, self.keys.audit_key, moment
+            self.audit_rows, self.audit_checkpoints, self.keys.audit_key, moment
         )
 
     def doctor(self) -> Doctor:
@@ -159,7 +159,7 @@ class Application:
             self.secrets,
             self.sender.context.scripts,
             self.audit_rows,
-            self.checkpoints,
+            self.audit_checkpoints,
             self.keys.audit_key,
         )
 
@@ -313,7 +313,7 @@ class Application:
             administration=administration,
             sender=self.sender,
             audit=self.audit_rows,
-            checkpoints=self.checkpoints,
+            checkpoints=self.audit_checkpoints,
             audit_keys=self.keys.audit_key,
             is_sealed=self.keys.is_sealed,
             retention_days=lambda: self.policy().retention_days,

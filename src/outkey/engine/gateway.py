@@ -1,4 +1,4 @@
-"""The door for callers: a Gateway sends and previews by a configuration's name."""
+"""The entry point for callers: a Gateway sends by the name of a configuration."""
 
 import asyncio
 from collections.abc import Iterable

@@ -111,7 +111,7 @@ def build_application(
         rotation=KeyRotation(keys, storage.secrets, tables.states, clock),
         audit=audit,
         audit_rows=tables.audit,
-        checkpoints=checkpoints,
+        audit_checkpoints=checkpoints,
         runs=runs,
         line_runs=tables.line_runs,
         clock=clock,

@@ -1,1 +1,1 @@
-"""Every edge of the world as Protocols, by reader; each has a fake and a contract suite."""
+"""All interfaces to the outside as Protocols; each has a fake and a contract suite."""

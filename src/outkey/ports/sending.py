@@ -40,7 +40,10 @@ class Secrets(Protocol):
         """Return a secret for immediate use, or raise SecretMissing."""
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
-        """Raise SecretUnreadable where settings that guide secrets are not as they were saved."""
+        """Raise SecretUnreadable if the settings that guide secrets were changed.
+
+        That is: if they are not as they were saved.
+        """
 
 
 class Tokens(Protocol):
@@ -55,10 +58,10 @@ class Tokens(Protocol):
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState
     ) -> TokenState | None:
-        """Put a state durably in the place of exactly that one; None if it was not there any more.
+        """Replace exactly that state durably; None if another one is stored.
 
-        The one that is returned has the next generation. The content is written when the serial
-        is another.
+        The one that is returned has the next generation.
+        The content is written when the serial is another.
         """
 
     def now(self) -> float:
@@ -74,12 +77,12 @@ class Signer(Protocol):
         key: Secret,
         shared: bool,  # noqa: FBT001 - called by position
     ) -> Secret:
-        """Sign a client assertion with a shared secret (HMAC) or a private key (PEM or JWK)."""
+        """Sign a client assertion with a shared secret (HMAC) or a PEM or JWK key."""
 
     def proof(
         self, claims: Mapping[str, object], key: Secret, token: Secret | None
     ) -> Secret:
-        """Sign a DPoP proof with a key that `new_key` made, over a token if there is one."""
+        """Sign a DPoP proof with a key of `new_key`, and with the token if given."""
 
     def new_key(self) -> Secret:
         """Make a key pair to bind tokens to."""
@@ -92,15 +95,15 @@ class Scripts(Protocol):
     """What runs scripts, out of reach of everything but their own secret."""
 
     def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
-        """Return the headers that a script gives, or raise ScriptFailed or HeaderFormatError."""
+        """Return the script's headers, or raise ScriptFailed or HeaderFormatError."""
 
     def transform(
         self, line: str, source: str, records: Sequence[Record]
     ) -> list[Record | Unmapped | None]:
-        """Return what a sync line's script, which is given no secret, makes of each record.
+        """Return what a sync line's script makes of each record; it has no secret.
 
-        None leaves a record out; one that the script fails on is Unmapped. Raises ScriptFailed
-        where the script cannot be run at all.
+        None leaves a record out; one that the script fails on is Unmapped. Raises
+        ScriptFailed where the script cannot be run at all.
         """
 
     def close(self) -> None:
@@ -110,8 +113,8 @@ class Scripts(Protocol):
 class Transport(Protocol):
     """What carries a request to an address and brings the answer back.
 
-    It sends exactly the headers it is given, follows no redirect, reads no environment, and
-    keeps to the bounds of the route. What fails is a RemoteError or a PolicyError.
+    It sends exactly the headers it is given, follows no redirect, reads no environment,
+    and keeps to the bounds of the route. What fails is a RemoteError or a PolicyError.
     """
 
     def send(self, request: Request, route: Route) -> Response:
@@ -131,34 +134,34 @@ class AsyncTransport(Protocol):
         """Exchange one request for one response."""
 
     async def close(self) -> None:
-        """Close the connections that are kept for this loop; the transport may be used again."""
+        """Close the connections of this loop; the transport may be used again."""
 
 
 class Resolver(Protocol):
     """What turns a host name into addresses."""
 
     def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
-        """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
+        """Return all addresses, preferred first, or raise DnsFailed or TimedOut."""
 
 
 class AsyncResolver(Protocol):
     """The same for an event loop."""
 
     async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the bound is the adapter's business
-        """Return all addresses in order of preference, or raise DnsFailed or TimedOut."""
+        """Return all addresses, preferred first, or raise DnsFailed or TimedOut."""
 
 
 class Listeners(Protocol):
     """What this installation itself listens on, so that it sends no request there."""
 
     def addresses(self, port: int) -> frozenset[str]:
-        """Return the addresses that the installation's servers are bound to at this port.
+        """Return the addresses that this installation's servers bind at this port.
 
         In canonical form; `0.0.0.0` or `::` stand for every address of the machine.
         """
 
     def is_local(self, address: str) -> bool:
-        """Tell whether an address is one of this machine's own; nothing is sent to find out."""
+        """Whether an address is one of this machine's own. Sends nothing."""
 
 
 class Clock(Protocol):
@@ -178,7 +181,7 @@ class Audit(Protocol):
     """Where attempts are recorded."""
 
     def intend(self, intent: Intent) -> str:
-        """Record an intent durably and return the attempt's id, or raise AuditUnavailable."""
+        """Record an intent durably; return the attempt's id, else AuditUnavailable."""
 
     def note(self, *changes: Change) -> None:
         """Record durably who is about to change what, or raise AuditUnavailable."""
@@ -196,7 +199,7 @@ class Permits(Protocol):
     def reserve(
         self, configuration: str, per_minute: int | None, patience: float
     ) -> float | None:
-        """Take a permit and return the seconds to wait for it; None if that is too long."""
+        """Take a permit and return the seconds to wait; None if that is too long."""
 
     def hold(self, configuration: str, seconds: float) -> None:
         """Let nobody send for this configuration for some time."""

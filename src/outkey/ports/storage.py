@@ -129,7 +129,7 @@ class SecretStore(Secrets, Protocol):
     (`Registry.note_secrets_changed`), so that no cache has the former value.
     """
 
-    def replace(
+    def set_value(
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""
     ) -> SecretState:
         """Store a new value, for the origin that the configuration has now."""
@@ -140,7 +140,7 @@ class SecretStore(Secrets, Protocol):
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
         """Vouch for what a save has changed: it cannot be changed without the key.
 
-        `changed` are names of secrets, SEAL for the script, and paths of settings.
+        `changed` are names of secrets and paths of settings, and SCRIPT_FACT.
         """
 
 
@@ -195,7 +195,7 @@ class AuditRows(Protocol):
         """
 
 
-class Checkpoints(Protocol):
+class AuditCheckpoints(Protocol):
     """A second place, apart from the rows, that records how far each stream has got."""
 
     def append(self, mark: Mark) -> None:

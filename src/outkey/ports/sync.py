@@ -101,7 +101,7 @@ class RunQuery:
     states: tuple[RunState, ...] = ()
     dry_run: bool | None = None
     digest: str = ""
-    requested: bool = False  # only with an `attempt` of 1 or more
+    requested: bool = False  # only with an `attempt` of 1 or more: `Run.is_requested`
     until: float | None = None  # with an `until` up to this one
     ended_before: float | None = None
     after: str = ""  # an id: only runs stored later

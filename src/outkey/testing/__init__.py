@@ -1,6 +1,7 @@
 """Fakes for every port and the contract suites that fakes and real adapters both pass.
 
-Shipped, so that whoever writes a host or an adapter can test it the way outkey tests its own.
+Shipped, so that whoever writes a host or an
+adapter can test it the way outkey tests its own.
 """
 
 # ruff: noqa: F403, F405 - these, and nothing else

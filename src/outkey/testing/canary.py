@@ -1,11 +1,12 @@
 """A pytest plugin that fails a test whose secrets turn up where they must not.
 
-Load it with `pytest_plugins = ["outkey.testing.canary"]`, and it guards the whole suite: whatever
-text a test puts into a `Secret` is searched for in all that the test printed and logged at DEBUG.
+Load it with `pytest_plugins = ["outkey.testing.canary"]`, and it guards the whole
+suite: whatever text a test puts into a `Secret` is searched for in all that the test
+printed and logged at DEBUG.
 
-A test that asks the fixture `canary` for its secrets has them searched for in its temporary
-folder and in its printed failure as well. Both look for every encoding that a secret usually
-leaks in.
+A test that asks the fixture `canary` for its secrets has them searched for in its
+temporary folder and in its printed failure as well. Both look for every encoding that a
+secret usually leaks in.
 """
 
 import secrets
@@ -39,7 +40,10 @@ class Canaries:
     places: list[Path] = field(default_factory=list)
 
     def __call__(self, name: str = "secret", *, username: str = "") -> str:
-        """Return a secret that no other test has; header-safe, and ugly enough to be escaped."""
+        """Return a secret that no other test has.
+
+        It is valid in a header, and has characters that are often escaped.
+        """
         text = f'{name}~"<&%{secrets.token_hex(12)}+/'
         self.made[name] = text
         self.usernames[name] = username
@@ -56,7 +60,7 @@ class Canaries:
         self.places.append(place)
 
     def leaks(self, where: str, haystack: bytes) -> Iterator[str]:
-        """Yield a line per leak that names the secret and the encoding, and shows neither."""
+        """Yield a line per leak, with the name of the secret and the encoding only."""
         for name, text in self.made.items():
             for form in find(haystack, text, self.usernames[name]):
                 yield f"the secret {name!r} stands in {where} ({form})"
@@ -123,7 +127,8 @@ def pytest_runtest_makereport(
         found += canaries.leaks_in_files()
     if found:
         report.outcome = "failed"
-        # The former text is dropped with the secret in it, and so are the captured sections.
+        # The former text is dropped with the secret in it,
+        # and so are the captured sections.
         report.longrepr = "\n".join(["a secret leaked:", *found])
         report.sections = []
     return report

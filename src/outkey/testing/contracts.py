@@ -1,7 +1,7 @@
-"""Contract suites: subclass one in a test module, implement `make`, and every promise is tried.
+"""Contract suites: subclass one in a test module and implement `make`.
 
-Each suite runs on the fake of its port and on every real adapter. What is stored and shared has
-its suites in `contracts_storage`.
+Each suite runs on the fake of its port and on every real adapter. What is stored and
+shared has its suites in `contracts_storage`.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Scene(Enum):
 
 
 class OnLoop:
-    """An asynchronous transport as a blocking one, so that the same rules are tried on both."""
+    """An asynchronous transport as a blocking one, to test both by the same rules."""
 
     def __init__(self, runner: asyncio.Runner, transport: AsyncTransport) -> None:
         self.run, self.transport = runner.run, transport

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from itertools import groupby
 
 from outkey.core.audit import chain
-from outkey.ports.storage import AuditRows, Checkpoints
+from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 KEY = b"k" * 32
 
@@ -101,7 +101,7 @@ class CheckpointsContract(ABC):
     """What every place for checkpoints promises."""
 
     @abstractmethod
-    def make(self) -> Checkpoints:
+    def make(self) -> AuditCheckpoints:
         """Return an empty place."""
 
     def test_checkpoints_come_back_as_they_were(self) -> None:

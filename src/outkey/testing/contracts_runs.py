@@ -537,10 +537,10 @@ class RunsContract(ABC):
 
     def test_schedules_are_looked_at_without_a_gap(self) -> None:
         runs = self.make()
-        since, now = runs.take_schedules()
+        since, now = runs.claim_schedules()
         assert since == pytest.approx(now, abs=0.01)
         self.pass_time(60)
-        again, later = runs.take_schedules()
+        again, later = runs.claim_schedules()
         assert later - again == pytest.approx(60, abs=5)
 
     def test_runs_are_found_by_their_state(self) -> None:

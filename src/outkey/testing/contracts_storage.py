@@ -10,7 +10,7 @@ import pytest
 
 from outkey.core.config.configuration import (
     Configuration,
-    HeaderRow,
+    CustomHeader,
     SecretState,
     SyncLine,
     build,
@@ -68,8 +68,8 @@ class ConfigurationRowsContract(ABC):
             "verification.forbidden_means_expired": True,
         }
         headers = (
-            HeaderRow("X-Tenant", "7", secret=False),
-            HeaderRow("X-API-Key", "", secret=True),
+            CustomHeader("X-Tenant", "7", secret=False),
+            CustomHeader("X-API-Key", "", secret=True),
         )
         made = build("contract", values, headers=headers)
         health = Health(
@@ -113,7 +113,7 @@ class ConfigurationRowsContract(ABC):
         rows = self.make().configurations
         first = _row("contract")
         rows.swap(None, first)
-        header = HeaderRow("X-Tenant", "7", secret=False)
+        header = CustomHeader("X-Tenant", "7", secret=False)
         changed = build(
             "contract",
             {"base_url": "https://contract.example", "notes": "one"},
@@ -389,11 +389,11 @@ class RegistryContract(ABC):
     def test_a_change_needs_the_newest_version(self) -> None:
         registry = self.registry()
         first = registry.get("contract")
-        second = registry.replace(replace(first, notes="one"))
+        second = registry.put_settings(replace(first, notes="one"))
         assert (second.record, registry.get("contract").notes) == (first.record, "one")
         assert registry.get("contract") == second
         with pytest.raises(EditConflict):
-            registry.replace(replace(first, notes="two"))
+            registry.put_settings(replace(first, notes="two"))
         assert registry.get("contract").notes == "one"
 
     def test_what_was_removed_is_unknown_and_its_record_is_not_used_again(self) -> None:
@@ -459,12 +459,12 @@ class RegistryContract(ABC):
         assert self.ciphertexts(stored, "token") == {2: _sealed("k2"), 3: _sealed("k3")}
 
     def test_a_header_that_is_removed_takes_its_secret_along_and_no_other(self) -> None:
-        header = HeaderRow("X-Key", "", secret=True)
+        header = CustomHeader("X-Key", "", secret=True)
         registry = self.registry(replace(_configuration(), headers=(header,)))
         made = registry.get("contract")
         for field in ("token", "header:X-Key"):  # set after the configuration was read
             self.put_secret(registry, field)
-        registry.replace(replace(made, headers=()))
+        registry.put_settings(replace(made, headers=()))
         assert set(registry.get("contract").secrets) == {"token"}
         assert self.storage.secrets.key_uses() == {_name("k1"): 1}
 
@@ -477,7 +477,7 @@ class RegistryContract(ABC):
         ):
             registry.add(build("another", {"base_url": "https://a.example"}))
             self.put_secret(registry)
-            registry.replace(replace(first, version=7))
+            registry.put_settings(replace(first, version=7))
         assert [c.name for c in registry.all()] == ["contract"]
         assert registry.get("contract").secrets == {}
         with registry.transaction():
@@ -513,19 +513,21 @@ class RegistryContract(ABC):
     def test_how_a_test_ended_holds_until_something_changes(self) -> None:
         registry = self.registry()
         made = registry.get("contract")
-        registry.put_trial(made, 10.0, "")
-        registry.put_trial(made, 20.0, "timeout", {"tls": "TLSv1.2"})
+        registry.save_test_result(made, 10.0, "")
+        registry.save_test_result(made, 20.0, "timeout", {"tls": "TLSv1.2"})
         failing = Health(20.0, 10.0, "timeout", current=True, seen={"tls": "TLSv1.2"})
         assert _health(registry) == failing
         self.put_secret(registry)
         assert _health(registry) == replace(failing, current=False)
-        registry.put_trial(made, 30.0, "")  # of the state before the secret was set
+        registry.save_test_result(
+            made, 30.0, ""
+        )  # of the state before the secret was set
         assert _health(registry) == replace(failing, current=False)
-        registry.put_trial(registry.get("contract"), 40.0, "")
+        registry.save_test_result(registry.get("contract"), 40.0, "")
         assert _health(registry).current
         registry.note_vouched("contract")
         assert _health(registry).current
-        registry.replace(made)
+        registry.put_settings(made)
         assert not _health(registry).current
 
     def test_refusals_are_counted_until_one_is_accepted(self) -> None:
@@ -578,12 +580,14 @@ class RegistryContract(ABC):
 
         assert not is_paused_after(lambda: self.put_secret(registry))
         assert not is_paused_after(lambda: registry.note_secrets_changed("contract"))
-        assert not is_paused_after(lambda: registry.replace(registry.get("contract")))
         assert not is_paused_after(
-            lambda: registry.put_trial(registry.get("contract"), 1.0, "")
+            lambda: registry.put_settings(registry.get("contract"))
+        )
+        assert not is_paused_after(
+            lambda: registry.save_test_result(registry.get("contract"), 1.0, "")
         )
         assert is_paused_after(
-            lambda: registry.put_trial(registry.get("contract"), 1.0, "timeout")
+            lambda: registry.save_test_result(registry.get("contract"), 1.0, "timeout")
         )
 
     def test_a_late_refusal_of_the_old_secret_does_not_pause_the_new_one(self) -> None:
@@ -602,7 +606,7 @@ class RegistryContract(ABC):
             made = registry.add(build(name, values))
             moments = {"older": 5.0, "new": 100.0}
             if name != "untested":
-                registry.put_trial(made, moments.get(name, 10.0), "timeout")
+                registry.save_test_result(made, moments.get(name, 10.0), "timeout")
         registry.note_refused("paused", registry.get("paused").revision)
         registry.pause("paused", 20.0)
         assert registry.due(50.0, 10) == ["older", "old"]
@@ -613,7 +617,7 @@ class RegistryContract(ABC):
         stored = registry.get("contract")
         with registry.transaction():
             registry.lock(stored)
-        registry.replace(replace(stored, notes="changed"))
+        registry.put_settings(replace(stored, notes="changed"))
         with pytest.raises(EditConflict), registry.transaction():
             registry.lock(stored)
         registry.remove("contract")
@@ -634,7 +638,7 @@ class RegistryContract(ABC):
         vouched = registry.get("contract")
         assert vouched.voucher == SealedRow(place, _sealed("k1"))
         assert vouched.secrets == {}
-        registry.replace(replace(stored, notes="changed"))
+        registry.put_settings(replace(stored, notes="changed"))
         assert registry.find(["contract"])["contract"].voucher == vouched.voucher
 
 
@@ -642,7 +646,7 @@ def _health(registry: Registry) -> Health:
     """Return the health of the contract's configuration."""
     (summary,) = registry.summaries()
     assert summary[:2] == ("contract", "https://contract.example")
-    return summary.standing
+    return summary.health
 
 
 def _sealed(key: str) -> bytes:

@@ -15,7 +15,12 @@ from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.audit.chain import AuditStream, ChainRow, Mark, facts_of
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.core.config.configuration import Configuration, HeaderRow, SyncLine, build
+from outkey.core.config.configuration import (
+    Configuration,
+    CustomHeader,
+    SyncLine,
+    build,
+)
 from outkey.core.errors import (
     AuditUnavailable,
     DnsFailed,
@@ -361,7 +366,7 @@ class FixedRing:
 
 
 def configuration(
-    name: str = "acme", headers: tuple[HeaderRow, ...] = (), **values: object
+    name: str = "acme", headers: tuple[CustomHeader, ...] = (), **values: object
 ) -> Configuration:
     """Return a configuration; `limits__retries` is the field `limits.retries`."""
     paths = {key.replace("__", "."): value for key, value in values.items()}

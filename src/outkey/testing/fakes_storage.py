@@ -8,7 +8,7 @@ from outkey.core.findings.health import Summary
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.vault.envelope import key_name_of
 from outkey.core.vault.versions import SecretVersion
-from outkey.core.vault.voucher import FIELD
+from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.engine.managing.registry import Registry
 from outkey.ports.storage import Storage
 from outkey.testing.fakes import FakeClock, MemoryDatabase
@@ -72,7 +72,7 @@ class MemorySecretRows:
         return Counter(
             key_name_of(row.sealed)
             for row in self.rows.values()
-            if row.sealed is not None and (vouchers or row.place.field != FIELD)
+            if row.sealed is not None and (vouchers or row.place.field != VOUCHER_FIELD)
         )
 
 

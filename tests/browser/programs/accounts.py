@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, cast
 
-from clients import boss, client_of, here
+from clients import application, boss, client_of
 from django.contrib.auth.models import Group, Permission, User
 
 PASSWORD = "a long password"
@@ -71,7 +71,7 @@ def newest(tag: str) -> list[AuditFacts]:
             key=str(row["key"]),
             fields=cast("list[str]", row["fields"]),
         )
-        for row in here.audit_rows.newest(50)
+        for row in application.audit_rows.newest(50)
         if row["tag"] == tag
     ]
 

@@ -23,9 +23,9 @@ HOME = "/outkey/configuration/home/"
 EDITOR = (Permission.VIEW, Permission.ADD, Permission.CHANGE, Permission.TEST)
 ALL_BUT_SCRIPTS = (*EDITOR, Permission.SET_SECRET, Permission.USE_INTERNAL_NETWORK)
 
-here = installation()
+application = installation()
 boss = User.objects.create_superuser("boss")
-desk = desk_for(boss)
+administration = desk_for(boss)
 
 
 def client_of(user: User) -> Client:
@@ -47,20 +47,20 @@ admin = client_of(boss)
 
 
 def apply_text(text: str) -> None:
-    here.apply(desk, parse_document(text), dry_run=False)
+    application.apply(administration, parse_document(text), dry_run=False)
 
 
 def save_document(text: str, name: str, **secrets: str) -> str:
     """Save a configuration with its secrets, and return the path of its page."""
     apply_text(text)
     for field, value in secrets.items():
-        desk.set_secret(name, field.replace("row_", "header:"), Secret(value))
+        administration.set_secret(name, field.replace("row_", "header:"), Secret(value))
     return f"{LIST}{Configuration.objects.get(name=name).pk}/"
 
 
 def form(name: str, **changed: str | None) -> dict[str, str]:
     """Return the form of a configuration as its page posts it, with changes."""
-    stored = here.registry.get(name)
+    stored = application.registry.get(name)
     values: dict[str, str | None] = {
         path: str(value) for path, value in stored.values().items() if value
     }
@@ -81,8 +81,8 @@ def text_of(response: HttpResponseBase) -> str:
 
 def lose_key() -> None:
     """Delete the key, and drop what this process has loaded of it."""
-    keys = here.keys
-    audit = here.audit
+    keys = application.keys
+    audit = application.audit
     assert isinstance(keys, KeyringLoader)
     assert isinstance(audit, KeyedAudit)
     keys.source.file.unlink()

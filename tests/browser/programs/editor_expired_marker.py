@@ -3,7 +3,7 @@
 import json
 import re
 
-from clients import admin, form, here, save_document, text_of
+from clients import admin, application, form, save_document, text_of
 from django.test import Client
 from editors import editor
 from recording_server import RecordingServer
@@ -46,7 +46,7 @@ def a_marker_is_no_oracle() -> None:
     assert right == wrong, "a test tells a user what a secret begins with"
     assert right[0] == 422
     assert "where secrets are sent" in right[1]
-    assert here.registry.get("echoing").verification.expired_marker == ""
+    assert application.registry.get("echoing").verification.expired_marker == ""
     assert api.arrived == []
     # Who may set secrets may set the marker, and still learns nothing of this one.
     right = verdict(place, admin, "secret-t")

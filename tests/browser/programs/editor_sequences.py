@@ -2,7 +2,7 @@
 
 import random
 
-from clients import LIST, admin, client_with, form, here, save_document, text_of
+from clients import LIST, admin, application, client_with, form, save_document, text_of
 from editors import LINE_EDITOR, connected
 from recording_server import RecordingServer
 
@@ -106,7 +106,7 @@ def a_deleted_configuration_leaves_nothing_for_one_of_the_same_name(name: str) -
     del values["version"]
     assert remover.post(place_of(name) + "delete/").status_code == 302
     assert remover.post(LIST + "add/", values).status_code == 302
-    assert here.registry.get(name).secrets == {}
+    assert application.registry.get(name).secrets == {}
     text_of(remover.post(place_of(name) + "test/", form(name)))
     assert not any(attacker.saw(text) for text in CANARIES)
 

@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qs, urlsplit
 
-from clients import admin, form, here, save_document, text_of
+from clients import admin, application, form, save_document, text_of
 from editors import connected, editor
 from recording_server import RecordingServer
 
@@ -55,7 +55,7 @@ def a_secret_that_only_signs_is_not_sent_itself() -> None:
             user.post(place + "token/renew/")
             assert provider.arrived, "the configuration must still work"
             assert not provider.saw("client-secret-canary"), away
-    assert here.registry.get("signing").oauth2.client_auth == "client_secret_jwt"
+    assert application.registry.get("signing").oauth2.client_auth == "client_secret_jwt"
 
 
 def a_code_goes_to_the_stored_token_url_or_nowhere() -> None:

@@ -1,6 +1,15 @@
 """A form reaches the rules of editing: refusals are 422, and nothing is half done."""
 
-from clients import EDITOR, LIST, admin, client_with, form, here, save_document, text_of
+from clients import (
+    EDITOR,
+    LIST,
+    admin,
+    application,
+    client_with,
+    form,
+    save_document,
+    text_of,
+)
 from inner_api import INNER, spar
 
 from outkey.core.access.permissions import Permission
@@ -34,13 +43,13 @@ def a_form_without_its_version_changes_nothing() -> None:
     for version in ("", "x", "-1", "9" * 5000, "1"):
         response = admin.post(place, form("inner", version=version, notes="lost"))
         assert response.status_code == 422, (version[:5], response.status_code)
-    assert here.registry.get("inner").notes == "fine"
+    assert application.registry.get("inner").notes == "fine"
 
 
 def a_secret_that_cannot_be_used_leaves_the_rest_as_it_was() -> None:
     bad = form("inner", notes="half", **{"secret:token": "****"})
     assert admin.post(place, bad).status_code == 422
-    assert here.registry.get("inner").notes == "fine"
+    assert application.registry.get("inner").notes == "fine"
 
 
 def a_draft_is_tried_under_a_name_of_its_own() -> None:
@@ -48,7 +57,7 @@ def a_draft_is_tried_under_a_name_of_its_own() -> None:
     assert "already" in text_of(taken)
     path = {"verification.test_path": "/echo"}
     text_of(admin.post(place + "test/", form("inner", **path)))
-    assert here.audit_rows.newest(1)[0]["configuration"] == "inner (draft)"
+    assert application.audit_rows.newest(1)[0]["configuration"] == "inner (draft)"
 
 
 def tests_that_wait_leave_threads_for_others() -> None:

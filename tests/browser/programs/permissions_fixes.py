@@ -7,11 +7,11 @@ from clients import (
     HOME,
     LIST,
     admin,
+    administration,
+    application,
     apply_text,
     client_with,
-    desk,
     form,
-    here,
     save_document,
     text_of,
 )
@@ -38,7 +38,7 @@ def post_fix(proposal: str) -> str:
 
 
 def a_fix_is_for_one_state_and_needs_what_the_change_needs() -> None:
-    desk.set_secret("inner", "token", Secret("wrong"))
+    administration.set_secret("inner", "token", Secret("wrong"))
     apply_text('[configuration.inner]\nverification = { test_path = "/basic" }')
     shown = text_of(admin.post(place + "test/", form("inner")))
     found = re.search('name="fix"\\s+value="([^"]+)"', shown)
@@ -48,20 +48,22 @@ def a_fix_is_for_one_state_and_needs_what_the_change_needs() -> None:
     assert "<ins>basic</ins>" in shown, shown[-800:]
     editor = client_with("editor", *EDITOR)
     assert editor.post(place + "fix/", {"fix": proposal}).status_code == 403
-    assert here.registry.get("inner").authentication_type == "bearer"
+    assert application.registry.get("inner").authentication_type == "bearer"
     for bad in ("", "nonsense", proposal[:-2] + "xx"):
         assert "too old" in post_fix(bad)
     assert "Now test it again" in post_fix(proposal)
-    assert here.registry.get("inner").authentication_type == "basic"
+    assert application.registry.get("inner").authentication_type == "basic"
     post_fix(proposal)
-    assert here.registry.get("inner").version == 3, "a second time is a conflict"
+    assert application.registry.get("inner").version == 3, "a second time is a conflict"
 
 
 def pause() -> None:
-    desk.set_secret("inner", "password", Secret("wrong"))
+    administration.set_secret("inner", "password", Secret("wrong"))
     for _ in range(5):
-        here.registry.note_refused("inner", here.registry.get("inner").revision)
-    here.registry.pause("inner", 1_700_000_000.0)
+        application.registry.note_refused(
+            "inner", application.registry.get("inner").revision
+        )
+    application.registry.pause("inner", 1_700_000_000.0)
     tested = {"cause": "secret_missing", "tested_revision": F("revision")}
     Configuration.objects.filter(name="inner").update(tested_at=1.0, **tested)
 
@@ -82,7 +84,7 @@ def a_pause_is_explained_and_ended_by_who_may_test() -> None:
 def a_notice_that_repeats_a_status_is_shown_once() -> None:
     notices = [Notice(condition, 1.0) for condition in NOTICES]
     states = {notice.condition.key(): notice.state() for notice in notices}
-    here.states.put(StateKind.NOTICE, states)
+    application.states.put(StateKind.NOTICE, states)
     home = admin.get(HOME).content.decode()
     assert "again and again" not in home
     assert home.count(str(notices[0].facts()["hint"])) == 1
@@ -95,10 +97,10 @@ def a_pause_is_ended() -> None:
     tester = client_with("tester", Permission.VIEW, Permission.TEST)
     done = tester.post(place + "resume/", follow=True).content
     assert b"inner sends again" in done
-    assert not here.registry.get("inner").paused
-    assert here.audit_rows.newest(1)[0]["fields"] == ["paused_at"]
+    assert not application.registry.get("inner").paused
+    assert application.audit_rows.newest(1)[0]["fields"] == ["paused_at"]
     assert "failing" in admin.get(place).content.decode()
-    desk.set_secret("inner", "password", Secret("another"))
+    administration.set_secret("inner", "password", Secret("another"))
     for path in (place, LIST, HOME):
         page = admin.get(path).content.decode()
         assert "changed since the last test" in page, path

@@ -20,7 +20,7 @@ from inner_api import CONSENT, INNER, spar
 from outkey.core.access.permissions import Permission
 from outkey.core.findings.health import Status
 from outkey.hosts.django.models import Configuration
-from outkey.hosts.django.registry import health_of
+from outkey.hosts.django.storage import health_of
 
 place = save_document(
     INNER, "inner", token="spar-token", **{"row_X-API-Key": "spar-token"}

@@ -10,10 +10,10 @@ from clients import (
     EDITOR,
     LIST,
     admin,
+    application,
     boss,
     client_with,
     form,
-    here,
     save_document,
     text_of,
 )
@@ -46,7 +46,7 @@ inner = save_document(
 )
 writer = client_with("writer", *ALL_BUT_SCRIPTS, Permission.EDIT_SCRIPT)
 scriptless = client_with("scriptless", *ALL_BUT_SCRIPTS)
-script = here.registry.get("signs").script
+script = application.registry.get("signs").script
 evil = script.replace("[:3]", "")
 
 
@@ -66,7 +66,7 @@ def the_script_is_shown_and_left_alone() -> None:
     assert "data-run" not in page
     saved = scriptless.post(signs, form_without_script(notes="theirs"))
     assert saved.status_code == 302
-    stored = here.registry.get("signs")
+    stored = application.registry.get("signs")
     assert (stored.notes, stored.script) == ("theirs", script)
     assert stored.script_enabled
     refused = scriptless.post(signs, form_without_script(base_url="nonsense"))
@@ -86,7 +86,7 @@ def a_forged_script_is_neither_saved_nor_tried() -> None:
             assert b"not write scripts" in shown, forged
     fresh = form_without_script(script=evil, version="") | {"name": "another"}
     assert scriptless.post(LIST + "add/", fresh).status_code == 422
-    assert here.registry.get("signs").script == script
+    assert application.registry.get("signs").script == script
     assert spar.journal == []
 
 
@@ -134,7 +134,7 @@ def runs_and_examples_are_limited_like_tests() -> None:
         running_tests.release()
     windows = form("signs", script=evil.replace("\n", "\r\n"))
     assert writer.post(signs, windows).status_code == 302
-    assert here.registry.get("signs").script == evil
+    assert application.registry.get("signs").script == evil
 
 
 def a_script_that_was_written_into_the_database_gets_no_secret() -> None:
@@ -167,7 +167,7 @@ def a_preview_that_runs_another_script_needs_the_permission_to_test() -> None:
     values = form("inner", script=quiet, script_enabled="on")
     assert scribe.post(inner + "preview/", values).status_code == 403
     assert admin.post(inner + "preview/", values).status_code == 200
-    assert str(here.audit_rows.newest(1)[0]["key"]).startswith("script ")
+    assert str(application.audit_rows.newest(1)[0]["key"]).startswith("script ")
 
 
 the_script_is_shown_and_left_alone()

@@ -6,9 +6,9 @@ from clients import (
     ALL_BUT_SCRIPTS,
     HOME,
     admin,
+    application,
     client_with,
     form,
-    here,
     save_document,
 )
 from django.conf import settings
@@ -127,7 +127,9 @@ def a_consent_comes_back_to_the_session_that_began_it_once() -> None:
     sent = parse_qs(spar.journal[0].body.decode())
     assert sent["code_verifier"][0] not in str(dict(admin.session.items()))
     assert admin.get(callback, back).status_code == 422
-    assert here.token(here.registry.get("consent")).status().state == "fresh"
+    assert (
+        application.token(application.registry.get("consent")).status().state == "fresh"
+    )
 
 
 def a_response_of_another_issuer_ends_the_consent() -> None:

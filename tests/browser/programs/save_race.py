@@ -40,13 +40,13 @@ def form(**changed: str) -> dict[str, str]:
 
 
 def main() -> None:
-    here = installation()
+    application = installation()
     boss = User.objects.create_superuser("boss")
     editor = User.objects.create_user("editor", is_staff=True)
     editor.user_permissions.set(Permission.objects.filter(codename__in=PERMISSIONS))
     ours, theirs = "https://shop.example", "https://elsewhere.example"
     document = parse_document(DOCUMENT.format(url=ours))
-    here.apply(desk_for(boss), document, dry_run=False)
+    application.apply(desk_for(boss), document, dry_run=False)
     place = f"/outkey/configuration/{Configuration.objects.get().pk}/"
     administrator_client, editor_client = client_of(boss), client_of(editor)
     transaction = Registry.transaction
@@ -68,11 +68,11 @@ def main() -> None:
     )
     administrator_client.post(place, entered)
     assert statuses == [302], "the editor did save in between"
-    stored = here.registry.find(["shop"])["shop"]
+    stored = application.registry.find(["shop"])["shop"]
     bound = {state.origin for state in stored.secrets.values()}
     assert bound <= {f"{ours}:443"}, bound
     try:
-        here.sender.context.open(stored, "token")
+        application.sender.context.open(stored, "token")
     except OutkeyError:
         pass
     else:

@@ -12,11 +12,11 @@ import outkey
 from outkey.integrations.httpx import OutkeyAuth
 
 
-async def status_of(url: str) -> int:
-    auth = OutkeyAuth(outkey.open(), "acme")
+async def status_of(url: str, auth: OutkeyAuth) -> int:
     async with httpx.AsyncClient(auth=auth, trust_env=False) as client:
         response = await client.get(url)
     return response.status_code
 
 
-print(asyncio.run(status_of(sys.argv[1])))
+gateway = outkey.open()  # before the event loop runs, since it uses the database
+print(asyncio.run(status_of(sys.argv[1], OutkeyAuth(gateway, "acme"))))

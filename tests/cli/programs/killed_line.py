@@ -9,7 +9,7 @@ import sys
 
 from outkey.hosts.cli.session import open_application
 
-here = open_application()
+application = open_application()
 
 from outkey.engine.sync import Runs
 from outkey.hosts.django.records.django_records import DjangoRecords
@@ -37,4 +37,4 @@ def kill_at_third_call(moment: str, method: str) -> None:
 
 
 kill_at_third_call(moment=sys.argv[1], method=sys.argv[2])
-list(here.sync_runner().run("contacts", "tester"))
+list(application.sync_runner().run("contacts", "tester"))

@@ -52,10 +52,10 @@ def change_account(boss: User, alice: User) -> None:
 
 def configure(alice: User) -> None:
     """Save seven configurations, and a secret of one that is older than it may be."""
-    desk = desk_for(alice)
+    administration = desk_for(alice)
     document = parse_document("".join(map(UNENCRYPTED.format, "abcdefg")))
-    installation().apply(desk, document, dry_run=False)
-    desk.set_secret("a", "token", Secret("x"))
+    installation().apply(administration, document, dry_run=False)
+    administration.set_secret("a", "token", Secret("x"))
     SecretValue.objects.update(set_at=time.time() - 400 * DAY)
     Configuration.objects.filter(name="a").update(active=False, tested_revision=7)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from outkey.hosts.cli.session import open_application
 
-here = open_application()
+application = open_application()
 
 from outkey.hosts.demo_records.models import Contact
 
@@ -26,7 +26,7 @@ def main() -> None:
     tenth = int(sys.argv[1]) // 10
     early = 0
     created = 0
-    for run in here.sync_runner().run("contacts", "tester"):
+    for run in application.sync_runner().run("contacts", "tester"):
         created = run.counts.created
         if created <= tenth:
             early = peak_memory()

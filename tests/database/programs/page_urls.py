@@ -48,7 +48,7 @@ WRONG_ARGUMENTS = (
     "x" * 3000,
     "00000000-0000-0000-0000-000000000000",
 )
-here = installation()
+application = installation()
 
 
 def user_named(name: str) -> User:
@@ -66,7 +66,7 @@ def restore() -> dict[str, str]:
         user_named(name)
     if not SyncLine.objects.filter(name="nightly").exists():
         document = parse_document(DOCUMENT)
-        here.apply(desk_for(user_named(SUPERUSER)), document, dry_run=False)
+        application.apply(desk_for(user_named(SUPERUSER)), document, dry_run=False)
     line = SyncLine.objects.get(name="nightly")
     run = Run.objects.filter(line=line).first() or Run.objects.create(
         line=line, dry_run=False, state="done", started_at=1, until=1

@@ -39,22 +39,22 @@ from outkey.hosts.django.pages.access import installation
 
 def main() -> None:
     call_command("migrate", verbosity=0)
-    here = installation()
+    application = installation()
     document = parse_document(sys.stdin.read())
-    here.apply(here.administration("t"), document, dry_run=False)
-    requested = here.runs.request("contacts", "t")
+    application.apply(application.administration("t"), document, dry_run=False)
+    requested = application.runs.request("contacts", "t")
 
     def stop_when_done() -> None:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            if here.runs.get(requested.id).state == "done":
+            if application.runs.get(requested.id).state == "done":
                 break
             time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=stop_when_done, daemon=True).start()
     call_command("outkey_worker", runs=2)
-    run = here.runs.get(requested.id)
+    run = application.runs.get(requested.id)
     print(run.state, run.counts.created)
 
 

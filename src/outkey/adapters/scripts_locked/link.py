@@ -138,7 +138,10 @@ class ScriptWorker:
 
     @property
     def is_spent(self) -> bool:
-        """Tell whether it has served long enough; whatever a script has piled up goes with it."""
+        """Whether the worker is due for replacement.
+
+        Replacing it also frees the memory that its scripts have used.
+        """
         return not self._alive or self._calls >= _MOST_CALLS or self._busy >= _MOST_BUSY
 
     def serves(self, call: ScriptCall) -> bool:
@@ -212,7 +215,8 @@ class ScriptWorker:
         if count == 1:
             return [self._receive(tag)]
         answers: list[str] = []
-        # At most four times what one call may take; slower frames are sent call by call.
+        # At most four times what one call may take;
+        # slower frames are sent call by call.
         end = time.monotonic() + self._limit * min(count, 4)
         while len(answers) < count and self._alive:
             self._channel.settimeout(max(end - time.monotonic(), 0.001))

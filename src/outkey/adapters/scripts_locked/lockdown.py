@@ -1,8 +1,8 @@
 """The lock: Linux mechanisms that leave a process one descriptor and nothing else.
 
 Only the lock and its proof live here; no script, no secret and no outkey. A layer that
-cannot be applied, or that is not seen to hold, is an error: a process that is not locked
-is never given a script or a secret.
+cannot be applied, or that is not seen to hold, is an error: a process that is not
+locked is never given a script or a secret.
 """
 
 import ctypes
@@ -47,14 +47,14 @@ class Layer(NamedTuple):
     stands: Callable[[LockPlan], bool]
 
 
-# ── system calls: name, number on x86_64, number on aarch64 (which lacks the old ones) ──
+# ── system calls: name, number on x86_64 and on aarch64, which lacks the old ones ─────
 
 # What computing needs, and nothing that reaches beyond the process.
 ALLOWED = """
-exit 60 93, exit_group 231 94, futex 202 98, clock_gettime 228 113, gettimeofday 96 169, time 201 -,
-clock_nanosleep 230 115, getrandom 318 278, munmap 11 215, mremap 25 216, brk 12 214,
-rt_sigreturn 15 139, rt_sigprocmask 14 135, sched_yield 24 124, restart_syscall 219 128,
-getpid 39 172, gettid 186 178
+exit 60 93, exit_group 231 94, futex 202 98, clock_gettime 228 113, gettimeofday 96 169,
+time 201 -, clock_nanosleep 230 115, getrandom 318 278, munmap 11 215, mremap 25 216,
+brk 12 214, rt_sigreturn 15 139, rt_sigprocmask 14 135, sched_yield 24 124,
+restart_syscall 219 128, getpid 39 172, gettid 186 178
 """
 # Allowed by their arguments: see `_by_argument`.
 CHECKED = "read 0 63, write 1 64, mmap 9 222, mprotect 10 226, madvise 28 233"
@@ -63,28 +63,30 @@ CHECKED = "read 0 63, write 1 64, mmap 9 222, mprotect 10 226, madvise 28 233"
 REFUSED = """
 open 2 -, openat 257 56, openat2 437 437, creat 85 -, stat 4 -, lstat 6 -, fstat 5 80,
 newfstatat 262 79, statx 332 291, access 21 -, faccessat 269 48, faccessat2 439 439,
-readlink 89 -, readlinkat 267 78, getdents 78 -, getdents64 217 61, getcwd 79 17, chdir 80 49,
-mkdir 83 -, mkdirat 258 34, rmdir 84 -, unlink 87 -, unlinkat 263 35, rename 82 -,
-renameat 264 38, renameat2 316 276, link 86 -, linkat 265 37, symlink 88 -, symlinkat 266 36,
-chmod 90 -, fchmod 91 52, fchmodat 268 53, chown 92 -, fchownat 260 54, truncate 76 45,
-ftruncate 77 46, utimensat 280 88, umask 95 166, statfs 137 43, memfd_create 319 279,
-close 3 57, close_range 436 436, ioctl 16 29, lseek 8 62, fcntl 72 25, dup 32 23, dup2 33 -,
-dup3 292 24, pipe 22 -, pipe2 293 59, pread64 17 67, pwrite64 18 68, readv 19 65, writev 20 66,
-sendfile 40 71, fsync 74 82, poll 7 -, ppoll 271 73, select 23 -, pselect6 270 72,
-epoll_create 213 -, epoll_create1 291 20, eventfd2 290 19, flock 73 32,
-socket 41 198, socketpair 53 199, connect 42 203, bind 49 200, listen 50 201, accept 43 202,
-accept4 288 242, sendto 44 206, recvfrom 45 207, sendmsg 46 211, recvmsg 47 212,
-setsockopt 54 208, getsockopt 55 209, getsockname 51 204, getpeername 52 205, shutdown 48 210,
-kill 62 129, tkill 200 130, tgkill 234 131, fork 57 -, vfork 58 -, clone 56 220, clone3 435 435,
-execve 59 221, execveat 322 281, wait4 61 260, waitid 247 95, pidfd_open 434 434,
-pidfd_send_signal 424 424, prctl 157 167, setrlimit 160 164, getrlimit 97 163,
-prlimit64 302 261, getrusage 98 165, times 100 153, getppid 110 173, getpgid 121 155,
-getpgrp 111 -, setsid 112 157, getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177,
-getgroups 115 158, setuid 105 146, setgid 106 144, setresuid 117 147, setresgid 119 149,
-rt_sigaction 13 134, sigaltstack 131 132, setitimer 38 103, getitimer 36 102, alarm 37 -,
-pause 34 -, nanosleep 35 101, clock_getres 229 114, clock_settime 227 112, sysinfo 99 179,
-uname 63 160, sched_getaffinity 204 123, sched_setaffinity 203 122, getcpu 309 168,
-getpriority 140 141, setpriority 141 140, msync 26 227, mincore 27 232
+readlink 89 -, readlinkat 267 78, getdents 78 -, getdents64 217 61, getcwd 79 17,
+chdir 80 49, mkdir 83 -, mkdirat 258 34, rmdir 84 -, unlink 87 -, unlinkat 263 35,
+rename 82 -, renameat 264 38, renameat2 316 276, link 86 -, linkat 265 37, symlink 88 -,
+symlinkat 266 36, chmod 90 -, fchmod 91 52, fchmodat 268 53, chown 92 -,
+fchownat 260 54, truncate 76 45, ftruncate 77 46, utimensat 280 88, umask 95 166,
+statfs 137 43, memfd_create 319 279, close 3 57, close_range 436 436, ioctl 16 29,
+lseek 8 62, fcntl 72 25, dup 32 23, dup2 33 -, dup3 292 24, pipe 22 -, pipe2 293 59,
+pread64 17 67, pwrite64 18 68, readv 19 65, writev 20 66, sendfile 40 71, fsync 74 82,
+poll 7 -, ppoll 271 73, select 23 -, pselect6 270 72, epoll_create 213 -,
+epoll_create1 291 20, eventfd2 290 19, flock 73 32,
+socket 41 198, socketpair 53 199, connect 42 203, bind 49 200, listen 50 201,
+accept 43 202, accept4 288 242, sendto 44 206, recvfrom 45 207, sendmsg 46 211,
+recvmsg 47 212, setsockopt 54 208, getsockopt 55 209, getsockname 51 204,
+getpeername 52 205, shutdown 48 210, kill 62 129, tkill 200 130, tgkill 234 131,
+fork 57 -, vfork 58 -, clone 56 220, clone3 435 435, execve 59 221, execveat 322 281,
+wait4 61 260, waitid 247 95, pidfd_open 434 434, pidfd_send_signal 424 424,
+prctl 157 167, setrlimit 160 164, getrlimit 97 163, prlimit64 302 261, getrusage 98 165,
+times 100 153, getppid 110 173, getpgid 121 155, getpgrp 111 -, setsid 112 157,
+getuid 102 174, geteuid 107 175, getgid 104 176, getegid 108 177, getgroups 115 158,
+setuid 105 146, setgid 106 144, setresuid 117 147, setresgid 119 149,
+rt_sigaction 13 134, sigaltstack 131 132, setitimer 38 103, getitimer 36 102,
+alarm 37 -, pause 34 -, nanosleep 35 101, clock_getres 229 114, clock_settime 227 112,
+sysinfo 99 179, uname 63 160, sched_getaffinity 204 123, sched_setaffinity 203 122,
+getcpu 309 168, getpriority 140 141, setpriority 141 140, msync 26 227, mincore 27 232
 """
 # The column of the tables above, and AUDIT_ARCH_*.
 _MACHINES = {"x86_64": (1, 0xC000003E), "aarch64": (2, 0xC00000B7)}
@@ -116,7 +118,7 @@ def calls_of(machine: str) -> Calls:
     return Calls(architecture, numbers(ALLOWED), numbers(CHECKED), numbers(REFUSED))
 
 
-# ── seccomp: the allow-list ──────────────────────────────────────────────────────────────────
+# ── seccomp: the allow-list ───────────────────────────────────────────────────────────
 
 # Instructions of the Berkeley packet filter.
 _LOAD = 0x20
@@ -232,7 +234,7 @@ def _is_filtered(plan: LockPlan) -> bool:
     return True
 
 
-# ── the other layers ─────────────────────────────────────────────────────────────────────────
+# ── the other layers ──────────────────────────────────────────────────────────────────
 
 
 def _control(layer: str, option: int, *arguments: int) -> int:
@@ -344,7 +346,7 @@ def _is_limited(plan: LockPlan) -> bool:
     )
 
 
-# ── ctypes and cffi: the code that calls native functions goes ───────────────────────────────
+# ── ctypes and cffi: the code that calls native functions goes ────────────────────────
 
 
 def native_code() -> tuple[tuple[int, int], ...]:
@@ -364,8 +366,9 @@ def native_code() -> tuple[tuple[int, int], ...]:
 def _eraser(start: int, end: int) -> mmap.mmap:
     """Return a mapping that unmaps another one when it is closed.
 
-    A function called through ctypes cannot return to code that it has unmapped. Python's
-    mmap objects call munmap themselves: one is made to believe that its memory is there.
+    A function called through ctypes cannot return to code that it has unmapped.
+    Python's mmap objects call munmap themselves: one is made to believe that its memory
+    is there.
     """
     mapping = mmap.mmap(-1, 3 * mmap.PAGESIZE)
     inner = (ctypes.c_size_t * 2).from_address(id(mapping) + object.__basicsize__)
@@ -390,7 +393,7 @@ def _erase(plan: LockPlan, erasers: list[mmap.mmap], views: list[memoryview]) ->
         raise LockError("ctypes: its code is still there")
 
 
-# ── the whole ────────────────────────────────────────────────────────────────────────────────
+# ── the whole ─────────────────────────────────────────────────────────────────────────
 
 # Landlock comes before the limit of descriptors: its ruleset needs one.
 LAYERS = (

@@ -25,7 +25,12 @@ from outkey.adapters.scripts_locked.link import (
 )
 from outkey.adapters.scripts_locked.spawner import WorkerSpawner
 from outkey.adapters.scripts_locked.worker import json_text
-from outkey.core.errors import OutkeyError, ScriptFailed, bare, frameless
+from outkey.core.errors import (
+    OutkeyError,
+    ScriptFailed,
+    drop_traceback,
+    without_traceback,
+)
 from outkey.core.request.script import FUNCTION, MAX_RECORD, TRANSFORM, ScriptCall
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record, size_fault
@@ -75,7 +80,7 @@ class Circuit:
             )
 
     def record(self, *, responded: bool) -> None:
-        """Count failures in a row; any response, also an exception, resets the count."""
+        """Count failures in a row; a response, even an exception, resets the count."""
         self._failures = 0 if responded else self._failures + 1
         if self._failures >= self._failures_allowed:
             doublings = min(self._failures - self._failures_allowed, 10)
@@ -166,7 +171,7 @@ class LockedScripts:
         self._end = weakref.finalize(self, _close, self._slots, self._spawner)
         _all.add(self)
 
-    @frameless
+    @drop_traceback
     def run(self, call: ScriptCall) -> Pairs:
         """Return the headers that a script computes for one call, or raise why not."""
         (headers,) = (
@@ -178,7 +183,7 @@ class LockedScripts:
             raise headers
         return headers
 
-    @frameless
+    @drop_traceback
     def run_all(self, calls: Sequence[ScriptCall]) -> list[HeadersOrError]:
         """Return the headers of each call of one script, or its error."""
         first = calls[0]
@@ -224,13 +229,13 @@ class LockedScripts:
         read: ResponseReader[Read],
         failed: Callable[[OutkeyError], Read],
     ) -> list[Read]:
-        """Send many calls at a time; a frame that takes too long is sent call by call."""
+        """Send many calls at a time; a frame that times out is sent call by call."""
 
         def run_alone(call: ScriptCall) -> Read:
             try:
                 return self._run((call,), read)[0]
             except OutkeyError as error:
-                return failed(bare(error))
+                return failed(without_traceback(error))
 
         results: list[Read] = []
         for frame in _frames(calls):

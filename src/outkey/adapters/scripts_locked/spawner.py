@@ -45,7 +45,7 @@ class WorkerSpawner:
         self._zygote: subprocess.Popen[bytes] | None = None
 
     def spawn(self) -> Spawned:
-        """Return a new worker; a zygote that was killed from outside is started again."""
+        """Return a new worker; restart the zygote if it was killed from outside."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:

@@ -1,15 +1,17 @@
 """One script in its locked process: the protocol, the script's view, and its results.
 
 Starts behind the lock. A frame from the application is a tag of 8 bytes, the length of
-the frame, the length of its text, the text, and bytes; a frame that does not fit into one
-message is continued in the next ones. The text has nine parts for each call, separated by
-NUL, the last being the length of the call's body; the bytes are the bodies.
+the frame, the length of its text, the text, and bytes; a frame that does not fit into
+one message is continued in the next ones. The text has nine parts for each call,
+separated by NUL, the last being the length of the call's body; the bytes are the
+bodies.
 
 The response is one or more messages: the tag, and responses separated by NUL, each a
 letter and bytes. K: name, newline, value, newline, … in UTF-8, or a record in JSON.
 H: the result is not a mapping of headers. R: it is not a record. E: an exception.
-S: there is no secret. N: there is no function. A message that ends with NUL is continued
-in the next one. Of a script's own text only its headers or its record leave the process.
+S: there is no secret. N: there is no function. A message that ends with NUL is
+continued in the next one. Of a script's own text only its headers or its record leave
+the process.
 
 The limits on imports and names are for clear errors. The boundary is the kernel.
 """
@@ -105,7 +107,7 @@ def offer(roots: frozenset[str]) -> None:
 
 
 def serve(descriptor: int, set_clock: Callable[[float | None, int], None]) -> None:
-    """Load one script with its secret, then run calls until the application hangs up."""
+    """Load one script and its secret, then run calls until the application hangs up."""
     tag, opening, _ = _receive(descriptor)
     source, secret, at, shift, function = json.loads(opening)
     set_clock(at, shift)
@@ -189,7 +191,7 @@ class NotJson(Exception):
 
 
 def json_text(value: object) -> str:
-    """Return JSON with all digits of a decimal, and those of a float that Python shows."""
+    """Return JSON with all digits of a decimal and the shortest form of a float."""
     match value:
         case str():
             text = json_string(value)
@@ -214,7 +216,7 @@ def json_text(value: object) -> str:
 
 
 def _receive(descriptor: int) -> tuple[bytes, str, bytes]:
-    """Return tag, text and bytes of the next frame; end the process when there is none."""
+    """Return tag, text and bytes of the next frame; exit when there is none."""
     frame = os.read(descriptor, FIRST)
     tag, size, length = HEAD.unpack_from(frame) if frame else os._exit(0)
     if size > FIRST:
@@ -255,7 +257,10 @@ def _encode(result: object) -> bytes:
 
 
 def _plain(value: object) -> bytes:
-    """Name the nearest built-in type: the name of any other class is text of the script."""
+    """Return the name of the nearest built-in type.
+
+    The name of any other class is text of the script.
+    """
     return next(
         kind.__name__ for kind in type(value).__mro__ if kind in _PLAIN
     ).encode()

@@ -57,8 +57,9 @@ class Zygote:
         self._plan = plan
         self._workers: dict[int, int] = {}  # number by pidfd
         self._poll = select.poll()
-        # The parent's pidfd reports the end of the process. PR_SET_PDEATHSIG would report
-        # the end of a thread, and a socket may have been inherited by other processes.
+        # The parent's pidfd reports the end of the process. PR_SET_PDEATHSIG would
+        # report the end of a thread, and a socket may have been inherited by other
+        # processes.
         self._parent = os.pidfd_open(parent)
         if os.getppid() != parent:
             raise lockdown.LockError("the parent is gone")
@@ -150,7 +151,8 @@ def _prepare(control: socket.socket, parent: int, folders: list[str]) -> Zygote:
     # Behind the lock print() must do nothing instead of failing.
     sys.stdin = sys.stdout = sys.stderr = None
     gc.collect()
-    gc.freeze()  # the collector leaves these pages alone, so that workers go on sharing them
+    # The collector leaves these pages alone, so that workers go on sharing them.
+    gc.freeze()
     return zygote
 
 

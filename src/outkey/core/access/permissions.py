@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from outkey.core.config.choices import Network
-from outkey.core.config.configuration import Configuration, HeaderRow
+from outkey.core.config.configuration import Configuration, CustomHeader
 from outkey.core.errors import SecretMissing
 from outkey.core.request.headers import looks_like_credential
 from outkey.core.text import Text
@@ -207,7 +207,7 @@ def touched_secrets(
     }
 
 
-def is_new_credential(row: HeaderRow, before: Iterable[HeaderRow]) -> bool:
+def is_new_credential(row: CustomHeader, before: Iterable[CustomHeader]) -> bool:
     """Whether a plain row that was not there before looks like a credential."""
     return not row.secret and looks_like_credential(row.key) and row not in before
 

@@ -30,7 +30,7 @@ from outkey.core.vault.envelope import SealedRow
 
 
 @dataclass(frozen=True, slots=True)
-class HeaderRow:
+class CustomHeader:
     """One row of the Headers tab; the value of a secret row is stored as a secret."""
 
     key: str
@@ -142,7 +142,7 @@ class Configuration:
     tls: TlsSettings
     limits: Limits
     verification: Verification
-    headers: tuple[HeaderRow, ...]
+    headers: tuple[CustomHeader, ...]
     secrets: Mapping[str, SecretState]
     base: Location  # the Base URL, parsed
     record: str = ""  # the id it is stored under, which is never reused
@@ -339,7 +339,7 @@ def build(
     name: str,
     values: Mapping[str, object],
     *,
-    headers: tuple[HeaderRow, ...] = (),
+    headers: tuple[CustomHeader, ...] = (),
     references: Mapping[str, Reference] | None = None,
     secrets: Mapping[str, SecretState] | None = None,
 ) -> Configuration:
@@ -437,7 +437,7 @@ def known_names(names: Iterable[str], count: int) -> Text:
 
 
 def kept_secrets(
-    secrets: Mapping[str, SecretState], headers: Iterable[HeaderRow]
+    secrets: Mapping[str, SecretState], headers: Iterable[CustomHeader]
 ) -> dict[str, SecretState]:
     """Return the secrets without those of header rows that were removed."""
     rows = {row.secret_field for row in headers if row.secret}
@@ -450,16 +450,16 @@ def kept_secrets(
 
 def header_row(
     key: str, value: str | None, *, secret: bool | None, place: str
-) -> HeaderRow:
+) -> CustomHeader:
     """Return a row; it is secret by default if its name looks like a credential."""
     key = check_name(key.strip(), field=f"{place}.key")
     if secret is None:
         secret = looks_like_credential(key) or value is None or is_reference(value)
     if secret:
-        return HeaderRow(key, "", secret=True)
+        return CustomHeader(key, "", secret=True)
     if value is None:
         raise ConfigError(
             Text("a row that is not secret needs a value"), field=f"{place}.value"
         )
     value = check_value(tidy_value(value), field=f"{place}.value")
-    return HeaderRow(key, value, secret=False)
+    return CustomHeader(key, value, secret=False)

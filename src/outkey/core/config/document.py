@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from outkey.core.config.configuration import (
     Configuration,
-    HeaderRow,
+    CustomHeader,
     SyncLine,
     build,
     header_row,
@@ -40,7 +40,7 @@ class ConfigurationDraft:
 
     name: str
     values: Mapping[str, object]
-    headers: tuple[HeaderRow, ...] | None
+    headers: tuple[CustomHeader, ...] | None
     references: Mapping[str, Reference]
 
     def configuration(self) -> Configuration:
@@ -172,7 +172,9 @@ def flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield prefix + inner_key, inner_value
 
 
-def read_rows(value: object, references: dict[str, Reference]) -> tuple[HeaderRow, ...]:
+def read_rows(
+    value: object, references: dict[str, Reference]
+) -> tuple[CustomHeader, ...]:
     """Return the header rows; the references of secret ones are added to the others."""
     if not isinstance(value, list) or len(value) > MAX_HEADERS:
         raise ConfigError(
@@ -193,7 +195,9 @@ def read_rows(value: object, references: dict[str, Reference]) -> tuple[HeaderRo
     return rows
 
 
-def read_row(table: object, place: str, references: dict[str, Reference]) -> HeaderRow:
+def read_row(
+    table: object, place: str, references: dict[str, Reference]
+) -> CustomHeader:
     """Return one header row."""
     if not isinstance(table, dict):
         raise ConfigError(Text("a row must be a table with key and value"), field=place)

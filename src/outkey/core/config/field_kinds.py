@@ -124,7 +124,7 @@ class Field:
     is_always_written: bool = False  # also where it is as by default
 
     def __post_init__(self) -> None:
-        """Make the label a text, and give a field without a default that of its kind."""
+        """Make the label a text, and set the default of the kind if there is none."""
         object.__setattr__(self, "label", build_text(self.label, {}))
         if self.default is None and not self.is_nullable:
             object.__setattr__(self, "default", EMPTY_VALUES.get(self.kind))

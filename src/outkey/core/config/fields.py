@@ -357,7 +357,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     limits(
         "limits.connect_timeout",
-        "Connect time-out",
+        "Connect timeout",
         Kind.SECONDS,
         default=5,
         minimum=0.1,
@@ -366,7 +366,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     limits(
         "limits.read_timeout",
-        "Read time-out",
+        "Read timeout",
         Kind.SECONDS,
         default=15,
         minimum=0.1,
@@ -375,7 +375,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     limits(
         "limits.total_timeout",
-        "Total time-out",
+        "Total timeout",
         Kind.SECONDS,
         default=60,
         minimum=0.1,

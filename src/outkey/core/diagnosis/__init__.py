@@ -1,8 +1,8 @@
 """From an exchange to its causes: ranked suspicions with evidence, remedy and fix.
 
-Pure: the response or error, the configuration and the time go in, a diagnosis comes out.
-Rules yield weighted clues (`response_rules`, `entered`, `failures`) for the reasons of
-one table (`reasons`). Remote text is read but never passed on, except by
+Pure: the response or error, the configuration and the time go in, a diagnosis comes
+out. Rules yield weighted clues (`response_rules`, `entered`, `failures`) for the
+reasons of one table (`reasons`). Remote text is read but never passed on, except by
 `remote_message`, which exists for that.
 
     diagnose           a response from 400 on
@@ -132,7 +132,7 @@ def diagnose_error(
 def diagnosis_of(
     clues: list[Clue], configuration: Configuration, status: int
 ) -> Diagnosis:
-    """Return the diagnosis of a response from its clues, of which there is at least one."""
+    """Return the diagnosis of a response from its clues, at least one."""
     suspicions = rank_clues(clues)
     if configuration.uses_oauth2 and status >= 400:
         suspicions = tuple(
@@ -150,7 +150,7 @@ def diagnosis_of(
 
 
 def retry_after(response: Response, *, now: float) -> float | None:
-    """Return the seconds of Retry-After (RFC 9110 §10.2.3); None if absent or invalid."""
+    """Return the seconds of Retry-After (RFC 9110 §10.2.3), None if invalid."""
     text = response.headers.get("Retry-After").strip()
     if text.isascii() and text.isdigit():
         return float(text[:10])  # ten digits are three centuries

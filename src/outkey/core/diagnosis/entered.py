@@ -143,7 +143,7 @@ def by_key_prefix(evidence: Evidence, label: str, value: Secret) -> Iterator[Clu
 
 
 def by_claims(evidence: Evidence) -> Iterator[Clue]:
-    """Compare the claims of a token, which are not verified, with the time and the host."""
+    """Compare the unverified claims of a token with the time and the host."""
     claims = evidence.claims
     if claims is None:
         return
@@ -186,7 +186,7 @@ def host_of(audience: str) -> str:
 
 
 def have_same_domain(host: str, other: str) -> bool:
-    """Tell whether two hosts belong together, as api.acme.example, auth.acme.example."""
+    """Whether two hosts belong together, as api.acme.example, auth.acme.example."""
     return host.split(".")[-2:] == other.split(".")[-2:]
 
 

@@ -73,7 +73,7 @@ def clues_of(
 def error_clue(
     weight: int, reason: str, error: errors.OutkeyError, fix: Fix | None = None
 ) -> Clue:
-    """Return a clue whose evidence is the message of an error, which is our own text."""
+    """Return a clue with the message of an error, our own text, as evidence."""
     evidence = Text("{message:sentence}", message=error.message)
     return Clue(weight, reason, evidence, error.hint or REASONS[reason].remedy, fix)
 

@@ -1,7 +1,7 @@
 """Phrases that occur in error responses, and the reason that each one suggests.
 
-A table and its search. Spaces, hyphens, underscores and capitals are ignored, so that one
-row finds `Token has expired`, `token_has_expired` and `TokenHasExpired`.
+A table and its search. Spaces, hyphens, underscores and capitals are ignored, so that
+one row finds `Token has expired`, `token_has_expired` and `TokenHasExpired`.
 """
 
 from collections.abc import Iterator

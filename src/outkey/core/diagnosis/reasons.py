@@ -23,7 +23,8 @@ class Reason:
     signs: str
 
 
-# The remedies of the specification, section 7; those of its four causes begin with them.
+# The remedies of the specification, section 7;
+# those of its four causes begin with them.
 _BEGIN = {
     Cause.INVALID_CREDENTIALS: Text("Check the username and password, or the token."),
     Cause.INSUFFICIENT_PERMISSIONS: Text("Check the permissions of the API user."),
@@ -240,8 +241,8 @@ _OF_EVIDENCE = (
         Cause.TOKEN_EXPIRED,
         "The token has expired, and the API responds with 403",
         "enter a new token; with OAuth 2.0 switch on 403 means expired.",
-        "A 403 that mentions expiry or has the error invalid_token, or 403 means expired"
-        " is switched on.",
+        "A 403 that mentions expiry or has the error invalid_token, or 403 means"
+        " expired is switched on.",
     ),
     reason(
         "wrong-scheme",
@@ -269,7 +270,8 @@ _OF_EVIDENCE = (
         "invisible-characters",
         Cause.HEADER_FORMAT,
         "The secret has invisible characters",
-        "Enter the value again, typed or copied as plain text, without spaces around it.",
+        "Enter the value again, typed or copied as plain text, without spaces around"
+        " it.",
         "Spaces at an end of the password, or zero-width, non-breaking or control"
         " characters.",
     ),
@@ -294,8 +296,8 @@ _OF_EVIDENCE = (
         "A header name with an underscore was dropped",
         "Write the name of the header with hyphens: nginx and gunicorn drop names with"
         " an underscore.",
-        "A secret row of the Headers tab has an underscore in its Key, and the status is"
-        " 401.",
+        "A secret row of the Headers tab has an underscore in its Key, and the status"
+        " is 401.",
     ),
     reason(
         "key-in-another-header",
@@ -472,8 +474,8 @@ _OF_EVIDENCE = (
         Cause.TOKEN_ENDPOINT,
         "The provider expects another Client Authentication",
         "Try the other Client Authentication: in the body, or HTTP Basic.",
-        "The Token URL responds with invalid_request, or with invalid_client although the"
-        " secret is right.",
+        "The Token URL responds with invalid_request, or with invalid_client although"
+        " the secret is right.",
     ),
     reason(
         "grant-not-allowed",

@@ -14,8 +14,8 @@ from outkey.core.text import NO_TEXT, Text, join_texts
 
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
 _KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})
-# RFC 6750 §3.1: invalid_token is expired, revoked, malformed or invalid; the description
-# may be more precise.
+# RFC 6750 §3.1: invalid_token is expired, revoked, malformed or invalid; the
+# description may be more precise.
 _DESCRIBED = (
     ("expired", "token-expired"),
     ("revoked", "token-revoked"),
@@ -44,8 +44,8 @@ _BY_STATUS = {
     496: "client-certificate-missing",
     497: "plain-http-to-tls-port",
 }
-# Phrases for a signature whose time was rejected. ("timestamp" alone is in every error of
-# Spring.)
+# Phrases for a signature whose time was rejected.
+# ("timestamp" alone is in every error of Spring.)
 _TOO_LATE = (
     b"tooskewed",
     b"clockskew",
@@ -174,7 +174,7 @@ def by_challenge(evidence: Evidence) -> Iterator[Clue]:
 
 
 def invalid_token_clue(evidence: Evidence) -> Clue:
-    """Return the reason of the error invalid_token, by its description and the claims."""
+    """Return the reason for an invalid_token error, by description and claims."""
     text = Text("WWW-Authenticate has the error invalid_token.")
     described = [reason for word, reason in _DESCRIBED if word in evidence.description]
     claims = evidence.claims
@@ -198,8 +198,8 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
     configuration = evidence.configuration
     offered = evidence.offered
     ours = configuration.authentication_type
-    # Jira always names OAuth; a row or script may have any scheme; and with DPoP the type
-    # of the token decides.
+    # Jira always names OAuth; a row or script may have any scheme;
+    # and with DPoP the type of the token decides.
     if not offered - {"oauth", "dpop"} or ours in offered:
         return
     if configuration.is_scripted or not configuration.sends_credentials:
@@ -411,7 +411,7 @@ def by_place(evidence: Evidence) -> Iterator[Clue]:
 
 
 def hidden_refusal_clue(evidence: Evidence, *, has_path: bool) -> Clue:
-    """Return how likely a 404 is a refusal; one for an unknown path mostly has a body."""
+    """Return how likely a 404 is a refusal; that of an unknown path has a body."""
     host = f".{evidence.configuration.base.origin.host}"
     weight = 30
     text = Text(

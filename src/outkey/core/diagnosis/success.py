@@ -1,4 +1,4 @@
-"""The rules for error responses with a success status. Used in tests of a configuration."""
+"""Rules for error responses with a success status, used in connection tests."""
 
 import re
 from collections.abc import Iterator

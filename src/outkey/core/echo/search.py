@@ -3,8 +3,8 @@
 A text is searched as it is, and once more with percent-encoding, HTML entities and
 backslash escapes decoded.
 
-The search depends on the length of the secret, since a short one occurs in ordinary text
-by chance:
+The search depends on the length of the secret,
+since a short one occurs in ordinary text by chance:
 
     4 to 7 characters    only where a JSON value is the secret and nothing else
     8 to 11              anywhere, as it is or encoded
@@ -94,7 +94,7 @@ class SearchText:
         return b"".join(map(letters_of, self._views()))
 
     def _views(self) -> Iterator[bytes]:
-        """Yield the text as it is, and then its blocks with encodings in decoded form."""
+        """Yield the text as it is, and then its encoded blocks in decoded form."""
         yield from self._blocks()
         for block in self._blocks():
             if any(mark in block for mark in (b"%", b"&", b"\\")):
@@ -126,7 +126,8 @@ class SearchPatterns:
             )
         self.__inside = tuple(inside)
         self.__whole = tuple(whole)
-        # Of two pieces one has at least half of the characters, and contains one of these.
+        # Of two pieces one has at least half of the characters,
+        # and contains one of these.
         self.__halves = tuple(
             half
             for form in whole
@@ -212,7 +213,7 @@ def has_both_pieces(letters: bytes, form: bytes) -> bool:
 
 
 def collect_texts(value: object, texts: list[str], numbers: list[str]) -> None:
-    """Collect the strings, keys and numbers of a value, and spellings of the numbers."""
+    """Collect strings, keys and numbers of a value, and spellings of the numbers."""
     if isinstance(value, str):
         texts.append(value)
     elif isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - dict is quicker

@@ -136,9 +136,9 @@ class Criterion(NamedTuple):
     comparison: Comparison
     value: object
 
-    def holds_for(self, standing: Health) -> bool:
+    def holds_for(self, health: Health) -> bool:
         """Whether it holds; a day that is not known is neither before nor until one."""
-        fact = getattr(standing, self.fact)
+        fact = getattr(health, self.fact)
         if self.comparison is Comparison.IS:
             return bool(fact == self.value)
         if self.comparison is Comparison.IS_NOT:
@@ -187,7 +187,7 @@ class Summary(NamedTuple):
     authentication_type: str
     environment: str
     network: str
-    standing: Health
+    health: Health
 
 
 def needs_secret(configuration: Configuration) -> bool:

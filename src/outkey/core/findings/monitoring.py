@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 from outkey.core.findings.checks import Level
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, warning_stage
 from outkey.core.findings.health import Health, Status, Summary
-from outkey.core.sync.run import RunState
+from outkey.core.sync.run import OPEN_STATES, RunState
 from outkey.core.text import Text
 
 RECENT_SECONDS = 600.0
@@ -355,10 +355,13 @@ def run_conditions(runs: Sequence[LineRun], now: float) -> Iterator[Condition]:
 
 
 def has_overdue_run(runs: Sequence[LineRun], now: float) -> bool:
-    """Whether a run has been overdue for minutes while no run is active."""
+    """Whether a run has been overdue for minutes while no run is active.
+
+    A waiting run is overdue after its time, a killed one after its lease.
+    """
     is_active = any(run.state is RunState.RUNNING and run.until >= now for run in runs)
     is_overdue = any(
-        run.state is RunState.WAITING
+        run.state in OPEN_STATES
         and run.attempt > 0
         and run.until < now - OVERDUE_SECONDS
         for run in runs
@@ -369,7 +372,7 @@ def has_overdue_run(runs: Sequence[LineRun], now: float) -> bool:
 def health_conditions(summary: Summary, now: float) -> Iterator[Condition]:
     """Return what a configuration's health shows: failing, paused, about to end."""
     name = summary.name
-    health = summary.standing
+    health = summary.health
     if not health.active:
         return
     kind = KIND_OF_STATUS.get(health.status(now=now, sealed=False))

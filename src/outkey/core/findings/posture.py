@@ -70,7 +70,7 @@ class ConfigurationFacts:
     set_at: Mapping[str, float]  # of stored secrets, by their fields
     now: float = 0.0
     policy: Policy = field(default_factory=Policy)
-    standing: Health | None = None
+    health: Health | None = None
     configuration: Configuration | None = None
     used_at: float | None = None
     failed: bool = False  # the newest requests, one after the other
@@ -164,7 +164,7 @@ def finding_if(
 
 def last_test(facts: ConfigurationFacts, fact: str) -> object:
     """Return a fact that the last test saw; None where it is unknown."""
-    return None if facts.standing is None else facts.standing.seen.get(fact)
+    return None if facts.health is None else facts.health.seen.get(fact)
 
 
 def plain_http(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
@@ -230,8 +230,8 @@ def shared_secrets(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
 def token_ends(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find an entered token that ends soon, or has ended."""
     ends = facts.token_ends
-    if ends is None and facts.standing is not None:
-        ends = facts.standing.expires_on
+    if ends is None and facts.health is not None:
+        ends = facts.health.expires_on
     if ends is None:
         return []
     is_near = days_left(ends, facts.now) <= WARN_DAYS
@@ -304,7 +304,7 @@ def no_rate_limit(configuration: Configuration) -> list[FindingPlace]:
 
 def never_verified(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find an active configuration that has never passed a test."""
-    health = facts.standing
+    health = facts.health
     is_untested = health and facts.active and health.verified_at is None
     return finding_if(is_untested, "verification.test_path")
 
@@ -320,7 +320,7 @@ def unused(facts: ConfigurationFacts) -> list[FindingPlace]:
 
 def failing(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find what fails repeatedly, or has failed for an hour: once is an accident."""
-    health = facts.standing
+    health = facts.health
     if not facts.active:
         return
     if facts.failed:

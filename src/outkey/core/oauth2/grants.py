@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus, urlencode
 
 from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError, frameless
+from outkey.core.errors import ConfigError, drop_traceback
 from outkey.core.oauth2.client_auth import Parameters, Proof
 from outkey.core.oauth2.responses import failure
 from outkey.core.request.message import Header, Request, Source
@@ -187,8 +187,8 @@ def consent_url(configuration: Configuration, consent: Consent) -> str:
 def refuse_other_issuer(configuration: Configuration, issuer: str) -> None:
     """Refuse an authorization response of another authorization server (RFC 9207 §2.4).
 
-    Without a configured Issuer its exact name is unknown. The response must then name an
-    issuer at the origin of the Authorization URL or the Token URL, so that a code of
+    Without a configured Issuer its exact name is unknown. The response must then name
+    an issuer at the origin of the Authorization URL or the Token URL, so that a code of
     another server is never sent to this one (mix-up attack).
     """
     settings = configuration.oauth2
@@ -236,7 +236,7 @@ class DeviceCode(NamedTuple):
     lifetime: float
 
 
-@frameless
+@drop_traceback
 def read_device_code(document: Mapping[str, object]) -> DeviceCode:
     """Read the response to `device_start`."""
     address = document.get("verification_uri") or document.get("verification_url")
@@ -259,7 +259,7 @@ def read_device_code(document: Mapping[str, object]) -> DeviceCode:
 
 
 def seconds_up_to(most: float, value: object, *, default: float) -> float:
-    """Return a number of seconds between 1 and `most`, the default for anything else."""
+    """Return a number of seconds from 1 to `most`, or the default if invalid."""
     return (
         max(1.0, min(float(value), most)) if isinstance(value, int | float) else default
     )

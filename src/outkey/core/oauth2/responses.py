@@ -1,7 +1,7 @@
 """Reading the responses of authorization servers: tokens, errors and metadata.
 
-They differ from RFC 6749 in many ways, so every known form is accepted, and anything else
-becomes one of the failures below, in our own words: no remote text is passed on.
+They differ from RFC 6749 in many ways, so every known form is accepted, and anything
+else becomes one of the failures below, in our own words: no remote text is passed on.
 """
 
 import json
@@ -17,7 +17,7 @@ from outkey.core.errors import (
     OutkeyError,
     RedirectBlocked,
     TokenEndpointFailed,
-    frameless,
+    drop_traceback,
 )
 from outkey.core.request.message import Response, http_date
 from outkey.core.secret import Secret
@@ -199,7 +199,7 @@ def failure(reason: str, their_time: float | None = None) -> OutkeyError:
 
 
 def name_url(text: Text, label: str) -> Text:
-    """Return a message or hint of `failure` that names another URL than the Token URL."""
+    """Return a message or hint of `failure` with another URL than the Token URL."""
     return build_text(text.template, {**text.values, "url": label})
 
 
@@ -229,7 +229,7 @@ class TokenResponse:
     scope: str
 
 
-@frameless  # its frames hold the response
+@drop_traceback  # its traceback would hold the response
 def read_document(
     response: Response, *, may_be_empty: bool = False
 ) -> Mapping[str, object]:
@@ -254,7 +254,7 @@ def read_document(
     return document
 
 
-@frameless
+@drop_traceback
 def read_token(
     response: Response,
     *,

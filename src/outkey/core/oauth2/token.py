@@ -117,7 +117,7 @@ class TokenState:
         """Return how long before its expiry a token is renewed."""
         return min(most, self.lifetime / 10)
 
-    def standing(self, configuration: Configuration, now: float) -> State:
+    def state_at(self, configuration: Configuration, now: float) -> State:
         """Return the state of the token."""
         if self.dead:
             return State.REAUTHORIZATION_NEEDED
@@ -134,9 +134,9 @@ class TokenState:
 
         Another client, URL or grant starts over, and so do other wishes if a user
         authorized the former ones. With an entered refresh token, or another client
-        secret, the newest refresh token stays, but not the token. A running request goes
-        on: its lease stays. An entered refresh token that was used already is not used
-        again, since a provider takes that for theft.
+        secret, the newest refresh token stays, but not the token. A running request
+        goes on: its lease stays. An entered refresh token that was used already is not
+        used again, since a provider takes that for theft.
         """
         if self.basis == basis:
             return self
@@ -175,7 +175,7 @@ class TokenState:
         return bool(self.holder) and now < self.leased_until <= now + 2 * LEASE_SECONDS
 
     def released(self) -> "TokenState":
-        """End a lease under which nothing was sent; the tries of a crash stay counted."""
+        """End a lease without a request sent; attempts that crashed stay counted."""
         return replace(self, holder="", leased_until=0.0, tries=max(0, self.tries - 1))
 
     def granted(
@@ -186,7 +186,7 @@ class TokenState:
         default_lifetime: float,
         proof_key: Secret | None,
     ) -> "TokenState":
-        """Return the state with the new token; a refresh token stays unless replaced."""
+        """Return the state with the new token and a new or the same refresh token."""
         before = self.content
         refresh = response.refresh or (before.refresh if before else None)
         return TokenState(
@@ -220,7 +220,7 @@ class TokenState:
         return replace(self.released(), dead=True, error=reason)
 
     def was_for_nothing(self, now: float) -> bool:
-        """Tell whether a renewal after a rejection gave a token that is rejected too."""
+        """Whether the token of a renewal after a rejection was rejected too."""
         return self.after_rejection and 0 <= now - self.obtained_at < _QUARREL_SECONDS
 
     def facts(self) -> dict[str, object]:
@@ -236,7 +236,7 @@ class TokenState:
         serial: int,
         content: TokenContent | None,
     ) -> Self:
-        """Undo `facts`; raises ValueError for anything that it would not have written."""
+        """Undo `facts`; raise ValueError for anything that `facts` does not write."""
         usual = cls().facts()
         for name, value in facts.items():
             kinds = (

@@ -60,7 +60,8 @@ _TUNNELS = (
     ip_network("2001::/32"),  # Teredo, RFC 4380
 )
 _THIS_HOST = ip_network("0.0.0.0/8")  # RFC 1122; Linux connects 0.0.0.0 to this machine
-# Ranges for special use that Python's tables, in one version or another, count as global.
+# Ranges for special use that Python's tables,
+# in one version or another, count as global.
 _SPECIAL = (
     ip_network("fec0::/10"),  # site-local, RFC 3879
     ip_network("192.0.0.0/24"),  # protocol assignments, RFC 6890

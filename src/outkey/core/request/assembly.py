@@ -166,8 +166,9 @@ def redirected_request(
     """Return the request that follows a redirect, None without one, or refuse it.
 
     Only redirects to the same origin are followed: otherwise custom credential headers
-    would be sent to an origin that no user has entered. The error names the other origin
-    only if the configuration has it too: a server could spell a secret as a host name.
+    would be sent to an origin that no user has entered. The error names the other
+    origin only if the configuration has it too: a server could spell a secret as a host
+    name.
     """
     if response.status not in _REDIRECTS or "Location" not in response.headers:
         return None

@@ -1,4 +1,4 @@
-"""Challenges of WWW-Authenticate headers (RFC 9110 §11.6.1). Parsing only, no decision."""
+"""Parsing the challenges of WWW-Authenticate headers (RFC 9110 §11.6.1)."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,8 @@ _PART = re.compile(
     rf"""[\s,]*(?:
         (?P<key>{_TOKEN})[ \t]*=[ \t]*
         (?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>{_TOKEN}))(?=[\s,]|$)
-      | (?P<scheme>{_TOKEN})(?:[ ]+(?P<token68>[A-Za-z0-9._~+/-]+=*)(?=[ \t]*(?:,|$)))?(?=[\s,]|$)
+      | (?P<scheme>{_TOKEN})
+        (?:[ ]+(?P<token68>[A-Za-z0-9._~+/-]+=*)(?=[ \t]*(?:,|$)))?(?=[\s,]|$)
     )""",
     re.VERBOSE,
 )

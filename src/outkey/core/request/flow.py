@@ -1,7 +1,8 @@
-"""Flows: authentication as generators that yield what they need and are sent the result.
+"""Flows: authentication as generators that yield requests and receive results.
 
-A flow does no I/O. It yields steps, its driver performs them, and `yield from` a helper
-gives the result its type.
+A flow does no I/O. It yields steps that `engine.sending.exchange` performs; that is a
+generator itself, whose steps (`engine.wire.drive`) are I/O. `yield from` a helper gives
+the result its type.
 """
 
 from collections.abc import Generator
@@ -21,11 +22,11 @@ class Send(NamedTuple):
 class NeedToken(NamedTuple):
     """Give me a token; another one than this, if it was rejected.
 
-    `sure` means that the token itself was rejected, and not perhaps its permissions.
+    `token_was_refused` means the token itself, and not perhaps its permissions.
     """
 
     rejected: AccessToken | None = None
-    sure: bool = False
+    token_was_refused: bool = False
 
 
 class NeedProof(NamedTuple):
@@ -41,36 +42,38 @@ class RunScript(NamedTuple):
     request: Request
 
 
-Step = Send | NeedToken | NeedProof | RunScript
-Flow = Generator[Step, Any, Response]
+AuthStep = Send | NeedToken | NeedProof | RunScript
+AuthFlow = Generator[AuthStep, Any, Response]
 
 
 class Scheme(Protocol):
     """One way to authenticate."""
 
-    def flow(self, request: Request) -> Flow:
-        """Authenticate one request; called anew for each attempt, retry and redirect."""
+    def flow(self, request: Request) -> AuthFlow:
+        """Authenticate one request; called for each attempt, retry and redirect."""
 
 
-def send(request: Request) -> Generator[Step, Response, Response]:
+def send(request: Request) -> Generator[AuthStep, Response, Response]:
     """Ask for a request to be sent."""
     return (yield Send(request))
 
 
 def need_token(
-    rejected: AccessToken | None = None, *, sure: bool = False
-) -> Generator[Step, AccessToken, AccessToken]:
+    rejected: AccessToken | None = None, *, token_was_refused: bool = False
+) -> Generator[AuthStep, AccessToken, AccessToken]:
     """Ask for a token."""
-    return (yield NeedToken(rejected, sure))
+    return (yield NeedToken(rejected, token_was_refused))
 
 
-def need_proof(request: Request, token: AccessToken) -> Generator[Step, Secret, Secret]:
+def need_proof(
+    request: Request, token: AccessToken
+) -> Generator[AuthStep, Secret, Secret]:
     """Ask for a proof."""
     return (yield NeedProof(request, token))
 
 
 def run_script(
     request: Request,
-) -> Generator[Step, tuple[Header, ...], tuple[Header, ...]]:
+) -> Generator[AuthStep, tuple[Header, ...], tuple[Header, ...]]:
     """Ask for a script's headers."""
     return (yield RunScript(request))

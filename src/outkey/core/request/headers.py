@@ -188,7 +188,8 @@ def character_error(
     character = fault.group()
     reason = "invisible-characters"
     remedy = Text(
-        "Enter the value again, typed or copied as plain text, without spaces around it."
+        "Enter the value again, typed or copied as plain text, without spaces around"
+        " it."
     )
     if character in "\r\n":
         kind = Text("a line break")

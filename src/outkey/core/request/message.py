@@ -124,7 +124,8 @@ class ResponseHeaders:
     __hash__ = None  # type: ignore[assignment]  # a value to read, not a key
 
     def __repr__(self) -> str:
-        # Names only: Set-Cookie and token responses have values that must not be logged.
+        # Names only: Set-Cookie and token responses
+        # have values that must not be logged.
         return f"ResponseHeaders({', '.join(name for name, _ in self._pairs)})"
 
 
@@ -132,8 +133,9 @@ class ResponseHeaders:
 class Response:
     """A response of any status, with the cause and remedy that outkey found.
 
-    `sent` are the secrets that the request carried: a caller that shows or stores a part
-    of the response must not show or store those, should the server have repeated them.
+    `sent` are the secrets that the request carried: a caller that shows or stores a
+    part of the response must not show or store those, should the server have repeated
+    them.
     """
 
     status: int

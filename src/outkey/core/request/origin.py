@@ -106,7 +106,7 @@ def parse_url(text: str) -> Location:
 
 
 def build_target(base: Location, path: str, params: Params | None = None) -> str:
-    """Join the Base URL's path, a request's path and its parameters, percent-encoded."""
+    """Join the Base URL's path, a request's path and its encoded parameters."""
     target = join_path(base, path)
     if not params:
         return target

@@ -2,7 +2,8 @@
 
 Nothing here runs a script. The script of a configuration signs requests and may contain
 its own examples: a list of literals named GOLDEN, each with a made-up secret, fixed
-inputs and the headers that they must give. The script of a sync line transforms records.
+inputs and the headers that they must give.
+The script of a sync line transforms records.
 """
 
 import ast
@@ -26,19 +27,20 @@ from outkey.core.text import Text
 
 FUNCTION = "compute_auth_header"
 TRANSFORM = "transform"
-SEAL = "script"  # the name under which a script is vouched for
+SCRIPT_FACT = "script"  # the name of the script's digest among the facts of a voucher
 MAX_SOURCE = 64 * 1024
 # Python 3.11 takes a second for one f-string of 64 KiB with 20,000 braces, and all
 # threads wait.
 _MOST_BRACES = 2000
 MAX_BODY = 16 * 1024 * 1024
 MAX_RECORD = 256 * 1024
-# As in adapters/scripts_locked/preload.py, which is loaded alone and cannot import this.
+# As in adapters/scripts_locked/preload.py,
+# which is loaded alone and cannot import this.
 _MODULES = """
-base64 binascii bisect calendar collections collections.abc contextlib copy dataclasses datetime
-decimal email.utils enum fractions functools hashlib heapq hmac html itertools json math numbers
-operator random re secrets string struct textwrap time types typing unicodedata urllib.parse uuid
-zlib zoneinfo
+base64 binascii bisect calendar collections collections.abc contextlib copy dataclasses
+datetime decimal email.utils enum fractions functools hashlib heapq hmac html itertools
+json math numbers operator random re secrets string struct textwrap time types typing
+unicodedata urllib.parse uuid zlib zoneinfo
 """
 OFFERED = (*_MODULES.split(), "cryptography")
 IMPORT_HINT = Text(
@@ -50,8 +52,8 @@ _ROOTS = frozenset(name.partition(".")[0] for name in OFFERED)
 # Not offered although its package is; many users try it.
 _ABSENT = frozenset({"urllib.request"})
 _WELL_KNOWN = """
-aiohttp boto3 botocore Crypto dateutil httpx jose joserfc jwt nacl numpy oauthlib pandas pytz
-requests requests_oauthlib urllib3 yaml
+aiohttp boto3 botocore Crypto dateutil httpx jose joserfc jwt nacl numpy oauthlib pandas
+pytz requests requests_oauthlib urllib3 yaml
 """
 _IMPORT_ERRORS = frozenset(
     {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
@@ -101,8 +103,8 @@ def digest(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()
 
 
-def seal_of(source: str) -> Secret:
-    """Return what a voucher of a script must contain, so that only a saved one gets a secret."""
+def secret_digest(source: str) -> Secret:
+    """Return the digest that a voucher must contain: only a saved script runs."""
     return Secret(digest(source))
 
 
@@ -163,7 +165,7 @@ def check_function(source: str, name: str, parameter: str) -> None:
 
 
 def check_imports(source: str) -> None:
-    """Refuse a script that imports an unavailable module and does not catch the failure.
+    """Refuse a script that imports an unavailable module and does not catch that.
 
     For a script that is about to be saved: one that was saved before stays readable.
     """

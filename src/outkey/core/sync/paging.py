@@ -19,7 +19,7 @@ from outkey.core.text import Text
 MOST_PAGES = 1_000_000
 MAX_CURSOR_LENGTH = 8192
 NUMBERED = frozenset({Paging.PAGE, Paging.OFFSET})
-STATUSES_BEHIND_A_SHORT_PAGE = frozenset({400, 404, 416, 422})
+STATUSES_AFTER_A_SHORT_PAGE = frozenset({400, 404, 416, 422})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Position:
     milestone: str = ""  # an earlier `at`: a cursor that meets it again is a loop
     ended: bool = False
     doubtful: bool = False  # a refusal after a full page was taken for the end
-    ahead: tuple[str, ...] = ()  # of a push: ids behind `at` that were sent already
+    ahead: tuple[str, ...] = ()  # of a push: ids after `at` that were sent already
 
     def as_checkpoint(self) -> dict[str, object]:
         """Return the position as a checkpoint stores it."""
@@ -52,7 +52,7 @@ UNUSED_NAMES = {"line"}
 class Page(NamedTuple):
     """What paging needs of a response."""
 
-    here: Location
+    location: Location  # where the page was read from
     headers: ResponseHeaders
     records: Sequence[object]
     cursor: object = None
@@ -111,7 +111,7 @@ def upcoming_positions(
     return [replace(position, at=str(first + step * number)) for number in range(count)]
 
 
-def is_behind_the_end(sync: Sync, position: Position, status: int) -> bool:
+def is_past_the_end(sync: Sync, position: Position, status: int) -> bool:
     """Whether a status means that there is no page of this number.
 
     Django REST framework returns 404, WordPress 400. After a page that was not short,
@@ -119,7 +119,7 @@ def is_behind_the_end(sync: Sync, position: Position, status: int) -> bool:
     """
     if sync.pagination.kind not in NUMBERED or not position.pages:
         return False
-    return status == 404 or (position.short and status in STATUSES_BEHIND_A_SHORT_PAGE)
+    return status == 404 or (position.short and status in STATUSES_AFTER_A_SHORT_PAGE)
 
 
 def next_position(sync: Sync, position: Position, page: Page) -> Position:
@@ -177,7 +177,7 @@ def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Posi
         or not paging.position_parameter
         or pointer.startswith(("https://", "http://"))
     )
-    at = _next_url(page.here, pointer) if is_address else pointer
+    at = _next_url(page.location, pointer) if is_address else pointer
     if len(at) > MAX_CURSOR_LENGTH:
         raise sync_failure(
             "bad_cursor", Text("the cursor of the next page is too long")
@@ -190,14 +190,14 @@ def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Posi
     return replace(read, at=at, is_address=is_address, milestone=milestone)
 
 
-def _next_url(here: Location, reference: str) -> str:
+def _next_url(current: Location, reference: str) -> str:
     """Return the absolute URL of the next page, which must be at the same origin."""
     try:
-        location = parse_redirect(here.origin, here.target, reference)
+        location = parse_redirect(current.origin, current.target, reference)
     except ConfigError:
         raise sync_failure(
             "bad_cursor", Text("the URL of the next page is not valid")
         ) from None
-    if location.origin != here.origin:
+    if location.origin != current.origin:
         raise sync_failure("foreign_next")
     return f"{location.origin}{location.target}"

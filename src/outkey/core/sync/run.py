@@ -65,13 +65,20 @@ class Run:
     ended_at: float | None = None
     cause: str = ""
     generation: int = 0  # each write increments it
-    attempt: int = 0  # how often a worker began it; 0: no worker was asked to
+    # The number of the present attempt by workers, 1 from the request on. 0: no worker
+    # was asked, as for a run of the command line, and none continues it after a kill.
+    attempt: int = 0
     worked: float = 0.0  # seconds of work on it, up to the last checkpoint
     digest: str = ""  # of the line that its position and cursor belong to
     # The end of the lease of a running run, or when a waiting one is due.
     until: float = 0.0
     # Seconds that each checkpoint extends the lease by; not stored.
     lease: float = field(default=60.0, compare=False)
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether a worker was asked to do the run."""
+        return self.attempt > 0
 
     @property
     def due_at(self) -> float | None:

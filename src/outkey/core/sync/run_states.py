@@ -4,7 +4,7 @@
     enqueue      (new), FAILED → WAITING
     expedite     WAITING → WAITING, due now
     checkpoint   RUNNING → RUNNING, with a longer lease
-    finish       WAITING, RUNNING → DONE, FAILED
+    finish       WAITING, RUNNING → DONE, FAILED (the caller says which)
     end_killed   RUNNING → FAILED (killed)
     release      RUNNING → FAILED (stopping)
     retry_later  FAILED → WAITING
@@ -47,7 +47,7 @@ def is_alive(run: Run, now: float) -> bool:
 
 def is_due(run: Run, now: float) -> bool:
     """Whether a worker should take the run: it waits, or its worker was killed."""
-    return run.state in OPEN_STATES and run.attempt > 0 and run.until <= now
+    return run.state in OPEN_STATES and run.is_requested and run.until <= now
 
 
 def is_resumable(run: Run, digest: str) -> bool:
@@ -64,22 +64,27 @@ def end_killed(running: Run, now: float) -> Run:
         state=RunState.FAILED,
         ended_at=now,
         cause=KILLED,
-        attempt=running.attempt + 1 if running.attempt else 0,
+        attempt=running.attempt + 1 if running.is_requested else 0,
     )
 
 
 def run_to_resume(last: Run | None, request: RunRequest) -> Run | None:
     """Return the line's last run, dry ones not counted, if it is to be continued.
 
-    A failed run is, where it has a position for the line as it is now. A killed one is
-    even without a position, and if a worker was asked to do it, after any change.
+        the run …                  the line is unchanged    the line was changed
+        failed                     if it has a position     no
+        was killed                 yes                      no
+        was killed, by request     yes                      yes, from the first page
+
+    A dry run is never continued.
     """
     if request.dry_run or last is None or last.state is not RunState.FAILED:
         return None
-    was_killed = last.cause == KILLED and (
-        last.attempt > 0 or last.digest == request.digest
-    )
-    return last if was_killed or is_resumable(last, request.digest) else None
+    if last.cause == KILLED:
+        is_continued = last.is_requested or last.digest == request.digest
+    else:
+        is_continued = is_resumable(last, request.digest)
+    return last if is_continued else None
 
 
 def run_to_begin(
@@ -166,12 +171,14 @@ def checkpoint(run: Run, now: float) -> Run:
 
 
 def finish(run: Run, now: float) -> Run:
-    """End a run in the state that it has, at its own time if it has one."""
+    """Store the end of a run whose state the caller has set to DONE or FAILED."""
     return _next(run, ended_at=now if run.ended_at is None else run.ended_at)
 
 
 def release(stored: Run, held: Run, now: float) -> Run:
-    """End a run whose process stops, so that the next one need not wait for the lease.
+    """Fail a run whose process stops, so that the next need not wait for the lease.
+
+    A worker then lets it wait for another attempt (`retry_later`).
 
     `held` is the run as the process knows it, `stored` as it is now. An interrupt may
     come between the commit of a page and the moment the process knows of it: so one

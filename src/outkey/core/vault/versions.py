@@ -14,7 +14,7 @@ from outkey.core.config.configuration import SecretState
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import EditConflict
 from outkey.core.vault.envelope import Place, SealedRow, secret_place
-from outkey.core.vault.voucher import FIELD
+from outkey.core.vault.voucher import VOUCHER_FIELD
 
 
 class SecretLabel(StrEnum):
@@ -116,13 +116,13 @@ def current_states(versions: Iterable[SecretVersion]) -> dict[str, SecretState]:
     return {
         row.place.field: row.state
         for row in versions
-        if row.label == SecretLabel.CURRENT and row.place.field != FIELD
+        if row.label == SecretLabel.CURRENT and row.place.field != VOUCHER_FIELD
     }
 
 
 def current_voucher(versions: Iterable[SecretVersion]) -> SealedRow | None:
     """Return the voucher among these versions."""
     for row in versions:
-        if row.label == SecretLabel.CURRENT and row.place.field == FIELD:
+        if row.label == SecretLabel.CURRENT and row.place.field == VOUCHER_FIELD:
             return SealedRow(row.place, row.sealed or b"")
     return None

@@ -1,4 +1,4 @@
-"""What the key vouches for, so that a writer of the database can invent nothing.
+"""Vouchers: they show what was changed in the database without outkey.
 
 A stored secret is sealed for its record, field, version and origin. Other facts are
 plain columns: which version of a secret is current, what a reference points to and
@@ -16,21 +16,21 @@ from outkey.core.access.permissions import RULES, Permission
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import SecretUnreadable
-from outkey.core.request.script import SEAL, digest
+from outkey.core.request.script import SCRIPT_FACT, digest
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.envelope import Place, secret_place
 
-FIELD = "voucher"  # the name it is stored under, beside the secrets
-# The settings that are vouched for, each a fact of its own; SEAL is that of the script.
+VOUCHER_FIELD = "voucher"  # the name it is stored under, beside the secrets
+# The settings that are vouched for, each a fact of its own; SCRIPT_FACT is the script.
 SETTINGS = (
-    "base_url",  # secrets are bound to it, but not the token of a user who agrees next
+    "base_url",  # a secret is bound to its origin, a token that is not there yet is not
     "network",
     *(path for path, rule in RULES.items() if rule is Permission.SET_SECRET),
 )
 _READ_SETTINGS = attrgetter(*SETTINGS)
 _DEFAULTS = tuple(BY_PATH[path].default for path in SETTINGS)
-_RESERVED = frozenset({FIELD, SEAL, *SETTINGS})
+_RESERVED = frozenset({VOUCHER_FIELD, SCRIPT_FACT, *SETTINGS})
 
 Fact = tuple[str, ...]
 
@@ -39,8 +39,8 @@ Fact = tuple[str, ...]
 class Voucher:
     """The facts that were saved of one configuration.
 
-    Their keys are names of secrets, SEAL for the script, and paths of settings. A
-    setting without a fact has its default.
+    Their keys are names of secrets, paths of settings, and SCRIPT_FACT. A setting
+    without a fact has its default.
     """
 
     facts: Mapping[str, Fact]
@@ -58,9 +58,9 @@ class Voucher:
         saved = {path: fact for path, fact in self.facts.items() if path in SETTINGS}
         return saved == _settings_facts(configuration)
 
-    def script_seal(self) -> Secret | None:
-        """Return the seal of the script that was saved, if there was one."""
-        fact = self.facts.get(SEAL)
+    def script_digest(self) -> Secret | None:
+        """Return the digest of the script that was saved, if there was one."""
+        fact = self.facts.get(SCRIPT_FACT)
         return Secret(fact[0]) if fact else None
 
     def after_save(
@@ -108,7 +108,7 @@ def facts_of(configuration: Configuration) -> dict[str, Fact]:
         not in _RESERVED  # no secret has such a name, but a row of the database may
     }
     if configuration.script:
-        facts[SEAL] = (digest(configuration.script),)
+        facts[SCRIPT_FACT] = (digest(configuration.script),)
     return facts | _settings_facts(configuration)
 
 
@@ -132,7 +132,7 @@ def read_voucher(text: str) -> Voucher:
 
 def voucher_place(record: str, version: int) -> Place:
     """Return the place that a voucher is sealed for."""
-    return secret_place(record, FIELD, version, "")
+    return secret_place(record, VOUCHER_FIELD, version, "")
 
 
 def _secret_fact(state: SecretState) -> Fact:

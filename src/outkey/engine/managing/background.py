@@ -17,7 +17,7 @@ from outkey.engine.managing.duties import MONITORING, PRUNING, Duties
 from outkey.engine.managing.monitoring import Monitor
 from outkey.engine.sending.sender import Sender
 from outkey.ports.sending import Clock
-from outkey.ports.storage import AuditRows, Checkpoints
+from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 LEASE_SECONDS = 180.0
 SECONDS_BETWEEN_TESTS = 1.0
@@ -37,7 +37,7 @@ class BackgroundPorts:
     administration: Administration
     sender: Sender
     audit: AuditRows
-    checkpoints: Checkpoints
+    checkpoints: AuditCheckpoints
     audit_keys: AuditKeys
     is_sealed: Callable[[], bool]
     retention_days: Callable[[], int]
@@ -129,7 +129,7 @@ def verify_due(
 def prune_expired(
     administration: Administration,
     rows: AuditRows,
-    checkpoints: Checkpoints,
+    checkpoints: AuditCheckpoints,
     keys: AuditKeys,
     moment: float,
 ) -> int:

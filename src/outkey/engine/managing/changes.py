@@ -44,7 +44,7 @@ from outkey.core.findings.configuration_checks import (
 from outkey.core.findings.policy import refuse_blocked
 from outkey.core.findings.posture import Policy
 from outkey.core.request.assembly import SecretOpener
-from outkey.core.request.script import SEAL, check_transform, fingerprint
+from outkey.core.request.script import SCRIPT_FACT, check_transform, fingerprint
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.voucher import SETTINGS, changed_settings, facts_of
@@ -56,7 +56,7 @@ from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Audit
-from outkey.ports.storage import AuditRows, Checkpoints, SecretStore
+from outkey.ports.storage import AuditCheckpoints, AuditRows, SecretStore
 
 _ENTERED_LATER = frozenset(
     f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired)
@@ -89,7 +89,7 @@ class ConfigurationChange:
     cleared: tuple[str, ...] = ()
 
     @property
-    def has_settings(self) -> bool:
+    def changes_settings(self) -> bool:
         """Whether more changes than the values of secrets."""
         return self.stored != self.made
 
@@ -114,7 +114,7 @@ class ConfigurationChange:
         removed = self.stored.secrets.keys() - self.made.secrets.keys()
         changed = {*self.secrets, *self.cleared, *removed, *self.references()}
         if self.has_new_script:
-            changed.add(SEAL)
+            changed.add(SCRIPT_FACT)
         return changed | changed_settings(self.stored, self.made) | self.destinations()
 
     def destinations(self) -> set[str]:
@@ -206,10 +206,11 @@ class Administration:
         transaction: no secret is sealed for an origin that another user just saved.
         """
         refuse_blocked(
-            self.policy(), (change.made for change in changes if change.has_settings)
+            self.policy(),
+            (change.made for change in changes if change.changes_settings),
         )
         for change in changes:
-            if change.has_settings:
+            if change.changes_settings:
                 refuse_unsavable(change.made)
             for field in (*change.secrets, *change.cleared):
                 check_secret_field(change.made, field)
@@ -227,16 +228,20 @@ class Administration:
             saved = self.registry.add(made)  # with its references
         else:
             self.registry.lock(made)
-            saved = self.registry.replace(made) if change.has_settings else made
+            saved = (
+                self.registry.put_settings(made) if change.changes_settings else made
+            )
             references = change.references()
         for field in references:
             self.registry.put_reference(saved, field, made.secrets[field])
         for field in change.cleared:
             self.registry.clear_secret(saved, field)
         for field, secret in change.secrets.items():
-            self.secrets.replace(saved, field, secret, by=self.actor)
+            self.secrets.set_value(saved, field, secret, by=self.actor)
         if references or change.cleared or change.secrets:
             self.registry.note_secrets_changed(saved.name)
+        # Seal what this save decided (`core.vault.voucher`), so that a change which was
+        # made in the database without outkey is noticed.
         unconfirmed = self._unconfirmed_facts(change.stored) - change.destinations()
         self._vouch(saved.name, change.facts() - unconfirmed)
 
@@ -248,7 +253,7 @@ class Administration:
         """
         if stored is None:
             return set()
-        return {SEAL, *SETTINGS}.intersection(
+        return {SCRIPT_FACT, *SETTINGS}.intersection(
             self.secrets.voucher(stored).differences(stored)
         )
 
@@ -282,7 +287,9 @@ class Administration:
     ) -> None:
         """Store the result of a test; a storage that fails must not cost the report."""
         with suppress(HostError):
-            self.registry.put_trial(configuration, now, report.cause or "", report.seen)
+            self.registry.save_test_result(
+                configuration, now, report.cause or "", report.seen
+            )
 
     def token(self, sender: Sender, name: str, tag: Tag) -> TokenActions:
         """Record what a user is about to do with a token, and return the actions."""
@@ -291,7 +298,11 @@ class Administration:
         return actions
 
     def prune_audit(
-        self, rows: AuditRows, checkpoints: Checkpoints, keys: AuditKeys, moment: float
+        self,
+        rows: AuditRows,
+        checkpoints: AuditCheckpoints,
+        keys: AuditKeys,
+        moment: float,
     ) -> Iterator[int]:
         """Delete the records from before a moment, and yield how many at each step.
 
@@ -330,7 +341,7 @@ class Administration:
 
     def _notes(self, change: ConfigurationChange) -> Iterator[Change]:
         name = change.made.name
-        if change.has_settings:
+        if change.changes_settings:
             yield self._note_of_settings(change.stored, change.made)
         for field in change.cleared:
             yield Change(Tag.SECRET_CLEARED, self.actor, name, (field,))
@@ -352,7 +363,7 @@ class Administration:
 
 
 def apply(
-    desk: Administration,
+    administration: Administration,
     sender: SendContext,
     document: Document,
     *,
@@ -364,7 +375,7 @@ def apply(
     All of it is checked before any is saved. It is saved in parts: one long
     transaction would block every send.
     """
-    registry = desk.registry
+    registry = administration.registry
     stored = registry.find(draft.name for draft in document.drafts)
     changes: list[ConfigurationChange] = []
     for draft in document.drafts:
@@ -373,7 +384,7 @@ def apply(
         changes.append(ConfigurationChange(before, after))
     refuse_stray_lines(registry, document)
     lines = [(stored_line(registry, line), line) for line in document.lines]
-    refuse_blocked(desk.policy(), (change.made for change in changes))
+    refuse_blocked(administration.policy(), (change.made for change in changes))
     for change in changes:
         with naming(change.made.name):
             refuse_unsavable(change.made)
@@ -382,12 +393,12 @@ def apply(
         if line.sync is not None and line.sync.script:
             check_transform(line.sync.script)
     if not dry_run:
-        new = [change for change in changes if change.has_settings]
+        new = [change for change in changes if change.changes_settings]
         for start in range(0, len(new), _SAVED_AT_ONCE):
             part = new[start : start + _SAVED_AT_ONCE]
-            desk.save(*part)
+            administration.save(*part)
             progress(len(part))
-        desk.save_lines(line for before, line in lines if before != line)
+        administration.save_lines(line for before, line in lines if before != line)
     return Applied(
         **names_by_outcome([(change.stored, change.made) for change in changes]),
         lines=names_by_outcome(lines),
@@ -452,7 +463,7 @@ class ExpiredRows:
 
 def verify_audit(
     rows: AuditRows,
-    checkpoints: Checkpoints,
+    checkpoints: AuditCheckpoints,
     keys: AuditKeys,
     passing: Callable[[Iterable[ChainRow]], Iterable[ChainRow]] = iter,
 ) -> ChainVerdict:

@@ -33,7 +33,7 @@ from outkey.core.text import Text
 from outkey.engine.managing.changes import verify_audit
 from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Scripts, Secrets
-from outkey.ports.storage import AuditRows, Checkpoints
+from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 INSTALLATION = ""  # the name that findings about the installation have
 SETTLED_MS = 600_000  # a running process signs its records every minute
@@ -118,7 +118,7 @@ class Doctor:
     secrets: Secrets
     scripts: Scripts
     rows: AuditRows
-    checkpoints: Checkpoints
+    checkpoints: AuditCheckpoints
     keys: AuditKeys
 
     def examine(
@@ -142,8 +142,8 @@ class Doctor:
             for configuration in configurations:
                 secrets.add(configuration, self.secrets)
                 advance(1)
-        health = {
-            summary.name: summary.standing for summary in self.registry.summaries()
+        health_by_name = {
+            summary.name: summary.health for summary in self.registry.summaries()
         }
         for configuration in configurations:
             name = configuration.name
@@ -151,7 +151,7 @@ class Doctor:
                 secrets.facts_about(configuration),
                 now=facts.now,
                 policy=facts.policy,
-                standing=health.get(name),
+                health=health_by_name.get(name),
                 used_at=history.used_at(name),
                 failed=history.has_failed(name),
             )

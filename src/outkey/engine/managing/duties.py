@@ -25,11 +25,12 @@ class Duties:
         lease = Lease(holder, now + seconds)
         return self._states.swap(StateKind.LEASE, duty, state.generation, lease.facts())
 
-    def take_time(self, duty: str) -> tuple[float, float]:
-        """Take the time since a duty was last done; return its begin and its end.
+    def claim_interval(self, duty: str) -> tuple[float, float]:
+        """Claim the time since a duty was last done; return its begin and its end.
 
-        No other process takes that time too, if the transaction around this call is
-        committed. At first, and while another process takes it, it has no length.
+        No other process can claim it too, if the transaction around this call is
+        committed. The first time, and while another process claims it, begin and end
+        are the same.
         """
         now = self._database.now()
         state = self._states.read(StateKind.MARK, [duty]).get(duty, SharedState())

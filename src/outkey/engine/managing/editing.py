@@ -31,7 +31,7 @@ from outkey.core.access.permissions import (
 )
 from outkey.core.config.configuration import (
     Configuration,
-    HeaderRow,
+    CustomHeader,
     SecretState,
     build,
     header_row,
@@ -52,7 +52,7 @@ from outkey.core.errors import (
 )
 from outkey.core.request.assembly import Call
 from outkey.core.request.headers import MAX_HEADERS
-from outkey.core.request.script import SEAL, seal_of
+from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
@@ -305,9 +305,9 @@ class FormReader:
                 cleared.append(name)
         return secrets, references, cleared
 
-    def _read_headers(self, secrets: dict[str, Secret]) -> tuple[HeaderRow, ...]:
+    def _read_headers(self, secrets: dict[str, Secret]) -> tuple[CustomHeader, ...]:
         """Return the header rows, and add the values of secret ones to `secrets`."""
-        headers: list[HeaderRow] = []
+        headers: list[CustomHeader] = []
         if self._values.get(f"row-key-{MAX_HEADERS}"):
             message = Text("there are more than {count} rows", count=MAX_HEADERS)
             add_error(self._errors, ConfigError(message, field="headers"))
@@ -475,11 +475,11 @@ class DraftSecrets:
     def open(self, configuration: Configuration, secret: str) -> Secret:
         """Return a secret for immediate use, or raise SecretMissing."""
         stored = self._stored
-        if secret == SEAL:
+        if secret == SCRIPT_FACT:
             if stored is not None and stored.script == configuration.script:
-                return self._stored_secrets.open(stored, SEAL)
+                return self._stored_secrets.open(stored, SCRIPT_FACT)
             # `Edit.errors` has refused the script of a user who may not write scripts.
-            return seal_of(configuration.script)
+            return secret_digest(configuration.script)
         if secret in self._typed:
             return self._typed[secret]
         if secret in self._cleared:

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from outkey.core.access.permissions import Permission, requirements
-from outkey.core.config.configuration import Configuration, HeaderRow
+from outkey.core.config.configuration import Configuration, CustomHeader
 from outkey.core.config.document import ConfigurationDraft
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS
@@ -94,7 +94,7 @@ def configuration_after(fix: Fix, stored: Configuration) -> Configuration:
     return draft.merged(stored)
 
 
-def headers_after(fix: Fix, stored: Configuration) -> tuple[HeaderRow, ...]:
+def headers_after(fix: Fix, stored: Configuration) -> tuple[CustomHeader, ...]:
     """Return the header rows with the names that a fix gives them."""
     rows = list(stored.headers)
     for path, key in fix.changes:

@@ -131,7 +131,7 @@ def build_overview(
     failing: list[Summary] = []
     survey = WeaknessSurvey(policy, now)
     for summary in summaries:
-        status = summary.standing.status(now=now, sealed=sealed)
+        status = summary.health.status(now=now, sealed=sealed)
         statuses[summary.name] = status
         survey.add(summary, secret_ages.get(summary.name, {}))
         if status is not Status.WORKING:
@@ -184,12 +184,12 @@ class WeaknessSurvey:
             base_url=summary.base_url,
             authentication_type=summary.authentication_type,
             environment=summary.environment,
-            active=summary.standing.active,
-            stores_secret=summary.standing.stores_secret,
+            active=summary.health.active,
+            stores_secret=summary.health.stores_secret,
             set_at=set_at,
             now=self._now,
             policy=self._policy,
-            standing=summary.standing,
+            health=summary.health,
         )
         blocking = self._policy.blocking.get(summary.environment, ())
         for check in CHECKS:

@@ -33,10 +33,10 @@ from outkey.core.vault.versions import (
     delete_all,
     secret_version,
 )
-from outkey.core.vault.voucher import FIELD
+from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.ports.storage import Storage
 
-# A send that began so long ago would carry the same configuration.
+# A configuration that is 0.1 s old is no worse than a send that began 0.1 s earlier.
 FRESH_SECONDS = 0.1
 _MOST_CACHED = 2000
 
@@ -140,7 +140,7 @@ class Registry:
             revision=row.revision,
         )
 
-    def replace(self, configuration: Configuration) -> Configuration:
+    def put_settings(self, configuration: Configuration) -> Configuration:
         """Store changed settings, or raise EditConflict if another version is stored.
 
         Secrets of header rows that were removed are deleted; the others stay as they
@@ -250,7 +250,7 @@ class Registry:
 
     # ── health ──────────────────────────────────────────────────────────────────────
 
-    def put_trial(
+    def save_test_result(
         self,
         configuration: Configuration,
         at: float,
@@ -298,9 +298,9 @@ class Registry:
         Without those that could not send, and those that were never tested.
         """
         tested = [
-            (summary.standing.tested_at or 0.0, summary.name)
+            (summary.health.tested_at or 0.0, summary.name)
             for summary in self.summaries()
-            if summary.standing.is_due(before)
+            if summary.health.is_due(before)
         ]
         return [name for _, name in sorted(tested)[:limit]]
 
@@ -309,7 +309,7 @@ class Registry:
     ) -> ConfigurationRow | None:
         """Write what a step makes of refusals and pause, and return the row then.
 
-        By the row that was sent with it takes one statement, if that is still stored.
+        Tries the cached row first, which takes one statement if it is still stored.
         """
         cached = self._cache.pop(name, None)
         if cached is not None:
@@ -356,7 +356,7 @@ class Registry:
         vouchers: dict[str, list[SecretVersion]] = {record: [] for record in records}
         for version in self._storage.secrets.read(records):
             secrets[version.place.record].append(version)
-        for version in self._storage.secrets.read(records, FIELD):
+        for version in self._storage.secrets.read(records, VOUCHER_FIELD):
             vouchers[version.place.record].append(version)
         for row in rows:
             yield row.configuration(

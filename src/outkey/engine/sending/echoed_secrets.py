@@ -13,7 +13,7 @@ from outkey.core.echo.sent_secrets import credentials_in, without_repetition
 from outkey.core.errors import OutkeyError
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.request.message import Response
-from outkey.core.request.script import SEAL
+from outkey.core.request.script import SCRIPT_FACT
 from outkey.core.secret import MASK, Secret
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.wire.transmit import SendContext
@@ -37,7 +37,7 @@ def sent_secrets(
     secrets: list[Secret] = []
     if configuration.uses_oauth2:
         secrets += TokenManager(context, configuration).secrets()
-    names = {*configuration.needed_secrets(), *configuration.secrets} - {SEAL}
+    names = {*configuration.needed_secrets(), *configuration.secrets} - {SCRIPT_FACT}
     for name in sorted(names):
         with suppress(OutkeyError):  # what cannot be opened was not sent
             value = context.open(configuration, name)

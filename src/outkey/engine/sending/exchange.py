@@ -123,7 +123,11 @@ class Exchange:
         self._context.lockout_guard.refuse_paused_meanwhile(self._configuration)
 
     def _attempt(self, request: Request) -> Steps[Response]:
-        """Run the scheme's flow and perform each of its steps."""
+        """Run the scheme's flow and perform each of its steps.
+
+        The flow is a generator inside this one: what it asks for (`AuthStep`) becomes
+        steps of I/O here.
+        """
         context = self._context
         configuration = self._configuration
         secret = context.opener(configuration)
@@ -140,7 +144,7 @@ class Exchange:
                             configuration, step.request, self.budget
                         )
                         if configuration.uses_oauth2:
-                            self._token_manager().learn(step.request, result)
+                            self._token_manager().note_response(step.request, result)
                     else:
                         result = yield from self._perform(step)
                 except OutkeyError as error:

@@ -9,13 +9,13 @@ from outkey.core.request.message import Header, Request
 from outkey.core.request.origin import Location, parse_url
 from outkey.core.request.script import (
     MAX_BODY,
-    SEAL,
+    SCRIPT_FACT,
     Example,
     ScriptCall,
     check_imports,
     examples,
     headers_of,
-    seal_of,
+    secret_digest,
 )
 from outkey.core.secret import Secret
 from outkey.core.text import Text
@@ -213,10 +213,10 @@ def is_vouched(context: SendContext, configuration: Configuration) -> bool:
     if configuration.script_is_vouched:
         return True
     try:
-        seal = context.secrets.open(configuration, SEAL)
+        saved_digest = context.secrets.open(configuration, SCRIPT_FACT)
     except SecretMissing:
-        return not configuration.record  # of a file, which is its own witness
-    return seal == seal_of(configuration.script)
+        return not configuration.record  # a file has no voucher
+    return saved_digest == secret_digest(configuration.script)
 
 
 def length_of(header: Header) -> int:

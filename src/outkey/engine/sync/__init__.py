@@ -1,7 +1,7 @@
 """Synchronization: the records of one line, page by page, between an API and the host.
 
 Every page is one transaction with its checkpoint, and writing is idempotent: whatever
-ends a run in the middle, the next one continues after the last page that was stored.
+ends a run in the middle, it is continued after the last page that was stored.
 No more pages are in memory than the line requests at a time, which is one by default.
 
     runner           what callers use: check, preview, run
@@ -11,8 +11,13 @@ No more pages are in memory than the line requests at a time, which is one by de
     requests         the requests, one after another or several at a time
     secret_guard     keeps secrets that an API repeats out of records and checkpoints
     runs             stored runs: requested, begun, saved and ended
-    planner          requested runs, done by whichever worker is free
+    planner          requested runs: by users and schedules, done by a free worker
     loop             the rounds of a worker
+
+After a kill, nobody extends the lease of the run any more. A requested run is then due
+again (`Runs.due`): every worker looks for such runs in its rounds (`RunLoop`,
+`Planner.plan`), and one of them continues it (`Planner.work`, `Runs.begin`). A run of
+the command line is continued by the next run of its line.
 """
 
 from outkey.engine.sync.loop import RunLoop

@@ -27,7 +27,10 @@ T = TypeVar("T")
 
 
 class Planner:
-    """Requests runs and does them; a run that is requested twice is done once."""
+    """Requests runs and does them, also those whose worker was killed.
+
+    A run that is requested twice is done once.
+    """
 
     def __init__(
         self,
@@ -54,7 +57,7 @@ class Planner:
     def plan(self, actor: str) -> None:
         """Request what is due by its schedule; notify workers of all that is due."""
         with self._runs.transaction():
-            since, now = self._runs.take_schedules()
+            since, now = self._runs.claim_schedules()
             for line in self._registry.timetable():
                 if line.schedule and self._is_scheduled(line.schedule, since, now):
                     with suppress(LineBusy):  # it runs already
@@ -75,8 +78,9 @@ class Planner:
             return self._runs.get(run_id)
         requested = due[0]
         was_killed = requested.state is RunState.RUNNING
-        if was_killed and requested.attempt >= ATTEMPTS:
-            # Killed again and again, and perhaps by this run itself.
+        if was_killed and (requested.dry_run or requested.attempt >= ATTEMPTS):
+            # A dry run is not continued. Another one that is killed again and again is
+            # perhaps what kills its workers.
             return self._fail(requested, KILLED)
         last = requested
         steps = self._runner.run(
@@ -90,6 +94,7 @@ class Planner:
             for run in steps:
                 last = run
         except (LineBusy, RunStopped) as error:
+            # Otherwise another process has the run, or a user has cancelled it.
             if error.reason == STOPPING:
                 self._settle(last, error, has_begun=True)
         except OutkeyError as error:

@@ -20,7 +20,7 @@ from outkey.core.sync.paging import (
     NUMBERED,
     Page,
     Position,
-    is_behind_the_end,
+    is_past_the_end,
     next_position,
     parameters,
     place_of,
@@ -143,7 +143,7 @@ class Pull(RunInProgress):
     def _fetch_page(self, position: Position) -> tuple[list[Record], Position]:
         """Return the records of a page, and the position after it."""
         response = self._fetch(position)
-        if is_behind_the_end(self.sync, position, response.status):
+        if is_past_the_end(self.sync, position, response.status):
             self._refuse_gap(position)
             return [], replace(position, ended=True, doubtful=not position.short)
         response.raise_for_cause()
@@ -186,7 +186,7 @@ class Pull(RunInProgress):
         for response in self._responses.values():
             if isinstance(response, Response) and response.status == 200:
                 records = records_in(read_json(response.body), self._find_records)
-                # Some APIs return the last page for every number behind it.
+                # Some APIs return the last page for every number after it.
                 if records and mark_of(records) != last.mark:
                     raise sync_failure("gap")
 

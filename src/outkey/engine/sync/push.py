@@ -75,7 +75,7 @@ class Push(RunInProgress):
         """Send records, store what became of them, and return the position after them.
 
         An error that is not about a record ends the run there. The checkpoint lists
-        those behind it that were sent, so that the next run does not send them again.
+        those after it that were sent, so that the next run does not send them again.
         """
         results = self._results([self._prepare(record) for record in records])
         effects = [result for result in results if isinstance(result, Effect)]

@@ -51,10 +51,11 @@ class Runs:
         return self._database.transaction()
 
     def begin(self, line: str, actor: str, *, dry_run: bool, run_id: str = "") -> Run:
-        """Begin a run, or continue one; LineBusy while another run of the line lives.
+        """Begin a run, or continue one; LineBusy while a run of the line is active.
 
-        A waiting run is the one that begins, else one that failed at a position or
-        was killed, else a new one. With a `run_id`, RunStopped if that is another one.
+        The first of these begins: the waiting run, the last run if it is to be
+        continued (`run_states.run_to_resume`), a new one. With a `run_id`, RunStopped
+        if that is another run.
         """
         stored_line = self._configurations.line(line)
         configuration = self._configurations.get(stored_line.configuration)
@@ -180,12 +181,12 @@ class Runs:
         )
         return self._rows.find(query)
 
-    def take_schedules(self) -> tuple[float, float]:
-        """Take the time since the schedules were last followed: its begin and its end.
+    def claim_schedules(self) -> tuple[float, float]:
+        """Claim the time since the schedules were last followed: its begin and its end.
 
-        No other process takes that time, if the transaction around is committed.
+        No other process can claim it, if the transaction around is committed.
         """
-        return self._duties.take_time(SCHEDULES)
+        return self._duties.claim_interval(SCHEDULES)
 
     def prune(self, before: float) -> None:
         """Delete the runs that ended before a time.

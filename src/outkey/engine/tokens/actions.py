@@ -103,7 +103,7 @@ class TokenActions:
 
     def forget(self) -> None:
         """Delete the token here; it is not revoked at the provider."""
-        self.run(self._manager.forget())
+        self.run(self._manager.delete())
 
     def revoke(self) -> None:
         """Revoke the tokens at the provider (RFC 7009), then delete them."""
@@ -154,7 +154,7 @@ class TokenActions:
         refuse_unsendable(self.configuration)
         url = self.configuration.oauth2.device_url
         parameters = grants.device_start(self.configuration)
-        response: Response = self.run(self._manager.ask(url, parameters, None))
+        response: Response = self.run(self._manager.send_form(url, parameters, None))
         with errors_about("device_url"):
             document = read_document(response)
             texts = [value for name, value in document.items() if name != "device_code"]
@@ -200,7 +200,7 @@ class TokenActions:
     ) -> dict[str, object]:
         """Ask about a token; a revocation ends with an empty 200 (RFC 7009 §2.2)."""
         response = self.run(
-            self._manager.ask(url, grants.about_token(token, hint), key)
+            self._manager.send_form(url, grants.about_token(token, hint), key)
         )
         return dict(read_document(response, may_be_empty=True))
 

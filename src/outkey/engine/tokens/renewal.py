@@ -1,10 +1,10 @@
 """Renewing tokens: one renewal per configuration, and no token lost in a crash.
 
-    get                 a fresh token as it is; else one process renews, and the others
-    │                   use the old token while it lives
-    └─ _renew           one renewal per process; read and decide again, take the lease
-       └─ _fetch_next   the pending mark is written; ask, then store, then use
-          └─ ask        one request to the authorization server, within the lease
+    get                    return a fresh token; else one process renews it, and the
+    │                      others use the old token until it expires
+    └─ _renew              one renewal per process: read the state again, take the lease
+       └─ _fetch_token     request a token, store it, and only then return it
+          └─ send_form     one request to the authorization server, within the lease
 
 The state and its rules are `core/oauth2/token.py`.
 """
@@ -48,25 +48,27 @@ from outkey.engine.wire.clock_offsets import moment_of
 from outkey.engine.wire.drive import Steps, Wait
 from outkey.engine.wire.transmit import RequestBudget, SendContext
 
-# Shorter than the lease, so that nobody else asks while a response may still come.
+# Shorter than the lease, so that no other process sends a request while a response may
+# still come.
 TOKEN_SECONDS = 12.0
-_PATIENCE = 30.0
-_POLL = 0.01
-_LONGEST_POLL = 0.16
-_LONGEST_RETRY_AFTER = 300.0
-_STORE_AGAIN = 0.5
-_LONGEST_NONCE = 1024
+# Seconds to wait for the renewal of another thread or process, and between two looks.
+_MAX_WAIT = 30.0
+_FIRST_POLL = 0.01
+_MAX_POLL = 0.16
+_MAX_RETRY_AFTER = 300.0
+_STORE_RETRY = 0.5  # seconds between two attempts to store a new token
+_MAX_NONCE_LENGTH = 1024
 
 
 class TokenRequest(NamedTuple):
-    """Why a token is needed, and how hard to try for it."""
+    """Why a token is needed, and what may be tried to get it."""
 
     rejected: AccessToken | None = None  # the token that the API refused
-    token_was_refused: bool = False  # the API said that it was because of the token
+    token_was_refused: bool = False  # the response named the token as the reason
     deadline: float = inf  # by the monotonic clock
-    # A user waits: try although the provider has just failed, so that they see why.
+    # A user waits: send a request even if the provider has just failed, to show why.
     interactive: bool = False
-    # Try although the last refresh token was refused or used up.
+    # Send a request even if the last refresh token was refused or used.
     force: bool = False
 
 
@@ -83,18 +85,18 @@ class TokenManager:
     def get(self, request: TokenRequest = DEFAULT_REQUEST) -> Steps[AccessToken]:
         """Return a valid token that is not the rejected one.
 
-        While one process renews, the others get the old token as long as it lives.
+        While one process renews the token, the others get the old one until it expires.
         """
         clock = self.context.clock
-        deadline = min(clock.monotonic() + _PATIENCE, request.deadline)
-        wait = _POLL
+        deadline = min(clock.monotonic() + _MAX_WAIT, request.deadline)
+        wait = _FIRST_POLL
         while True:
             cached = self._cached_token()
-            token = self._usable(cached, request)
+            token = self._usable_token(cached, request)
             if token is not None and clock.monotonic() < cached.fresh_until:
                 return token
             rejected = request.rejected
-            if rejected is not None and self._is_vain(cached, request):
+            if rejected is not None and self._is_renewal_pointless(cached, request):
                 return rejected
             try:
                 renewed = yield from self._renew(request)
@@ -109,16 +111,16 @@ class TokenManager:
             if clock.monotonic() > deadline:
                 raise failure("waiting")
             yield Wait(wait * (1 + self.context.jitter()))
-            wait = min(wait * 2, _LONGEST_POLL)
+            wait = min(wait * 2, _MAX_POLL)
 
     def state(self) -> tuple[TokenState, State]:
-        """Return the token's state as it is stored now, and what it amounts to."""
+        """Return the stored state of the token, and whether it is fresh or expired."""
         stored = self.context.tokens.read(self.configuration)
         state = stored.for_basis(basis_of(self.configuration))
-        return state, state.standing(self.configuration, self.context.clock.now())
+        return state, state.state_at(self.configuration, self.context.clock.now())
 
     def secrets(self) -> list[Secret]:
-        """Return the stored tokens, for callers that must mask them in an output."""
+        """Return the stored tokens, for callers that must mask them in output."""
         state, _ = self.state()
         content = state.content
         stored = (content.access, content.refresh) if content else ()
@@ -128,52 +130,52 @@ class TokenManager:
         """Exchange a user's consent for a token, which replaces any other."""
         proof_key = self._new_proof_key()
         at = self.context.clock.now()
-        response = yield from self.ask(
+        response = yield from self.send_form(
             self.configuration.oauth2.token_url, parameters, proof_key
         )
-        yield from self._replace(
-            lambda empty: self._granted_state(
-                empty, response, parameters, proof_key, at
-            )
+        yield from self._replace_state(
+            lambda empty: self._state_from(empty, response, parameters, proof_key, at)
         )
 
-    def forget(self) -> Steps[None]:
+    def delete(self) -> Steps[None]:
         """Delete the token.
 
-        An entered refresh token that was replaced since must not be used again: a
-        provider takes that for theft. So a new one is needed then.
+        An entered refresh token that the provider has replaced must not be used again,
+        since providers treat that as theft: the user has to enter a new one.
         """
         is_spent = (
             self.configuration.oauth2.grant is Grant.REFRESH_TOKEN
             and self._is_entered_token_replaced()
         )
-        yield from self._replace(
+        yield from self._replace_state(
             lambda empty: replace(empty, serial=empty.serial + 1, spent=is_spent)
         )
 
     def _is_entered_token_replaced(self) -> bool:
+        """Whether the provider may have replaced the refresh token that was entered."""
         try:
             state = self.context.tokens.read(self.configuration)
             entered = self._entered_secret("refresh_token")
         except errors.OutkeyError:
-            return True  # where it is unknown, it must not be tried
+            return True  # unknown, so it must not be used
         refresh = state.content.refresh if state.content else None
         return bool(state.holder) or state.spent or refresh not in (None, entered)
 
-    def _replace(self, step: Callable[[TokenState], TokenState]) -> Steps[None]:
+    def _replace_state(self, make: Callable[[TokenState], TokenState]) -> Steps[None]:
+        """Store what `make` returns for an empty state, whatever is stored now."""
         clock = self.context.clock
         tokens = self.context.tokens
-        deadline = clock.monotonic() + _PATIENCE
+        deadline = clock.monotonic() + _MAX_WAIT
         while clock.monotonic() < deadline:
             before = tokens.read(self.configuration, opened=False)
             empty = TokenState(
                 before.generation, before.serial, basis=basis_of(self.configuration)
             )
-            stored = tokens.swap(self.configuration, before, step(empty))
+            stored = tokens.swap(self.configuration, before, make(empty))
             if stored is not None:
                 self._cache(stored)
                 return
-            yield Wait(_POLL * self.context.jitter())
+            yield Wait(_FIRST_POLL * self.context.jitter())
         raise failure("waiting")
 
     def proof(self, request: Request, token: AccessToken) -> Secret:
@@ -186,17 +188,17 @@ class TokenManager:
             )
         return self._sign_proof(request.method, request, key, token.value)
 
-    def ask(
+    def send_form(
         self, url: str, parameters: Parameters, proof_key: Secret | None
     ) -> Steps[Response]:
-        """Send one request to the authorization server.
+        """Send a form to the authorization server and return its response.
 
-        It is repeated once after a broken connection, or where the server wants a nonce
-        in the proof: for a refresh token, the one repetition that providers allow.
+        The request is retried once after a broken connection, or if the server requires
+        a nonce in the proof: providers allow one retry for a refresh token.
         """
         deadline = self.context.clock.monotonic() + TOKEN_SECONDS
         try:
-            response = yield from self._transmit(
+            response = yield from self._send_once(
                 url, parameters, proof_key, deadline, retry=0
             )
         except errors.ConnectionFailed:
@@ -205,11 +207,11 @@ class TokenManager:
             if proof_key is None or not wants_nonce(response):
                 return response
         return (
-            yield from self._transmit(url, parameters, proof_key, deadline, retry=1)
+            yield from self._send_once(url, parameters, proof_key, deadline, retry=1)
         )
 
-    def learn(self, request: Request, response: Response) -> None:
-        """Remember what an API's response says for the next request."""
+    def note_response(self, request: Request, response: Response) -> None:
+        """Use an API's response for the next request: an accepted token, a nonce."""
         if response.status < 400:
             self.note_accepted()
         if self.configuration.oauth2.dpop:
@@ -220,19 +222,21 @@ class TokenManager:
         self.context.token_cache.note_accepted(self._cache_key())
 
     def _store_nonce(self, request: Request, response: Response) -> None:
-        """Remember the nonce for the next proof, if the server sent one."""
+        """Cache the nonce for the next proof, if the server sent one."""
         nonce = response.headers.get("DPoP-Nonce")
         if nonce and nonce.isascii() and nonce.isprintable():
             self.context.token_cache.put_nonce(
-                self._cache_key(), request.origin, nonce[:_LONGEST_NONCE]
+                self._cache_key(), request.origin, nonce[:_MAX_NONCE_LENGTH]
             )
 
     # ── reading ─────────────────────────────────────────────────────────────────────
 
     def _cache_key(self) -> str:
+        """Return the key of this configuration in the process's cache."""
         return self.configuration.record or self.configuration.name
 
     def _cached_token(self) -> CachedToken:
+        """Return the cached token, read from the storage if it is not cached."""
         now = self.context.clock.monotonic()
         cached = self.context.token_cache.find(
             self._cache_key(), self.configuration, now
@@ -240,6 +244,7 @@ class TokenManager:
         return cached or self._cache(self.context.tokens.read(self.configuration))
 
     def _cache(self, state: TokenState) -> CachedToken:
+        """Cache a stored state, as far as it fits the present settings."""
         clock = self.context.clock
         return self.context.token_cache.store(
             self._cache_key(),
@@ -249,16 +254,18 @@ class TokenManager:
             now=clock.monotonic(),
         )
 
-    def _usable(self, cached: CachedToken, request: TokenRequest) -> AccessToken | None:
+    def _usable_token(
+        self, cached: CachedToken, request: TokenRequest
+    ) -> AccessToken | None:
         token = cached.state.access
         is_alive = self.context.clock.monotonic() < cached.expires
         return token if is_alive and token != request.rejected else None
 
-    def _is_vain(self, cached: CachedToken, request: TokenRequest) -> bool:
-        """Whether a renewal for such a refusal was just made and did not help.
+    def _is_renewal_pointless(self, cached: CachedToken, request: TokenRequest) -> bool:
+        """Whether the token was just renewed after a rejection, and rejected again.
 
-        A token that the API accepted before has expired, if that is what the API says;
-        but not over and over.
+        If the API accepted it before and now says that it is invalid, then it may have
+        expired, and is renewed a limited number of times.
         """
         if cached.state.access != request.rejected or request.interactive:
             return False
@@ -285,13 +292,13 @@ class TokenManager:
         try:
             # Read again: another process may have renewed it since.
             current = self._cache(self.context.tokens.read(self.configuration))
-            token = self._usable(current, request)
+            token = self._usable_token(current, request)
             if token is not None and clock.monotonic() < current.fresh_until:
                 return token
             leased = self._take_lease(current.state, request)
             if leased is None:
                 return None
-            return (yield from self._fetch_next(leased, request))
+            return (yield from self._fetch_token(leased, request))
         finally:
             cache.end_renewal(key)
 
@@ -305,54 +312,57 @@ class TokenManager:
             return None
         if state.is_waiting(now) and not request.interactive and not state.dead:
             raise failure(state.error)
-        if not self._can_ask(state, request):
-            raise self._needs_consent()  # before anything is written
-        if state.tries >= MOST_TRIES and self._has_consent() and not request.force:
+        if not self._can_request(state, request):
+            raise self._consent_error()  # nothing was written
+        if state.tries >= MOST_TRIES and self._needs_consent() and not request.force:
             tokens.swap(self.configuration, state, state.ended("interrupted"))
-            raise self._needs_consent()
+            raise self._consent_error()
         leased = state.claimed(self.context.signer.fresh(), now)
         try:
             return tokens.swap(self.configuration, state, leased)
         except errors.StorageUnavailable:
-            # Many that take it at once make each other wait; one of them has it.
+            # Many processes take the lease at the same time, and one of them gets it.
             current = tokens.read(self.configuration, opened=False)
             if current.generation == state.generation:
                 raise
             return None
 
-    def _fetch_next(
+    def _fetch_token(
         self, leased: TokenState, request: TokenRequest
     ) -> Steps[AccessToken | None]:
-        """Get the next token under the lease, store it, and only then return it."""
+        """Request a token under the lease, store it, and only then return it."""
         clock = self.context.clock
         at = clock.now()
         lease_ends = clock.monotonic() + LEASE_SECONDS
         response = None
         try:
-            proof_key = self._proof_key(leased)
+            proof_key = leased.content.proof_key if leased.content else None
+            proof_key = proof_key or self._new_proof_key()
             parameters = self._parameters(leased, request)
-            response = yield from self.ask(
+            response = yield from self.send_form(
                 self.configuration.oauth2.token_url, parameters, proof_key
             )
-            granted = self._granted_state(leased, response, parameters, proof_key, at)
+            granted = self._state_from(leased, response, parameters, proof_key, at)
         except (errors.RemoteError, errors.RedirectBlocked) as error:
             problem = self._record_failure(leased, error, response)
         except errors.OutkeyError:
-            self._put(leased, leased.released())  # nothing was sent
+            self._try_to_store(leased, leased.released())  # nothing was sent
             raise
         else:
             after_rejection = bool(request.rejected) and not request.interactive
             granted = replace(granted, after_rejection=after_rejection)
-            stored = yield from self._store(leased, granted, lease_ends)
+            stored = yield from self._store_while_leased(leased, granted, lease_ends)
             if stored is None:
                 return None  # another process took over; its token is the newer one
             return self._cache(stored).state.access
-        raise errors.bare(problem)
+        raise errors.without_traceback(problem)
 
-    def _has_consent(self) -> bool:
+    def _needs_consent(self) -> bool:
+        """Whether a user has to authorize the grant."""
         return self.configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
 
-    def _needs_consent(self) -> errors.ReauthorizationNeeded:
+    def _consent_error(self) -> errors.ReauthorizationNeeded:
+        """Return the error for a missing authorization, with the grant's remedy."""
         name = self.configuration.name
         hints = {
             Grant.REFRESH_TOKEN: Text(
@@ -369,9 +379,9 @@ class TokenManager:
             hint=hints.get(self.configuration.oauth2.grant)
         )
 
-    def _can_ask(self, state: TokenState, request: TokenRequest) -> bool:
-        """Whether there is a grant to ask with that has not been refused."""
-        if not self._has_consent():
+    def _can_request(self, state: TokenState, request: TokenRequest) -> bool:
+        """Whether there are credentials for a token request that were not refused."""
+        if not self._needs_consent():
             return True
         if state.dead and not request.force:
             return False
@@ -379,20 +389,22 @@ class TokenManager:
         return has_refresh or self._may_use_entered(state, request)
 
     def _may_use_entered(self, state: TokenState, request: TokenRequest) -> bool:
+        """Whether the refresh token that was entered may be sent."""
         is_entered = self.configuration.oauth2.grant is Grant.REFRESH_TOKEN
         return is_entered and (request.force or not state.spent)
 
     def _parameters(self, leased: TokenState, request: TokenRequest) -> Parameters:
-        if not self._has_consent():
+        """Return the parameters of the token request."""
+        if not self._needs_consent():
             return grants.client_credentials(self.configuration)
         token = leased.content.refresh if leased.content else None
-        # With force: another one may have been entered in the place of the refused one.
+        # With force: the user may have replaced the refused token by another one.
         use_entered = leased.dead and self._may_use_entered(leased, request)
         if token is None or use_entered:
             token = self._entered_secret("refresh_token")
         return grants.refresh(self.configuration, token)
 
-    def _granted_state(
+    def _state_from(
         self,
         before: TokenState,
         response: Response,
@@ -400,9 +412,10 @@ class TokenManager:
         proof_key: Secret | None,
         at: float,
     ) -> TokenState:
+        """Return the state with the token of a response, or raise its failure."""
         secrets = [value for _, value in sent if isinstance(value, Secret)]
         secrets += credentials_in(response.sent)
-        secrets += self._client_secrets()
+        secrets += self._openable_secrets()
         oauth2 = self.configuration.oauth2
         token_response = read_token(
             response, secrets=secrets, now=at, requested_scope=oauth2.scope
@@ -416,8 +429,11 @@ class TokenManager:
             proof_key=proof_key,
         )
 
-    def _client_secrets(self) -> list[Secret]:
-        """Return the entered secrets that a response must not repeat, if they open."""
+    def _openable_secrets(self) -> list[Secret]:
+        """Return the secrets of the Token URL that can be opened.
+
+        A response must not repeat them.
+        """
         secrets = []
         for name in SENT_TO_TOKEN_URL:
             with suppress(errors.OutkeyError):
@@ -434,21 +450,21 @@ class TokenManager:
         reason = reason_of(error)
         # glewlwyd responds to a dead refresh token with an empty body.
         is_empty = response is not None and response.status == 400 and not response.body
-        if self._has_consent() and (reason == "invalid_grant" or is_empty):
-            self._put(leased, leased.ended("invalid_grant"))
-            return self._needs_consent()
+        if self._needs_consent() and (reason == "invalid_grant" or is_empty):
+            self._try_to_store(leased, leased.ended("invalid_grant"))
+            return self._consent_error()
         now = self.context.tokens.now()
         wait = 0.0
         their_time = None
         if response is not None:
             wait = retry_after(response, now=self.context.clock.now()) or 0.0
             their_time = moment_of(response)
-        wait = min(wait, _LONGEST_RETRY_AFTER)
-        self._put(leased, leased.failed(reason, now=now, asked=wait))
+        wait = min(wait, _MAX_RETRY_AFTER)
+        self._try_to_store(leased, leased.failed(reason, now=now, asked=wait))
         return failure(reason, their_time)
 
-    def _put(self, before: TokenState, after: TokenState) -> None:
-        """Store what is not essential; if that fails, the lease just expires."""
+    def _try_to_store(self, before: TokenState, after: TokenState) -> None:
+        """Store a state if possible; if not, the lease just expires."""
         try:
             stored = self.context.tokens.swap(self.configuration, before, after)
         except errors.HostError:
@@ -456,32 +472,28 @@ class TokenManager:
         if stored is not None:
             self._cache(stored)
 
-    def _store(
+    def _store_while_leased(
         self, leased: TokenState, granted: TokenState, lease_ends: float
     ) -> Steps[TokenState | None]:
-        """Store a new token; while the lease lasts, a failing storage is tried again.
+        """Store a new token; retry while the lease lasts if the storage fails.
 
-        The refresh token before it may be used up, so that this one must not be lost.
+        The previous refresh token may be invalid now, so the new one must not be lost.
         """
         while True:
             try:
                 return self.context.tokens.swap(self.configuration, leased, granted)
             except errors.HostError:
-                if self.context.clock.monotonic() + _STORE_AGAIN >= lease_ends:
+                if self.context.clock.monotonic() + _STORE_RETRY >= lease_ends:
                     raise
-            yield Wait(_STORE_AGAIN)
+            yield Wait(_STORE_RETRY)
 
     # ── requests ────────────────────────────────────────────────────────────────────
 
     def _new_proof_key(self) -> Secret | None:
-        """Return a new key to bind the next token to, if DPoP is on."""
+        """Return a new key to bind the next token to, if DPoP is used."""
         return self.context.signer.new_key() if self.configuration.oauth2.dpop else None
 
-    def _proof_key(self, state: TokenState) -> Secret | None:
-        stored = state.content.proof_key if state.content else None
-        return stored or self._new_proof_key()
-
-    def _transmit(
+    def _send_once(
         self,
         url: str,
         parameters: Parameters,
@@ -491,7 +503,7 @@ class TokenManager:
         retry: int,
     ) -> Steps[Response]:
         request = self._request(url, parameters, proof_key)
-        # A process that was suspended may come too late for its lease.
+        # A process that was suspended may resume after its lease has ended.
         if self.context.clock.monotonic() >= deadline:
             raise errors.TimedOut
         budget = RequestBudget(deadline, MAX_RESPONSE, retry=retry, for_token=True)
@@ -534,7 +546,7 @@ class TokenManager:
 
 
 def wants_nonce(response: Response) -> bool:
-    """Whether an authorization server wants its nonce in the proof (RFC 9449 §8)."""
+    """Whether an authorization server requires a nonce in the proof (RFC 9449 §8)."""
     try:
         read_document(response)
     except errors.OutkeyError as error:

@@ -1,6 +1,6 @@
-"""The two loops that perform what flows ask for: one blocking, one for an event loop.
+"""The two loops that do the I/O of a send: one blocking, one for an event loop.
 
-A flow is written once as a generator of steps. Both loops send results and throw
+A send is written once, as a generator of steps. Both loops send results and throw
 outkey's own errors into it, and close it when it is abandoned.
 """
 
@@ -51,10 +51,10 @@ class Wait(NamedTuple):
 Awaited = Transmit | Resolve | Wait
 # to be recorded; the result of an intent is its id
 Recorded = Intent | Outcome | Refusal
-Step = Awaited | Recorded
+IoStep = Awaited | Recorded
 StepResult = str | Response | tuple[str, ...] | None
 _AWAITED = (Transmit, Resolve, Wait)
-Steps = Generator[Step, Any, Result]
+Steps = Generator[IoStep, Any, Result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Runtime:
     clock: Clock
     audit: Audit
 
-    def perform(self, step: Step) -> StepResult:
+    def perform(self, step: IoStep) -> StepResult:
         """Perform one step and return its result."""
         match step:
             case Transmit(request, route):

@@ -107,7 +107,7 @@ def list_configurations(*, as_json: AsJson = False) -> None:
     now = time.time()
     sealed = application.keys.is_sealed()
     rows = [
-        summary_facts(summary, summary.standing.status(now=now, sealed=sealed))
+        summary_facts(summary, summary.health.status(now=now, sealed=sealed))
         for summary in application.registry.summaries()
     ]
     if as_json:

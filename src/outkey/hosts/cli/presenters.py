@@ -10,7 +10,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.findings.health import Status, Summary
 from outkey.core.moments import iso_moment, moment_text
 from outkey.core.request.message import Response
-from outkey.core.request.script import SEAL, fingerprint
+from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.vault.voucher import SETTINGS
 from outkey.engine.wire.lockout_guard import MOST_REFUSED, resume_hint
 from outkey.hosts.cli.output import print_line, visible, visible_body, warn
@@ -31,7 +31,7 @@ _MARKS = {
 def summary_facts(summary: Summary, status: Status) -> dict[str, object]:
     """Return a row of the list."""
     facts = summary._asdict()
-    verified = facts.pop("standing").verified_at
+    verified = facts.pop("health").verified_at
     return {
         **facts,
         "status": str(status),
@@ -172,7 +172,7 @@ def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:
 
     Of a stored secret, the value is its version.
     """
-    if fact == SEAL:
+    if fact == SCRIPT_FACT:
         return fingerprint(configuration.script), ""
     if fact in SETTINGS:
         return str(configuration.values().get(fact, "")), ""

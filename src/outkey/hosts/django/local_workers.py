@@ -8,7 +8,7 @@ from django.db import connections
 
 from outkey.engine.application import Application
 from outkey.engine.sync.loop import RUNS_AT_ONCE, RunLoop
-from outkey.hosts.django.background_work import log_and_continue
+from outkey.hosts.django.unattended_work import log_and_continue
 
 logger = logging.getLogger("outkey.runs")
 

@@ -1,6 +1,7 @@
 """Tables. They store what core defines and decide nothing.
 
-Ciphertexts have a table of their own, so that no list of configurations ever touches one.
+Ciphertexts have a table of their own,
+so that no list of configurations ever touches one.
 """
 
 from uuid import uuid4
@@ -13,7 +14,7 @@ from outkey.core.vault.versions import SecretLabel
 
 
 class Configuration(models.Model):
-    """One external API. What lists filter by is a column; the other fields are in `settings`."""
+    """One external API: a column for each list filter, the rest in `settings`."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     # for editors: changes with the settings
@@ -166,7 +167,11 @@ class SyncLine(models.Model):
 
 
 class Run(models.Model):
-    """One run of a sync line, with its checkpoint; it lives until a moment that saving moves."""
+    """One run of a sync line, with its checkpoint.
+
+    A running run has a lease until `until`, which each checkpoint extends; a waiting
+    run is due at `until`.
+    """
 
     line = models.ForeignKey(
         SyncLine, models.CASCADE, related_name="runs", db_index=False
@@ -183,11 +188,11 @@ class Run(models.Model):
     ended_at = models.FloatField(null=True)
     cause = models.TextField(blank=True)
     generation = models.PositiveBigIntegerField(default=1)
-    until = models.FloatField(db_index=True)  # of one that waits: when it is due
+    until = models.FloatField(db_index=True)
     attempt = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
-        """One at a time, whoever begins or asks at the same moment."""
+        """A line has at most one running run, and one waiting run of each kind."""
 
         verbose_name = _("run")
         verbose_name_plural = _("Runs")
@@ -211,7 +216,10 @@ class Run(models.Model):
 
 
 class Quarantine(models.Model):
-    """A record that a run left out; none of its values but what tells it apart."""
+    """A record that a run rejected (`RejectedRecord`): its key, and none of its values.
+
+    The name of the table is that of version 0.1.
+    """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="left_out")
     number = models.PositiveBigIntegerField()
@@ -254,7 +262,7 @@ class SyncMark(models.Model):
 
 
 class Stream(models.Model):
-    """One process that writes audit records, and the tombstone of those that were pruned."""
+    """One process that writes audit records, with the end of the pruned ones."""
 
     name = models.CharField(max_length=40, unique=True)
     pruned_number = models.PositiveBigIntegerField(default=0)
@@ -266,7 +274,10 @@ class Stream(models.Model):
 
 
 class AuditRecord(models.Model):
-    """One row of the audit chain. `body` is what the code covers; the columns help to find it."""
+    """One row of the audit chain.
+
+    The code covers `body`; the columns are for searching.
+    """
 
     stream = models.ForeignKey(
         Stream, models.PROTECT, db_index=False, related_name="records"
@@ -296,7 +307,7 @@ class AuditRecord(models.Model):
 
 
 class KnownKey(models.Model):
-    """A key that this database has been used with, and a value that only that key gives."""
+    """A key that was used with this database, and a value to recognize it by."""
 
     key_id = models.CharField(max_length=16, primary_key=True)
     check_value = models.BinaryField()

@@ -111,7 +111,10 @@ def _number(run_id: str) -> int:
 
 
 def _savepoint(before: Run | None, after: Run) -> AbstractContextManager[None]:
-    """Return what undoes a refused write; a checkpoint changes no state: none is."""
+    """Return a savepoint, which undoes a write that a unique constraint refuses.
+
+    A write that does not change the state cannot be refused, so it needs none.
+    """
     if before is not None and before.state is after.state:
         return nullcontext()
     return transaction.atomic()
@@ -143,7 +146,7 @@ def _update(before: Run, after: Run) -> bool:
 def _delete(run: Run) -> bool:
     rows = models.Run.objects.filter(pk=int(run.id), generation=run.generation)
     _total, by_model = rows.delete()
-    return models.Run._meta.label in by_model  # noqa: SLF001 - a documented door
+    return models.Run._meta.label in by_model  # noqa: SLF001 - documented by Django
 
 
 def _columns(run: Run) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from procrastinate.exceptions import AlreadyEnqueued
 from outkey.core.sync.run import Run
 
 QUEUE = "outkey"
-WORK = "work"  # the entry of a job's context that does a run
+# The entry of a job's context that does a run: `QueueWorker` puts `Planner.work` there.
+WORK = "work"
 
 
 @app.task(name="outkey.run", queue=QUEUE, pass_context=True)
@@ -28,7 +29,7 @@ class ProcrastinateQueue:
 
     def put(self, run: Run, lock: str) -> None:
         # Without a time: a job that waits for its time would block its lock for all
-        # jobs behind it.
+        # jobs after it.
         job = do_run.configure(lock=lock, queueing_lock=f"{run.id}/{run.generation}")
         with suppress(AlreadyEnqueued), transaction.atomic():
             job.defer(run=run.id)

@@ -10,9 +10,9 @@ from django.conf import settings
 from outkey.engine.application import Application
 from outkey.hosts.django.audit import DjangoAuditRows
 from outkey.hosts.django.monitoring_rows import DjangoLineRuns
-from outkey.hosts.django.registry import django_storage
 from outkey.hosts.django.runs import DjangoRunRows, queue
 from outkey.hosts.django.shared_state import DjangoStateRows
+from outkey.hosts.django.storage import django_storage
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Tables, build_application
 

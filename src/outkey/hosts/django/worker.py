@@ -14,8 +14,8 @@ from procrastinate.jobs import Status
 from outkey.core.sync.run import Run
 from outkey.engine.application import Application
 from outkey.engine.sync.loop import ACTOR, PLAN_SECONDS, repeat
-from outkey.hosts.django.background_work import log_and_continue
 from outkey.hosts.django.tasks import QUEUE, WORK
+from outkey.hosts.django.unattended_work import log_and_continue
 
 RECONNECT_SECONDS = 2.0
 STALLED_SECONDS = 30
@@ -94,7 +94,7 @@ class QueueWorker:
         manager = connected.job_manager
         while True:
             for job in await manager.get_stalled_jobs(
-                seconds_since_heartbeat=STALLED_SECONDS
+                queue=QUEUE, seconds_since_heartbeat=STALLED_SECONDS
             ):
                 await manager.finish_job(job, status=Status.FAILED, delete_job=True)
             await asyncio.sleep(PLAN_SECONDS)

@@ -2,8 +2,8 @@
 
 The copy is aimed at servers on the loopback and has made-up secrets, so that no real
 secret is opened and nothing is sent to the real API. The copy and what it learns live
-in memory, without an audit. Clock and timeouts run faster by the same factor, so that all
-seconds here are those of production.
+in memory, without an audit. Clock and timeouts run faster by the same factor, so that
+all seconds here are those of production.
 """
 
 import re
@@ -390,8 +390,10 @@ class ScenarioRun:
         return str(response.cause or "answered")
 
     def _requests(self) -> RequestCounts:
-        here = [arrival for arrival in self._spar.journal if self._is_here(arrival)]
-        to_api = [arrival for arrival in here if not is_token_request(arrival)]
+        arrivals = [
+            arrival for arrival in self._spar.journal if self._is_at_target(arrival)
+        ]
+        to_api = [arrival for arrival in arrivals if not is_token_request(arrival)]
         names = self._credentials
         authenticated = sum(
             bool(names) and all(map(arrival.values, names)) for arrival in to_api
@@ -399,11 +401,12 @@ class ScenarioRun:
         return RequestCounts(
             authenticated=authenticated,
             without_credentials=len(to_api) - authenticated,
-            elsewhere=len(self._spar.journal) - len(here),
-            token=len(here) - len(to_api),
+            elsewhere=len(self._spar.journal) - len(arrivals),
+            token=len(arrivals) - len(to_api),
         )
 
-    def _is_here(self, arrival: Arrival) -> bool:
+    def _is_at_target(self, arrival: Arrival) -> bool:
+        """Whether a request came to the server that the scenario sends to."""
         return arrival.server == self._scenario.server
 
     # ── problems ───────────────────────────────────────────────────────────────────
@@ -448,10 +451,10 @@ class ScenarioRun:
 
     def _leaks(self, arrival: Arrival) -> bool:
         """Whether a request has a credential in the wrong place, or in its URL."""
-        is_here = self._is_here(arrival)
-        if not is_here and any(map(arrival.values, self._credentials)):
+        is_at_target = self._is_at_target(arrival)
+        if not is_at_target and any(map(arrival.values, self._credentials)):
             return True
-        owner = is_token_request(arrival) if is_here else None
+        owner = is_token_request(arrival) if is_at_target else None
         values = [value for _, value in arrival.headers]
         in_url = self._owners(f"{arrival.path}?{arrival.query}")
         return bool(in_url or self._owners(f"{values} {arrival.body!r}") - {owner})

@@ -16,8 +16,8 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.application import Application
 from outkey.engine.managing.background import DAY
-from outkey.hosts.django.background_work import log_and_continue
 from outkey.hosts.django.notices import MailedNotices
+from outkey.hosts.django.unattended_work import log_and_continue
 from outkey.ports.monitoring import Notifier
 from outkey.ports.sending import Clock
 

@@ -117,28 +117,28 @@ class EmbeddedAccounts:
         """Return the account's id, which the audit has instead of its name."""
         from outkey.hosts.server import personal
 
-        return f"user {personal.person(name).pk}"
+        return f"user {personal.user_named(name).pk}"
 
     def export(self, name: str) -> dict[str, object]:
         """Return everything that is stored about a user."""
         from outkey.hosts.server import personal
 
-        return personal.data_about(personal.person(name), self._audit_rows)
+        return personal.data_about(personal.user_named(name), self._audit_rows)
 
     def refuse_erasure(self, name: str) -> None:
         """Refuse to erase the last administrator."""
         from outkey.hosts.server import personal
 
-        personal.refuse_last_administrator(personal.person(name))
+        personal.refuse_last_administrator(personal.user_named(name))
 
     def erase(self, name: str) -> str:
         """Delete an account; return the name that replaces it beside secrets."""
         from outkey.hosts.server import personal
 
-        return personal.erase(personal.person(name))
+        return personal.erase(personal.user_named(name))
 
     def prune(self, days: int) -> int:
         """Delete sign-ins older than this and ended sessions; return how many."""
         from outkey.hosts.server import personal
 
-        return personal.forget_old(days)
+        return personal.delete_old(days)

@@ -36,8 +36,8 @@ import time
 def compute_auth_header(sync_line):
     secret = sync_line.api_config_id.get_secret_key()
     timestamp = str(int(time.time()))
-    signature = hmac.new(secret.encode(), timestamp.encode(), hashlib.sha256).hexdigest()
-    return {"X-Timestamp": timestamp, "X-Signature": signature}
+    signature = hmac.new(secret.encode(), timestamp.encode(), hashlib.sha256)
+    return {"X-Timestamp": timestamp, "X-Signature": signature.hexdigest()}
 '''
 [configuration."demo oauth2"]
 authentication_type = "bearer"

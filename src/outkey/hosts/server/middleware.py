@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
-from outkey.hosts.django.pages.sent_text import refuse_nul
+from outkey.hosts.django.pages.posted_text import refuse_nul
 from outkey.hosts.django.translation import translate_text
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -1,10 +1,10 @@
-"""What is kept about one person: gathered for them, erased for them, and forgotten in time."""
+"""Personal data of the users: report it, erase it, and delete it when it is old."""
 
 from collections.abc import Iterator
 from datetime import timedelta
 from secrets import token_hex
 
-from axes.models import (  # type: ignore[import-untyped]  # without types of its own
+from axes.models import (  # type: ignore[import-untyped]  # axes has no types
     AccessAttempt,
     AccessFailureLog,
     AccessLog,
@@ -25,13 +25,14 @@ from outkey.hosts.server.user_changes import key_of
 from outkey.ports.storage import AuditRows
 
 _LOGINS = (AccessAttempt, AccessFailureLog, AccessLog)
-_BY_A_PAGE = b'"actor":"web:'
+# Parts of a record's JSON: only records that have one of them need to be parsed.
+_BY_A_USER = b'"actor":"web:'
 _ABOUT_A_USER = b'"key":"user '
 _ACCOUNT = ("username", "first_name", "last_name", "email", "date_joined", "last_login")
 
 
-def person(name: str) -> User:
-    """Return the account of that name."""
+def user_named(name: str) -> User:
+    """Return the user of that name, or raise ConfigError."""
     try:
         return User.objects.get(username=name)
     except User.DoesNotExist:
@@ -39,17 +40,20 @@ def person(name: str) -> User:
 
 
 def data_about(user: User, rows: AuditRows) -> dict[str, object]:
-    """Return everything that is kept about a person."""
-    logins = [kind.objects.filter(username=user.username).values() for kind in _LOGINS]
-    secrets = SecretValue.objects.filter(set_by=_actor(user))
+    """Return everything that is stored about a user."""
+    secrets = SecretValue.objects.filter(set_by=actor_of(user))
     return {
         "account": (
             {name: getattr(user, name) for name in _ACCOUNT}
             | {"groups": sorted(group.name for group in user.groups.all())}
         ),
-        "sessions": [{"ends_at": session.expire_date} for session in _sessions(user)],
-        "logins": [row for found in logins for row in found],
-        "history": list(_history(user).values("action_time", "action_flag")),
+        "sessions": [{"ends_at": session.expire_date} for session in sessions_of(user)],
+        "logins": [
+            row
+            for model in _LOGINS
+            for row in model.objects.filter(username=user.username).values()
+        ],
+        "history": list(history_of(user).values("action_time", "action_flag")),
         "secrets": list(
             secrets.values("configuration__name", "field", "version", "set_at")
         ),
@@ -58,7 +62,7 @@ def data_about(user: User, rows: AuditRows) -> dict[str, object]:
 
 
 def refuse_last_administrator(user: User) -> None:
-    """Refuse to leave nobody who could let others in."""
+    """Raise ConfigError if no other active administrator would be left."""
     others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
     if user.is_superuser and not others.exists():
         hint = Text("Make another user an administrator first.")
@@ -68,53 +72,54 @@ def refuse_last_administrator(user: User) -> None:
 
 
 def erase(user: User) -> str:
-    """Forget a person, and return the name that stands where theirs stood beside secrets.
+    """Delete a user and their data; return the name that replaces theirs at secrets.
 
-    The audit is not touched: a changed record would break its chain.
+    The audit is not changed: a changed record would break its chain.
     """
-    instead = f"erased:{token_hex(4)}"
+    replacement = f"erased:{token_hex(4)}"
     with transaction.atomic():
-        secrets = SecretValue.objects.filter(set_by=_actor(user))
-        # Caches must read again, but what a test found still holds.
+        secrets = SecretValue.objects.filter(set_by=actor_of(user))
+        # Caches must read again, but the result of a connection test stays valid.
         Configuration.objects.filter(pk__in=secrets.values("configuration")).update(
             revision=F("revision") + 1, tested_revision=F("tested_revision") + 1
         )
-        secrets.update(set_by=instead)
-        for kind in _LOGINS:
-            kind.objects.filter(username=user.username).delete()
-        for session in _sessions(user):
+        secrets.update(set_by=replacement)
+        for model in _LOGINS:
+            model.objects.filter(username=user.username).delete()
+        for session in sessions_of(user):
             session.delete()
-        _history(user).delete()
+        history_of(user).delete()
         user.delete()
-    return instead
+    return replacement
 
 
-def forget_old(days: int) -> int:
-    """Forget logins from before so many days and sessions that have ended; return how many."""
+def delete_old(days: int) -> int:
+    """Delete logins older than this and expired sessions; return the number of rows."""
     limit = now() - timedelta(days=days)
-    old = [kind.objects.filter(attempt_time__lt=limit) for kind in _LOGINS]
-    return sum(
-        found.delete()[0]
-        for found in (*old, Session.objects.filter(expire_date__lt=now()))
-    )
+    count = 0
+    for model in _LOGINS:
+        deleted, _ = model.objects.filter(attempt_time__lt=limit).delete()
+        count += deleted
+    deleted, _ = Session.objects.filter(expire_date__lt=now()).delete()
+    return count + deleted
 
 
-def _actor(user: User) -> str:
+def actor_of(user: User) -> str:
+    """Return the actor that the audit and secrets have for what a user does."""
     return f"web:{user.username}"
 
 
-def _sessions(user: User) -> list[Session]:
-    ours = str(user.pk)
-    found = Session.objects.iterator()
+def sessions_of(user: User) -> list[Session]:
+    """Return a user's sessions; only their decoded content has the user's id."""
     return [
         session
-        for session in found
-        if session.get_decoded().get("_auth_user_id") == ours
+        for session in Session.objects.iterator()
+        if session.get_decoded().get("_auth_user_id") == str(user.pk)
     ]
 
 
-def _history(user: User) -> QuerySet[LogEntry]:
-    """Return what Django's admin noted: by the person, and about the account."""
+def history_of(user: User) -> QuerySet[LogEntry]:
+    """Return the entries of Django's admin log by a user and about their account."""
     about = Q(
         content_type=ContentType.objects.get_for_model(User), object_id=str(user.pk)
     )
@@ -122,10 +127,10 @@ def _history(user: User) -> QuerySet[LogEntry]:
 
 
 def records_about(user: User, rows: AuditRows) -> Iterator[dict[str, object]]:
-    """Yield the records of what the person did, and of what was done to the account."""
+    """Yield the audit records of a user's actions and of changes to their account."""
     for row in rows.read():
-        if _BY_A_PAGE not in row.body and _ABOUT_A_USER not in row.body:
+        if _BY_A_USER not in row.body and _ABOUT_A_USER not in row.body:
             continue
         facts = facts_of(row.body)
-        if facts.get("actor") == _actor(user) or facts.get("key") == key_of(user):
+        if facts.get("actor") == actor_of(user) or facts.get("key") == key_of(user):
             yield facts

@@ -13,7 +13,7 @@ from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.runs import has_queue
 from outkey.hosts.server.background import ACTOR, Background
 from outkey.hosts.server.listener import Server
-from outkey.hosts.server.personal import forget_old
+from outkey.hosts.server.personal import delete_old
 
 
 def listen(host: str, port: int) -> Server:
@@ -60,10 +60,10 @@ def greeting(url: str, password: str | None) -> str:
 
 def helpers() -> list[Background | LocalWorkers]:
     """Return the threads that work beside the pages; wrong settings raise here."""
-    here = installation()
-    background = Background(here, forget_people=forget_old)
+    application = installation()
+    background = Background(application, forget_people=delete_old)
     # The queue of PostgreSQL is for `outkey worker`, on any number of machines.
-    return [background] if has_queue() else [background, LocalWorkers(here)]
+    return [background] if has_queue() else [background, LocalWorkers(application)]
 
 
 def serve(server: Server, threads: list[Background | LocalWorkers]) -> None:

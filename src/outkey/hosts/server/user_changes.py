@@ -63,9 +63,9 @@ def note_plain(
     actor: AbstractBaseUser | AnonymousUser, tag: Tag, *targets: User | Group
 ) -> None:
     """Record that something is about to be done to users or groups as a whole."""
-    desk = desk_for(actor)
+    administration = desk_for(actor)
     for target in targets:
-        desk.note(tag, key=key_of(target))
+        administration.note(tag, key=key_of(target))
 
 
 def key_of(target: User | Group) -> str:

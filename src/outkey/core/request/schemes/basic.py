@@ -6,7 +6,7 @@ from base64 import b64encode
 from typing import NamedTuple
 
 from outkey.core.errors import HeaderFormatError
-from outkey.core.request.flow import Flow, send
+from outkey.core.request.flow import AuthFlow, send
 from outkey.core.request.headers import check_length
 from outkey.core.request.message import Header, Request, Source
 from outkey.core.secret import Secret
@@ -21,7 +21,7 @@ class Basic(NamedTuple):
     username: str
     password: Secret
 
-    def flow(self, request: Request) -> Flow:
+    def flow(self, request: Request) -> AuthFlow:
         """Add `Authorization: Basic …` and send."""
         return (
             yield from send(request.with_headers((*request.headers, self._header())))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from outkey.core.request.flow import Flow, send
+from outkey.core.request.flow import AuthFlow, send
 from outkey.core.request.headers import check_token, tidy_token
 from outkey.core.request.message import Header, Request, Source
 from outkey.core.secret import Secret
@@ -13,7 +13,7 @@ class Bearer(NamedTuple):
 
     token: Secret
 
-    def flow(self, request: Request) -> Flow:
+    def flow(self, request: Request) -> AuthFlow:
         """Add `Authorization: Bearer …` and send."""
         value = self.token.derive(
             lambda t: "Bearer " + check_token(tidy_token(t), field="token")

@@ -1,12 +1,12 @@
 """Authentication Type None: the request goes as it is."""
 
-from outkey.core.request.flow import Flow, send
+from outkey.core.request.flow import AuthFlow, send
 from outkey.core.request.message import Request
 
 
 class NoAuthentication:
     """Send no authentication header."""
 
-    def flow(self, request: Request) -> Flow:
+    def flow(self, request: Request) -> AuthFlow:
         """Send the request unchanged."""
         return (yield from send(request))

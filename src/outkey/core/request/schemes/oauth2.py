@@ -1,4 +1,7 @@
-"""Authentication Type Bearer Token with tokens from OAuth 2.0 (RFC 6750, DPoP: RFC 9449)."""
+"""Authentication Type Bearer Token with OAuth 2.0 tokens.
+
+Bearer tokens are RFC 6750, DPoP is RFC 9449.
+"""
 
 from collections.abc import Callable, Generator
 from functools import partial
@@ -7,7 +10,7 @@ from typing import Any, NamedTuple
 from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.challenge import parse_challenges
-from outkey.core.request.flow import Flow, need_proof, need_token, send
+from outkey.core.request.flow import AuthFlow, need_proof, need_token, send
 from outkey.core.request.headers import check_token, check_value
 from outkey.core.request.message import Header, Request, Response, Source
 from outkey.core.secret import Secret
@@ -28,13 +31,15 @@ class OAuth2(NamedTuple):
     # Whether a response repeats a secret; assumed if that is unknown.
     repeats_secret: Callable[[Response], bool] = _cannot_tell
 
-    def flow(self, request: Request) -> Flow:
+    def flow(self, request: Request) -> AuthFlow:
         """Add the token and send; if it is rejected, renew it once and send again."""
         token = yield from need_token()
         response = yield from self._send(request, token)
         if not is_rejected(response, self.configuration, self.repeats_secret):
             return response
-        renewed = yield from need_token(rejected=token, sure=response.status == 401)
+        renewed = yield from need_token(
+            rejected=token, token_was_refused=response.status == 401
+        )
         if renewed.value == token.value:
             return response
         return (yield from self._send(request, renewed))
@@ -42,7 +47,7 @@ class OAuth2(NamedTuple):
     def _send(
         self, request: Request, token: AccessToken
     ) -> Generator[Any, Any, Response]:
-        """Send with the token; a server may first send a nonce for the proof (RFC 9449 §9)."""
+        """Send with the token; a server may first ask for a nonce (RFC 9449 §9)."""
         response = yield from send(
             request.with_headers((yield from self._headers(request, token)))
         )

@@ -1,9 +1,9 @@
-"""Dynamic authentication: a script signs each request, on top of the authentication type."""
+"""Dynamic authentication: a script signs requests besides the authentication type."""
 
 from typing import Any, NamedTuple
 
 from outkey.core.errors import OutkeyError
-from outkey.core.request.flow import Flow, Scheme, Send, Step, run_script
+from outkey.core.request.flow import AuthFlow, AuthStep, Scheme, Send, run_script
 from outkey.core.request.message import Request
 
 
@@ -12,8 +12,8 @@ class Scripted(NamedTuple):
 
     inner: Scheme
 
-    def flow(self, request: Request) -> Flow:
-        """Run the script for each request that is sent, so that its timestamp is new."""
+    def flow(self, request: Request) -> AuthFlow:
+        """Run the script for each request sent, so that its timestamp is current."""
         inner = self.inner.flow(request)
         try:
             step = next(inner)
@@ -29,7 +29,7 @@ class Scripted(NamedTuple):
         finally:
             inner.close()
 
-    def _perform(self, step: Step) -> Any:  # noqa: ANN401 - the result of the step
+    def _perform(self, step: AuthStep) -> Any:  # noqa: ANN401 - the result of the step
         if isinstance(step, Send):
             headers = yield from run_script(step.request)
             step = Send(step.request.with_headers((*step.request.headers, *headers)))

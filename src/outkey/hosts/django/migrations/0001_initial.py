@@ -11,13 +11,19 @@ class Migration(migrations.Migration):
 
     dependencies = []
 
-    # fmt: off
     operations = [
         migrations.CreateModel(
             name="Configuration",
             fields=[
-                ("id", models.UUIDField(
-                    default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
                 ("version", models.PositiveIntegerField(default=1)),
                 ("revision", models.PositiveIntegerField(default=1)),
                 ("name", models.CharField(max_length=200, unique=True)),
@@ -54,7 +60,10 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Duty",
             fields=[
-                ("name", models.CharField(max_length=20, primary_key=True, serialize=False)),
+                (
+                    "name",
+                    models.CharField(max_length=20, primary_key=True, serialize=False),
+                ),
                 ("holder", models.CharField(blank=True, max_length=40)),
                 ("until", models.FloatField(default=0)),
                 ("position", models.PositiveBigIntegerField(null=True)),
@@ -63,15 +72,20 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Habit",
             fields=[
-                ("configuration", models.CharField(
-                    max_length=200, primary_key=True, serialize=False)),
+                (
+                    "configuration",
+                    models.CharField(max_length=200, primary_key=True, serialize=False),
+                ),
                 ("facts", models.JSONField()),
             ],
         ),
         migrations.CreateModel(
             name="KnownKey",
             fields=[
-                ("key_id", models.CharField(max_length=16, primary_key=True, serialize=False)),
+                (
+                    "key_id",
+                    models.CharField(max_length=16, primary_key=True, serialize=False),
+                ),
                 ("check_value", models.BinaryField()),
             ],
             options={
@@ -84,8 +98,10 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Pace",
             fields=[
-                ("configuration", models.CharField(
-                    max_length=200, primary_key=True, serialize=False)),
+                (
+                    "configuration",
+                    models.CharField(max_length=200, primary_key=True, serialize=False),
+                ),
                 ("drained_at", models.FloatField(default=0)),
                 ("quiet_until", models.FloatField(default=0)),
             ],
@@ -93,7 +109,10 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Process",
             fields=[
-                ("id", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.CharField(max_length=40, primary_key=True, serialize=False),
+                ),
                 ("host", models.CharField(max_length=255)),
                 ("seen_at", models.FloatField()),
                 ("keys", models.JSONField()),
@@ -102,8 +121,15 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Run",
             fields=[
-                ("id", models.BigAutoField(
-                    auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
                 ("digest", models.CharField(max_length=64)),
                 ("actor", models.CharField(max_length=150)),
                 ("state", models.CharField(max_length=10)),
@@ -127,8 +153,15 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Stream",
             fields=[
-                ("id", models.BigAutoField(
-                    auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
                 ("name", models.CharField(max_length=40, unique=True)),
                 ("pruned_number", models.PositiveBigIntegerField(default=0)),
                 ("pruned_mac", models.BinaryField(default=b"")),
@@ -138,9 +171,16 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Token",
             fields=[
-                ("configuration", models.OneToOneField(
-                    on_delete=django.db.models.deletion.CASCADE, primary_key=True,
-                    related_name="token", serialize=False, to="outkey.configuration")),
+                (
+                    "configuration",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="token",
+                        serialize=False,
+                        to="outkey.configuration",
+                    ),
+                ),
                 ("generation", models.PositiveIntegerField()),
                 ("serial", models.PositiveIntegerField()),
                 ("origin", models.CharField(max_length=700)),
@@ -152,8 +192,15 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Notice",
             fields=[
-                ("id", models.BigAutoField(
-                    auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
                 ("kind", models.CharField(max_length=40)),
                 ("configuration", models.CharField(blank=True, max_length=200)),
                 ("about", models.CharField(blank=True, max_length=300)),
@@ -174,15 +221,27 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Quarantine",
             fields=[
-                ("id", models.BigAutoField(
-                    auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
                 ("number", models.PositiveBigIntegerField()),
                 ("key", models.CharField(blank=True, max_length=200)),
                 ("field", models.TextField(blank=True)),
                 ("reason", models.TextField()),
-                ("run", models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="left_out",
-                    to="outkey.run")),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="left_out",
+                        to="outkey.run",
+                    ),
+                ),
             ],
             options={
                 "default_permissions": (),
@@ -191,15 +250,27 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="SyncLine",
             fields=[
-                ("id", models.BigAutoField(
-                    auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
                 ("name", models.CharField(max_length=200, unique=True)),
                 ("method", models.CharField(max_length=20)),
                 ("path", models.CharField(max_length=2000)),
                 ("sync", models.JSONField(null=True)),
-                ("configuration", models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="lines",
-                    to="outkey.configuration")),
+                (
+                    "configuration",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="lines",
+                        to="outkey.configuration",
+                    ),
+                ),
             ],
             options={
                 "verbose_name": "Sync Line",
@@ -221,15 +292,28 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="SyncMark",
             fields=[
-                ("id", models.BigAutoField(
-                    auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
                 ("target", models.CharField(max_length=200)),
                 ("record", models.CharField(max_length=200)),
                 ("run", models.PositiveBigIntegerField()),
                 ("archived", models.BooleanField(default=False)),
-                ("line", models.ForeignKey(
-                    db_index=False, on_delete=django.db.models.deletion.CASCADE,
-                    related_name="marks", to="outkey.syncline")),
+                (
+                    "line",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="marks",
+                        to="outkey.syncline",
+                    ),
+                ),
             ],
             options={
                 "default_permissions": (),
@@ -238,15 +322,27 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="HeaderRow",
             fields=[
-                ("id", models.BigAutoField(
-                    auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
                 ("position", models.PositiveSmallIntegerField()),
                 ("key", models.CharField(max_length=200)),
                 ("value", models.TextField(blank=True)),
                 ("secret", models.BooleanField()),
-                ("configuration", models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="headers",
-                    to="outkey.configuration")),
+                (
+                    "configuration",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="headers",
+                        to="outkey.configuration",
+                    ),
+                ),
             ],
             options={
                 "ordering": ("configuration", "position"),
@@ -260,27 +356,48 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="SecretValue",
             fields=[
-                ("id", models.BigAutoField(
-                    auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
                 ("field", models.CharField(max_length=250)),
                 ("set_by", models.CharField(blank=True, max_length=150)),
                 ("version", models.PositiveIntegerField()),
-                ("label", models.CharField(
-                    choices=[("pending", "pending"), ("current", "current"), ("previous",
-                    "previous")], max_length=10)),
+                (
+                    "label",
+                    models.CharField(
+                        choices=[
+                            ("pending", "pending"),
+                            ("current", "current"),
+                            ("previous", "previous"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
                 ("origin", models.CharField(max_length=700)),
                 ("reference", models.CharField(blank=True, max_length=1000)),
                 ("sealed", models.BinaryField(null=True)),
                 ("key_id", models.CharField(blank=True, db_index=True, max_length=16)),
                 ("set_at", models.FloatField(null=True)),
-                ("configuration", models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="secret_values",
-                    to="outkey.configuration")),
+                (
+                    "configuration",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="secret_values",
+                        to="outkey.configuration",
+                    ),
+                ),
             ],
             options={
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("configuration", "field", "version"), name="outkey_version"
+                        fields=("configuration", "field", "version"),
+                        name="outkey_version",
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(("label", "current")),
@@ -293,27 +410,44 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="AuditRecord",
             fields=[
-                ("id", models.BigAutoField(
-                    auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
                 ("number", models.PositiveBigIntegerField()),
                 ("at", models.PositiveBigIntegerField()),
                 ("configuration", models.CharField(blank=True, max_length=200)),
                 ("outcome", models.CharField(blank=True, max_length=40)),
                 ("body", models.BinaryField()),
                 ("mac", models.BinaryField()),
-                ("stream", models.ForeignKey(
-                    db_index=False, on_delete=django.db.models.deletion.PROTECT,
-                    related_name="records", to="outkey.stream")),
+                (
+                    "stream",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="records",
+                        to="outkey.stream",
+                    ),
+                ),
             ],
             options={
                 "verbose_name": "audit record",
                 "verbose_name_plural": "Audit",
                 "default_permissions": ("view",),
                 "indexes": [
-                    models.Index(fields=["configuration", "-id"], name="outkey_audit_by_api")
+                    models.Index(
+                        fields=["configuration", "-id"], name="outkey_audit_by_api"
+                    )
                 ],
                 "constraints": [
-                    models.UniqueConstraint(fields=("stream", "number"), name="outkey_chain")
+                    models.UniqueConstraint(
+                        fields=("stream", "number"), name="outkey_chain"
+                    )
                 ],
             },
         ),

@@ -1,7 +1,7 @@
 """Vouchers take the place of the seals of scripts, which were secrets named `script`.
 
-No migration has the key, so nothing is vouched for here: `outkey secret confirm` lists what was
-stored before, and a user confirms it.
+No migration has the key, so nothing is vouched for here: `outkey secret confirm` lists
+what was stored before, and a user confirms it.
 """
 
 from django.apps.registry import Apps

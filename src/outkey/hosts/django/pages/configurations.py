@@ -41,7 +41,7 @@ from outkey.hosts.django.pages.shell import (
     url_of,
 )
 from outkey.hosts.django.pages.token_panel import panel_for, redirect_url
-from outkey.hosts.django.registry import health_of
+from outkey.hosts.django.storage import health_of
 
 PAGE_SIZE = 50
 HISTORY_SIZE = 20
@@ -59,7 +59,7 @@ class ListedConfiguration:
     """One line of a list of configurations."""
 
     row: models.Configuration
-    standing: Health
+    health: Health
     status: Status
 
 
@@ -170,16 +170,16 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
     edit = editor_for(request).read(values, stored)
     if not isinstance(edit, Edit):
         return form_page(request, stored, posted=values, errors=edit)
-    here = installation()
+    application = installation()
     try:
-        here.save_edit(desk_for(request.user), edit, limited_concurrency)
+        application.save_edit(desk_for(request.user), edit, limited_concurrency)
     except OutkeyError as error:
         errors: Errors = {}
         add_error(errors, error)
         return form_page(request, stored, posted=values, errors=errors)
     name = edit.configuration.name
     messages.success(request, _("%s was saved. Run a connection test.") % name)
-    return HttpResponseRedirect(url_of("change", here.registry.get(name)))
+    return HttpResponseRedirect(url_of("change", application.registry.get(name)))
 
 
 def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
@@ -207,10 +207,10 @@ def form_page(
 ) -> HttpResponse:
     """Draw the form, with what was posted and its errors if it was not saved."""
     form = ConfigurationForm(editor_for(request), stored, posted, errors)
-    here = installation()
+    application = installation()
     findings: list[Finding] = []
     if stored is not None:
-        findings = here.findings(stored)
+        findings = application.findings(stored)
     may_test = may(request, Permission.TEST)
     context = {
         "title": _("New API Sync Configuration"),
@@ -230,18 +230,18 @@ def form_page(
 
 def stored_context(request: HttpRequest, stored: Configuration) -> dict[str, object]:
     """Return what a form shows of a stored configuration besides its fields."""
-    here = installation()
+    application = installation()
     record = UUID(stored.record)
     health = health_of(models.Configuration.objects.get(pk=record))
     records: list[dict[str, object]] = []
     if may(request, Permission.VIEW_AUDIT):
-        records = here.audit_rows.newest(HISTORY_SIZE, configuration=stored.name)
+        records = application.audit_rows.newest(HISTORY_SIZE, configuration=stored.name)
     return {
         "title": stored.name,
         "stored": stored,
         "record": record,
-        "standing": health,
-        "status": health.status(now=time.time(), sealed=here.keys.is_sealed()),
+        "health": health,
+        "status": health.status(now=time.time(), sealed=application.keys.is_sealed()),
         "token": panel_for(request, stored),
         "redirect_url": redirect_url(request, record),
         "records": records,

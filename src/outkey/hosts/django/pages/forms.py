@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.field_kinds import Field, Tab
+from outkey.core.config.field_kinds import Field, Kind, Tab
 from outkey.core.config.fields import FIELDS
 from outkey.core.errors import OutkeyError
 from outkey.core.findings.checks import Finding
@@ -21,6 +21,8 @@ from outkey.engine.managing.editing import (
     is_left_alone,
     text_of_value,
 )
+
+INPUT_TYPES = {Kind.DATE: "date", Kind.URL: "url", Kind.ENDPOINT: "url"}
 
 
 @dataclass
@@ -39,6 +41,11 @@ class FormField:
     def when(self) -> str:
         """The values of other fields that this one is shown for; empty for always."""
         return condition_as_json(self.field)
+
+    @property
+    def input_type(self) -> str:
+        """The `type` of the HTML input."""
+        return INPUT_TYPES.get(self.field.kind, "text")
 
     @property
     def is_touched(self) -> bool:

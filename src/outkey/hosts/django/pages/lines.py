@@ -114,14 +114,16 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
         return form_page(request, row, line_values(stored))
     require(request, Permission.CHANGE_LINE if row else Permission.ADD_LINE)
     values = entered_line_values(request.POST.dict(), stored)
-    here = installation()
+    application = installation()
     user = user_of(request)
     try:
-        edit = LineEdit.read(values, stored, here.registry)
+        edit = LineEdit.read(values, stored, application.registry)
         edit.save(
             desk_for(request.user),
             allowed=partial(may, request),
-            runner=here.sync_runner(records(user), WithLine(here.registry, edit.line)),
+            runner=application.sync_runner(
+                records(user), WithLine(application.registry, edit.line)
+            ),
             rights=records(user),
         )
     except ConfigError as error:
@@ -141,12 +143,12 @@ def sample_page(request: HttpRequest, record: int | None = None) -> HttpResponse
     values = line_values(stored)
     if row is None or may(request, Permission.CHANGE_LINE):
         values = entered_line_values(request.POST.dict(), stored)
-    here = installation()
+    application = installation()
     try:
-        edit = LineEdit.read(values, stored, here.registry)
+        edit = LineEdit.read(values, stored, application.registry)
         edit.refuse_script(partial(may, request))
-        runner = here.sync_runner(
-            records(user_of(request)), WithLine(here.registry, edit.line)
+        runner = application.sync_runner(
+            records(user_of(request)), WithLine(application.registry, edit.line)
         )
         with limited_concurrency(), limited_concurrency(running_samples):
             effects = runner.preview(edit.line.name)
@@ -214,9 +216,9 @@ def findings_of(request: HttpRequest, stored: SyncLine | None) -> list[Finding]:
     """Return the findings of a stored line, if the user may see its records."""
     if stored is not None and stored.sync is not None:
         with suppress(ConfigError):
-            here = installation()
-            runner = here.sync_runner(
-                records(user_of(request)), WithLine(here.registry, stored)
+            application = installation()
+            runner = application.sync_runner(
+                records(user_of(request)), WithLine(application.registry, stored)
             )
             return runner.check(stored.name)
     return []

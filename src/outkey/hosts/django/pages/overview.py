@@ -57,20 +57,20 @@ ROW_NUMBER = re.compile(r"[0-9]{1,18}")
 def home_page(request: HttpRequest) -> HttpResponse:
     """Show what needs attention, and the attempts of the last day."""
     require(request, Permission.VIEW)
-    here = installation()
+    application = installation()
     now = time.time()
     policy, problem = read_policy()
     overview = build_overview(
-        here.registry.summaries(),
-        open_notices(here.states),
+        application.registry.summaries(),
+        open_notices(application.states),
         now=now,
-        sealed=here.keys.is_sealed(),
+        sealed=application.keys.is_sealed(),
         policy=policy,
         secret_ages=old_secrets(now - policy.secret_days * DAY),
     )
     rows = rows_by_name(names_on_page(overview))
     attention = [
-        (ListedConfiguration(rows[name], entry.summary.standing, entry.status), entry)
+        (ListedConfiguration(rows[name], entry.summary.health, entry.status), entry)
         for entry in overview.attention[:ATTENTION_SIZE]
         if (name := entry.summary.name) in rows  # not deleted a moment ago
     ]
@@ -133,7 +133,7 @@ def posture_context(
 def old_secrets(limit: float) -> dict[str, dict[str, float]]:
     """Return when secrets were set that are older than a moment, by configuration."""
     values = SecretValue.objects.filter(label=SecretLabel.CURRENT, set_at__lt=limit)
-    values = values.exclude(field=voucher.FIELD)
+    values = values.exclude(field=voucher.VOUCHER_FIELD)
     ages: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for name, field, moment in values.values_list(
         "configuration__name", "field", "set_at"
@@ -182,9 +182,9 @@ def audit_page(request: HttpRequest) -> HttpResponse:
 def audit_verify(request: HttpRequest) -> HttpResponse:
     """Check the chain and show the verdict."""
     require(request, Permission.VIEW_AUDIT)
-    here = installation()
+    application = installation()
     try:
-        verdict = here.verify_audit()
+        verdict = application.verify_audit()
     except OutkeyError as error:
         messages.error(request, message_of(error))
     else:
@@ -206,12 +206,12 @@ def audit_export(request: HttpRequest) -> HttpResponseBase:
 def keys_page(request: HttpRequest) -> HttpResponse:
     """Show the keys and how many secrets each seals."""
     require(request, Permission.VIEW_KEYS)
-    here = installation()
+    application = installation()
     keys = []
     problem = None
     try:
-        uses = here.rotation.uses()
-        keys = [(key, uses.get(key.name, 0)) for key in here.keys.fresh().keys]
+        uses = application.rotation.uses()
+        keys = [(key, uses.get(key.name, 0)) for key in application.keys.fresh().keys]
     except OutkeyError as error:
         problem = error
     context = {
@@ -238,22 +238,22 @@ def keys_step(request: HttpRequest, step: str) -> HttpResponse:
 
 def take_step(request: HttpRequest, step: str, name: str) -> str:
     """Take a step of a rotation, and return what to do next."""
-    here = installation()
+    application = installation()
     administration = desk_for(request.user)
 
     def record(tag: Tag) -> Callable[[str], None]:
         return lambda key: administration.note(tag, key=key)
 
     if step == "add":
-        added = here.rotation.add(record(Tag.KEY_ADDED))
+        added = application.rotation.add(record(Tag.KEY_ADDED))
         return _("The key %s was added. Promote it when every process has it.") % added
     if step == "promote":
-        here.rotation.promote(name, record(Tag.KEY_PROMOTED))
+        application.rotation.promote(name, record(Tag.KEY_PROMOTED))
         return _("New secrets are sealed with %s. Now rewrap the others.") % name
     if step == "retire":
-        here.rotation.retire(name, record(Tag.KEY_RETIRED))
+        application.rotation.retire(name, record(Tag.KEY_RETIRED))
         return _("The key %s was retired.") % name
     if step != "rewrap":
         raise Http404
-    administration.note(Tag.KEY_REWRAPPED, key=here.keys.ring().primary.name)
-    return _("%s secrets were rewrapped.") % sum(here.secrets.rewrap())
+    administration.note(Tag.KEY_REWRAPPED, key=application.keys.ring().primary.name)
+    return _("%s secrets were rewrapped.") % sum(application.secrets.rewrap())

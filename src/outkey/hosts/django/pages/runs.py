@@ -76,8 +76,8 @@ class ListedRun:
         if state != RunState.DONE or not rejected:
             return STATES.get(state, ("", state))
         if self.took_nothing:
-            return "ok-error", _("done, all left out")
-        return "ok-warning", _("done, %s left out") % rejected
+            return "ok-error", _("done, all rejected")
+        return "ok-warning", _("done, %s rejected") % rejected
 
     @property
     def took_nothing(self) -> bool:
@@ -146,7 +146,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "is_late": waiting and run.until < time() - LATE_SECONDS,
         "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
         # No value of a rejected record is shown, not even its key.
-        "left_out": [
+        "rejected": [
             (item.number, item.field, translate_text(rejection_text(item.reason)))
             for item in rejected
         ],
@@ -161,14 +161,14 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
     require(request, Permission.RUN_LINE)
     row = get_object_or_404(models.SyncLine, pk=record)
     dry_run = "dry" in request.POST
-    here = installation()
+    application = installation()
     user = user_of(request)
-    sync = here.registry.line(row.name).sync
+    sync = application.registry.line(row.name).sync
     if sync is not None:  # a worker runs it without a user whose rights could be asked
         refuse_forbidden(records(user), sync, dry_run=dry_run)
     actor = desk_for(request.user).actor
     try:
-        run = here.planner(records=records(user)).request(
+        run = application.planner(records=records(user)).request(
             row.name, actor, dry_run=dry_run
         )
     except LineBusy:

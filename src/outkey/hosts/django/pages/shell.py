@@ -23,7 +23,7 @@ from outkey.core.errors import (
 from outkey.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation
-from outkey.hosts.django.pages.sent_text import refuse_nul
+from outkey.hosts.django.pages.posted_text import refuse_nul
 from outkey.hosts.django.translation import translate_text
 
 # Tests wait for servers of others; they must leave threads for the other pages.

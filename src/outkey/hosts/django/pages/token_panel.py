@@ -56,12 +56,12 @@ def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:
     """Return the panel of a configuration that uses OAuth 2.0, or None."""
     if not stored.uses_oauth2:
         return None
-    here = installation()
+    application = installation()
     oauth2 = stored.oauth2
-    if here.keys.is_sealed():
+    if application.keys.is_sealed():
         return TokenPanel(oauth2.grant, problem=Sealed())
     try:
-        status = here.token(stored).status()
+        status = application.token(stored).status()
     except OutkeyError as error:
         return TokenPanel(oauth2.grant, problem=error)
     may_set = may(request, Permission.SET_SECRET)

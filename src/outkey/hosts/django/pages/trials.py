@@ -39,11 +39,14 @@ def read_candidate(
     request: HttpRequest, record: UUID | None
 ) -> CandidateConfiguration | Errors:
     """Return the configuration of a posted form, or what is wrong with it."""
-    here = installation()
+    application = installation()
     stored = None if record is None else configuration_at(record)
     try:
         return editor_for(request).candidate(
-            request.POST.dict(), stored, registry=here.registry, secrets=here.secrets
+            request.POST.dict(),
+            stored,
+            registry=application.registry,
+            secrets=application.secrets,
         )
     except UnknownConfiguration:
         raise Http404 from None
@@ -82,14 +85,14 @@ def test_pieces(
     request: HttpRequest, candidate: CandidateConfiguration
 ) -> Iterator[str]:
     """Run a test, and yield its steps and its verdict as HTML."""
-    here = installation()
+    application = installation()
     administration = desk_for(request.user)
     tokens = MemoryTokens(time.time)
-    trial = here.begin_test(administration, candidate, tokens)
+    trial = application.begin_test(administration, candidate, tokens)
     for step in trial.steps():
         yield render_to_string("outkey/test_step.html", {"step": step})
     report = trial.report()
-    here.audit.flush()  # so that the history shows how it ended
+    application.audit.flush()  # so that the history shows how it ended
     candidate.finish_test(administration, report, time.time())
     fixable = candidate.stored
     if not candidate.is_saved or not may(request, Permission.CHANGE):

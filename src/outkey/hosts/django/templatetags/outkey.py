@@ -32,12 +32,12 @@ def translate_any(text: object) -> str:
 
 
 @register.filter
-def status_words(status: object, standing: Health | None = None) -> str:
+def status_words(status: object, health: Health | None = None) -> str:
     """Return a status or a cause in words.
 
     With the health of the configuration, one that was tested before has its own words.
     """
-    if status == Status.NEVER_TESTED and standing and standing.tested_at is not None:
+    if status == Status.NEVER_TESTED and health and health.tested_at is not None:
         return _("changed since the last test")
     return translate_text(str(status).replace("_", " "))
 

@@ -1,4 +1,4 @@
-"""`manage.py outkey …`: the command line of outkey, with the installation of the project."""
+"""`manage.py outkey …`: outkey's command line with the project's installation."""
 
 import argparse
 import sys
@@ -12,13 +12,13 @@ from outkey.hosts.cli.main import run
 
 
 class Command(BaseCommand):
-    """All commands of `outkey`; arguments, streams and exit codes are passed through."""
+    """All commands of `outkey`; arguments, streams and exit codes pass through."""
 
     help = "The command line of outkey; see: manage.py outkey --help"
     requires_system_checks = ()  # it helps to find out what is wrong
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Pass on what was typed; Django's own options, such as -v, are not for outkey."""
+        """Pass on all arguments: Django's options, such as -v, do not apply here."""
         try:
             sys.exit(run(_without_django_options(argv[2:]), _program(argv[0], argv[1])))
         finally:
@@ -44,7 +44,10 @@ def _program(file: str, subcommand: str) -> str:
 
 
 def _without_django_options(arguments: list[str]) -> list[str]:
-    """Return the arguments without --settings and --pythonpath, which manage.py has acted on."""
+    """Return the arguments without those that manage.py has acted on.
+
+    These are --settings and --pythonpath.
+    """
     parser = CommandParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--settings")
     parser.add_argument("--pythonpath")

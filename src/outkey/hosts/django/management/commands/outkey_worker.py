@@ -36,19 +36,19 @@ class Command(BaseCommand):
 
     def handle(self, *_args: object, **options: Any) -> None:  # noqa: ANN401 - Django's own
         """Work until told to stop."""
-        here = installation()
+        application = installation()
         limit = max(1, options["runs"])
-        if here.keys.is_sealed():
+        if application.keys.is_sealed():
             raise Sealed
         if has_queue():
             from outkey.hosts.django.worker import QueueWorker
 
-            QueueWorker(here, limit, self.stdout.write, self._report).run()
+            QueueWorker(application, limit, self.stdout.write, self._report).run()
             return
         stop_signal = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop_signal.set())
-        workers = LocalWorkers(here, limit)
+        workers = LocalWorkers(application, limit)
         workers.start()
         stop_signal.wait()
         workers.end()

@@ -19,7 +19,7 @@ FAILS = Health(NOW, NOW, "timeout", current=True)
 
 
 @pytest.mark.parametrize(
-    ("secrets", "expires", "standing", "sealed", "status"),
+    ("secrets", "expires", "health", "sealed", "status"),
     [
         (STORED, None, WORKS, False, Status.WORKING),
         (STORED, None, FAILS, False, Status.FAILING),
@@ -45,14 +45,14 @@ FAILS = Health(NOW, NOW, "timeout", current=True)
 def test_the_status_is_what_needs_attention_first(
     secrets: dict[str, SecretState],
     expires: date | None,
-    standing: Health,
+    health: Health,
     status: Status,
     *,
     sealed: bool,
 ) -> None:
     made = replace(configuration(authentication_type="bearer"), secrets=secrets)
     known = replace(
-        standing,
+        health,
         expires_on=expires,
         needs_secret=needs_secret(made),
         stores_secret=stores_secret(made),

@@ -10,12 +10,12 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Count
 
-from outkey.core.config.configuration import HeaderRow
+from outkey.core.config.configuration import CustomHeader
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.vault.envelope import key_name_of, secret_place, token_place
 from outkey.core.vault.versions import SecretVersion
-from outkey.core.vault.voucher import FIELD
+from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.hosts.django import models
 from outkey.hosts.django.database import DjangoDatabase
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
@@ -48,7 +48,7 @@ _VERSIONS = (
     "SELECT version, label, origin, reference, sealed, set_at, set_by"
     " FROM outkey_secretvalue WHERE configuration_id = %s AND field = %s"
 )
-_RESEAL = (
+_UPDATE_VERSION = (
     "UPDATE outkey_secretvalue SET sealed = %s, key_id = %s, label = %s"
     " WHERE configuration_id = %s AND field = %s AND version = %s"
     " AND label = %s AND sealed = %s"
@@ -229,11 +229,14 @@ class DjangoSecretRows:
         if place.table == "token":
             return after is not None and reseal_token(before, after)
         if after is not None and before.sealed is not None:
-            # A rotation writes thousands of them, past the layers that cost more.
+            # SQL of our own, since a key rotation writes thousands. The label of every
+            # new value is written here too.
             sealed = after.sealed or b""
             where = (place.record, place.field, place.version, before.label)
             new = (sealed, key_name_of(sealed), after.label)
-            return bool(execute(_RESEAL, (*new, *where, before.sealed)).rowcount)
+            return bool(
+                execute(_UPDATE_VERSION, (*new, *where, before.sealed)).rowcount
+            )
         stored = models.SecretValue.objects.filter(
             configuration=UUID(place.record),
             field=place.field,
@@ -257,7 +260,7 @@ class DjangoSecretRows:
     def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
         values = models.SecretValue.objects.all()
         if not vouchers:
-            values = values.exclude(field=FIELD)
+            values = values.exclude(field=VOUCHER_FIELD)
         uses: Counter[str] = Counter()
         for rows in (values, models.Token.objects.all()):
             sealed = rows.exclude(key_id="").values_list("key_id")
@@ -290,12 +293,12 @@ def health_of(row: models.Configuration) -> Health:
 def with_headers(rows: Iterable[models.Configuration]) -> list[ConfigurationRow]:
     """Return rows with their header rows, which are read at once for all of them."""
     stored = list(rows)
-    headers: dict[UUID, list[HeaderRow]] = {row.pk: [] for row in stored}
+    headers: dict[UUID, list[CustomHeader]] = {row.pk: [] for row in stored}
     for header in models.HeaderRow.objects.filter(
         configuration__in=headers.keys()
     ).order_by("position"):
         headers[header.configuration_id].append(
-            HeaderRow(header.key, header.value, secret=header.secret)
+            CustomHeader(header.key, header.value, secret=header.secret)
         )
     return [
         ConfigurationRow(
