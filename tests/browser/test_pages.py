@@ -241,7 +241,9 @@ def test_stored_html_is_inert(page: Page, spar: Spar) -> None:
     for path in (LIST, "/outkey/configuration/home/", "/outkey/auditrecord/"):
         page.goto(path)
         assert page.locator("img[src=x]").count() == 0
-    assert hostile in page.goto(LIST).text().replace("&lt;", "<").replace("&gt;", ">")  # type: ignore[union-attr]
+    response = page.goto(LIST)
+    assert response is not None
+    assert hostile in response.text().replace("&lt;", "<").replace("&gt;", ">")
 
 
 def test_two_editors_at_once_the_second_is_told(
@@ -407,7 +409,8 @@ def test_a_phone_shows_the_pages_without_scrolling_sideways(page: Page) -> None:
 def test_keys_are_rotated_and_the_chain_verified_in_the_browser(
     browser: Browser, tmp_path: Path
 ) -> None:
-    # A server that ran for a minute has told which keys it holds, and would have to tell again.
+    # A server that ran for a minute has reported which keys it holds, and would have
+    # to report again.
     with serving(tmp_path) as fresh:
         context = browser.new_context(base_url=fresh.url)
         page = context.new_page()

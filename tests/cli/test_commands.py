@@ -445,7 +445,8 @@ def test_the_audit_is_clean_after_every_process_and_shows_a_change(
     for _ in range(3):
         ready("request", "acme", "/bearer")
     verdict = ready("audit", "verify", "--json")
-    # Two configurations created, two secrets set, three requests with intent and outcome.
+    # Two configurations created, two secrets set, three requests with intent and
+    # outcome.
     assert verdict.json == {
         "ok": True,
         "rows": 10,

@@ -1,4 +1,4 @@
-"""What is kept about people: seen on the pages, handed out to them, and erased for them."""
+"""What is stored about users: seen on the pages, exported and erased."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""In a Django project the command line and the library use the project's installation."""
+"""In a Django project commands and library use the project's installation."""
 
 import json
 import os
@@ -24,7 +24,7 @@ OUTKEY = [sys.executable, "-m", "outkey.hosts.cli.main"]
 
 @dataclass
 class Project:
-    """A Django project in a folder of its own, as its programmer and its operator use it."""
+    """A Django project in a folder of its own, as programmers and operators use it."""
 
     folder: Path
     canary: Canaries
@@ -89,7 +89,7 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path, canary: Canaries) -> Project:
-    """A project with outkey's app, and with an app of its own; nothing is migrated yet."""
+    """A project with outkey's app and an app of its own; nothing is migrated yet."""
     return make_project(tmp_path, canary)
 
 
@@ -102,7 +102,7 @@ def make_project(place: Path, canary: Canaries) -> Project:
 
 @pytest.fixture(scope="module")
 def made_once(session_spar: Spar, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Migrate outkey's app and configure `acme` as an administrator would; tests get copies."""
+    """Migrate outkey's app and configure `acme`, once; tests get copies."""
     project = make_project(tmp_path_factory.mktemp("project"), Canaries())
     assert project.manage("migrate", "outkey", "--verbosity", "0").code == 0
     applied = project.manage("outkey", "apply", "-", stdin=document_for(session_spar))

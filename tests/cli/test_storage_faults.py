@@ -1,4 +1,4 @@
-"""A disk that is full, a database that is locked: nothing is sent, and it recovers by itself."""
+"""A full disk, a locked database: nothing is sent, and it recovers by itself."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Synchronization in processes that are killed, or that are two: no record twice, none missing."""
+"""Killed or simultaneous synchronizations: no record twice, none missing."""
 
 import json
 import random
@@ -22,7 +22,7 @@ from programs import program_command
 QUICK, FULL = 5, 50
 PAGES_EACH, SIZE = 12, 20  # a kill comes after some pages at the most
 PATIENCE = 60.0
-# A run that was killed keeps its line for a minute, in which it cannot be told from a slow one.
+# A killed run holds its line for a minute, in which it looks like a slow one.
 LEASE_IS_OVER = "UPDATE outkey_run SET until = 0"
 
 

@@ -1,4 +1,4 @@
-"""Tokens shared by processes: races, kills and a stopped holder, with rotation at the provider."""
+"""Tokens shared by processes: races, kills and a stopped holder, with rotation."""
 
 import json
 import os
@@ -170,7 +170,8 @@ def test_a_kill_at_any_point_is_recovered_or_a_person_is_asked(
             if last[0] == "200":
                 assert counts.dead_families == 0
             else:
-                # The provider has replaced the token, and its answer died with the process.
+                # The provider has replaced the token, and its response died with the
+                # process.
                 assert last[0] == "reauthorization_needed"
                 assert point in {"after asking", "before keep"}
                 assert (

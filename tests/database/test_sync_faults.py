@@ -1,6 +1,7 @@
-"""Faults in the middle of a run, and many records, on both databases and with a real server.
+"""Faults in the middle of a run, and many records, on both databases.
 
-A run recovers, or stops with the cause: never a gap that nobody hears of, nothing half written.
+A run recovers, or stops with the cause: no gap that is not reported, nothing half
+written.
 """
 
 import json
@@ -45,7 +46,7 @@ def spar() -> Iterator[Spar]:
 
 
 class Shop:
-    """An installation with the line `contacts`, the API it pulls from, and the model it fills."""
+    """An installation with the line `contacts`, its API and the model that it fills."""
 
     def __init__(self, here: "Application", runner: "SyncRunner", spar: Spar) -> None:
         self.here, self._runner, self.spar = here, runner, spar
@@ -120,7 +121,7 @@ def shop(
     here.audit.close()
 
 
-# ── what passes ──────────────────────────────────────────────────────────────────────────────
+# ── what passes ───────────────────────────────────────────────────────────────────────
 
 
 @ON_ONE
@@ -174,7 +175,8 @@ def test_tokens_that_are_revoked_at_every_page_cost_one_renewal_each(
     shop.apply(oauth2=oauth2(shop.spar))
     before = shop.spar.authorization.counts().token_requests
     for run in shop.steps():
-        shop.spar.authorization.expire_all()  # although they said that they live for an hour
+        # Although their lifetime is an hour.
+        shop.spar.authorization.expire_all()
         last = run
     assert last.counts == Counts(created=COUNT)
     assert shop.spar.authorization.counts().token_requests - before == 5
@@ -195,7 +197,7 @@ def test_a_token_that_expires_in_the_middle_is_renewed_before_the_next_page(
     assert shop.target() == source(COUNT)
 
 
-# ── what ends a run ──────────────────────────────────────────────────────────────────────────
+# ── what ends a run ───────────────────────────────────────────────────────────────────
 
 
 @ON_ONE
@@ -290,7 +292,7 @@ def test_a_record_of_a_million_fields_is_left_out_and_said_so_while_the_others_c
     assert sorted(shop.target()) == sorted(source(COUNT))
 
 
-# ── many records ─────────────────────────────────────────────────────────────────────────────
+# ── many records ──────────────────────────────────────────────────────────────────────
 
 QUICK, FULL = 10_000, 100_000
 GROWTH = 5 * 1024  # KiB

@@ -1,4 +1,4 @@
-"""Workers on one PostgreSQL: shared work, a server that restarts, a process that is killed."""
+"""Workers on one PostgreSQL: shared work, a restarted server, a killed process."""
 
 import json
 import signal
@@ -110,7 +110,7 @@ def site(postgresql: Cluster, tmp_path: Path, canary: Canaries) -> Iterator[Site
 
 
 def two_lines(spar: Spar, count: int, limits: str = "requests_per_minute = 300") -> str:
-    """Return two lines of one configuration, which bring the same records under two keys.
+    """Return two lines that bring the same records of one configuration by two keys.
 
     Not too quickly, so that something can happen in the middle.
     """
