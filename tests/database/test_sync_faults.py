@@ -49,7 +49,7 @@ class Shop:
     """An installation with the line `contacts`, its API and the model that it fills."""
 
     def __init__(self, here: "Application", runner: "SyncRunner", spar: Spar) -> None:
-        self.here, self._runner, self.spar = here, runner, spar
+        self.application, self._runner, self.spar = here, runner, spar
 
     def apply(
         self, style: str = "cursor", oauth2: str = "", script: str = "", **query: object
@@ -61,10 +61,13 @@ class Shop:
         if oauth2:
             text = text.replace('token = "env:SHOP_TOKEN"', oauth2)
         text = text.replace("[line.contacts]", f"{script}[line.contacts]", 1)
-        desk = Administration(
-            self.here.registry, self.here.secrets, self.here.audit, "tester"
+        administration = Administration(
+            self.application.registry,
+            self.application.secrets,
+            self.application.audit,
+            "tester",
         )
-        self.here.apply(desk, parse_document(text), dry_run=False)
+        self.application.apply(administration, parse_document(text), dry_run=False)
         self.spar.clear()
 
     def steps(self) -> Iterator[Run]:

@@ -15,7 +15,7 @@ from outkey.core.access.permissions import Permission
 from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
 from outkey.hosts.django.models import Configuration
-from outkey.hosts.django.pages.access import desk_for, installation
+from outkey.hosts.django.pages.access import administration_for, installation
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 LIST = "/outkey/configuration/"
@@ -25,7 +25,7 @@ ALL_BUT_SCRIPTS = (*EDITOR, Permission.SET_SECRET, Permission.USE_INTERNAL_NETWO
 
 application = installation()
 boss = User.objects.create_superuser("boss")
-administration = desk_for(boss)
+administration = administration_for(boss)
 
 
 def client_of(user: User) -> Client:

@@ -15,7 +15,7 @@ from outkey.core.config.document import parse_document
 from outkey.core.errors import OutkeyError
 from outkey.engine.managing.registry import Registry
 from outkey.hosts.django.models import Configuration
-from outkey.hosts.django.pages.access import desk_for, installation
+from outkey.hosts.django.pages.access import administration_for, installation
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 PERMISSIONS = ("view_configuration", "add_configuration", "change_configuration")
@@ -46,7 +46,7 @@ def main() -> None:
     editor.user_permissions.set(Permission.objects.filter(codename__in=PERMISSIONS))
     ours, theirs = "https://shop.example", "https://elsewhere.example"
     document = parse_document(DOCUMENT.format(url=ours))
-    application.apply(desk_for(boss), document, dry_run=False)
+    application.apply(administration_for(boss), document, dry_run=False)
     place = f"/outkey/configuration/{Configuration.objects.get().pk}/"
     administrator_client, editor_client = client_of(boss), client_of(editor)
     transaction = Registry.transaction

@@ -24,7 +24,7 @@ from outkey.core.audit.events import Tag
 from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
 from outkey.hosts.django.models import Configuration, SecretValue
-from outkey.hosts.django.pages.access import desk_for, installation
+from outkey.hosts.django.pages.access import administration_for, installation
 
 PASSWORD = "a long password"
 HOME = "/outkey/configuration/home/"
@@ -47,12 +47,12 @@ def change_account(boss: User, alice: User) -> None:
         object_repr="alice",
     )
     for key in ("user alice", "user alice2"):
-        desk_for(boss).note(Tag.USER_UPDATED, "", "email", key=key)
+        administration_for(boss).note(Tag.USER_UPDATED, "", "email", key=key)
 
 
 def configure(alice: User) -> None:
     """Save seven configurations, and a secret of one that is older than it may be."""
-    administration = desk_for(alice)
+    administration = administration_for(alice)
     document = parse_document("".join(map(UNENCRYPTED.format, "abcdefg")))
     installation().apply(administration, document, dry_run=False)
     administration.set_secret("a", "token", Secret("x"))

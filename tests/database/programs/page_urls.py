@@ -15,7 +15,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from outkey.core.config.document import parse_document
 from outkey.hosts.demo_records.models import Contact, Order
 from outkey.hosts.django.models import Configuration, Run, SyncLine
-from outkey.hosts.django.pages.access import desk_for, installation
+from outkey.hosts.django.pages.access import administration_for, installation
 
 logging.disable(logging.CRITICAL)
 settings.AXES_ENABLED = False
@@ -66,7 +66,9 @@ def restore() -> dict[str, str]:
         user_named(name)
     if not SyncLine.objects.filter(name="nightly").exists():
         document = parse_document(DOCUMENT)
-        application.apply(desk_for(user_named(SUPERUSER)), document, dry_run=False)
+        application.apply(
+            administration_for(user_named(SUPERUSER)), document, dry_run=False
+        )
     line = SyncLine.objects.get(name="nightly")
     run = Run.objects.filter(line=line).first() or Run.objects.create(
         line=line, dry_run=False, state="done", started_at=1, until=1
