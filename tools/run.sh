@@ -8,7 +8,7 @@ stop() {
   stopping=1
   [ -z "$server" ] || kill "$server" 2> /dev/null
 }
-trap stop INT TERM HUP
+trap stop INT TERM HUP QUIT
 home=$(mktemp -d) || exit 1
 trap 'rm -rf "$home"' EXIT
 OUTKEY_HOME="$home" "$1" serve --demo --port "$2" &

@@ -3,7 +3,8 @@
 CREATE TABLE IF NOT EXISTS configuration (
     record TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE,
     version INTEGER NOT NULL, revision INTEGER NOT NULL,
-    refused INTEGER NOT NULL, paused_at REAL,
+    refused INTEGER NOT NULL, paused_at REAL, tested_at REAL,
+    current INTEGER NOT NULL, needs_person INTEGER NOT NULL,
     base_url TEXT NOT NULL, authentication_type TEXT NOT NULL,
     environment TEXT NOT NULL, network TEXT NOT NULL,
     settings TEXT NOT NULL, headers TEXT NOT NULL, health TEXT NOT NULL

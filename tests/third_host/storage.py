@@ -23,7 +23,6 @@ RECORDS = IN_LIST.format("record")
 KEYS = IN_LIST.format("key")
 LISTED = ("base_url", "authentication_type", "environment", "network")
 COMPARED = ("record", "field", "version", "origin", "label", "sealed")
-STAMP = ("version", "revision", "refused", "paused_at")
 
 
 class ConfigurationTable(Table):
@@ -200,7 +199,7 @@ class StateTable(Table):
 
 def stamp_of(row: ConfigurationRow) -> dict[str, object]:
     """Return the columns that a swap of a configuration compares."""
-    return {"record": row.record, **dict(zip(STAMP, row.stamp, strict=True))}
+    return {"record": row.record, **row.stamp._asdict()}
 
 
 def configuration_columns(row: ConfigurationRow) -> dict[str, object]:

@@ -16,6 +16,7 @@ from outkey.engine.managing.registry import Registry
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import (
     MemoryConfigurationRows,
+    MemoryDatabase,
     MemoryLineRows,
     MemorySecretRows,
     memory_registry,
@@ -64,6 +65,19 @@ def test_a_configuration_that_another_process_changed_first_is_a_conflict(
         registry.put_settings(stored)
     with pytest.raises(EditConflict):
         registry.note_refused("acme", stored.revision)
+
+
+def test_a_result_and_a_refusal_are_stored_without_a_transaction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """SQLite refuses a transaction that reads first if another process has written."""
+    registry = memory_registry([configuration()])
+    stored = registry.get("acme")
+    monkeypatch.delattr(MemoryDatabase, "transaction")
+    registry.save_test_result(stored, 20.0, "timeout")
+    assert registry.note_refused("acme", stored.revision) == 1
+    (summary,) = registry.summaries()
+    assert (summary.health.cause, summary.health.refused) == ("timeout", 1)
 
 
 def test_what_was_read_a_moment_ago_is_not_read_again() -> None:
@@ -123,7 +137,7 @@ def test_a_line_that_cannot_be_read_still_has_its_schedule() -> None:
     assert line_row(SyncLine("a", "acme", "GET", "/")).timed() == ("a", "acme", "")
 
 
-def test_the_stamp_changes_with_every_edit_secret_refusal_and_pause() -> None:
+def test_the_stamp_changes_with_every_edit_secret_test_refusal_and_pause() -> None:
     row = new_row(configuration(), "r1")
     refused = replace(row, health=row.health.after_refusal())
     rows = [
@@ -132,6 +146,8 @@ def test_the_stamp_changes_with_every_edit_secret_refusal_and_pause() -> None:
         row.after_reseal(),
         refused,
         replace(refused, health=refused.health.after_pause(1.0)),
+        replace(row, health=row.health.after_test(1.0, "timeout")),
+        replace(row, health=row.health.after_token(dead=True, renewed=False)),
     ]
     assert len({one.stamp for one in rows}) == len(rows)
     assert row.after_secrets({}).stamp == row.after_reseal().stamp

@@ -7,6 +7,7 @@ Settings are plain JSON, so that a host can store those that it has no column fo
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import NamedTuple
 
 from outkey.core.config.configuration import (
     Configuration,
@@ -25,6 +26,18 @@ from outkey.core.vault.envelope import SealedRow
 _DATES = tuple(field.path for field in FIELDS if field.kind is Kind.DATE)
 
 
+class Stamp(NamedTuple):
+    """What a swap of a configuration compares: every change of a row changes it."""
+
+    version: int
+    revision: int
+    refused: int
+    paused_at: float | None
+    tested_at: float | None
+    current: bool
+    needs_person: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigurationRow:
     """What is stored of a configuration besides its secrets."""
@@ -38,9 +51,18 @@ class ConfigurationRow:
     health: Health
 
     @property
-    def stamp(self) -> tuple[int, int, int, float | None]:
-        """What a swap compares, so that no edit and no refusal is lost."""
-        return self.version, self.revision, self.health.refused, self.health.paused_at
+    def stamp(self) -> Stamp:
+        """What a swap compares, so that no edit, test or refusal is lost."""
+        health = self.health
+        return Stamp(
+            version=self.version,
+            revision=self.revision,
+            refused=health.refused,
+            paused_at=health.paused_at,
+            tested_at=health.tested_at,
+            current=health.current,
+            needs_person=health.needs_person,
+        )
 
     def configuration(
         self, secrets: Mapping[str, SecretState], voucher: SealedRow | None = None

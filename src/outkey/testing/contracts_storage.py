@@ -558,6 +558,28 @@ class RegistryContract(ABC):
         assert registry.note_refused("contract", revision) == 1
         assert other.note_refused("contract", revision) == 2
 
+    def test_a_refusal_by_a_process_with_an_older_row_undoes_no_test(self) -> None:
+        registry = self.registry()
+        stored = registry.get("contract")
+        other = Registry(self.storage, fresh_seconds=60.0)
+        other.get("contract")
+        registry.save_test_result(stored, 20.0, "timeout")
+        tested = _health(registry)
+        assert other.note_refused("contract", stored.revision) == 1
+        assert _health(registry) == replace(tested, refused=1)
+
+    def test_a_refusal_by_a_process_with_an_older_row_undoes_no_consent(self) -> None:
+        registry = self.registry()
+        stored = registry.get("contract")
+        other = Registry(self.storage, fresh_seconds=60.0)
+        other.get("contract")
+        rows = self.storage.configurations
+        (row,) = rows.find(names=["contract"])
+        dead = replace(row, health=row.health.after_token(dead=True, renewed=False))
+        assert rows.swap(row, dead)
+        assert other.note_refused("contract", stored.revision) == 1
+        assert _health(registry).needs_person
+
     def test_what_was_removed_is_neither_counted_nor_resumed(self) -> None:
         registry = self.registry()
         assert registry.note_refused("nobody", 1) == 0

@@ -38,6 +38,7 @@ from outkey.ports.storage import Storage
 
 # A configuration that is 0.1 s old is no worse than a send that began 0.1 s earlier.
 FRESH_SECONDS = 0.1
+HEALTH_TRIES = 50  # another process may write the same row at the same moment
 _MOST_CACHED = 2000
 
 
@@ -322,15 +323,23 @@ class Registry:
     def _change_health(
         self, name: str, step: Callable[[ConfigurationRow], Health]
     ) -> ConfigurationRow | None:
-        """Write what a step makes of the health, and return the row then."""
-        with self.transaction():
-            rows = self._storage.configurations.find(names=[name], lock=True)
+        """Write what a step makes of the health, and return the row then.
+
+        Without a transaction: SQLite refuses one that reads before it writes, as soon
+        as another process has written in between.
+        """
+        configurations = self._storage.configurations
+        for _ in range(HEALTH_TRIES):
+            rows = configurations.find(names=[name])
             if not rows:
                 return None
             changed = replace(rows[0], health=step(rows[0]))
-            if changed != rows[0]:
-                self._swap(rows[0], changed)
-        return changed
+            if changed == rows[0]:
+                return changed
+            if configurations.swap(rows[0], changed):
+                self._cache.pop(name, None)
+                return changed
+        raise EditConflict
 
     # ── rows ────────────────────────────────────────────────────────────────────────
 

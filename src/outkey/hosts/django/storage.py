@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from outkey.core.config.configuration import CustomHeader
 from outkey.core.findings.health import Health, Summary
@@ -38,6 +38,8 @@ _COUNT = (
     f"UPDATE outkey_configuration SET {', '.join(f'{name} = %s' for name in _COUNTS)}"  # noqa: S608 - constants
     " WHERE id = %s AND version = %s AND revision = %s AND refused = %s"
     " AND coalesce(paused_at, -1) = coalesce(CAST(%s AS double precision), -1)"
+    " AND coalesce(tested_at, -1) = coalesce(CAST(%s AS double precision), -1)"
+    " AND (coalesce(tested_revision, 0) = revision) = %s AND needs_person = %s"
 )
 _LINE = (
     "SELECT line.name, line.method, line.path, line.sync, configuration.name"
@@ -126,14 +128,7 @@ class DjangoConfigurationRows:
     ) -> bool:
         if before is None:
             return after is None or insert_configuration(after)
-        version, revision, refused, paused_at = before.stamp
-        stored = models.Configuration.objects.filter(
-            pk=UUID(before.record),
-            version=version,
-            revision=revision,
-            refused=refused,
-            paused_at=paused_at,
-        )
+        stored = rows_with_stamp(before)
         if after is None:
             return bool(stored.delete()[0])
         old = columns_of(before)
@@ -317,6 +312,16 @@ def with_headers(rows: Iterable[models.Configuration]) -> list[ConfigurationRow]
         )
         for row in stored
     ]
+
+
+def rows_with_stamp(row: ConfigurationRow) -> QuerySet[models.Configuration]:
+    """Return the stored row if nothing has changed it; else no row."""
+    stamp = row.stamp._asdict()
+    is_current = stamp.pop("current")
+    stored = models.Configuration.objects.filter(pk=UUID(row.record), **stamp)
+    if is_current:
+        return stored.filter(tested_revision=row.revision)
+    return stored.exclude(tested_revision=row.revision)
 
 
 def columns_of(row: ConfigurationRow) -> dict[str, Any]:
