@@ -62,8 +62,8 @@ class InterruptedTransport:
         reach(f"after {kind}")
         return response
 
-    def look(self, origin: Origin, route: Route) -> Peer:
-        return self._transport.look(origin, route)
+    def probe(self, origin: Origin, route: Route) -> Peer:
+        return self._transport.probe(origin, route)
 
     def close(self) -> None:
         self._transport.close()
