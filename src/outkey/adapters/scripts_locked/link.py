@@ -103,7 +103,7 @@ class WorkerEnded(Exception):
 
 
 class NoResponse(ScriptFailed):
-    """The script sent no response; `word` is the reason given for a rejected record."""
+    """The script gave no response; `word` is the reason given for a rejected record."""
 
     word = "script_error"
 
