@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8765
+PROGRAMS := $(wildcard tests/*/programs)
+SPACE := $(subst ,, )
 
 .PHONY: help run tour spar test test-full lint types architecture pytest bench docs changelog clean
 
@@ -29,8 +31,10 @@ lint: $(VENV)/.dev ## format and lint of code and templates
 	$(BIN)/ruff check .
 	$(BIN)/djlint --quiet --check --lint src
 
-types: $(VENV)/.dev ## mypy, strict
+types: $(VENV)/.dev ## mypy, strict: the package, the programs that tests run, and bench
 	$(BIN)/mypy
+	MYPYPATH=src:tests:tests/cli/projects/shop_project:$(subst $(SPACE),:,$(PROGRAMS)) $(BIN)/mypy $(PROGRAMS)
+	MYPYPATH=src $(BIN)/mypy --ignore-missing-imports --allow-subclassing-any bench
 
 architecture: $(VENV)/.dev ## the direction of imports
 	$(BIN)/lint-imports

@@ -60,7 +60,7 @@ async def outkey_gateway(url: str, *, audited: bool) -> AsyncIterator[Send]:
     from outkey.hosts.file import from_text
 
     if audited:  # made in a thread, since Django refuses to work where a loop runs
-        gateway = (await asyncio.to_thread(outkey_audited, url)).func.__self__
+        gateway = (await asyncio.to_thread(outkey_audited, url)).func.__self__  # type: ignore[attr-defined]
     else:
         gateway = from_text(outkey_document(url))
     async with gateway:

@@ -96,9 +96,7 @@ def fill(application: Any, count: int) -> None:  # noqa: ANN401 - an Application
     for start in range(0, count, _BATCH):
         for number in range(min(_BATCH, count - start) // 2):
             attempt = f"{start + number:032x}"
-            facts = {"attempt": attempt} | {
-                n: getattr(intent, n) for n in intent.__slots__
-            }
+            facts = {"attempt": attempt} | intent._asdict()
             opened._enqueue(opened._entry(facts, awaited=False))  # noqa: SLF001
             chain.conclude(Outcome(attempt, "acme", 200, "ok", 12))
         application.audit.flush()

@@ -15,7 +15,7 @@ from candidates import TOKEN, outkey_document, profile
 
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.core.config.document import parse_document
-from outkey.core.request.assembly import Call, authenticated
+from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Request, Response
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.wire.drive import drive
@@ -73,7 +73,7 @@ def _oauth2() -> Callable[[], object]:
 
     def build() -> Request:
         token = drive(keeper.get(), fake.sender.runtime)
-        return authenticated(
+        return authenticated_request(
             call.request(), made, fake.sender.context.opener(made), token
         )
 
@@ -82,6 +82,6 @@ def _oauth2() -> Callable[[], object]:
 
 def _build(call: Call) -> Request:
     configuration = call.configuration
-    return authenticated(
+    return authenticated_request(
         call.request(), configuration, partial(_SECRETS.open, configuration)
     )

@@ -80,9 +80,12 @@ def main() -> int:
         fill(application, 50_000 if arguments.quick else RECORDS)
         opened = []
         original = application.secrets.open
-        type(application.secrets).open = lambda _, *what: (
-            opened.append(what) or original(*what)
-        )
+
+        def count_and_open(_: object, *what: Any) -> Any:  # noqa: ANN401
+            opened.append(what)
+            return original(*what)
+
+        type(application.secrets).open = count_and_open
         place = "/outkey/configuration/"
         lists = [
             place,

@@ -1,8 +1,6 @@
 """What an administrator does in the browser, and what nobody may see or do there."""
 
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from browser.conftest import Served, log_in, serving
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
+from programs import run_program
 
 LIST = "/outkey/configuration/"
 LOOK = "button => getComputedStyle(button).backgroundColor"
@@ -242,7 +241,9 @@ def test_stored_html_is_inert(page: Page, spar: Spar) -> None:
     for path in (LIST, "/outkey/configuration/home/", "/outkey/auditrecord/"):
         page.goto(path)
         assert page.locator("img[src=x]").count() == 0
-    assert hostile in page.goto(LIST).text().replace("&lt;", "<").replace("&gt;", ">")  # type: ignore[union-attr]
+    response = page.goto(LIST)
+    assert response is not None
+    assert hostile in response.text().replace("&lt;", "<").replace("&gt;", ">")
 
 
 def test_two_editors_at_once_the_second_is_told(
@@ -266,16 +267,7 @@ def test_two_editors_at_once_the_second_is_told(
 
 def people(served: Served) -> dict[str, str]:
     """Make one person in each group, and return their passwords."""
-    program = (
-        "from outkey.hosts.server.home import prepare, PAGES\nprepare(PAGES)\nfrom"
-        " django.contrib.auth.models import Group, User\nfor name in ('Administrator',"
-        " 'Operator', 'Auditor'):\n    user, made ="
-        " User.objects.get_or_create(username=name.lower(), is_staff=True)\n   "
-        " user.set_password('a long password ' + name)\n    user.save()\n   "
-        " user.groups.set([Group.objects.get(name=name)])\n"
-    )
-    environment = {"OUTKEY_HOME": str(served.home)}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+    run_program("browser/group_users", served.home)
     names = ("Administrator", "Operator", "Auditor")
     return {name.lower(): f"a long password {name}" for name in names}
 
@@ -417,7 +409,8 @@ def test_a_phone_shows_the_pages_without_scrolling_sideways(page: Page) -> None:
 def test_keys_are_rotated_and_the_chain_verified_in_the_browser(
     browser: Browser, tmp_path: Path
 ) -> None:
-    # A server that ran for a minute has told which keys it holds, and would have to tell again.
+    # A server that ran for a minute has reported which keys it holds, and would have
+    # to report again.
     with serving(tmp_path) as fresh:
         context = browser.new_context(base_url=fresh.url)
         page = context.new_page()

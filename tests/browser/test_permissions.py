@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from browser.test_page_attacks import run_program
+from programs import run_program
 
 PROGRAMS = (
     "permissions_editing",
@@ -23,4 +23,4 @@ PROGRAMS = (
 def test_each_permission_holds_on_its_own_and_nothing_is_half_done(
     program: str, tmp_path: Path
 ) -> None:
-    run_program(program, tmp_path)
+    run_program(f"browser/{program}", tmp_path / "home")

@@ -3,8 +3,6 @@
 import json
 import re
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from cli.conftest import Terminal
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
+from programs import run_program
 
 
 def test_first_use_makes_a_home_for_its_owner_only(
@@ -446,7 +445,8 @@ def test_the_audit_is_clean_after_every_process_and_shows_a_change(
     for _ in range(3):
         ready("request", "acme", "/bearer")
     verdict = ready("audit", "verify", "--json")
-    # Two configurations created, two secrets set, three requests with intent and outcome.
+    # Two configurations created, two secrets set, three requests with intent and
+    # outcome.
     assert verdict.json == {
         "ok": True,
         "rows": 10,
@@ -515,21 +515,5 @@ def test_the_api_cannot_make_a_secret_visible_by_echoing_it_in_a_header(
 def test_a_client_of_an_event_loop_borrows_from_an_installation(
     ready: Terminal, spar: Spar
 ) -> None:
-    program = f"""
-import asyncio, httpx, outkey
-from outkey.integrations.httpx import OutkeyAuth
-gateway = outkey.open()
-async def ask():
-    auth = OutkeyAuth(gateway, "acme")
-    async with httpx.AsyncClient(auth=auth, trust_env=False) as client:
-        print((await client.get("{spar.url}/bearer")).status_code)
-asyncio.run(ask())
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=ready.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program("cli/async_client", ready.home, f"{spar.url}/bearer")
     assert done.stdout == "200\n", done.stderr[-2000:]

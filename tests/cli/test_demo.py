@@ -19,26 +19,13 @@ from cli.conftest import Terminal
 from cli.test_line_commands import document
 from database.conftest import free_port
 from outkey.spar import Spar
+from programs import run_program
 
 ROOT = Path(__file__).parents[2]
 VERSION_0_1 = Path(__file__).with_name("version_0_1.sql")
 DEMO_TABLES = {"demo_contact", "demo_order"}
 MAKE = shutil.which("make")
 PATIENCE = 60.0
-# The home page and the navigation, as the first administrator sees them.
-PAGES = """
-import sys
-from outkey.hosts.server.home import PAGES, prepare
-prepare(PAGES, demo="--demo" in sys.argv)
-from django.contrib.auth.models import User
-from django.test import Client
-client = Client(SERVER_NAME="127.0.0.1")
-boss = User.objects.create_superuser("boss")
-client.force_login(boss, backend="django.contrib.auth.backends.ModelBackend")
-home = client.get("/", follow=True)
-print(home.status_code, b"Contacts (demo)" in home.content)
-print(client.get("/demo/contact/").status_code)
-"""
 
 
 def tables(terminal: Terminal) -> set[str]:
@@ -56,15 +43,9 @@ def contacts(terminal: Terminal) -> int:
 
 
 def open_pages(terminal: Terminal, *arguments: str) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", PAGES, *arguments],
-        env=terminal.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
+    done = run_program(
+        "cli/demo_pages", terminal.home, *arguments, settings=terminal.settings
     )
-    assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
 

@@ -1,4 +1,4 @@
-"""In a Django project the command line and the library use the project's installation."""
+"""In a Django project commands and library use the project's installation."""
 
 import json
 import os
@@ -16,58 +16,15 @@ import pytest
 from cli.conftest import Done, Terminal, document_for
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
+from programs import program_command
 
-MANAGE = """
-import os
-import sys
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
-from django.core.management import execute_from_command_line
-
-execute_from_command_line(sys.argv)
-"""
-SETTINGS = """
-from pathlib import Path
-
-BASE = Path(__file__).parents[1]
-SECRET_KEY = "of the project"
-USE_TZ = True
-INSTALLED_APPS = [
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "outkey.hosts.django",
-    "shop",
-]
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": BASE / "project.db"}}
-OUTKEY = {"HOME": BASE / "outkey home"}
-"""
-MODELS = """
-from django.db import models
-
-class Customer(models.Model):
-    name = models.CharField(max_length=10)
-"""
-MIGRATION = """
-from django.db import migrations, models
-
-class Migration(migrations.Migration):
-    initial = True
-    operations = [
-        migrations.CreateModel(
-            name="Customer",
-            fields=[
-                ("id", models.BigAutoField(primary_key=True)),
-                ("name", models.CharField(max_length=10)),
-            ],
-        ),
-    ]
-"""
+PROJECTS = Path(__file__).parent / "projects"
 OUTKEY = [sys.executable, "-m", "outkey.hosts.cli.main"]
 
 
 @dataclass
 class Project:
-    """A Django project in a folder of its own, as its programmer and its operator use it."""
+    """A Django project in a folder of its own, as programmers and operators use it."""
 
     folder: Path
     canary: Canaries
@@ -104,12 +61,17 @@ class Project:
 
     def outkey(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
         """Run `outkey` with the project's settings, in a shell that names them."""
-        path = f"{self.folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-        settings = {"DJANGO_SETTINGS_MODULE": "shop.settings", "PYTHONPATH": path}
-        return self.run([*OUTKEY, *arguments], stdin, **settings | environment)
+        return self.run([*OUTKEY, *arguments], stdin, **self.settings | environment)
 
-    def python(self, program: str, **environment: str) -> Done:
-        return self.run([sys.executable, "-c", program], **environment)
+    def python(self, program: str) -> Done:
+        """Run a program with the project's settings."""
+        return self.run(program_command(f"cli/{program}"), **self.settings)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The environment that names the project's settings."""
+        path = f"{self.folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        return {"DJANGO_SETTINGS_MODULE": "shop.settings", "PYTHONPATH": path}
 
     def tables(self) -> set[str]:
         with closing(sqlite3.connect(self.folder / "project.db")) as database:
@@ -127,30 +89,20 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path, canary: Canaries) -> Project:
-    """A project with outkey's app, and with an app of its own; nothing is migrated yet."""
+    """A project with outkey's app and an app of its own; nothing is migrated yet."""
     return make_project(tmp_path, canary)
 
 
 def make_project(place: Path, canary: Canaries) -> Project:
     folder = place / "a project"
-    files = {
-        "manage.py": MANAGE,
-        "shop/__init__.py": "",
-        "shop/settings.py": SETTINGS,
-        "shop/models.py": MODELS,
-        "shop/migrations/__init__.py": "",
-        "shop/migrations/0001_initial.py": MIGRATION,
-    }
-    for name, text in files.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    without_bytecode = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PROJECTS / "shop_project", folder, ignore=without_bytecode)
     return Project(folder, canary)
 
 
 @pytest.fixture(scope="module")
 def made_once(session_spar: Spar, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Migrate outkey's app and configure `acme` as an administrator would; tests get copies."""
+    """Migrate outkey's app and configure `acme`, once; tests get copies."""
     project = make_project(tmp_path_factory.mktemp("project"), Canaries())
     assert project.manage("migrate", "outkey", "--verbosity", "0").code == 0
     applied = project.manage("outkey", "apply", "-", stdin=document_for(session_spar))
@@ -169,20 +121,10 @@ def ready_project(made_once: Path, tmp_path: Path, canary: Canaries) -> Project:
     return Project(shutil.copytree(made_once, tmp_path / "a project"), canary)
 
 
-OPEN = """
-import django, outkey
-django.setup()
-with outkey.open() as gateway:
-    print(gateway.send("acme", "GET", "/bearer").status)
-with outkey.open() as gateway:  # one of its own: the first is closed
-    print(gateway.send("acme", "GET", "/bearer").status)
-"""
-
-
 def test_the_library_uses_the_installation_of_the_project(
     ready_project: Project,
 ) -> None:
-    done = ready_project.python(OPEN, DJANGO_SETTINGS_MODULE="shop.settings")
+    done = ready_project.python("open_in_project")
     assert (done.out, done.code) == ("200\n200\n", 0), done.err
     assert not ready_project.embedded.exists()
     assert "shop_customer" not in ready_project.tables()
@@ -191,22 +133,14 @@ def test_the_library_uses_the_installation_of_the_project(
 @pytest.mark.parametrize(
     "program",
     [
-        OPEN.replace("django.setup()\n", ""),
-        """
-import os
-from shop import settings as names
-del os.environ["DJANGO_SETTINGS_MODULE"]
-from django.conf import settings
-settings.configure(**{name: value for name, value in vars(names).items() if name.isupper()})
-"""
-        + OPEN,
+        pytest.param("open_before_setup", id="before Django is set up"),
+        pytest.param("open_with_settings_by_code", id="settings made by code"),
     ],
-    ids=["before Django is set up", "settings made by code"],
 )
 def test_every_way_to_name_the_settings_counts(
     ready_project: Project, program: str
 ) -> None:
-    done = ready_project.python(program, DJANGO_SETTINGS_MODULE="shop.settings")
+    done = ready_project.python(program)
     assert (done.out, done.code) == ("200\n200\n", 0), done.err
     assert not ready_project.embedded.exists()
 
@@ -214,20 +148,16 @@ def test_every_way_to_name_the_settings_counts(
 def test_a_gateway_can_be_opened_while_the_apps_get_ready(
     ready_project: Project,
 ) -> None:
-    (ready_project.folder / "shop" / "apps.py").write_text(
-        "import outkey\nfrom django.apps import AppConfig\n"
-        "class ShopConfig(AppConfig):\n"
-        '    name = "shop"\n'
-        "    def ready(self):\n"
-        "        with outkey.open() as gateway:\n"
-        '            print(gateway.preview("acme").method)\n'
-    )
+    app = PROJECTS / "opening_app" / "apps.py"
+    shutil.copy(app, ready_project.folder / "shop")
     done = ready_project.manage("check")
     assert done.out.startswith("GET\n"), done.err
 
 
 def test_a_plain_script_has_the_embedded_home(project: Project) -> None:
-    done = project.python("import outkey; outkey.open(); print('opened')")
+    done = project.run(
+        [sys.executable, "-c", "import outkey; outkey.open(); print('opened')"]
+    )
     assert (done.out, done.code) == ("opened\n", 0), done.err
     assert (project.embedded / "data" / "outkey.sqlite3").exists()
     assert not project.home.exists()
@@ -268,17 +198,7 @@ def test_manage_py_passes_arguments_input_output_and_exit_codes_on(
 
 
 def test_code_calls_the_management_command(ready_project: Project) -> None:
-    done = ready_project.python(
-        "import django\n"
-        "django.setup()\n"
-        "from django.core.management import CommandError, call_command\n"
-        "call_command('outkey', 'list', '--json')\n"
-        "try:\n"
-        "    call_command('outkey', 'show', 'nobody')\n"
-        "except CommandError as error:\n"
-        "    print(error.returncode)\n",
-        DJANGO_SETTINGS_MODULE="shop.settings",
-    )
+    done = ready_project.python("call_management_command")
     text, code = done.out.rsplit("]", 1)
     assert [row["name"] for row in json.loads(f"{text}]")] == ["acme", "shop"]
     assert code.split() == ["2"]
@@ -295,7 +215,7 @@ def test_missing_tables_are_told_and_not_made(project: Project, command: str) ->
 
 
 def test_the_library_names_missing_tables_and_makes_none(project: Project) -> None:
-    done = project.python(OPEN, DJANGO_SETTINGS_MODULE="shop.settings")
+    done = project.python("open_in_project")
     assert "python manage.py migrate outkey" in done.err
     assert project.tables() == set()
     assert not project.home.exists()
@@ -313,7 +233,7 @@ def test_a_project_without_the_app_gets_no_other_installation(project: Project) 
     project.change_settings('"outkey.hosts.django",', "")
     done = project.outkey("list", "--json")
     assert (done.code, done.json["error"]["field"]) == (2, "INSTALLED_APPS")
-    opened = project.python(OPEN, DJANGO_SETTINGS_MODULE="shop.settings")
+    opened = project.python("open_in_project")
     assert 'Add "outkey.hosts.django" to INSTALLED_APPS' in opened.err
     assert not project.embedded.exists()
 
@@ -396,13 +316,7 @@ def test_the_home_of_a_project_is_not_taken_for_an_embedded_one(
 
 
 def test_the_pages_of_a_project_mark_its_home_as_well(project: Project) -> None:
-    done = project.python(
-        "import django\n"
-        "django.setup()\n"
-        "from outkey.hosts.django.pages.access import installation\n"
-        "installation()\n",
-        DJANGO_SETTINGS_MODULE="shop.settings",
-    )
+    done = project.python("open_pages")
     assert done.code == 0, done.err
     assert (project.home / "config" / "project").exists()
 

@@ -1,4 +1,4 @@
-"""A disk that is full, a database that is locked: nothing is sent, and it recovers by itself."""
+"""A full disk, a locked database: nothing is sent, and it recovers by itself."""
 
 import json
 import os
@@ -15,6 +15,7 @@ import pytest
 from cli.conftest import Terminal
 from outkey.core.request.rate_limit import RateLimit
 from outkey.spar import Spar
+from programs import program_command
 
 FULL, QUICK = 10_000, 400
 
@@ -155,17 +156,10 @@ def test_a_rate_limit_holds_over_all_processes(ready: Terminal, spar: Spar) -> N
     )
     assert ready("apply", "-", stdin=text).code == 0
     spar.clear()
-    program = (
-        "import outkey, time\n"
-        "gateway, end = outkey.open(), time.monotonic() + 8\n"
-        "while time.monotonic() < end:\n"
-        "    try: gateway.send('acme', 'GET', '/bearer')\n"
-        "    except outkey.errors.OutkeyError: time.sleep(0.1)\n"
-    )
     environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(ready.home)}
     started = time.monotonic()
     running = [
-        subprocess.Popen([sys.executable, "-c", program], env=environment)
+        subprocess.Popen(program_command("cli/send_for_seconds", "8"), env=environment)
         for _ in range(3)
     ]
     assert [process.wait(timeout=120) for process in running] == [0, 0, 0]

@@ -1,4 +1,4 @@
-"""Synchronization in processes that are killed, or that are two: no record twice, none missing."""
+"""Killed or simultaneous synchronizations: no record twice, none missing."""
 
 import json
 import random
@@ -17,31 +17,13 @@ from cli.conftest import Terminal
 from cli.test_line_commands import document
 from outkey.spar import Spar
 from outkey.spar.records_api import contact
+from programs import program_command
 
 QUICK, FULL = 5, 50
 PAGES_EACH, SIZE = 12, 20  # a kill comes after some pages at the most
 PATIENCE = 60.0
-# A run that was killed keeps its line for a minute, in which it cannot be told from a slow one.
+# A killed run holds its line for a minute, in which it looks like a slow one.
 LEASE_IS_OVER = "UPDATE outkey_run SET until = 0"
-# Runs the line, and ends itself by SIGKILL before or after it writes its third page.
-DOOMED = """
-import os, signal, sys
-from outkey.hosts.cli.session import open_application
-here, (when, what), calls = open_application(), sys.argv[1:], []
-from outkey.engine.sync import Runs
-from outkey.hosts.django import wiring
-from outkey.hosts.django.records import django_records as records
-kind = {"upsert": records.DjangoRecords, "save": Runs}[what]
-real = getattr(kind, what)
-def doomed(*arguments, **options):
-    calls.append(what)
-    answer = None if (len(calls), when) == (3, "before") else real(*arguments, **options)
-    if len(calls) == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return answer
-setattr(kind, what, doomed)
-list(here.sync_runner().run("contacts", "tester"))
-"""
 
 
 class Workshop:
@@ -159,9 +141,11 @@ def test_a_kill_around_the_writing_of_a_page_leaves_all_of_it_or_nothing(
     shop = Workshop(outkey, spar, 10 * SIZE)
     points = [("before", "upsert"), ("after", "upsert"), ("after", "save")]
     for number, point in enumerate(points, start=1):
-        command = [sys.executable, "-c", DOOMED, *point]
         done = subprocess.run(
-            command, env=outkey.environment, timeout=PATIENCE, check=False
+            program_command("cli/killed_line", *point),
+            env=outkey.environment,
+            timeout=PATIENCE,
+            check=False,
         )
         assert done.returncode == -signal.SIGKILL
         assert shop.target() == shop.source(2 * number * SIZE)

@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,14 +11,7 @@ import pytest
 from outkey.adapters import listeners_file
 from outkey.adapters.listeners_file import ListenerFiles
 from outkey.core.errors import ConfigError, StorageUnavailable
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from outkey.adapters.listeners_file import ListenerFiles
-with ListenerFiles(Path(sys.argv[1])).hold("127.0.0.1", 8765):
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
+from programs import program_command
 
 
 @pytest.fixture
@@ -81,7 +73,8 @@ def test_a_name_that_nobody_knows_is_refused(folder: Path) -> None:
 def test_what_a_killed_server_left_behind_counts_for_nothing_and_is_removed(
     folder: Path,
 ) -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED, str(folder)], check=False)
+    command = program_command("contract/killed_listener", folder)
+    done = subprocess.run(command, check=False)
     assert done.returncode == -9
     assert len(list(folder.iterdir())) == 1
     assert ListenerFiles(folder).addresses(8765) == frozenset()

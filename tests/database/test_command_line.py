@@ -6,12 +6,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from browser.test_page_attacks import run_program
 from browser.test_permissions import PROGRAMS
 from cli.conftest import Terminal, document_for
 from cli.test_token_processes import prepare, race
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
+from programs import run_program
 
 
 @pytest.fixture
@@ -55,7 +55,8 @@ def test_everything_an_operator_does_works_on_postgresql(
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_pages_hold_on_postgresql(program: str, empty: str, tmp_path: Path) -> None:
-    run_program(program, tmp_path, OUTKEY_DATABASE_URL=empty)
+    settings = {"OUTKEY_DATABASE_URL": empty}
+    run_program(f"browser/{program}", tmp_path / "home", settings=settings)
 
 
 @pytest.mark.parametrize(

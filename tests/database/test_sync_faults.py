@@ -1,11 +1,10 @@
-"""Faults in the middle of a run, and many records, on both databases and with a real server.
+"""Faults in the middle of a run, and many records, on both databases.
 
-A run recovers, or stops with the cause: never a gap that nobody hears of, nothing half written.
+A run recovers, or stops with the cause: no gap that is not reported, nothing half
+written.
 """
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from decimal import Decimal
@@ -28,6 +27,7 @@ from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.spar.records_api import contact
 from outkey.testing.canary import Canaries
+from programs import run_program
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
@@ -46,10 +46,10 @@ def spar() -> Iterator[Spar]:
 
 
 class Shop:
-    """An installation with the line `contacts`, the API it pulls from, and the model it fills."""
+    """An installation with the line `contacts`, its API and the model that it fills."""
 
     def __init__(self, here: "Application", runner: "SyncRunner", spar: Spar) -> None:
-        self.here, self._runner, self.spar = here, runner, spar
+        self.application, self._runner, self.spar = here, runner, spar
 
     def apply(
         self, style: str = "cursor", oauth2: str = "", script: str = "", **query: object
@@ -61,10 +61,13 @@ class Shop:
         if oauth2:
             text = text.replace('token = "env:SHOP_TOKEN"', oauth2)
         text = text.replace("[line.contacts]", f"{script}[line.contacts]", 1)
-        desk = Administration(
-            self.here.registry, self.here.secrets, self.here.audit, "tester"
+        administration = Administration(
+            self.application.registry,
+            self.application.secrets,
+            self.application.audit,
+            "tester",
         )
-        self.here.apply(desk, parse_document(text), dry_run=False)
+        self.application.apply(administration, parse_document(text), dry_run=False)
         self.spar.clear()
 
     def steps(self) -> Iterator[Run]:
@@ -121,7 +124,7 @@ def shop(
     here.audit.close()
 
 
-# ── what passes ──────────────────────────────────────────────────────────────────────────────
+# ── what passes ───────────────────────────────────────────────────────────────────────
 
 
 @ON_ONE
@@ -175,7 +178,8 @@ def test_tokens_that_are_revoked_at_every_page_cost_one_renewal_each(
     shop.apply(oauth2=oauth2(shop.spar))
     before = shop.spar.authorization.counts().token_requests
     for run in shop.steps():
-        shop.spar.authorization.expire_all()  # although they said that they live for an hour
+        # Although their lifetime is an hour.
+        shop.spar.authorization.expire_all()
         last = run
     assert last.counts == Counts(created=COUNT)
     assert shop.spar.authorization.counts().token_requests - before == 5
@@ -196,7 +200,7 @@ def test_a_token_that_expires_in_the_middle_is_renewed_before_the_next_page(
     assert shop.target() == source(COUNT)
 
 
-# ── what ends a run ──────────────────────────────────────────────────────────────────────────
+# ── what ends a run ───────────────────────────────────────────────────────────────────
 
 
 @ON_ONE
@@ -291,25 +295,10 @@ def test_a_record_of_a_million_fields_is_left_out_and_said_so_while_the_others_c
     assert sorted(shop.target()) == sorted(source(COUNT))
 
 
-# ── many records ─────────────────────────────────────────────────────────────────────────────
+# ── many records ──────────────────────────────────────────────────────────────────────
 
 QUICK, FULL = 10_000, 100_000
 GROWTH = 5 * 1024  # KiB
-# Runs the line, and prints the peak of its memory after a tenth and at the end, in KiB.
-# Not by getrusage: what that calls the peak is at first the one of the process it was forked from.
-RUN = """
-import json, re, sys
-from pathlib import Path
-from outkey.hosts.cli.session import open_application
-here, tenth = open_application(), int(sys.argv[1]) // 10
-from outkey.hosts.demo_records.models import Contact
-for run in here.sync_runner().run("contacts", "tester"):
-    peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
-    if run.counts.created <= tenth:
-        early = peak
-there = Contact.objects.filter(active=True).values("external_id").distinct().count()
-print(json.dumps({"early": early, "peak": peak, "made": run.counts.created, "there": there}))
-"""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -331,32 +320,13 @@ def test_many_records_come_with_flat_memory(
 ) -> None:
     count = FULL if pytestconfig.getoption("--full") else QUICK
     assert many("apply", "-", stdin=document(spar, "cursor", count)).code == 0
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, str(count)],
-        env=many.environment,
-        capture_output=True,
-        text=True,
+    done = run_program(
+        "database/line_memory",
+        many.home,
+        str(count),
+        settings=many.settings,
         timeout=600,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    said = json.loads(done.stdout)
-    assert (said["made"], said["there"]) == (count, count)
-    assert said["peak"] - said["early"] < GROWTH, said
-
-
-@pytest.mark.parametrize("rows_are_new", [True, False])
-def test_a_line_that_is_deleted_in_the_middle_stops_its_run_and_writes_nothing_more(
-    shop: Shop, *, rows_are_new: bool
-) -> None:
-    shop.apply()
-    if not rows_are_new:
-        shop.run()
-    steps = shop.steps()
-    assert [next(steps).pages for _ in range(2)] == [0, 1]
-    before = shop.target()
-    shop.here.registry.remove_line("contacts")
-    with pytest.raises(OutkeyError) as caught:
-        next(steps)
-    assert caught.value.reason != "internal_error"
-    assert shop.target() == before
+    facts = json.loads(done.stdout)
+    assert (facts["created"], facts["stored"]) == (count, count)
+    assert facts["peak"] - facts["early"] < GROWTH, facts

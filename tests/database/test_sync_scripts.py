@@ -38,9 +38,12 @@ def with_script(shop: Shop, script: str, count: int = COUNT) -> None:  # noqa: F
         "[line.contacts]", f"[line.contacts]\nscript = '''{script}'''", 1
     )
     administration = Administration(
-        shop.here.registry, shop.here.secrets, shop.here.audit, "tester"
+        shop.application.registry,
+        shop.application.secrets,
+        shop.application.audit,
+        "tester",
     )
-    shop.here.apply(administration, parse_document(text), dry_run=False)
+    shop.application.apply(administration, parse_document(text), dry_run=False)
     shop.spar.clear()
 
 
@@ -106,9 +109,11 @@ def test_a_script_without_its_function_is_told_before_anything_is_asked_for(
     shop: Shop,  # noqa: F811
 ) -> None:
     with_script(shop, SCRIPT)
-    line = shop.here.registry.line("contacts")
+    line = shop.application.registry.line("contacts")
     assert line.sync
-    shop.here.registry.put_line(replace(line, sync=replace(line.sync, script="x = 1")))
+    shop.application.registry.put_line(
+        replace(line, sync=replace(line.sync, script="x = 1"))
+    )
     with pytest.raises(ConfigError, match="has no function transform"):
         shop.run()
     assert shop.pages() == []

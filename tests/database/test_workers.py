@@ -1,4 +1,4 @@
-"""Workers on one PostgreSQL: shared work, a server that restarts, a process that is killed."""
+"""Workers on one PostgreSQL: shared work, a restarted server, a killed process."""
 
 import json
 import signal
@@ -20,6 +20,7 @@ from outkey.core.request.rate_limit import RateLimit
 from outkey.spar import Spar
 from outkey.spar.records_api import contact
 from outkey.testing.canary import Canaries
+from programs import run_program
 
 PATIENCE = 90.0
 Runs = list[dict[str, Any]]
@@ -109,7 +110,7 @@ def site(postgresql: Cluster, tmp_path: Path, canary: Canaries) -> Iterator[Site
 
 
 def two_lines(spar: Spar, count: int, limits: str = "requests_per_minute = 300") -> str:
-    """Return two lines of one configuration, which bring the same records under two keys.
+    """Return two lines that bring the same records of one configuration by two keys.
 
     Not too quickly, so that something can happen in the middle.
     """
@@ -283,62 +284,19 @@ def test_a_worker_without_the_key_takes_nothing(site: Site, tmp_path: Path) -> N
     assert (done.code, "sealed" in done.err) == (4, True)
 
 
-PROJECT = """
-import sys, threading
-import django
-from django.conf import settings
-from outkey.hosts.server.settings import database
-from pathlib import Path
-
-home = Path(sys.argv[1])
-settings.configure(
-    USE_TZ=True,
-    SECRET_KEY="x",
-    DATABASES={"default": database(None, home)},
-    INSTALLED_APPS=[
-        "django.contrib.auth",
-        "django.contrib.contenttypes",
-        "outkey.hosts.django",
-        "outkey.hosts.demo_records",
-    ],
-    OUTKEY={"HOME": home, "RECORDS": {"demo.Contact": {"active": False}}},
-)
-django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
-from outkey.core.config.document import parse_document
-from outkey.hosts.django.pages.access import installation
-here = installation()
-here.apply(here.administration("t"), parse_document(sys.stdin.read()), dry_run=False)
-asked = here.runs.request("contacts", "t")
-import os, signal, time
-
-def watch():
-    ends = time.monotonic() + 30
-    while here.runs.get(asked.id).state != "done" and time.monotonic() < ends:
-        time.sleep(0.1)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-threading.Thread(target=watch, daemon=True).start()
-call_command("outkey_worker", runs=2)
-print(here.runs.get(asked.id).state, here.runs.get(asked.id).counts.created)
-"""
-
-
 def test_a_project_of_ones_own_has_a_command_for_the_work(
     tmp_path: Path, site: Site
 ) -> None:
     (tmp_path / "config").mkdir()
-    environment = {"PATH": "/usr/bin:/bin", "SHOP_TOKEN": "spar-token"}
-    done = subprocess.run(
-        [sys.executable, "-c", PROJECT, str(tmp_path)],
-        input=document(site.spar, "cursor", 300).encode(),
-        env=environment,
-        capture_output=True,
+    done = run_program(
+        "database/worker_project",
+        tmp_path / "embedded",
+        tmp_path,
+        settings={"SHOP_TOKEN": "spar-token"},
+        stdin=document(site.spar, "cursor", 300),
         timeout=60,
-        check=False,
     )
-    assert done.stdout.decode().strip() == "done 300", done.stderr.decode()
+    assert done.stdout == "done 300\n", done.stderr
 
 
 def test_on_sqlite_the_command_says_who_does_the_work(

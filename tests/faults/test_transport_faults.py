@@ -6,7 +6,6 @@ import os
 import resource
 import socket
 import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -35,6 +34,7 @@ from outkey.core.request.message import Header, Request, Route, Source, TlsSetti
 from outkey.core.request.origin import Origin
 from outkey.hosts.file import from_text
 from outkey.spar import Spar
+from programs import program_command
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_a_post_on_a_connection_that_dies_under_it_is_not_repeated() -> None:
 
 
 class HangingUp:
-    """A socket whose peer answers the head of an upload and closes before it has read the rest."""
+    """A socket whose peer responds to an upload before it has read the rest."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = io.BytesIO(answer)
@@ -214,8 +214,8 @@ def test_an_answer_that_comes_before_the_upload_was_read_counts(
 ) -> None:
     sock, closed = HangingUp(answer), []
     connection = SimpleNamespace(sock=sock, close=lambda: closed.append(True))
-    kept = connection_pool.Kept(connection, "127.0.0.1", None)  # type: ignore[arg-type]
-    monkeypatch.setattr(transport_urllib3, "_connect", lambda *_: kept)
+    pooled = connection_pool.PooledConnection(connection, "127.0.0.1", None)  # type: ignore[arg-type]
+    monkeypatch.setattr(transport_urllib3, "_connect", lambda *_: pooled)
     origin = Origin("http", "127.0.0.1", 9)
     route = Route(("127.0.0.1",), "p", TlsSettings(), 1.0, 1.0, 2.0, 1024)
     upload = Request("PUT", origin, "/", (), b"x" * 200_000)
@@ -353,7 +353,8 @@ def send_raw(  # noqa: ANN201 - Response
     request = Request(
         method, origin, "/", (Header("Host", origin.authority, Source.DEFAULT),)
     )
-    return transport.send(request, Route(**(values | changes)))  # type: ignore[arg-type]
+    route = Route(**(values | changes))  # type: ignore[arg-type]
+    return transport.send(request, route)
 
 
 def test_the_second_vetted_address_is_tried_when_the_first_refuses(
@@ -431,7 +432,7 @@ def test_a_child_process_leaves_the_parents_connections_alone(
 
 
 def test_a_connection_that_meets_itself_is_refused(transport: Urllib3Transport) -> None:
-    """Connecting to a free port in the ephemeral range can connect to itself; made sure here."""
+    """A connection to a free ephemeral port can reach itself; enforced here."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -462,25 +463,8 @@ def test_an_unknown_host_is_a_dns_failure() -> None:
 def test_bombs_and_floods_end_in_two_seconds_and_150_mebibytes(
     spar: Spar, path: str
 ) -> None:
-    script = f"""
-import time
-from outkey import errors
-from outkey.hosts.file import from_text
-gateway = from_text('''[configuration.spar]
-base_url = "{spar.url}"
-network = "internal"
-''')
-started = time.monotonic()
-try:
-    gateway.send("spar", "GET", "{path}")
-except errors.ResponseTooLarge as error:
-    print(error.code, time.monotonic() - started)
-# Not getrusage: its peak includes that of the process we were forked from.
-with open("/proc/self/status") as status:
-    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
-"""
     done = subprocess.run(
-        [sys.executable, "-c", script],
+        program_command("faults/read_flood", spar.url, path),
         capture_output=True,
         text=True,
         timeout=60,

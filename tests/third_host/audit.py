@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from outkey.core.audit.chain import AuditStream, ChainRow, Label, Mark, facts_of
+from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow, Label, facts_of
 from outkey.core.errors import AuditUnavailable, StorageUnavailable
 from third_host.database import Table
 
@@ -65,7 +65,7 @@ class AuditTable(Table):
 
     def streams(self) -> Iterator[AuditStream]:
         tombstones = {
-            row["stream"]: Mark(**dict(row))
+            row["stream"]: ChainMark(**dict(row))
             for row in self.database.rows("SELECT * FROM tombstone")
         }
         for name, count, oldest_at, _ in self.database.rows(STREAMS):
@@ -73,7 +73,7 @@ class AuditTable(Table):
         for name, tombstone in tombstones.items():
             yield AuditStream(name, 0, None, tombstone)
 
-    def prune(self, tombstone: Mark) -> int:
+    def prune(self, tombstone: ChainMark) -> int:
         with self.database.transaction():
             if not self.database.write(BURY, **asdict(tombstone)):
                 return 0

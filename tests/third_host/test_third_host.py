@@ -47,6 +47,7 @@ from outkey.testing.contracts_storage import (
     SecretRowsContract,
 )
 from outkey.testing.contracts_tokens import TokensContract
+from programs import program_command
 from third_host.database import SqliteDatabase
 from third_host.host import command_host, open_application, sqlite_tables
 
@@ -258,10 +259,10 @@ class Commands:
     def json(self, *arguments: str, code: int = 0) -> Any:  # noqa: ANN401
         return json.loads(self(*arguments, "--json", code=code))
 
-    def start(self, program: list[str]) -> subprocess.Popen[str]:
+    def start(self, command: list[str]) -> subprocess.Popen[str]:
         """Start a process that has the folder of tests on its path."""
         return subprocess.Popen(
-            [sys.executable, *program],
+            command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -365,7 +366,8 @@ def contacts(shop: Commands) -> dict[str, tuple[str, str]]:
 
 def test_a_killed_run_is_resumed_where_it_was(shop: Commands, spar: Spar) -> None:
     spar.clear()
-    process = shop.start(["-m", "third_host.host", "line", "run", "contacts"])
+    command = [sys.executable, "-m", "third_host.host", "line", "run", "contacts"]
+    process = shop.start(command)
     with process:
         deadline = time.monotonic() + PATIENCE
         while len(spar.journal) < 4 and process.poll() is None:
@@ -387,17 +389,9 @@ def test_a_killed_run_is_resumed_where_it_was(shop: Commands, spar: Spar) -> Non
 
 
 def test_no_command_of_the_host_loads_django(shop: Commands) -> None:
-    program = """
-import sys
-from pathlib import Path
-from outkey.hosts.cli.main import run
-from third_host.host import command_host
-code = run(sys.argv[2:], host=command_host(Path(sys.argv[1])))
-assert "django" not in sys.modules, "a command has loaded Django"
-sys.exit(code)
-"""
+    program = "third_host/command_without_django"
     for command in (["test", "shop"], ["line", "run", "contacts"], ["doctor"]):
-        with shop.start(["-c", program, str(shop.home), *command]) as process:
+        with shop.start(program_command(program, shop.home, *command)) as process:
             _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
 

@@ -250,6 +250,13 @@ ANSWERS = [
         rows=("X_API_KEY",),
         fix="headers[0].key=X-API-KEY",
     ),
+    Exchange(
+        "a key with an underscore beside one of the name without",
+        "header-underscore",
+        401,
+        kind="none",
+        rows=("X_API_KEY", "X-API-KEY"),
+    ),
     # ── schemes ──
     Exchange(
         "Bearer for Basic",

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.core.audit.chain import (
+    ChainMark,
     ChainRow,
     ChainVerdict,
     Label,
-    Mark,
     canonical,
     chain_rows,
     facts_of,
@@ -32,7 +32,9 @@ def rows_of(process: str, count: int, key_id: str = "k1") -> list[ChainRow]:
 
 
 def check(
-    rows: list[ChainRow], checkpoints: list[Mark] = (), tombstones: list[Mark] = ()
+    rows: list[ChainRow],
+    checkpoints: list[ChainMark] = (),
+    tombstones: list[ChainMark] = (),
 ) -> ChainVerdict:  # type: ignore[assignment]
     ordered = sorted(rows, key=lambda row: (row.stream, row.number))
     return verify(
@@ -40,7 +42,7 @@ def check(
     )
 
 
-def end_of(rows: list[ChainRow]) -> Mark:
+def end_of(rows: list[ChainRow]) -> ChainMark:
     return sign_checkpoint(KEYS[rows[-1].stream[:2]], rows[-1])
 
 

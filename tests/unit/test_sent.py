@@ -24,7 +24,11 @@ from outkey.core.request.message import (
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
 from outkey.engine.managing.test_setup import prepare_test
-from outkey.engine.sending.echoed_secrets import EchoDetector, gives_away, sent_secrets
+from outkey.engine.sending.echoed_secrets import (
+    EchoDetector,
+    reveals_secret,
+    sent_secrets,
+)
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_tokens import (
@@ -380,9 +384,9 @@ def test_what_is_nested_too_deeply_is_taken_for_a_secret() -> None:
 
 def test_a_value_that_is_split_or_has_separators_gives_a_secret_away() -> None:
     secret = [Secret("sekret/canary-4711")]
-    assert gives_away(secret, ["sekret.canary.4711"])
-    assert gives_away(secret, {"a": "sekretca", "b": "nary4711"})
-    assert not gives_away(secret, {"a": "sekretca"})
+    assert reveals_secret(secret, ["sekret.canary.4711"])
+    assert reveals_secret(secret, {"a": "sekretca", "b": "nary4711"})
+    assert not reveals_secret(secret, {"a": "sekretca"})
 
 
 @pytest.mark.parametrize(
@@ -435,5 +439,5 @@ def test_a_page_with_a_number_in_exponent_notation_is_parsed_to_be_searched() ->
 
 
 def test_a_very_short_secret_gives_itself_away_only_as_the_whole_value() -> None:
-    assert gives_away([Secret("key")], "KEY")
-    assert not gives_away([Secret("key")], "monkey")
+    assert reveals_secret([Secret("key")], "KEY")
+    assert not reveals_secret([Secret("key")], "monkey")

@@ -37,7 +37,7 @@ from outkey.core.sync.mapping import (
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.response import (
     greater_value,
-    mark_of,
+    page_fingerprint,
     read_json,
     records_in,
     size_fault,
@@ -391,8 +391,8 @@ def test_the_latest_moment_is_the_same_in_any_order(moments: list[datetime]) -> 
 
 
 def test_a_mark_tells_pages_apart_also_with_odd_characters() -> None:
-    assert mark_of([{"a": "\ud800"}]) != mark_of([{"a": "\ud801"}])
-    assert mark_of([1]) == mark_of([1])
+    assert page_fingerprint([{"a": "\ud800"}]) != page_fingerprint([{"a": "\ud801"}])
+    assert page_fingerprint([1]) == page_fingerprint([1])
 
 
 # ── JMESPath ──────────────────────────────────────────────────────────────────────────

@@ -25,8 +25,8 @@ from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.run import Counts, RunState
 from outkey.engine.sending.echoed_secrets import (
     EchoDetector,
-    gives_away,
-    holds_echo,
+    has_masked_value,
+    reveals_secret,
     sent_secrets,
 )
 from outkey.engine.sync import Effect, SyncPorts, SyncRunner
@@ -379,8 +379,8 @@ def test_what_is_nested_too_deeply_to_be_looked_through_is_taken_for_a_secret() 
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
-    assert gives_away([Secret(TOKEN)], deep)
-    assert not gives_away([Secret(TOKEN)], [["harmless"]])
+    assert reveals_secret([Secret(TOKEN)], deep)
+    assert not reveals_secret([Secret(TOKEN)], [["harmless"]])
 
 
 @pytest.mark.parametrize(
@@ -415,8 +415,8 @@ def test_a_document_that_is_too_deep_to_be_masked_is_masked_as_a_whole() -> None
         deep = [deep]
     assert detector.masked(deep) == "***"
     assert detector.masked({TOKEN: [1, "x", TOKEN]}) == {"***": [1, "x", "***"]}
-    assert holds_echo(detector.masked({"a": [TOKEN]}))
-    assert not holds_echo({"a": ["***"]})
+    assert has_masked_value(detector.masked({"a": [TOKEN]}))
+    assert not has_masked_value({"a": ["***"]})
 
 
 def test_a_cursor_or_latest_value_that_was_masked_ends_the_run() -> None:

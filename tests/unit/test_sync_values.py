@@ -23,7 +23,7 @@ from outkey.core.sync.mapping import (
     map_outgoing,
 )
 from outkey.core.sync.records import FieldKind, HostField
-from outkey.core.sync.response import greater_value, mark_of, records_in
+from outkey.core.sync.response import greater_value, page_fingerprint, records_in
 
 T = Transform
 MEANS = MappingContext(ZoneInfo)
@@ -224,9 +224,9 @@ def test_a_record_that_was_blown_up_has_a_mark_all_the_same() -> None:
             part = [part, part]
         return {"id": number, "part": part}
 
-    assert mark_of([blown_up(1)]) == mark_of([blown_up(1)])
-    assert mark_of([blown_up(1)]) != mark_of([blown_up(2)])
-    assert mark_of([{"a": [1]}]) != mark_of([{"a": [2]}])
+    assert page_fingerprint([blown_up(1)]) == page_fingerprint([blown_up(1)])
+    assert page_fingerprint([blown_up(1)]) != page_fingerprint([blown_up(2)])
+    assert page_fingerprint([{"a": [1]}]) != page_fingerprint([{"a": [2]}])
 
 
 # ── JMESPath ──────────────────────────────────────────────────────────────────────────

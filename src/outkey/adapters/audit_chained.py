@@ -181,7 +181,7 @@ class ChainedAudit:
         if not unprotected or not (is_due or force):
             return
         row = chain.ChainRow(stream.name, stream.number, b"", stream.mac, chain.Label())
-        # Where it fails, the rows are stored all the same; their end is unprotected.
+        # The rows are stored even if this fails; only their end is unprotected then.
         with contextlib.suppress(AuditUnavailable):
             self._checkpoints.append(chain.sign_checkpoint(self._key, row))
             stream.checkpoint_number = stream.number

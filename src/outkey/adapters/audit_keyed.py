@@ -34,7 +34,7 @@ class KeyedAudit:
     def intend(self, intent: Intent) -> str:
         """Record an intent durably, or raise AuditUnavailable or Sealed."""
         audit = self._chained_audit()
-        # Where its failure matters, the record itself fails.
+        # Ignored: if storage fails, recording the intent fails as well.
         with contextlib.suppress(OutkeyError):
             self._heartbeat.beat()
         return audit.intend(intent)

@@ -19,19 +19,19 @@ class CronCalendar:
     def next_after(self, schedule: str, moment: float) -> float:
         """Return the first moment of a schedule after another one."""
         first, _, rest = schedule.strip().partition(" ")
-        named = first.startswith(_ZONE)
-        fields = (rest if named else schedule).split()
-        found: datetime | None = None
+        has_zone = first.startswith(_ZONE)
+        fields = (rest if has_zone else schedule).split()
+        next_time: datetime | None = None
         # A sixth field would be seconds.
         with suppress(
             CronSimError, StopIteration, LookupError, ValueError, OSError, OverflowError
         ):
             if len(fields) == 5 and len(schedule) <= _LONGEST:
-                zone = _zone(first.removeprefix(_ZONE)) if named else UTC
-                found = next(
+                zone = _zone(first.removeprefix(_ZONE)) if has_zone else UTC
+                next_time = next(
                     CronSim(" ".join(fields), datetime.fromtimestamp(moment, zone))
                 )
-        if found is None:
+        if next_time is None:
             raise ConfigError(
                 Text(
                     "the schedule is not a cron expression, or it never matches a date"
@@ -45,7 +45,7 @@ class CronCalendar:
                 ),
                 field="schedule",
             )
-        return found.timestamp()
+        return next_time.timestamp()
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from outkey.core.audit.chain import Mark
+from outkey.core.audit.chain import ChainMark
 from outkey.core.errors import AuditUnavailable
 from outkey.core.text import Text
 
@@ -16,7 +16,7 @@ class CheckpointFile:
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def append(self, mark: Mark) -> None:
+    def append(self, mark: ChainMark) -> None:
         facts = {
             "stream": mark.stream,
             "number": mark.number,
@@ -24,7 +24,7 @@ class CheckpointFile:
             "mac": mark.mac.hex(),
             "signature": mark.signature.hex(),
         }
-        # A line of its own, also behind one that a kill cut short.
+        # Starts with a newline, since a kill may have cut the previous line short.
         line = b"\n" + json.dumps(facts).encode() + b"\n"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         try:
@@ -38,7 +38,7 @@ class CheckpointFile:
                 Text("the checkpoint file cannot be written")
             ) from None
 
-    def read(self) -> Iterator[Mark]:
+    def read(self) -> Iterator[ChainMark]:
         """Return all checkpoints, without lines that a kill cut short."""
         try:
             with self._file.open("rb") as file:
@@ -52,13 +52,13 @@ class CheckpointFile:
             raise AuditUnavailable(Text("the checkpoint file cannot be read")) from None
 
 
-def parse_mark(line: bytes) -> Mark | None:
+def parse_mark(line: bytes) -> ChainMark | None:
     """Return the checkpoint of a line; None for a line that is not one."""
     try:
         facts = json.loads(line)
         stream = facts["stream"]
         number = facts["number"]
-        mark = Mark(
+        mark = ChainMark(
             stream=stream,
             number=number,
             mac=bytes.fromhex(facts["mac"]),

@@ -4,7 +4,7 @@ import time
 
 
 class SystemClock:
-    """Tells the time and waits."""
+    """Reads the system's clocks, and sleeps."""
 
     def now(self) -> float:
         return time.time()

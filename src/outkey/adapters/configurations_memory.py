@@ -18,7 +18,9 @@ class MemoryConfigurations:
         configurations: Iterable[Configuration] = (),
         lines: Iterable[SyncLine] = (),
     ) -> None:
-        self.configurations = {made.name: made for made in configurations}
+        self.configurations = {
+            configuration.name: configuration for configuration in configurations
+        }
         self.lines = {line.name: line for line in lines}
         self._lock = threading.Lock()
 

@@ -2,8 +2,8 @@
 
 Reading never waits, stops at a size limit, and refuses outkey's own files.
 
-A path is somebody's text, and whoever chose it may want more than a secret: the
-environment of this process (procfs), its key, or a pipe that keeps it waiting.
+A path is text that a user entered, perhaps to get at more than a secret: the
+environment of this process (procfs), its key, or a pipe that blocks it.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-# What `statfs` says of file systems that hold no files but the kernel's own data, as
+# The types that `statfs` reports for file systems of the kernel's own data, as
 # statfs(2) and linux/magic.h name them. Compared by file system, since a path to them
 # has many spellings.
 _KERNEL_FILE_SYSTEMS = {
@@ -57,7 +57,7 @@ class ConfiguredFiles:
 
     def read(self, path: str, limit: int) -> bytes:
         """Return a file's content up to one byte over the limit, or raise OSError."""
-        # Opening a pipe or a device without O_NONBLOCK could wait for ever.
+        # Opening a pipe or a device without O_NONBLOCK could block for ever.
         flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
         descriptor = os.open(path, flags)
         try:
@@ -69,7 +69,7 @@ class ConfiguredFiles:
             return file.read(limit + 1)
 
     def _refuse(self, descriptor: int) -> None:
-        """Judge by what was opened, since a path may lead elsewhere a moment later."""
+        """Check the open file: its path may lead elsewhere a moment later."""
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
@@ -81,7 +81,7 @@ class ConfiguredFiles:
     def _is_own(self, descriptor: int, status: os.stat_result) -> bool:
         opened = _opened_path(descriptor)
         for own in self._own:
-            # The path catches what is created later;
+            # The path catches files that are created later;
             # the inode catches links and other mounts.
             if opened is not None and opened.is_relative_to(os.path.realpath(own)):
                 return True
@@ -105,7 +105,7 @@ def _is_kernel_data(descriptor: int) -> bool:
 
 
 def _opened_path(descriptor: int) -> Path | None:
-    """Return the path of an open file as the kernel knows it, where it tells."""
+    """Return the path of an open file if the kernel reports it."""
     try:
         return Path(f"/proc/self/fd/{descriptor}").readlink()
     except OSError:
@@ -126,8 +126,8 @@ def _files_of(own: Path, inode: int) -> Iterator[os.stat_result]:
         return
     for folder, _, _ in os.walk(own):
         with os.scandir(folder) as entries:
-            # The inode stands in the folder itself,
-            # so most files need not be looked at.
+            # The inode is part of the folder's entry,
+            # so that most files need no stat call.
             yield from (
                 e.stat(follow_symlinks=False) for e in entries if e.inode() == inode
             )

@@ -23,20 +23,20 @@ IDLE_SECONDS_UNREPEATABLE = 4.0
 
 
 class Connection(Protocol):
-    """What the pool has to know of a connection."""
+    """What the pool needs of a connection."""
 
     @property
     def is_connected(self) -> bool:
-        """Whether it is open, and has nothing to read."""
+        """Whether the connection is open and has nothing to read."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
 
 
 AnyConnection = TypeVar("AnyConnection", bound=Connection)
 
 
-class Kept(NamedTuple, Generic[AnyConnection]):
+class PooledConnection(NamedTuple, Generic[AnyConnection]):
     """An open connection with its IP address and its TLS settings."""
 
     connection: AnyConnection
@@ -50,7 +50,7 @@ class ConnectionPool(Generic[AnyConnection]):
     def __init__(self) -> None:
         self._lock = ProcessLock()
         self._idle: OrderedDict[
-            tuple[str, Origin], deque[tuple[Kept[AnyConnection], float]]
+            tuple[str, Origin], deque[tuple[PooledConnection[AnyConnection], float]]
         ] = OrderedDict()
         self._count = 0
         self._process = os.getpid()
@@ -62,28 +62,30 @@ class ConnectionPool(Generic[AnyConnection]):
         context: ssl.SSLContext | None,
         *,
         repeatable: bool,
-    ) -> Kept[AnyConnection] | None:
+    ) -> PooledConnection[AnyConnection] | None:
         """Return a live connection to a vetted address with these TLS settings."""
-        self._forget_parent()
+        self._drop_inherited()
         oldest = time.monotonic() - (
             IDLE_SECONDS if repeatable else IDLE_SECONDS_UNREPEATABLE
         )
-        while found := self._pop((route.partition, origin)):
-            kept, since = found
-            usable = kept.context is context and kept.address in route.addresses
+        while entry := self._pop((route.partition, origin)):
+            pooled, since = entry
+            usable = pooled.context is context and pooled.address in route.addresses
             # A connection that has something to read was closed, or is out of step.
-            if usable and since > oldest and kept.connection.is_connected:
-                return kept
-            kept.connection.close()
+            if usable and since > oldest and pooled.connection.is_connected:
+                return pooled
+            pooled.connection.close()
         return None
 
-    def keep(self, partition: str, origin: Origin, kept: Kept[AnyConnection]) -> None:
-        """Put a connection aside after a complete exchange."""
+    def put(
+        self, partition: str, origin: Origin, pooled: PooledConnection[AnyConnection]
+    ) -> None:
+        """Store a connection that has no exchange in progress."""
         key = partition, origin
         with self._lock:
             queue = self._idle.pop(key, None) or deque()
-            queue.append((kept, time.monotonic()))
-            self._idle[key] = queue  # behind all others
+            queue.append((pooled, time.monotonic()))
+            self._idle[key] = queue  # the most recently used
             self._count += 1
             dropped = self._evict() if self._count > MAX_IDLE else None
         if dropped:
@@ -91,35 +93,37 @@ class ConnectionPool(Generic[AnyConnection]):
 
     def close(self) -> None:
         """Close all idle connections."""
-        self._forget_parent()
+        self._drop_inherited()
         with self._lock:
             queues = self._idle
             self._idle = OrderedDict()
             self._count = 0
         for queue in queues.values():
-            for kept, _ in queue:
-                kept.connection.close()
+            for pooled, _ in queue:
+                pooled.connection.close()
 
-    def _pop(self, key: tuple[str, Origin]) -> tuple[Kept[AnyConnection], float] | None:
+    def _pop(
+        self, key: tuple[str, Origin]
+    ) -> tuple[PooledConnection[AnyConnection], float] | None:
         with self._lock:
             queue = self._idle.get(key)
             if not queue:
                 return None
             self._count -= 1
-            found = queue.pop()
+            entry = queue.pop()
             if not queue:
                 del self._idle[key]
-            return found
+            return entry
 
-    def _evict(self) -> Kept[AnyConnection]:
+    def _evict(self) -> PooledConnection[AnyConnection]:
         key, queue = next(iter(self._idle.items()))
-        kept, _ = queue.popleft()
+        pooled, _ = queue.popleft()
         if not queue:
             del self._idle[key]
         self._count -= 1
-        return kept
+        return pooled
 
-    def _forget_parent(self) -> None:
+    def _drop_inherited(self) -> None:
         """After a fork, leave the parent's connections to the parent."""
         if self._process != os.getpid():
             self._process = os.getpid()

@@ -1,10 +1,10 @@
 """A JMESPath interpreter that stops an expression which takes too much time or memory.
 
 An expression of a hundred characters can double a text or a list at each step. So
-everything that takes time or memory is paid from a budget before it is done: a node
-that is visited, an element that is copied, a few characters that are read or written.
-Each search may take 10,000 steps, which are some milliseconds; on a larger document ten
-for each of its values, at most two million.
+everything that takes time or memory is paid from a budget before it is done: visiting a
+node, copying an element, reading or writing a few characters. Each search may take
+10,000 steps, which are some milliseconds; on a larger document, ten steps for each of
+its values, at most two million.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,15 @@ from jmespath.visitor import Options, TreeInterpreter
 
 _LEAST_STEPS = 10_000
 _STEPS_PER_VALUE = 10
-_MOST_VALUES = 200_000  # of a document, that count
+_MOST_VALUES = 200_000  # of a document; more are not counted
 _CHARACTERS_PER_STEP = 4
 _DECIMAL_STEPS = 20  # to write one as text
-_COPYING = 8  # for each entry of an object, and each piece of a text, that is made anew
+_COPYING = 8  # for each entry of an object or piece of a text that is copied
 # What a node costs besides the visits of its children,
 # by the memory that its result takes.
 _COSTS = {"multi_select_dict": 8, "multi_select_list": 3}
-# Functions that look at none of the members of what they get,
-# or pay for each by a visit.
+# Functions that read no member of their arguments,
+# or pay for each member by a visit.
 _CHEAP = frozenset({"length", "not_null", "to_array", "type"})
 _COMPARING = frozenset({"max", "min", "sort"})
 # Nodes that never repeat a value, so that a result is no larger than the document.
@@ -71,11 +71,11 @@ class Budget:
             self._refuse_over(self._spent)
 
     def spend_on_all_of(self, value: object, *, times: int = 1) -> None:
-        """Pay for reading a value with everything in it, as often as it is in it."""
+        """Pay for reading a value with all its members, `times` over."""
         self.spend(times * self._weight(value))
 
     def refuse_larger(self, result: object) -> None:
-        """Refuse a result that is too large for whoever reads it next."""
+        """Refuse a result that is too large for the code that reads it next."""
         self._refuse_over(self._weight(result))
 
     def _weight(self, value: object) -> int:
@@ -113,7 +113,7 @@ class BudgetedInterpreter(TreeInterpreter):  # type: ignore[misc]  # the library
         """Return what an expression finds; `repeats`: whether it may repeat values."""
         result = self.visit(tree, document)
         if repeats:
-            # Whoever reads it next would read a value once for each place where it is.
+            # The next reader reads a value once for each of its places.
             self._budget.refuse_larger(result)
         return result
 
@@ -170,7 +170,7 @@ class BudgetedFunctions(Functions):  # type: ignore[misc]  # the library has no 
     def _spend_on(
         self, name: str, argument: object, arguments: Sequence[object]
     ) -> None:
-        """Pay for reading the members of an argument, but not what is in them."""
+        """Pay for reading the members of an argument, but not their members."""
         if isinstance(argument, str):
             self.budget.spend(len(argument) // _CHARACTERS_PER_STEP)
         if not isinstance(argument, dict | list):
@@ -179,20 +179,18 @@ class BudgetedFunctions(Functions):  # type: ignore[misc]  # the library has no 
         characters = sum(len(part) for part in argument if isinstance(part, str))
         if name in _COMPARING:
             characters *= len(argument).bit_length()
-        if name in {
-            "contains",
-            "join",
-        }:  # with each member, the other text is read or written
+        if name in {"contains", "join"}:
+            # With each member, the other text is read or written.
             other = sum(len(text) for text in arguments if isinstance(text, str))
             characters += len(argument) * other
         self.budget.spend(characters // _CHARACTERS_PER_STEP)
 
-    def _create_key_func(self, *arguments: object) -> Any:  # noqa: ANN401 - the library's own
+    def _create_key_func(self, *arguments: object) -> Any:  # noqa: ANN401 - as in the library
         key_of = super()._create_key_func(*arguments)
 
         def pay_for_key(element: object) -> object:
             key = key_of(element)
-            if isinstance(key, str):  # which is compared with some others
+            if isinstance(key, str):  # it is compared with other keys
                 self.budget.spend(len(key))
             return key
 

@@ -30,7 +30,7 @@ class KeyState(StrEnum):
 
     PRIMARY = "primary"  # seals and opens
     DECRYPT = "decrypt"  # opens only
-    RETIRED = "retired"  # neither; kept for old backups
+    RETIRED = "retired"  # neither; stored for old backups
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Key:
 
     @property
     def name(self) -> str:
-        """The id as people see it."""
+        """The id as users see it."""
         return self.id.hex()
 
 
@@ -82,7 +82,7 @@ class Keyring:
         )
 
     def holds(self, name: str) -> bool:
-        """Say whether the key of this name is in the ring."""
+        """Whether the key of this name is in the ring."""
         return any(key.name == name for key in self.keys)
 
     def check_values(self) -> dict[str, bytes]:
@@ -170,7 +170,7 @@ def _parse_line(line: str) -> Key:
     *state, encoded = line.split()
     try:
         raw = b64decode(encoded, validate=True)
-        known = KeyState(state[0]) if state else KeyState.PRIMARY
+        key_state = KeyState(state[0]) if state else KeyState.PRIMARY
     except (binascii.Error, ValueError):
         raise Sealed(Text("the key is damaged: a line is not `state base64`")) from None
     if len(raw) != KEY_BYTES or len(state) > 1:
@@ -180,7 +180,7 @@ def _parse_line(line: str) -> Key:
                 count=KEY_BYTES,
             )
         )
-    return make_key(raw, known)
+    return make_key(raw, key_state)
 
 
 def agree(first: Keyring | None, second: Keyring | None) -> Keyring | None:

@@ -1,4 +1,4 @@
-"""Where the key ring is kept: OUTKEY_KEY, or a file that only its owner may read."""
+"""Where the key ring is stored: OUTKEY_KEY, or a file that only its owner may read."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from outkey.core.text import Text
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """The places where an installation looks for its keys."""
+    """The places where an installation reads its keys."""
 
     file: Path
     variable: Secret | None
@@ -36,12 +36,12 @@ class KeySource:
         return agree(by_variable, self._from_file())
 
     def create(self) -> Keyring:
-        """Create and store a ring. The caller made sure that nothing is sealed yet."""
+        """Create and store a ring; the caller has checked that nothing is sealed."""
         ring = new_keyring()
         try:
             self._write(ring, os.link)
         except FileExistsError:
-            # Another process was first, and its key is the one.
+            # Another process was first: its key is used.
             ring = self._from_file() or ring
         return ring
 

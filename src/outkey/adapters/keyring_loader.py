@@ -1,4 +1,4 @@
-"""Where a process gets its key ring: loaded when first needed, checked, read again."""
+"""The key ring of a process: loaded when first needed, checked, and read again."""
 
 import fcntl
 import os
@@ -33,7 +33,8 @@ class KeyringLoader:
     def ring(self, needed: str = "") -> Keyring:
         """Return the ring; the first use of an empty installation creates one.
 
-        A key that is needed and missing may have been added by another process since.
+        It is loaded again if the `needed` key is missing, since another process may
+        have added it.
         """
         with self._lock:
             ring = self._ring
@@ -78,7 +79,7 @@ class KeyringLoader:
         stored = self._keys.read()
         ring = self.source.load()
         if ring is None:
-            # A new key over existing ciphertext would lose it for good.
+            # With a new key, existing ciphertexts could never be opened again.
             if stored or self._secrets.key_uses(vouchers=True):
                 raise Sealed(
                     Text("the key that decrypts the stored secrets is missing")
@@ -169,7 +170,7 @@ class KeyRotation:
         """Stop opening with a key that no secret needs any more."""
 
         def step(ring: Keyring) -> Keyring:
-            # Secrets are reported, as everywhere; a voucher alone needs the key too.
+            # Reports count secrets only, but a voucher alone also needs the key.
             secrets_left = self._secrets.key_uses().get(name, 0)
             left = secrets_left or self._secrets.key_uses(vouchers=True).get(name, 0)
             retired = ring.retire(name, secrets=left)

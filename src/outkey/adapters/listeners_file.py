@@ -1,8 +1,7 @@
-"""What the servers of one home listen on, told to every process that shares the home.
+"""The addresses of one home's servers, published to all processes of the home.
 
-Each server has a file with its addresses, and holds a lock on it for as long as it
-runs: a file without a lock was left behind by a server that was killed, and counts for
-nothing.
+Each server has a file with its addresses, and locks it for as long as it runs: a file
+without a lock is that of a killed server, and is ignored.
 """
 
 import fcntl
@@ -20,7 +19,7 @@ from outkey.core.request.addresses import plain_address
 from outkey.core.text import Text
 
 CACHE_SECONDS = 5.0
-# the port, and what tells two servers apart
+# the port, and a random suffix for each server
 _FILE = re.compile(r"([0-9]{1,5})-[a-z0-9_]+")
 
 
@@ -29,19 +28,19 @@ class ListenerFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._known: dict[int, frozenset[str]] = {}
+        self._cached: dict[int, frozenset[str]] = {}
         self._read_again_at = 0.0
 
     def addresses(self, port: int) -> frozenset[str]:
         """Return the addresses that servers of this home are bound to at this port."""
         now = time.monotonic()
         if now >= self._read_again_at:
-            self._known = self._read()
+            self._cached = self._read()
             self._read_again_at = now + CACHE_SECONDS
-        return self._known.get(port, frozenset())
+        return self._cached.get(port, frozenset())
 
     def is_local(self, address: str) -> bool:
-        """Tell whether an address is one of this machine's own.
+        """Whether an address is one of this machine's own.
 
         The system chooses the address itself as the source of a datagram to it.
         Connecting a datagram socket only looks up the route.
@@ -68,7 +67,7 @@ class ListenerFiles:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.write(text)
                 file.flush()
-                # Named only now, so that nobody takes it for one that was left behind.
+                # Renamed only now: unlocked, it would be removed as abandoned.
                 place = self._folder / f"{port}-{Path(draft).name.lstrip('.')}"
                 Path(draft).rename(place)
             except OSError:
@@ -80,14 +79,14 @@ class ListenerFiles:
             yield
 
     def _read(self) -> dict[int, frozenset[str]]:
-        known: dict[int, frozenset[str]] = {}
+        addresses: dict[int, frozenset[str]] = {}
         for port, place in self._files():
             with suppress(FileNotFoundError), place.open(encoding="ascii") as file:
                 if _is_locked(file.fileno()):
-                    known[port] = known.get(port, frozenset()) | frozenset(
+                    addresses[port] = addresses.get(port, frozenset()) | frozenset(
                         file.read().split()
                     )
-        return known
+        return addresses
 
     def _remove_abandoned(self) -> None:
         for _, place in self._files():
@@ -121,9 +120,9 @@ def _is_locked(file: int) -> bool:
 
 
 def _bound_addresses(host: str, port: int) -> set[str]:
-    """Return the addresses that a server is bound to that is given this host."""
+    """Return the addresses that a server with this host is bound to."""
     try:
-        found = socket.getaddrinfo(
+        infos = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError):
@@ -132,4 +131,4 @@ def _bound_addresses(host: str, port: int) -> set[str]:
             hint=Text("Use an address of this machine, such as 127.0.0.1."),
             field="--host",
         ) from None
-    return {plain_address(str(item[4][0]).partition("%")[0]) for item in found}
+    return {plain_address(str(info[4][0]).partition("%")[0]) for info in infos}

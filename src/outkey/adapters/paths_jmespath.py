@@ -1,4 +1,4 @@
-"""Finds values by JMESPath, the language of paths that AWS and Azure people know."""
+"""Finds values by JMESPath, the path language of the AWS and Azure tools."""
 
 import math
 import re
@@ -20,15 +20,17 @@ from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.text import Text
 
 _LONGEST = 2000
-_MOST_DIGITS = 40  # to make a whole number of 1e999990 takes most of a minute
+_MOST_DIGITS = 40  # converting 1e999990 to an integer takes most of a minute
 _NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 _FAILURES = (
-    *(JMESPathError, TypeError, ValueError, ArithmeticError),
-    *(
-        RecursionError,
-        MemoryError,
-    ),  # some hundred characters can ask for more than there is
+    JMESPathError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    # A few hundred characters can exhaust the stack or the memory.
+    RecursionError,
+    MemoryError,
 )
 
 
@@ -45,10 +47,10 @@ class _WithDecimals(BudgetedFunctions):
         return [*allowed, *(["Decimal"] if "float" in allowed else [])], with_decimals
 
     def _convert_to_jmespath_type(self, name: str) -> str:
-        found: str = super()._convert_to_jmespath_type(
+        name_in_jmespath: str = super()._convert_to_jmespath_type(
             "float" if name == "Decimal" else name
         )
-        return found
+        return name_in_jmespath
 
     @signature({"types": ["number"]})  # type: ignore[untyped-decorator]  # the same
     def _func_ceil(self, number: Decimal | float) -> int:
@@ -76,7 +78,7 @@ class JmespathCompiler:
     def compile(self, expression: str, *, field: str) -> Callable[[object], object]:
         """Return a search function, or raise a ConfigError of this field."""
         try:
-            # Parsing takes the stack as deep as the expression is nested.
+            # Parsing is recursive: a deeply nested expression exhausts the stack.
             compiled = jmespath.compile(expression[:_LONGEST])
         except (JMESPathError, ValueError, RecursionError):
             compiled = None
@@ -111,8 +113,8 @@ class JmespathCompiler:
                     reason="expression",
                 ) from None
             except _FAILURES:
-                # A function got what it does not take;
-                # its own text would repeat the value.
+                # A function got an argument of the wrong type;
+                # the text of its error would repeat the value.
                 raise SyncFailed(
                     Text("an expression of the line cannot be applied to the response"),
                     reason="expression",

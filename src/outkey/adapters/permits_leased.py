@@ -1,8 +1,8 @@
 """Permits from a shared pace, some at a time: one limit for all processes, few writes.
 
-A process that sends once takes one permit. One that keeps sending takes twice as many
-each time, up to a burst, so that a busy process asks once for many sends, and what a
-short one leaves unused costs the others nothing.
+A process that sends once takes one permit. One that goes on sending takes twice as many
+each time, up to a burst: a busy process then writes once for many sends, and a process
+that ends soon leaves few permits unused.
 """
 
 import contextlib

@@ -20,23 +20,22 @@ class SystemResolver:
         self._running: dict[tuple[str, int], LookUp] = {}
 
     def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
-        known = self.cached_addresses(host, port)
-        if known:
-            return known
+        addresses = self.cached_addresses(host, port)
+        if addresses:
+            return addresses
         lookup = self.begin(host, port)
         lookup.join(timeout)
         return self.result_of(lookup)
 
     def cached_addresses(self, host: str, port: int) -> tuple[str, ...]:
-        """Return what was found a moment ago."""
+        """Return the addresses from the cache, or nothing."""
         cached = self._cache.get((host, port))
         return cached[1] if cached and cached[0] > time.monotonic() else ()
 
     def begin(self, host: str, port: int) -> "LookUp":
         """Return the lookup of a name.
 
-        One that hangs occupies a single thread, however many callers ask for
-        it.
+        One that hangs occupies a single thread, however many callers wait for it.
         """
         running = self._running.get((host, port))
         if running is None or not running.is_alive():
@@ -45,7 +44,7 @@ class SystemResolver:
         return running
 
     def result_of(self, lookup: "LookUp") -> tuple[str, ...]:
-        """Return what was found, and keep it for a moment."""
+        """Return the addresses and cache them, or raise DnsFailed or TimedOut."""
         if lookup.is_alive():
             raise TimedOut(Text("the host name could not be resolved in time"))
         self._running.pop(lookup.key, None)
@@ -85,7 +84,7 @@ class LookUp(threading.Thread):
         self.addresses: tuple[str, ...] = ()
 
     def run(self) -> None:
-        """Ask the system."""
+        """Call getaddrinfo."""
         try:
             infos = socket.getaddrinfo(*self.key, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):

@@ -6,25 +6,24 @@ from outkey.core.echo.encodings import forms
 from outkey.core.echo.search import SearchText
 from outkey.core.secret import MASK, Secret
 
-_SHORTEST = 4  # masking a shorter one would eat ordinary text
-_SHORTEST_JOINED = 8  # a shorter one may come about where two header lines meet
+_SHORTEST = 4  # a shorter one is part of ordinary words
+_SHORTEST_JOINED = 8  # a shorter one may appear by chance where two header lines meet
 
 
 def scrub(body: bytes, secrets: Iterable[Secret], username: str) -> bytes:
     """Return a body with every usual form of these secrets masked.
 
     Longest first, so that a secret inside another leaves no tail. Where one can still
-    be recognised, such as with other characters in between, nothing of the body is
-    left.
+    be recognised, such as with other characters in between, the whole body is masked.
     """
     secrets = list(secrets)
-    found = [
+    secret_forms = [
         form
         for secret in secrets
         if secret.longer_than(_SHORTEST - 1)
         for form in forms(secret.reveal(), username).values()
     ]
-    for form in sorted(found, key=len, reverse=True):
+    for form in sorted(secret_forms, key=len, reverse=True):
         body = body.replace(form, MASK.encode())
     searched = SearchText.of_json(body)
     if any(secret.patterns().is_in(searched) for secret in secrets):
@@ -37,8 +36,8 @@ def scrub_headers(
 ) -> tuple[tuple[str, str], ...]:
     """Return header lines with these secrets masked in names and values.
 
-    A secret may be spread over several lines. Where one can be recognised in all of
-    them together, no value is left, and no name where the names alone have it.
+    A secret may be spread over several lines. If one can be recognised in all of them
+    together, every value is masked, and every name too if the names alone contain it.
     """
     secrets = list(secrets)
     names: list[str] = []
@@ -61,7 +60,7 @@ def _scrubbed_text(text: str, secrets: list[Secret], username: str) -> str:
 
 
 def _are_in(secrets: list[Secret], texts: list[str]) -> bool:
-    """Tell whether one of the secrets is in texts that are read one after another."""
+    """Whether one of the secrets is in the concatenation of these texts."""
     joined = "".join(texts)
     searched = SearchText(joined.encode(errors="replace"))
     return any(

@@ -1,6 +1,6 @@
 """Secrets in AES-256-GCM envelopes: a data key per write, wrapped by the ring's key.
 
-Rotation rewraps the data key only, 32 bytes a secret, and never sees the secret itself.
+Rotation rewraps the data key only, 32 bytes per secret, and never decrypts the secret.
 """
 
 import os
@@ -31,7 +31,7 @@ def seal(secret: Secret, place: Place, ring: Keyring) -> bytes:
     key_nonce = os.urandom(NONCE_BYTES)
     nonce = os.urandom(NONCE_BYTES)
     wrapped = key.cipher.encrypt(key_nonce, data_key, bound)
-    # refuses what is not UTF-8
+    # As hex, since `derive` returns text. A lone surrogate is refused here.
     text = secret.derive(lambda plain: pad(plain.encode()).hex())
     ciphertext = AESGCM(data_key).encrypt(nonce, bytes.fromhex(text.reveal()), bound)
     return Envelope(key.id, key_nonce, wrapped, nonce, ciphertext).pack()
@@ -51,7 +51,7 @@ def unseal(stored: bytes, place: Place, ring: Keyring) -> Secret:
 
 
 def unseal_text(stored: bytes, place: Place, ring: Keyring) -> str:
-    """Return a text that is not secret and was sealed only to prove that it is ours."""
+    """Return a text that is not secret; it was sealed to prove that outkey wrote it."""
     return unseal(stored, place, ring).reveal()
 
 

@@ -30,7 +30,7 @@ class ReferencedSecrets:
         return _from_file(reference, field, self._files)
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
-        """Refuse nothing: a document is its own witness, and nothing is stored."""
+        """Refuse nothing: no voucher is stored that a document could differ from."""
 
 
 def _from_environment(reference: Reference, field: str) -> Secret:

@@ -60,7 +60,7 @@ class CachedSecrets:
 
 @dataclass(slots=True)
 class Rewrapping:
-    """The state of a rewrap: what does not open, and what was missed once already."""
+    """The state of a rewrap: what does not open, and what could not be swapped once."""
 
     ring: Keyring
     stuck: set[Place] = field(default_factory=set)
@@ -86,7 +86,7 @@ class StoredSecrets:
         state = configuration.secrets.get(field)
         if state is None:
             raise _missing(field)
-        # A configuration that is not stored yet comes from the user, not the database.
+        # What is not stored yet comes from the user, and there is no voucher for it.
         if configuration.record:
             self.refuse_changed_settings(configuration)
             if not self.voucher(configuration).covers(configuration, field):
@@ -102,19 +102,19 @@ class StoredSecrets:
         return self._unseal(version)
 
     def voucher(self, configuration: Configuration) -> Voucher:
-        """Return what the key vouches for; nothing without a voucher."""
+        """Return the facts that the key vouches for; none without a voucher."""
         row = configuration.voucher
         if row is None:
             return Voucher({})
         voucher = self._vouchers.get(row)
         if voucher is None:
-            # The place is computed, since the stored one is as good as the database.
+            # The place is computed: the stored one could have been changed.
             place = voucher_place(configuration.record, row.place.version)
             try:
                 ring = self._keys.ring(key_name_of(row.stored))
                 voucher = read_voucher(unseal_text(row.stored, place, ring))
             except SecretUnreadable:
-                return Voucher({})  # not ours, so it vouches for nothing
+                return Voucher({})  # not sealed by outkey: it vouches for nothing
             if len(self._vouchers) >= _MOST_CACHED:
                 self._vouchers.clear()
             self._vouchers[row] = voucher
@@ -136,7 +136,7 @@ class StoredSecrets:
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
         """Vouch for what a save has changed, besides what is vouched for already.
 
-        The voucher before is deleted, so that nobody can put it back into use.
+        The previous voucher is deleted, so that it cannot be restored.
         """
         record = configuration.record
         ciphertexts = {
@@ -162,7 +162,7 @@ class StoredSecrets:
         """Seal a new value for the origin that the configuration has now, and store it.
 
         It stays pending until it was read back and opened, so that a value which cannot
-        be opened never takes the place of one that can.
+        be opened never replaces one that can.
         """
         record = configuration.record
         rows = self._storage.secrets
@@ -203,7 +203,7 @@ class StoredSecrets:
                 break
             started = self._clock.monotonic()
             yield self._rewrap_some(versions, work)
-            # Half of the time is for others: SQLite grants its one lock in no order.
+            # Half of the time is for other writers: SQLite's one lock is not fair.
             self._clock.sleep(min(self._clock.monotonic() - started, _LONGEST_PAUSE))
         if work.stuck:
             fields = sorted(f"{place.field} of {place.record}" for place in work.stuck)
@@ -230,9 +230,8 @@ class StoredSecrets:
                     work.stuck.add(row.place)
                     continue
                 if self._storage.secrets.swap(row, replace(row, sealed=sealed)):
-                    done += (
-                        row.place.field != VOUCHER_FIELD
-                    )  # vouchers are not reported
+                    # Vouchers are not reported.
+                    done += row.place.field != VOUCHER_FIELD
                     if row.place.table == "secret":
                         changed.add(row.place.record)
                 elif row in work.missed:
@@ -284,7 +283,7 @@ class StoredSecrets:
 
 
 def _ciphertext_id(sealed: bytes) -> str:
-    """Return the random nonce, which no other ciphertext has and a rewrap keeps."""
+    """Return the random nonce: unique to a ciphertext, unchanged by a rewrap."""
     return unpack(sealed).nonce.hex()
 
 

@@ -15,9 +15,9 @@ from outkey.core.text import Text
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey
 
-# What of a private JWK belongs into the header,
-# so that the provider finds the public one.
-_NAMED = ("kid", "x5t", "x5t#S256")
+# Members of a private JWK that are copied into the header,
+# so that the provider finds the public key.
+_COPIED_MEMBERS = ("kid", "x5t", "x5t#S256")
 _BY_CURVE = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}
 _ALGORITHMS = (
     "HS256",
@@ -39,7 +39,7 @@ _LONGEST_PEM = 4000  # characters; a key of 4096 bits has 3272
 
 
 class JoseSigner:
-    """Signs. The library is loaded when something is to be signed, and not before."""
+    """Signs tokens; the library is loaded by the first signature."""
 
     @drop_traceback
     def assertion(
@@ -88,7 +88,7 @@ def sign_token(
 ) -> str:
     """Return a signed token; the error of a key that cannot sign never shows it."""
     jwt = _library("jwt")
-    with suppress(Exception):  # whatever it is, it may hold the key
+    with suppress(Exception):  # any exception may hold the key
         return str(jwt.encode(header, dict(claims), key, algorithms=list(_ALGORITHMS)))
     hint = Text("Check the kind of key and the alg, use and key_ops of a JWK.")
     raise ConfigError(
@@ -104,12 +104,14 @@ def _with_shared(claims: Mapping[str, object], text: str) -> str:
 
 def _with_private(claims: Mapping[str, object], text: str) -> str:
     key = _private_key(text.strip())
-    known = key.as_dict(private=True)
+    members = key.as_dict(private=True)
     usual = (
-        "RS256" if known["kty"] == "RSA" else _BY_CURVE.get(str(known["crv"]), "ES256")
+        "RS256"
+        if members["kty"] == "RSA"
+        else _BY_CURVE.get(str(members["crv"]), "ES256")
     )
-    header: dict[str, object] = {"alg": known.get("alg") or usual}
-    header |= {name: known[name] for name in _NAMED if name in known}
+    header: dict[str, object] = {"alg": members.get("alg") or usual}
+    header |= {name: members[name] for name in _COPIED_MEMBERS if name in members}
     return sign_token(header, claims, key)
 
 
@@ -123,7 +125,7 @@ def _private_key(text: str) -> "ECKey | RSAKey":
             else _from_pem(jwk, text)
         )
         usable = key.is_private and key.key_type in {"RSA", "EC"}
-    except Exception:  # noqa: BLE001 - whatever it is, it may hold the key
+    except Exception:  # noqa: BLE001 - any exception may hold the key
         usable = False
     if not usable:
         message = Text(
@@ -134,15 +136,15 @@ def _private_key(text: str) -> "ECKey | RSAKey":
             " PEM or as a JWK."
         )
         raise ConfigError(message, field="client_secret", hint=hint)
-    made: ECKey | RSAKey = key
-    return made
+    private_key: ECKey | RSAKey = key
+    return private_key
 
 
 def _refuse_large(text: str) -> None:
     """Refuse a key of far more than 4096 bits before its numbers are checked.
 
     The check for primes takes seconds, grows with the fourth power of the length,
-    and holds up all threads.
+    and blocks all threads.
     """
     if text.startswith("{"):
         members = json.loads(text)
@@ -156,13 +158,13 @@ def _refuse_large(text: str) -> None:
 
 
 def _from_pem(jwk: Any, text: str) -> Any:  # noqa: ANN401 - the library's module and key
-    with suppress(Exception):  # another kind of key, or none at all
+    with suppress(Exception):  # another kind of key, or not a key
         return jwk.RSAKey.import_key(text)
     return jwk.ECKey.import_key(text)
 
 
 def _hash(token: str) -> str:
-    """Return what a proof knows a token by (RFC 9449 §4.2, ath)."""
+    """Return the hash of a token for a proof (RFC 9449 §4.2, ath)."""
     digest = hashlib.sha256(token.encode("ascii")).digest()
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 

@@ -8,7 +8,7 @@ from outkey.core.shared_state import SharedState, StateKind
 
 
 class MemoryStateRows:
-    """Keeps states in a dictionary."""
+    """Stores states in a dictionary."""
 
     def __init__(self) -> None:
         self._lock = ProcessLock()

@@ -1,7 +1,7 @@
-"""TLS settings as SSL contexts, and TLS failures in words a person can act on.
+"""TLS settings as SSL contexts, and TLS failures in words a user can act on.
 
-Verification is always on. CA variables of the environment (SSL_CERT_FILE, SSL_CERT_DIR)
-are not read: whoever sets them would decide whom we trust.
+Verification is always on. The environment variables SSL_CERT_FILE and SSL_CERT_DIR are
+not read: who sets them would decide which authorities outkey trusts.
 """
 
 import os
@@ -39,7 +39,7 @@ from outkey.core.text import Text
 _MAX_CA_BYTES = 4 * 1024 * 1024  # the bundle of a whole system has a quarter of a MiB
 _MAX_CERTIFICATE_BYTES = 256 * 1024
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
-# Where systems keep their certificate authorities, for a Python built with other paths.
+# Where systems store certificate authorities, for a Python built with other paths.
 _SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -94,7 +94,7 @@ _CLIENT_REASONS = {
 _LONGEST_KEY = 4000
 
 
-class _Made(NamedTuple):
+class _CachedContext(NamedTuple):
     settings: TlsSettings
     client_key: Secret | None
     file_states: tuple[tuple[int, int, int], ...]
@@ -109,28 +109,30 @@ class _Made(NamedTuple):
 
 
 class TlsContexts:
-    """One context per configuration, made anew when its settings or files change."""
+    """Caches one context per configuration until its settings or files change."""
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
         self._files = files or ConfiguredFiles()
         # One lock per configuration: a slow disk of one must not hold up the others.
         self._locks: dict[str, ProcessLock] = {}
-        self._made: dict[str, _Made] = {}
+        self._cache: dict[str, _CachedContext] = {}
 
     def get(self, route: Route) -> ssl.SSLContext:
         """Return the context for a route: the same object until something changes."""
         states = _file_states(route.tls)
-        made = self._made.get(route.partition)
-        if made is None or not made.fits(route, states):
+        cached = self._cache.get(route.partition)
+        if cached is None or not cached.fits(route, states):
             with self._locks.setdefault(route.partition, ProcessLock()):
-                # Somebody may have made it while we waited;
-                # a second one would split the pool.
-                made = self._made.get(route.partition)
-                if made is None or not made.fits(route, states):
+                # Another thread may have made it meanwhile; connections of a second
+                # context would not be shared.
+                cached = self._cache.get(route.partition)
+                if cached is None or not cached.fits(route, states):
                     context = make_context(route.tls, route.client_key, self._files)
-                    made = _Made(route.tls, route.client_key, states, context)
-                    self._made[route.partition] = made
-        return made.context
+                    cached = _CachedContext(
+                        route.tls, route.client_key, states, context
+                    )
+                    self._cache[route.partition] = cached
+        return cached.context
 
 
 def make_context(
@@ -161,7 +163,7 @@ def make_context(
 
 
 def tls_failure(error: ssl.SSLError) -> OutkeyError:
-    """Say what a failed handshake means, in our own words."""
+    """Return the error that a failed handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):
         unknown = (Text("the server's certificate is invalid"), "")
         message, code = _VERIFY_FAILURES.get(error.verify_code, unknown)
@@ -186,28 +188,28 @@ def tls_failure(error: ssl.SSLError) -> OutkeyError:
     return TlsFailed()
 
 
-def shown_by(connected: object) -> tuple[str, tuple[Certificate, ...]]:
+def negotiated_tls(connected: object) -> tuple[str, tuple[Certificate, ...]]:
     """Return the negotiated version of TLS, and the chain as it was verified."""
     assert isinstance(connected, ssl.SSLSocket)  # noqa: S101 - urllib3 makes no other with a context
     if sys.version_info >= (3, 13):
         chain = connected.get_verified_chain()
-    else:  # the same, before it had a name for everybody
-        found = connected._sslobj.get_verified_chain()  # type: ignore[attr-defined]  # noqa: SLF001
-        chain = [ssl.PEM_cert_to_DER_cert(one.public_bytes()) for one in found]
+    else:  # the same method, private until 3.13
+        certificates = connected._sslobj.get_verified_chain()  # type: ignore[attr-defined]  # noqa: SLF001
+        chain = [ssl.PEM_cert_to_DER_cert(c.public_bytes()) for c in certificates]
     return connected.version() or "", tuple(map(_certificate, chain))
 
 
 def _certificate(der: bytes) -> Certificate:
-    found = x509.load_der_x509_certificate(der)
-    ends = found.not_valid_after_utc.timestamp()
-    subject = _common_name(found.subject) or _first_name(found)
-    return Certificate(subject, _common_name(found.issuer), ends)
+    certificate = x509.load_der_x509_certificate(der)
+    ends = certificate.not_valid_after_utc.timestamp()
+    subject = _common_name(certificate.subject) or _first_name(certificate)
+    return Certificate(subject, _common_name(certificate.issuer), ends)
 
 
-def _first_name(found: x509.Certificate) -> str:
+def _first_name(certificate: x509.Certificate) -> str:
     """Return the first host of a certificate; many have no common name any more."""
     try:
-        names = found.extensions.get_extension_for_class(
+        names = certificate.extensions.get_extension_for_class(
             x509.SubjectAlternativeName
         ).value
     except (x509.ExtensionNotFound, ValueError):
@@ -218,7 +220,7 @@ def _first_name(found: x509.Certificate) -> str:
 def _common_name(name: x509.Name) -> str:
     """Return the common name, shortened: the issuer chose the text."""
     return printable(
-        [str(one.value) for one in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
+        [str(part.value) for part in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
     )
 
 
@@ -259,7 +261,7 @@ def _identify(context: ssl.SSLContext, certificate: str, key: Secret) -> None:
 
 
 def _read_pem(files: ConfiguredFiles, path: str, limit: int, *, field: str) -> str:
-    """Return the certificates of a PEM file, and no key that stands beside them."""
+    """Return the certificates of a PEM file, without keys in the same file."""
     try:
         content = files.read(path, limit)
         text = content.decode("ascii", "replace")

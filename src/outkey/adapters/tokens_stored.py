@@ -13,7 +13,7 @@ from outkey.ports.storage import ConfigurationRows, Database, TokenRows
 
 
 class StoredTokens:
-    """Seals what is secret of a token before it is written.
+    """Seals the secret parts of a token before it is written.
 
     It also updates the configuration's health, which lists show.
     """
@@ -78,7 +78,7 @@ class StoredTokens:
     def _change_health(
         self, configuration: Configuration, *, dead: bool, renewed: bool
     ) -> None:
-        """Let lists show whether a user must allow the access again."""
+        """Store in the health whether a user must authorize again, for lists."""
         name = configuration.name
         for lock in (False, True):  # the lock is taken only for a change
             for row in self._configurations.find(names=[name], lock=lock):

@@ -1,8 +1,8 @@
 """The asynchronous transport: aiohttp's parser under connections and a pool of our own.
 
-aiohttp's sessions are left out on purpose: they add headers, repeat requests on kept
-connections, and cost more than the exchange itself. What is left is reading answers,
-which is C code.
+aiohttp's sessions are not used, on purpose: they add headers, repeat requests on pooled
+connections, and cost more than the exchange itself. Only its parser of responses is
+used, which is C code.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib3.util import wait_for_read
 
 from outkey.adapters.configured_files import ConfiguredFiles
-from outkey.adapters.connection_pool import ConnectionPool, Kept
+from outkey.adapters.connection_pool import ConnectionPool, PooledConnection
 from outkey.adapters.inflate import inflate
 from outkey.adapters.tls_context import TlsContexts, tls_failure
 from outkey.adapters.transport_urllib3 import HEAD_ROOM, too_many_headers, wire_form
@@ -55,11 +55,11 @@ _MAX_LINE = 65_536
 _MAX_HEADERS = 99
 # more than a loop reads at once, so that the parser never has to pause
 _READ_AHEAD = 1024 * 1024
-_INFLATED_AT_ONCE = 8 * 1024  # at a thousandfold still a matter of milliseconds
+_INFLATED_INLINE = 8 * 1024  # milliseconds, even if it inflates a thousandfold
 
 
 class AiohttpTransport:
-    """Carries requests over kept-alive connections that no two configurations share.
+    """Sends requests over keep-alive connections, never shared by configurations.
 
     Each event loop has connections of its own.
     """
@@ -67,7 +67,7 @@ class AiohttpTransport:
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
         self._pools: dict[asyncio.AbstractEventLoop, ConnectionPool[_Connection]] = {}
         self._contexts = TlsContexts(files)
-        self._made: set[tuple[str, TlsSettings]] = set()
+        self._cached_contexts: set[tuple[str, TlsSettings]] = set()
 
     async def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for one response."""
@@ -80,7 +80,7 @@ class AiohttpTransport:
     async def close(self) -> None:
         """Close the connections of the running loop, and drop those of closed loops."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)
-        self._forget_closed()
+        self._drop_closed_loops()
         if pool is not None:
             pool.close()
             await asyncio.sleep(0)  # sockets are closed by the loop's next turn
@@ -93,23 +93,23 @@ class AiohttpTransport:
             await self._context(route) if request.origin.scheme == "https" else None
         )
         repeatable = request.method in IDEMPOTENT
-        kept = pool.take(route, request.origin, context, repeatable=repeatable)
-        if kept is None:
-            kept = await _connect(request.origin, route, ends, context)
-        connection = kept.connection
+        pooled = pool.take(route, request.origin, context, repeatable=repeatable)
+        if pooled is None:
+            pooled = await _connect(request.origin, route, ends, context)
+        connection = pooled.connection
         reusable = False
         try:
             bounds = _Bounds(route.read_timeout, ends, route.response_bytes)
-            answer = await connection.ask(
+            parsed = await connection.send_request(
                 wire_form(request), bounds, head=request.method == "HEAD"
             )
             reusable = connection.is_reusable
         finally:
             if reusable:
-                pool.keep(route.partition, request.origin, kept)
+                pool.put(route.partition, request.origin, pooled)
             else:
                 connection.close()
-        response = _response(answer)
+        response = _response(parsed)
         if encodings := response.headers.get_all("Content-Encoding"):
             body = await inflate_in_thread(
                 response.body, encodings, route.response_bytes
@@ -121,11 +121,11 @@ class AiohttpTransport:
         self, loop: asyncio.AbstractEventLoop
     ) -> "ConnectionPool[_Connection]":
         await asyncio.to_thread(_load)
-        self._forget_closed()
+        self._drop_closed_loops()
         return self._pools.setdefault(loop, ConnectionPool())
 
-    def _forget_closed(self) -> None:
-        for loop in [known for known in self._pools if known.is_closed()]:
+    def _drop_closed_loops(self) -> None:
+        for loop in [loop for loop in self._pools if loop.is_closed()]:
             self._pools.pop(loop, None)
 
     async def _context(self, route: Route) -> ssl.SSLContext:
@@ -134,10 +134,10 @@ class AiohttpTransport:
         It is made in a thread, since that reads all certificate authorities.
         """
         key = route.partition, route.tls
-        if key in self._made:
+        if key in self._cached_contexts:
             return self._contexts.get(route)
         context = await asyncio.to_thread(self._contexts.get, route)
-        self._made.add(key)
+        self._cached_contexts.add(key)
         return context
 
 
@@ -147,7 +147,7 @@ class _Bounds(NamedTuple):
     body: int
 
 
-class _Answer(NamedTuple):
+class _ParsedResponse(NamedTuple):
     head: "RawResponseMessage"
     body: bytes
 
@@ -155,11 +155,11 @@ class _Answer(NamedTuple):
 class _Connection(asyncio.Protocol):
     """A connection and its current exchange. In between, the peer has to be silent.
 
-    One future and one timer per exchange; everything else happens where bytes arrive.
+    One future and one timer per exchange; all else happens in `data_received`.
     """
 
     _transport: asyncio.Transport
-    _answer: asyncio.Future[_Answer]
+    _response_future: asyncio.Future[_ParsedResponse]
     _timer: asyncio.TimerHandle | None = None
     _parser: "HttpResponseParser | None" = None
     _has_input: Callable[[], object] | None = None
@@ -173,13 +173,12 @@ class _Connection(asyncio.Protocol):
 
     # ── the exchange ──────────────────────────────────────────────────────────────────
 
-    def ask(
+    def send_request(
         self, message: bytes, bounds: _Bounds, *, head: bool
-    ) -> asyncio.Future[_Answer]:
-        """Write a request, and return the future of its answer.
+    ) -> asyncio.Future[_ParsedResponse]:
+        """Write a request, and return the future of its response.
 
-        Not a coroutine: whatever is raised must
-        not carry the message along in its frames.
+        Not a coroutine, so that no traceback contains the message.
         """
         self._parser = self._make_parser(
             self,  # type: ignore[arg-type]  # it only ever calls resume_reading
@@ -200,19 +199,19 @@ class _Connection(asyncio.Protocol):
         self._body_left = bounds.body
         # Half as much again for chunk sizes and trailers, and room for the headers.
         self._wire_left = bounds.body + bounds.body // 2 + HEAD_ROOM
-        self._answer = self._loop.create_future()
-        self._heard = self._loop.time()
+        self._response_future = self._loop.create_future()
+        self._last_activity = self._loop.time()
         self._set_timer()
         self._unsent = message if len(message) <= _CHUNK else memoryview(message)
-        self._write_on()
-        return self._answer
+        self._write_more()
+        return self._response_future
 
     @property
     def is_reusable(self) -> bool:
         """Whether the next request can use this connection."""
-        over = self._head is not None and not self._head.should_close
+        is_complete = self._head is not None and not self._head.should_close
         return (
-            over
+            is_complete
             and not self._unsent
             and not self._lost
             and not self._transport.is_closing()
@@ -231,53 +230,53 @@ class _Connection(asyncio.Protocol):
         return not self._has_input()
 
     def close(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close at once, even during an exchange."""
         self._parser = None
         self._stop_timer()
         if not self._lost and not self._loop.is_closed():
             self._transport.abort()
 
-    def _write_on(self) -> None:
+    def _write_more(self) -> None:
         while self._unsent and not self._full:
             part, self._unsent = self._unsent[:_CHUNK], self._unsent[_CHUNK:]
-            self._heard = self._loop.time()
+            self._last_activity = self._loop.time()
             self._transport.write(part)
 
-    def _patience_ends(self) -> float:
-        return min(self._heard + self._bounds.silence, self._bounds.ends)
+    def _timeout_at(self) -> float:
+        return min(self._last_activity + self._bounds.silence, self._bounds.ends)
 
     def _set_timer(self) -> None:
         """Schedule the next timeout check; one timer serves many exchanges."""
-        ends = self._patience_ends()
+        ends = self._timeout_at()
         if self._timer is None or self._timer.when() > ends:
             self._stop_timer()
-            self._timer = self._loop.call_at(ends, self._check_patience)
+            self._timer = self._loop.call_at(ends, self._check_timeout)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _check_patience(self) -> None:
+    def _check_timeout(self) -> None:
         self._timer = None
         if self._parser is None:
             return
-        if self._loop.time() < self._patience_ends():
+        if self._loop.time() < self._timeout_at():
             self._set_timer()
         else:
             self._fail(TimedOut(Text("the response did not arrive in time")))
 
     def _fail(self, error: OutkeyError) -> None:
         self._parser = None
-        if not self._answer.done():
-            self._answer.set_exception(error)
+        if not self._response_future.done():
+            self._response_future.set_exception(error)
 
-    # ── what arrives ──────────────────────────────────────────────────────────────────
+    # ── reading ───────────────────────────────────────────────────────────────────────
 
     def data_received(self, data: bytes) -> None:
         if self._parser is None:
-            self.close()  # nobody has asked
+            self.close()  # there was no request
             return
-        self._heard = self._loop.time()
+        self._last_activity = self._loop.time()
         self._wire_left -= len(data)
         if self._wire_left < 0:
             self._fail(ResponseTooLarge())
@@ -289,7 +288,7 @@ class _Connection(asyncio.Protocol):
             self._take_body()
         except OutkeyError as error:
             self._fail(error)
-        except Exception as error:  # noqa: BLE001 - whatever the parser has to say
+        except Exception as error:  # noqa: BLE001 - any error of the parser
             self._fail(self._error_of(error))
 
     def _take_head(self, head: "RawResponseMessage", payload: "StreamReader") -> None:
@@ -321,20 +320,21 @@ class _Connection(asyncio.Protocol):
                 raise ResponseTooLarge
         if self._payload.is_eof():
             self._parser = None
-            if not self._answer.done():
-                self._answer.set_result(_Answer(self._head, b"".join(self._parts)))
+            if not self._response_future.done():
+                self._response_future.set_result(
+                    _ParsedResponse(self._head, b"".join(self._parts))
+                )
 
     def _error_of(self, error: BaseException | None) -> OutkeyError:
         if self._head is not None:
             return AnswerBroken()
-        if isinstance(
-            error, ssl.SSLError
-        ):  # TLS 1.3 refuses a client certificate only now
+        # TLS 1.3 refuses a client certificate only after the handshake.
+        if isinstance(error, ssl.SSLError):
             return tls_failure(error)
         # by name, since the library is loaded late
         if type(error).__name__ == "LineTooLong":
             return too_many_headers(Text("a header line of the response is too long"))
-        # This one has nothing but a text to tell it by.
+        # The parser reports this one by its text alone.
         if "Too many headers" in str(error):
             return too_many_headers(Text("the response has 100 headers or more"))
         return ConnectionFailed(
@@ -352,9 +352,9 @@ class _Connection(asyncio.Protocol):
         if self._parser is not None and isinstance(
             exc, BrokenPipeError | ConnectionResetError
         ):
-            # A server may answer, say 413 or 401,
+            # A server may respond, for example with 413 or 401,
             # and close before it has read everything.
-            self.data_received(_left_behind(self._transport))
+            self.data_received(_unread_input(self._transport))
         if self._parser is None:
             return
         try:
@@ -363,7 +363,7 @@ class _Connection(asyncio.Protocol):
                 self._take_body()
         except OutkeyError as error:
             self._fail(error)
-        except Exception as error:  # noqa: BLE001 - whatever the parser has to say
+        except Exception as error:  # noqa: BLE001 - any error of the parser
             exc = error
         self._fail(self._error_of(exc))
 
@@ -372,10 +372,10 @@ class _Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._full = False
-        self._write_on()
+        self._write_more()
 
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - the parser's
-        """Do nothing: what arrives is taken at once, and never paused."""
+        """Do nothing: input is read at once and never paused."""
 
 
 def _watch(connected: socket.socket) -> Callable[[], object]:
@@ -390,26 +390,26 @@ def _watch(connected: socket.socket) -> Callable[[], object]:
     return partial(poll.poll, 0)
 
 
-def _left_behind(transport: asyncio.Transport) -> bytes:
-    """Return what came before a connection broke.
+def _unread_input(transport: asyncio.Transport) -> bytes:
+    """Return the input that arrived before a connection broke.
 
     asyncio closes the connection when a write fails.
     """
     if transport.get_extra_info("ssl_object") is not None:
         return b""
     with (
-        transport.get_extra_info("socket").dup() as again,
+        transport.get_extra_info("socket").dup() as copy,
         contextlib.suppress(OSError),
     ):
-        again.settimeout(0)
-        left: bytes = again.recv(_CHUNK)
-        return left
+        copy.settimeout(0)
+        unread: bytes = copy.recv(_CHUNK)
+        return unread
     return b""
 
 
 async def _connect(
     origin: Origin, route: Route, ends: float, context: ssl.SSLContext | None
-) -> Kept[_Connection]:
+) -> PooledConnection[_Connection]:
     """Connect to the first vetted address that accepts, and to no other."""
     failure: RemoteError = ConnectionFailed()
     for address in route.addresses:
@@ -418,7 +418,9 @@ async def _connect(
             raise TimedOut(Text("the total timeout has passed"))
         try:
             wait = min(route.connect_timeout, left)
-            return Kept(await _open(origin, address, wait, context), address, context)
+            return PooledConnection(
+                await _open(origin, address, wait, context), address, context
+            )
         except (ConnectionFailed, TimedOut) as error:
             failure = error
     raise failure
@@ -455,17 +457,17 @@ async def _open(
     return connection
 
 
-def _response(answer: _Answer) -> Response:
+def _response(parsed: _ParsedResponse) -> Response:
     # A list first: three times as fast as a generator.
     lines = [
-        (n.decode("latin-1"), v.decode("latin-1")) for n, v in answer.head.raw_headers
+        (n.decode("latin-1"), v.decode("latin-1")) for n, v in parsed.head.raw_headers
     ]
-    return Response(answer.head.code, ResponseHeaders(tuple(lines)), answer.body)
+    return Response(parsed.head.code, ResponseHeaders(tuple(lines)), parsed.body)
 
 
 async def inflate_in_thread(body: bytes, encodings: list[str], limit: int) -> bytes:
-    """Decompress a body; a large one in a thread, so that the loop goes on."""
-    if len(body) <= _INFLATED_AT_ONCE:
+    """Decompress a body; a large one in a thread, so that the loop is not blocked."""
+    if len(body) <= _INFLATED_INLINE:
         return inflate(body, encodings, limit)
     return await asyncio.to_thread(inflate, body, encodings, limit)
 

@@ -2,9 +2,9 @@
 
 Responses are parsed by http.client.
 
-urllib3's pools are left out on purpose: they copy, retry, redirect and log, and their
-bookkeeping costs more than the exchange itself. What is left is connecting, TLS and
-parsing.
+urllib3's own pools are not used, on purpose: they copy, retry, redirect and log, and
+their bookkeeping costs more than the exchange itself. urllib3 only opens connections
+and does TLS; requests are written here.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
 from outkey.adapters.configured_files import ConfiguredFiles
-from outkey.adapters.connection_pool import ConnectionPool, Kept
+from outkey.adapters.connection_pool import ConnectionPool, PooledConnection
 from outkey.adapters.inflate import inflate
-from outkey.adapters.tls_context import TlsContexts, shown_by, tls_failure
+from outkey.adapters.tls_context import TlsContexts, negotiated_tls, tls_failure
 from outkey.core import errors
 from outkey.core.request.message import (
     IDEMPOTENT,
@@ -41,7 +41,7 @@ HEAD_ROOM = 1024 * 1024
 
 
 class Urllib3Transport:
-    """Carries requests over kept-alive connections that no two configurations share."""
+    """Sends requests over keep-alive connections, never shared by configurations."""
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
         self._pool = ConnectionPool[HTTPConnection]()
@@ -54,28 +54,30 @@ class Urllib3Transport:
             self._contexts.get(route) if request.origin.scheme == "https" else None
         )
         repeatable = request.method in IDEMPOTENT
-        kept = self._pool.take(route, request.origin, context, repeatable=repeatable)
-        if kept is None:
-            kept = _connect(request.origin, route, deadline, context)
+        pooled = self._pool.take(route, request.origin, context, repeatable=repeatable)
+        if pooled is None:
+            pooled = _connect(request.origin, route, deadline, context)
         reusable = False
         try:
-            response, reusable = _exchange(kept.connection, request, route, deadline)
+            response, reusable = _round_trip(
+                pooled.connection, request, route, deadline
+            )
         finally:
             if reusable:
-                self._pool.keep(route.partition, request.origin, kept)
+                self._pool.put(route.partition, request.origin, pooled)
             else:
-                kept.connection.close()
+                pooled.connection.close()
         return response
 
     @errors.drop_traceback
-    def look(self, origin: Origin, route: Route) -> Peer:
-        """Connect, and keep the connection for the request that follows."""
+    def probe(self, origin: Origin, route: Route) -> Peer:
+        """Connect, and pool the connection for the request that follows."""
         context = self._contexts.get(route) if origin.scheme == "https" else None
-        kept = _connect(origin, route, _Deadline(route), context)
-        self._pool.keep(route.partition, origin, kept)
+        pooled = _connect(origin, route, _Deadline(route), context)
+        self._pool.put(route.partition, origin, pooled)
         if context is None:
-            return Peer(kept.address)
-        return Peer(kept.address, *shown_by(kept.connection.sock))
+            return Peer(pooled.address)
+        return Peer(pooled.address, *negotiated_tls(pooled.connection.sock))
 
     def close(self) -> None:
         self._pool.close()
@@ -140,7 +142,7 @@ class _Wire(io.RawIOBase):
 
 
 class _TlsConnection(HTTPSConnection):
-    """A connection whose handshake gets what connecting left of the time."""
+    """A connection whose handshake gets the time that connecting has left over."""
 
     deadline: _Deadline
 
@@ -149,14 +151,14 @@ class _TlsConnection(HTTPSConnection):
         try:
             connected.settimeout(self.deadline.connect_wait())
         except errors.TimedOut:
-            connected.close()  # urllib3 does not know it yet
+            connected.close()  # urllib3 cannot close it yet
             raise
         return connected
 
 
 def _connect(
     origin: Origin, route: Route, deadline: _Deadline, context: ssl.SSLContext | None
-) -> Kept[HTTPConnection]:
+) -> PooledConnection[HTTPConnection]:
     """Connect to the first vetted address that accepts, and to no other."""
     failure: errors.RemoteError = errors.ConnectionFailed()
     for address in route.addresses:
@@ -166,12 +168,12 @@ def _connect(
         except (errors.ConnectionFailed, errors.TimedOut) as error:
             failure = error
         else:
-            return Kept(connection, address, context)
+            return PooledConnection(connection, address, context)
     raise failure
 
 
 def _open(connection: HTTPConnection) -> None:
-    """Connect, and leave nothing open where that fails."""
+    """Connect, or close everything and raise."""
     with contextlib.ExitStack() as closing:
         closing.callback(connection.close)
         try:
@@ -219,43 +221,42 @@ def _refuse_self_connection(connection: HTTPConnection) -> None:
         )
 
 
-def _exchange(
+def _round_trip(
     connection: HTTPConnection, request: Request, route: Route, deadline: _Deadline
 ) -> tuple[Response, bool]:
-    """Send, receive, and say whether the connection can be used again."""
-    started = False
+    """Return the response, and whether the connection can be used again."""
+    has_head = False
     try:
-        whole = _transmit(connection, request, deadline)
+        is_complete = _write_request(connection, request, deadline)
         wire = _Wire(connection, deadline, route.response_bytes)
         parsed = _receive_head(wire, request.method)
-        started = True
+        has_head = True
         body = _receive_body(parsed, route.response_bytes)
     except TimeoutError:
         raise errors.TimedOut(Text("the response did not arrive in time")) from None
     except (http.client.HTTPException, OSError, ValueError) as error:
-        if started:
+        if has_head:
             raise errors.AnswerBroken from None
-        if isinstance(
-            error, ssl.SSLError
-        ):  # TLS 1.3 refuses a client certificate only now
+        # TLS 1.3 refuses a client certificate only after the handshake.
+        if isinstance(error, ssl.SSLError):
             raise tls_failure(error) from None
         raise errors.ConnectionFailed(
             Text("the connection was closed, or the response is not HTTP")
         ) from None
     headers = ResponseHeaders(tuple(_header_lines(parsed)))
     body = inflate(body, headers.get_all("Content-Encoding"), route.response_bytes)
-    reusable = whole and not parsed.will_close and parsed.isclosed()
+    reusable = is_complete and not parsed.will_close and parsed.isclosed()
     return Response(parsed.status, headers, body), reusable
 
 
-def _transmit(
+def _write_request(
     connection: HTTPConnection, request: Request, deadline: _Deadline
 ) -> bool:
-    """Write the request and say whether all of it left.
+    """Write the request; return whether all of it could be written.
 
     Names and values were validated to be ASCII without line breaks. A server may
-    answer, say 413 or 401, and close before it has read everything: then its answer is
-    what counts.
+    respond, for example with 413 or 401, and close before it has read everything: then
+    its response is what counts.
     """
     message = wire_form(request)
     try:
@@ -265,7 +266,7 @@ def _transmit(
     except (BrokenPipeError, ConnectionResetError):
         return False
     finally:
-        message = b""  # whatever is raised here must not carry it along in its frames
+        message = b""  # a traceback must not contain the request
     return True
 
 
@@ -293,10 +294,10 @@ def _receive_head(wire: _Wire, method: str) -> http.client.HTTPResponse:
             return parsed
         if parsed.status == 101:
             raise http.client.HTTPException(
-                "switched to a protocol that nobody asked for"
+                "switched to another protocol without a request"
             )
         parsed.fp = None  # type: ignore[assignment]  # or it would close the reader it shares
-    raise http.client.HTTPException("too many interim answers")
+    raise http.client.HTTPException("too many interim responses")
 
 
 def _parse_head(parsed: http.client.HTTPResponse) -> None:
@@ -308,7 +309,7 @@ def _parse_head(parsed: http.client.HTTPResponse) -> None:
             raise too_many_headers(
                 Text("a header line of the response is too long")
             ) from None
-        # http.client stops at its 100th header, with nothing but a text to tell it by.
+        # http.client stops at its 100th header, and reports it by its text alone.
         if isinstance(error, http.client.HTTPException) and "headers" in str(error):
             raise too_many_headers(
                 Text("the response has 100 headers or more")
@@ -317,7 +318,7 @@ def _parse_head(parsed: http.client.HTTPResponse) -> None:
 
 
 def too_many_headers(message: Text) -> errors.ResponseTooLarge:
-    """Say that an answer's head is too large."""
+    """Return the error for a response whose head is too large."""
     return errors.ResponseTooLarge(
         message, hint=Text("Ask the provider of the API; this limit is fixed.")
     )
@@ -339,12 +340,12 @@ def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:
             if size > limit:
                 raise errors.ResponseTooLarge
         body = b"".join(parts)
-    if parsed.length:  # bytes that were announced and never came
+    if parsed.length:  # announced bytes that did not arrive
         raise http.client.IncompleteRead(b"")
     return body
 
 
 def _header_lines(parsed: http.client.HTTPResponse) -> Iterator[tuple[str, str]]:
     for name, value in parsed.msg.items():
-        # A folded line (obs-fold, RFC 9112 §5.2) counts as one blank.
+        # A folded line (obs-fold, RFC 9112 §5.2) counts as one space.
         yield name, " ".join(value.split()) if "\n" in value else value

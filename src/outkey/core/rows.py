@@ -100,7 +100,7 @@ class ConfigurationRow:
         return replace(self, revision=self.revision + 1, health=health)
 
     def after_reseal(self) -> "ConfigurationRow":
-        """Return the row after the same values were sealed anew.
+        """Return the row after the same values were sealed again.
 
         Caches must read the ciphertexts again, but what a test found still holds.
         """

@@ -32,15 +32,15 @@ class Secret:
         object.__setattr__(self, "_Secret__text", text)
 
     def reveal(self) -> str:
-        """Return the text. Only the adapters that need the bytes may call this."""
+        """Return the text. Only callers that a test lists may call this."""
         return self.__text
 
     def derive(self, transform: Callable[[str], str]) -> "Secret":
         """Apply a pure function to the text; the result is secret too.
 
         The function may refuse by raising an OutkeyError, which must not repeat the
-        text. Its frames and any other exception are dropped, since both may hold the
-        text.
+        text. Its traceback and any other exception are dropped, since both may hold
+        the text.
         """
         failure: OutkeyError
         try:
@@ -68,20 +68,22 @@ class Secret:
         return next((word for word in words if self.__text.startswith(word)), "")
 
     def is_mask(self) -> bool:
-        """Tell whether the text is a mask, as copied from a page."""
+        """Whether the text is a mask, as copied from a page."""
         return bool(self.__text.strip()) and not self.__text.split()[-1].strip("*•●")
 
     def occurs_in(self, text: str) -> bool:
-        """Tell whether a remote text reveals the secret, as it is or encoded.
+        """Whether a remote text contains the secret, as it is or encoded.
 
-        A secret of three characters or less occurs in ordinary words too.
+        One of three characters or less must be the whole text: it occurs in many words.
         """
         if len(self.__text) < SHORTEST:
             return self.__text == text
-        return self.stands_in(SearchText(text.encode(errors="surrogatepass")))
+        return self.occurs_in_search_text(
+            SearchText(text.encode(errors="surrogatepass"))
+        )
 
-    def stands_in(self, searched: SearchText) -> bool:
-        """Tell whether a text reveals the secret anywhere, even inside a word."""
+    def occurs_in_search_text(self, searched: SearchText) -> bool:
+        """Whether a text contains the secret anywhere, even inside a word."""
         if len(self.__text) < SHORTEST:
             return (
                 searched.text
@@ -90,12 +92,12 @@ class Secret:
         text = searched.text
         return any(form.lower() in text for form in forms(self.__text).values())
 
-    def is_found_in(self, other: "Secret") -> bool:
-        """Tell whether a search for this secret finds the other one too.
+    def search_also_finds(self, other: "Secret") -> bool:
+        """Whether a search for this secret finds the other one too.
 
         That is so if the other one contains this one and little more, such as a header
-        value and its token. This one must be searched in all forms: the split or spaced
-        forms of a number that begins a token are not.
+        value and its token. This one must be searched in all forms: a number is not, so
+        that the split or spaced forms of a token that begins with it would be missed.
         """
         text = self.__text
         longer = other.reveal()
@@ -116,7 +118,7 @@ class Secret:
         return len(self.__text.encode(errors="surrogatepass"))
 
     def longer_than(self, length: int) -> bool:
-        """Tell whether the text has more characters than that."""
+        """Whether the text has more characters than that."""
         return len(self.__text) > length
 
     def __bool__(self) -> bool:

@@ -89,7 +89,7 @@ class Application:
     clock: Clock
     listeners: ServerAddresses
     sender: Sender
-    policy: Callable[[], Policy]  # read anew each time: an operator may change it
+    policy: Callable[[], Policy]  # read each time: an operator may change it
     queue: Callable[[], Queue]
     sync_ports: "Callable[[], SyncPorts]"
 

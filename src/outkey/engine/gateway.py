@@ -99,15 +99,15 @@ class Gateway:
         configuration: str,
         method: str,
         url: str,
-        present: Iterable[str],
+        existing_headers: Iterable[str],
         *,
         body: bytes | None = b"",
         rejected: Loan | None = None,
     ) -> Loan:
         """Return the credentials for a request that another HTTP client will send.
 
-        `present` are the names of the headers it has already; `body` is None for one
-        that comes from a stream. Report the response to `settle`. Where the API refused
+        `existing_headers` are the names of the headers it has already; `body` is None
+        if it comes from a stream. Report the response to `settle`. If the API refused
         a loan's token, pass that loan as `rejected` to get another token.
         """
         return self._sender.run(
@@ -116,7 +116,7 @@ class Gateway:
                 self._sender.configurations.get(configuration),
                 method,
                 url,
-                present,
+                existing_headers,
                 body=body,
                 rejected=rejected.token if rejected else None,
             )

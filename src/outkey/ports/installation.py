@@ -1,4 +1,4 @@
-"""What an installation has besides its tables: keys, a buffered audit, its servers."""
+"""What an installation has besides its tables: keys, a buffered audit, servers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -33,7 +33,7 @@ class SealingKeys(Protocol):
 
 
 class Keys(Protocol):
-    """Where the keys of an installation come from."""
+    """The source of an installation's keys."""
 
     def ring(self) -> SealingKeys:
         """Return the keys, or raise Sealed."""
@@ -85,4 +85,4 @@ class ServerAddresses(Listeners, Protocol):
     """The addresses that the servers of an installation listen on."""
 
     def hold(self, host: str, port: int) -> AbstractContextManager[None]:
-        """Announce what a server listens on while the block runs."""
+        """Publish what a server listens on while the block runs."""

@@ -40,9 +40,9 @@ class Secrets(Protocol):
         """Return a secret for immediate use, or raise SecretMissing."""
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
-        """Raise SecretUnreadable if the settings that guide secrets were changed.
+        """Raise SecretUnreadable if settings were changed in the database directly.
 
-        That is: if they are not as they were saved.
+        Only the settings that decide where secrets go are compared with what was saved.
         """
 
 
@@ -50,10 +50,10 @@ class Tokens(Protocol):
     """Where the tokens of configurations are stored, for all processes."""
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
-        """Return the stored state of a configuration's token; empty if there is none.
+        """Return the stored state of a configuration's token, or an empty state.
 
-        Unless `opened`, the state has no content; it can then be replaced even if it
-        cannot be decrypted.
+        With `opened=False` it has no content, so that a token that cannot be decrypted
+        can still be replaced.
         """
 
     def swap(
@@ -62,15 +62,15 @@ class Tokens(Protocol):
         """Replace exactly that state durably; None if another one is stored.
 
         The returned state has the next generation. The content is written only if the
-        serial has changed.
+        serial differs.
         """
 
     def now(self) -> float:
-        """Return Unix time by the clock that all processes with these tokens share."""
+        """Return Unix time by a clock that all processes share."""
 
 
 class Signer(Protocol):
-    """What signs JSON Web Tokens and makes random numbers and keys."""
+    """Signs JSON Web Tokens and makes random numbers and keys."""
 
     def assertion(
         self,
@@ -89,11 +89,11 @@ class Signer(Protocol):
         """Make a key pair to bind tokens to."""
 
     def fresh(self) -> str:
-        """Return a random text that nobody can guess and that does not repeat."""
+        """Return a random text that cannot be guessed and does not repeat."""
 
 
 class Scripts(Protocol):
-    """What runs scripts, out of reach of everything but their own secret."""
+    """Runs scripts, which can reach nothing but their own secret."""
 
     def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
         """Return the script's headers, or raise ScriptFailed or HeaderFormatError."""
@@ -103,33 +103,33 @@ class Scripts(Protocol):
     ) -> list[Record | Unmapped | None]:
         """Return what a sync line's script makes of each record; it has no secret.
 
-        None leaves a record out; one that the script fails on is Unmapped. Raises
+        None skips a record; one that the script fails on is Unmapped. Raises
         ScriptFailed where the script cannot be run at all.
         """
 
     def close(self) -> None:
-        """End what runs scripts; it may be used again."""
+        """End the processes that run scripts; the next call starts new ones."""
 
 
 class Transport(Protocol):
-    """What sends a request to an IP address and returns the response.
+    """Sends a request to an address and returns the response.
 
-    It sends exactly the headers it is given, follows no redirect, reads no environment,
-    and keeps to the bounds of the route. What fails is a RemoteError or a PolicyError.
+    It sends exactly the headers it is given, follows no redirect, reads no environment
+    variable, and obeys the limits of the route. It raises RemoteError or PolicyError.
     """
 
     def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for one response."""
 
-    def look(self, origin: Origin, route: Route) -> Peer:
+    def probe(self, origin: Origin, route: Route) -> Peer:
         """Connect, send nothing, and return the peer of the connection."""
 
     def close(self) -> None:
-        """Close pooled connections; the transport may be used again."""
+        """Close idle connections; the transport may be used again."""
 
 
 class AsyncTransport(Protocol):
-    """The same for an event loop; a cancelled call leaves no connection behind."""
+    """The same for an event loop; cancelling a send closes its connection."""
 
     async def send(self, request: Request, route: Route) -> Response:
         """Exchange one request for one response."""
@@ -139,7 +139,7 @@ class AsyncTransport(Protocol):
 
 
 class Resolver(Protocol):
-    """What turns a host name into addresses."""
+    """Resolves a host name to IP addresses."""
 
     def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
         """Return all addresses, preferred first, or raise DnsFailed or TimedOut."""
@@ -148,12 +148,12 @@ class Resolver(Protocol):
 class AsyncResolver(Protocol):
     """The same for an event loop."""
 
-    async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the bound is the adapter's business
+    async def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:  # noqa: ASYNC109 - the adapter applies it
         """Return all addresses, preferred first, or raise DnsFailed or TimedOut."""
 
 
 class Listeners(Protocol):
-    """What this installation itself listens on, so that it sends no request there."""
+    """What this installation listens on: it sends no request to itself."""
 
     def addresses(self, port: int) -> frozenset[str]:
         """Return the addresses that this installation's servers bind at this port.
@@ -166,7 +166,7 @@ class Listeners(Protocol):
 
 
 class Clock(Protocol):
-    """What time it is."""
+    """The time, and waiting."""
 
     def now(self) -> float:
         """Return Unix time in seconds."""
@@ -195,7 +195,7 @@ class Audit(Protocol):
 
 
 class Permits(Protocol):
-    """Who may send when, per configuration."""
+    """The rate limit of each configuration."""
 
     def reserve(
         self, configuration: str, per_minute: int | None, patience: float
@@ -203,4 +203,4 @@ class Permits(Protocol):
         """Take a permit and return the seconds to wait; None if that is too long."""
 
     def hold(self, configuration: str, seconds: float) -> None:
-        """Let nobody send for this configuration for some time."""
+        """Issue no permits for this configuration for some time."""

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from outkey.core.audit.chain import AuditStream, ChainRow, Mark
+from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.findings.health import Summary
 from outkey.core.rows import ConfigurationRow, LineRow
@@ -18,16 +18,16 @@ from outkey.ports.sending import Secrets
 
 
 class Database(Protocol):
-    """What all rows of a host share: its transactions and its clock."""
+    """The transactions and the clock that all rows of a host share."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Write all of what is written inside, or nothing.
+        """Commit everything that is written inside, or nothing.
 
-        Raises StorageUnavailable where the database fails.
+        Raises StorageUnavailable if the database fails.
         """
 
     def now(self) -> float:
-        """Return Unix time by a clock that all processes sharing it read alike."""
+        """Return Unix time by a clock that all processes share."""
 
 
 class ConfigurationRows(Protocol):
@@ -43,13 +43,13 @@ class ConfigurationRows(Protocol):
         """Return the rows of these names or records, or all of them, by name.
 
         Locked, no other process can change them until the transaction ends. Rows are
-        compared with those read before; the same object again is compared fastest.
+        compared with those read before, fastest if a row is still the same object.
         """
 
     def swap(
         self, before: ConfigurationRow | None, after: ConfigurationRow | None
     ) -> bool:
-        """Write a row in the place of the one with the stamp of `before`.
+        """Replace the row that has the stamp of `before`.
 
         Returns whether it was there. Without `before` the row is inserted, unless its
         name is taken; without `after` it is deleted with its lines, secrets and token.
@@ -67,7 +67,7 @@ class LineRows(Protocol):
         """Return the lines of these names, or all of them, by name."""
 
     def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
-        """Write a line in the place of the one named like `before`.
+        """Replace the line that has the name of `before`.
 
         Returns whether it was there. Without `before` the line is inserted, without
         `after` deleted. At least one of the two is given.
@@ -84,7 +84,7 @@ class SecretRows(Protocol):
         """
 
     def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
-        """Write a version in the place of exactly this one.
+        """Replace exactly this version.
 
         Returns whether it was there: place, label and ciphertext are compared. Without
         `before` the version is inserted, unless there is one of its number; without
@@ -93,12 +93,12 @@ class SecretRows(Protocol):
         """
 
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
-        """Return some of the ciphertexts that another key than this one seals."""
+        """Return some of the ciphertexts that are sealed with other keys."""
 
     def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
         """Return how many secrets and tokens each key seals, by the key's name.
 
-        With `vouchers`, those that it seals are counted as well.
+        With `vouchers`, vouchers are counted as well.
         """
 
 
@@ -126,8 +126,8 @@ class Storage:
 class SecretStore(Secrets, Protocol):
     """Where secret values are stored, sealed and vouched for.
 
-    It writes secrets and vouchers only. After a change, the caller must call
-    `Registry.note_secrets_changed`, so that no cache has the former value.
+    It writes secrets and vouchers only: after a change call
+    `Registry.note_secrets_changed`, so that no cache has the previous value.
     """
 
     def set_value(
@@ -136,17 +136,17 @@ class SecretStore(Secrets, Protocol):
         """Store a new value, for the origin that the configuration has now."""
 
     def voucher(self, configuration: Configuration) -> Voucher:
-        """Return what the key vouches for of a stored configuration."""
+        """Return the voucher of a stored configuration."""
 
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
-        """Vouch for what a save has changed: it cannot be changed without the key.
+        """Vouch for what a save has changed: other changes are noticed then.
 
         `changed` are names of secrets and paths of settings, and SCRIPT_FACT.
         """
 
 
 class TokenRows(Protocol):
-    """The table of sealed tokens, one row a configuration."""
+    """The table of sealed tokens, one row per configuration."""
 
     def read(self, configuration: Configuration) -> TokenRow | None:
         """Return the row of a configuration."""
@@ -163,8 +163,7 @@ class TokenRows(Protocol):
 class AuditRows(Protocol):
     """The table of a chained audit.
 
-    `append` commits by itself: a record that the caller's transaction could roll back
-    is not a record.
+    `append` commits by itself: the caller's transaction must not roll a record back.
     """
 
     def append(self, rows: Sequence[ChainRow]) -> None:
@@ -188,7 +187,7 @@ class AuditRows(Protocol):
     def streams(self) -> Iterator[AuditStream]:
         """Return every stream, also one whose rows were all pruned."""
 
-    def prune(self, tombstone: Mark) -> int:
+    def prune(self, tombstone: ChainMark) -> int:
         """Replace the rows up to a tombstone by it; return how many were removed.
 
         A tombstone that is not newer than the stored one changes nothing: another
@@ -197,19 +196,19 @@ class AuditRows(Protocol):
 
 
 class AuditCheckpoints(Protocol):
-    """A second place, apart from the rows, that records how far each stream has got."""
+    """Records, apart from the rows, how far each stream has got."""
 
-    def append(self, mark: Mark) -> None:
+    def append(self, mark: ChainMark) -> None:
         """Store a checkpoint durably, or raise AuditUnavailable."""
 
-    def read(self) -> Iterator[Mark]:
+    def read(self) -> Iterator[ChainMark]:
         """Return all checkpoints."""
 
 
 class StateRows(Protocol):
     """The table of small values that all processes share: leases, heartbeats, paces.
 
-    Values hold what JSON can hold, and no secrets.
+    Values are JSON, without secrets.
     """
 
     def read(
@@ -222,10 +221,10 @@ class StateRows(Protocol):
     ) -> bool:
         """Replace the state of this generation (0: there is none), and return whether.
 
-        Of several processes that try at the same time one succeeds.
+        If several processes try at the same time, one succeeds.
         """
 
     def put(
         self, kind: StateKind, values: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
-        """Store values by key, whatever there was before; None deletes."""
+        """Store values by key, unconditionally; None deletes."""

@@ -51,8 +51,8 @@ class Records(Protocol):
         """Create or update the record of each row, which the key fields identify.
 
         The same row again is unchanged. A row that the host refuses affects no other.
-        `run` is the run that has seen the records: `archive` goes by it. A dry run
-        writes nothing, needs no run, and returns what would change.
+        The records are marked as seen by `run`, for `archive`. A dry run writes
+        nothing, needs no run, and returns what would change.
         """
 
     def archive(self, target: str, line: str, run: str) -> int:
@@ -64,9 +64,9 @@ class Records(Protocol):
     def find(
         self, target: str, field: str, values: Sequence[object]
     ) -> Mapping[object, object]:
-        """Return the id of the one record that has each value in a field, by value.
+        """Return the ids of the records that have these values in a field, by value.
 
-        A value that two records have is not in the mapping.
+        A value that several records have is not in the mapping.
         """
 
 
@@ -78,10 +78,10 @@ class Calendar(Protocol):
 
 
 class Queue(Protocol):
-    """Notifies workers of runs that wait."""
+    """Notifies workers of waiting runs."""
 
     def put(self, run: Run, lock: str) -> None:
-        """Let a worker take a due run; of runs with the same lock, one at a time."""
+        """Hand a due run to a worker; of runs with the same lock, one at a time."""
 
 
 class RunOrder(StrEnum):
@@ -102,7 +102,7 @@ class RunQuery:
     dry_run: bool | None = None
     digest: str = ""
     requested: bool = False  # only with an `attempt` of 1 or more: `Run.is_requested`
-    until: float | None = None  # with an `until` up to this one
+    until: float | None = None  # only with an `until` up to this time
     ended_before: float | None = None
     after: str = ""  # an id: only runs stored later
     order: RunOrder = RunOrder.NEWEST
@@ -112,8 +112,8 @@ class RunQuery:
 class RunRows(Protocol):
     """The tables of runs and of the records that they rejected.
 
-    They belong to the database of `Database` and of `Records`: what is written inside
-    its transaction is stored together or not at all.
+    They are in the same database as `Records`, and in the same transactions: all of it
+    is committed, or nothing.
     """
 
     def find(self, query: RunQuery, *, lock: bool = False) -> Sequence[Run]:

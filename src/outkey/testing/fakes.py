@@ -13,7 +13,7 @@ from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit.chain import AuditStream, ChainRow, Mark, facts_of
+from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow, facts_of
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.config.configuration import (
     Configuration,
@@ -137,7 +137,7 @@ class FakeTransport:
             raise ResponseTooLarge
         return answer
 
-    def look(self, origin: Origin, route: Route) -> Peer:
+    def probe(self, origin: Origin, route: Route) -> Peer:
         """Return the peer that the test gave."""
         if isinstance(self.peer, OutkeyError):
             raise self.peer
@@ -250,7 +250,7 @@ class MemoryAuditRows:
 
     def __init__(self) -> None:
         self.rows: list[ChainRow] = []
-        self.tombstones: dict[str, Mark] = {}
+        self.tombstones: dict[str, ChainMark] = {}
         self.commits = 0
         self.broken = False
 
@@ -290,7 +290,7 @@ class MemoryAuditRows:
                 tombstone=self.tombstones.get(name),
             )
 
-    def prune(self, tombstone: Mark) -> int:
+    def prune(self, tombstone: ChainMark) -> int:
         count = len(self.rows)
         stored = self.tombstones.get(tombstone.stream)
         if stored is not None and stored.number >= tombstone.number:
@@ -308,15 +308,15 @@ class MemoryCheckpoints:
     """Checkpoints in a list; can be made to fail."""
 
     def __init__(self) -> None:
-        self.marks: list[Mark] = []
+        self.marks: list[ChainMark] = []
         self.broken = False
 
-    def append(self, mark: Mark) -> None:
+    def append(self, mark: ChainMark) -> None:
         if self.broken:
             raise AuditUnavailable
         self.marks.append(mark)
 
-    def read(self) -> Iterator[Mark]:
+    def read(self) -> Iterator[ChainMark]:
         return iter(self.marks)
 
 

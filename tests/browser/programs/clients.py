@@ -4,16 +4,18 @@ from outkey.hosts.server.home import PAGES, prepare
 
 prepare(PAGES)
 
-from django.contrib.auth.models import Permission as DjangoPermission  # noqa: E402
-from django.contrib.auth.models import User  # noqa: E402
-from django.http import HttpResponseBase  # noqa: E402
-from django.test import Client  # noqa: E402
+from django.contrib.auth.models import Permission as DjangoPermission
+from django.contrib.auth.models import User
+from django.http import HttpResponseBase
+from django.test import Client
 
-from outkey.core.access.permissions import Permission  # noqa: E402
-from outkey.core.config.document import parse_document  # noqa: E402
-from outkey.core.secret import Secret  # noqa: E402
-from outkey.hosts.django.models import Configuration  # noqa: E402
-from outkey.hosts.django.pages.access import desk_for, installation  # noqa: E402
+from outkey.adapters.audit_keyed import KeyedAudit
+from outkey.adapters.keyring_loader import KeyringLoader
+from outkey.core.access.permissions import Permission
+from outkey.core.config.document import parse_document
+from outkey.core.secret import Secret
+from outkey.hosts.django.models import Configuration
+from outkey.hosts.django.pages.access import administration_for, installation
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 LIST = "/outkey/configuration/"
@@ -23,7 +25,7 @@ ALL_BUT_SCRIPTS = (*EDITOR, Permission.SET_SECRET, Permission.USE_INTERNAL_NETWO
 
 application = installation()
 boss = User.objects.create_superuser("boss")
-administration = desk_for(boss)
+administration = administration_for(boss)
 
 
 def client_of(user: User) -> Client:
@@ -75,3 +77,14 @@ def form(name: str, **changed: str | None) -> dict[str, str]:
 def text_of(response: HttpResponseBase) -> str:
     """Return a body, streamed or not."""
     return b"".join(response).decode()
+
+
+def lose_key() -> None:
+    """Delete the key, and drop what this process has loaded of it."""
+    keys = application.keys
+    audit = application.audit
+    assert isinstance(keys, KeyringLoader)
+    assert isinstance(audit, KeyedAudit)
+    keys.source.file.unlink()
+    keys._ring = None
+    audit._opened = None

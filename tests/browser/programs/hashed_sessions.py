@@ -4,10 +4,10 @@ from outkey.hosts.server.home import PAGES, prepare
 
 prepare(PAGES)
 
-from django.conf import settings  # noqa: E402
-from django.contrib.auth.models import User  # noqa: E402
-from django.contrib.sessions.models import Session  # noqa: E402
-from django.test import Client  # noqa: E402
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.test import Client
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 PAGE = "/outkey/configuration/"

@@ -7,8 +7,8 @@ from clients import (
     HOME,
     LIST,
     admin,
-    application,
     client_with,
+    lose_key,
     save_document,
 )
 from django.contrib.auth.models import Permission as DjangoPermission
@@ -111,9 +111,7 @@ def a_spoilt_record_spoils_no_page() -> None:
 
 
 def without_a_key_everything_is_said_on_a_page() -> None:
-    application.keys.source.file.unlink()
-    application.keys._ring = None
-    application.audit._opened = None
+    lose_key()
     line = {"name": "another", "configuration": "inner", "method": "GET", "path": "/"}
     for path in (place + "delete/", "/outkey/syncline/add/", f"{AUDIT}export/"):
         response = admin.post(path, line)

@@ -7,15 +7,15 @@ from outkey.hosts.server.home import PAGES, prepare
 
 prepare(PAGES)
 
-from django.contrib.auth.models import Permission, User  # noqa: E402
-from django.db import connection  # noqa: E402
-from django.test import Client  # noqa: E402
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
 
-from outkey.core.config.document import parse_document  # noqa: E402
-from outkey.core.errors import OutkeyError  # noqa: E402
-from outkey.engine.managing.registry import Registry  # noqa: E402
-from outkey.hosts.django.models import Configuration  # noqa: E402
-from outkey.hosts.django.pages.access import desk_for, installation  # noqa: E402
+from outkey.core.config.document import parse_document
+from outkey.core.errors import OutkeyError
+from outkey.engine.managing.registry import Registry
+from outkey.hosts.django.models import Configuration
+from outkey.hosts.django.pages.access import administration_for, installation
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 PERMISSIONS = ("view_configuration", "add_configuration", "change_configuration")
@@ -46,14 +46,14 @@ def main() -> None:
     editor.user_permissions.set(Permission.objects.filter(codename__in=PERMISSIONS))
     ours, theirs = "https://shop.example", "https://elsewhere.example"
     document = parse_document(DOCUMENT.format(url=ours))
-    application.apply(desk_for(boss), document, dry_run=False)
+    application.apply(administration_for(boss), document, dry_run=False)
     place = f"/outkey/configuration/{Configuration.objects.get().pk}/"
     administrator_client, editor_client = client_of(boss), client_of(editor)
     transaction = Registry.transaction
     statuses: list[int] = []
 
     @contextmanager
-    def commit_and_let_the_editor_save(registry: Registry) -> Iterator[None]:
+    def commit_then_edit(registry: Registry) -> Iterator[None]:
         with transaction(registry):
             yield
         if connection.in_atomic_block:
@@ -62,7 +62,7 @@ def main() -> None:
         saved = editor_client.post(place, form(base_url=theirs))
         statuses.append(saved.status_code)
 
-    Registry.transaction = commit_and_let_the_editor_save  # type: ignore[method-assign]
+    Registry.transaction = commit_then_edit  # type: ignore[method-assign,assignment]
     entered = form(
         notes="entered by the administrator", **{"secret:token": "precious-token"}
     )

@@ -19,7 +19,7 @@ from outkey.adapters.scripts_locked.worker import (
     CHUNK,
     FIRST,
     HEAD,
-    LARGEST_ANSWER,
+    LARGEST_RESPONSE,
     TAG,
     TEXTS,
 )
@@ -40,8 +40,8 @@ _MOST_CALLS = 10_000
 # Seconds. A worker is replaced long before its own limit of processor time.
 _MOST_BUSY = 20.0
 _START_SECONDS = 5.0
-_LARGEST_MESSAGE = TAG + LARGEST_ANSWER
-# What is read for one record; the other responses of the message follow it.
+_LARGEST_MESSAGE = TAG + LARGEST_RESPONSE
+# The limit for the response to one record; other responses may follow it.
 _LARGEST_RECORD = 2 * MAX_RECORD
 
 _TYPES = {
@@ -145,7 +145,7 @@ class ScriptWorker:
         return not self._alive or self._calls >= _MOST_CALLS or self._busy >= _MOST_BUSY
 
     def serves(self, call: ScriptCall) -> bool:
-        """Return whether it has the script and the secret of a call."""
+        """Whether the worker has the script and the secret of a call."""
         same = self._source == call.source and self._shift == call.shift
         same = same and self._function == call.function
         return same and (self._secret is call.secret or self._secret == call.secret)
@@ -158,13 +158,13 @@ class ScriptWorker:
         if not self._is_loaded:
             self._load(calls[0])
         started = time.monotonic()
-        answers = self._ask(text, bodies, len(calls))
+        responses = self._request(text, bodies, len(calls))
         self._calls += len(calls)
         self._busy += time.monotonic() - started
-        return [read(self, answer) for answer in answers]
+        return [read(self, response) for response in responses]
 
     def kill(self) -> None:
-        """Kill it through its pidfd, which cannot mean another process."""
+        """Kill the process by its pidfd, which is never reused for another process."""
         if self._alive:
             self._alive = False
             self._channel.close()
@@ -173,7 +173,7 @@ class ScriptWorker:
             os.close(self._pidfd)
 
     def forget(self) -> None:
-        """In a forked child: let go of the parent's worker."""
+        """In a forked child, close the descriptors of the parent's worker."""
         if self._alive:
             self._alive = False
             self._channel.close()
@@ -194,13 +194,13 @@ class ScriptWorker:
         self._channel.settimeout(self._limit)
         secret = None if call.secret is None else call.secret.reveal()
         opening = call.source, secret, call.at, call.shift, call.function
-        (answer,) = self._ask(json.dumps(opening))
-        if answer != "K":
+        (response,) = self._request(json.dumps(opening))
+        if response != "K":
             self.kill()
-            raise self._reason(answer)
+            raise self._reason(response)
         self._is_loaded = True
 
-    def _ask(self, text: str, body: bytes = b"", count: int = 1) -> list[str]:
+    def _request(self, text: str, body: bytes = b"", count: int = 1) -> list[str]:
         """Send one frame and return its responses."""
         tag = self._tag()
         data = text.encode("utf-8", "surrogatepass")
@@ -214,17 +214,17 @@ class ScriptWorker:
             raise WorkerEnded from None
         if count == 1:
             return [self._receive(tag)]
-        answers: list[str] = []
+        responses: list[str] = []
         # At most four times what one call may take;
         # slower frames are sent call by call.
         end = time.monotonic() + self._limit * min(count, 4)
-        while len(answers) < count and self._alive:
+        while len(responses) < count and self._alive:
             self._channel.settimeout(max(end - time.monotonic(), 0.001))
-            answers += self._receive(tag).split("\0")
-        if len(answers) != count:
+            responses += self._receive(tag).split("\0")
+        if len(responses) != count:
             raise self._fail(_OUT_OF_TURN)
         self._channel.settimeout(self._limit)
-        return answers
+        return responses
 
     def _receive(self, tag: bytes) -> str:
         """Return the next message with the messages that continue it."""
@@ -280,55 +280,55 @@ class ScriptWorker:
             if time.monotonic() > end:
                 raise TimeoutError
 
-    def read_headers(self, answer: str) -> HeadersOrError:
+    def read_headers(self, response: str) -> HeadersOrError:
         """Return the headers in a response, or the error that it reports."""
-        if answer[:1] != "K":
-            return self._reason(answer)
-        texts = answer[1:].split("\n") if answer != "K" else []
+        if response[:1] != "K":
+            return self._reason(response)
+        texts = response[1:].split("\n") if response != "K" else []
         if len(texts) % 2:
             return self._fail(_OUT_OF_TURN)
-        if "\r" in answer and any("\r" in name for name in texts[::2]):
+        if "\r" in response and any("\r" in name for name in texts[::2]):
             return _bad_headers_error("l")
         each = iter(texts)
         return tuple(zip(each, map(Secret, each), strict=True))
 
-    def read_record(self, answer: str) -> TransformedRecord:
+    def read_record(self, response: str) -> TransformedRecord:
         """Return the transformed record, None to skip it, or why there is none."""
-        if (exception := self._exception(answer)) is not None:
+        if (exception := self._exception(response)) is not None:
             kind, line = exception
             where = f"script:{line}" if line else "script"
             return Unmapped(f"{where} {kind.__name__}", NoResponse.word)
-        if answer[:1] not in {"K", "R"}:
+        if response[:1] not in {"K", "R"}:
             return Unmapped("script", self._fail(_OUT_OF_TURN).word)
         with suppress(SyncFailed):
-            record = read_json(answer[1:].encode())
+            record = read_json(response[1:].encode())
             if record is None or isinstance(record, dict):
                 return record
         return Unmapped("script", "script_result")
 
-    def _reason(self, answer: str) -> OutkeyError:
+    def _reason(self, response: str) -> OutkeyError:
         """Return the error for a response, without any text of the script."""
-        kind = answer[:1]
-        rest = answer[1:]
-        if (exception := self._exception(answer)) is not None:
+        kind = response[:1]
+        rest = response[1:]
+        if (exception := self._exception(response)) is not None:
             return _exception_error(*exception)
         if kind == "H" and rest[:1] in _WRONG and (rest[1:] in _TYPES or not rest[1:]):
             return _bad_headers_error(rest[:1], rest[1:])
-        if answer == "S" and self._secret is None:
+        if response == "S" and self._secret is None:
             return SecretMissing(field="secret_key")
-        if answer == "N":
+        if response == "N":
             return ScriptFailed(
                 Text("the script has no function {function}", function=self._function)
             )
         return self._fail(_OUT_OF_TURN)
 
-    def _exception(self, answer: str) -> tuple[type[BaseException], int] | None:
+    def _exception(self, response: str) -> tuple[type[BaseException], int] | None:
         """Return the type and line of what the script raised.
 
         The type must be one of Python's own: any other name is text of the script.
         """
         name, _, digits = (
-            answer[1:].partition(" ") if answer[:1] == "E" else ("", "", "")
+            response[1:].partition(" ") if response[:1] == "E" else ("", "", "")
         )
         kind = _TYPES.get(name, object)
         line = (

@@ -1,8 +1,8 @@
 """The lock: Linux mechanisms that leave a process one descriptor and nothing else.
 
-Only the lock and its proof live here; no script, no secret and no outkey. A layer that
-cannot be applied, or that is not seen to hold, is an error: a process that is not
-locked is never given a script or a secret.
+Contains only the lock and its proof; no script, no secret and no import from outkey. A
+layer that cannot be applied, or that fails its check, is an error: a process that is
+not locked never gets a script or a secret.
 """
 
 import ctypes
@@ -29,18 +29,18 @@ class LockError(Exception):
 
 
 class LockPlan(NamedTuple):
-    """What the lock needs to know beforehand: afterwards nothing can be read."""
+    """What is computed before locking: afterwards no file can be read."""
 
     descriptor: int  # the only one that may be read and written
     parent: int  # whose end ends this process
     memory: int  # bytes of address space
     seconds: int  # of processor time
     filter: bytes  # for seccomp
-    native: tuple[tuple[int, int], ...]  # where the code of ctypes and cffi stands
+    native: tuple[tuple[int, int], ...]  # where the code of ctypes and cffi is mapped
 
 
 class Layer(NamedTuple):
-    """One layer of the lock: how it is applied, and how it is seen to hold."""
+    """One layer of the lock: how it is applied, and how it is checked."""
 
     name: str
     build: Callable[[LockPlan], None]
@@ -49,7 +49,7 @@ class Layer(NamedTuple):
 
 # ── system calls: name, number on x86_64 and on aarch64, which lacks the old ones ─────
 
-# What computing needs, and nothing that reaches beyond the process.
+# Calls that a computation needs; none of them reaches beyond the process.
 ALLOWED = """
 exit 60 93, exit_group 231 94, futex 202 98, clock_gettime 228 113, gettimeofday 96 169,
 time 201 -, clock_nanosleep 230 115, getrandom 318 278, munmap 11 215, mremap 25 216,
@@ -58,8 +58,8 @@ restart_syscall 219 128, getpid 39 172, gettid 186 178
 """
 # Allowed by their arguments: see `_by_argument`.
 CHECKED = "read 0 63, write 1 64, mmap 9 222, mprotect 10 226, madvise 28 233"
-# What Python's library might call gets EPERM, which a script sees as an exception
-# with its line. All other calls kill the process.
+# Calls that Python's library may make fail with EPERM, which a script sees as an
+# exception with its line. All other calls kill the process.
 REFUSED = """
 open 2 -, openat 257 56, openat2 437 437, creat 85 -, stat 4 -, lstat 6 -, fstat 5 80,
 newfstatat 262 79, statx 332 291, access 21 -, faccessat 269 48, faccessat2 439 439,
@@ -188,7 +188,7 @@ def program(calls: Calls, descriptor: int) -> bytes:
 
 
 def install(filters: bytes) -> None:
-    """Give a filter to the kernel; it cannot be taken back."""
+    """Give a filter to the kernel; it cannot be removed."""
     code = ctypes.create_string_buffer(filters, len(filters))
     head = struct.pack("HxxxxxxP", len(filters) // 8, ctypes.addressof(code))
     pointer = ctypes.create_string_buffer(head, len(head))
@@ -238,7 +238,7 @@ def _is_filtered(plan: LockPlan) -> bool:
 
 
 def _control(layer: str, option: int, *arguments: int) -> int:
-    """Call prctl; a refusal is the layer's."""
+    """Call prctl; a refusal is a LockError of the layer."""
     values = [ctypes.c_ulong(value) for value in (*arguments, 0, 0, 0, 0)[:4]]
     result = int(_libc.prctl(option, *values))
     if result < 0:
@@ -346,7 +346,7 @@ def _is_limited(plan: LockPlan) -> bool:
     )
 
 
-# ── ctypes and cffi: the code that calls native functions goes ────────────────────────
+# ── ctypes and cffi: the code that calls native functions is unmapped ─────────────────
 
 
 def native_code() -> tuple[tuple[int, int], ...]:
@@ -367,8 +367,7 @@ def _eraser(start: int, end: int) -> mmap.mmap:
     """Return a mapping that unmaps another one when it is closed.
 
     A function called through ctypes cannot return to code that it has unmapped.
-    Python's mmap objects call munmap themselves: one is made to believe that its memory
-    is there.
+    Python's mmap objects call munmap themselves, so the address inside one is replaced.
     """
     mapping = mmap.mmap(-1, 3 * mmap.PAGESIZE)
     inner = (ctypes.c_size_t * 2).from_address(id(mapping) + object.__basicsize__)

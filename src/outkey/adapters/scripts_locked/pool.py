@@ -116,10 +116,10 @@ class WorkerSlot:
         self._circuit.check()
         if worker is not None and not worker.is_spent:
             try:
-                return self._ask(worker, calls, read)
+                return self._run_in(worker, calls, read)
             except WorkerEnded:
                 pass  # it was killed from outside while it was idle
-        return self._ask_another(calls, read)
+        return self._run_in_new_worker(calls, read)
 
     def close(self) -> None:
         """Kill the worker; the slot is not used again."""
@@ -128,11 +128,11 @@ class WorkerSlot:
             self._worker.kill()
 
     def forget(self) -> None:
-        """In a forked child: let go of the parent's worker."""
+        """In a forked child, close the descriptors of the parent's worker."""
         if self._worker is not None:
             self._worker.forget()
 
-    def _ask_another(
+    def _run_in_new_worker(
         self, calls: Sequence[ScriptCall], read: ResponseReader[Read]
     ) -> list[Read]:
         if self._worker is not None:
@@ -141,11 +141,11 @@ class WorkerSlot:
             self._spawner.spawn(), calls[0], self._limit
         )
         try:
-            return self._ask(worker, calls, read)
+            return self._run_in(worker, calls, read)
         except WorkerEnded:
             raise NoResponse(ENDED) from None
 
-    def _ask(
+    def _run_in(
         self,
         worker: ScriptWorker,
         calls: Sequence[ScriptCall],
@@ -167,13 +167,13 @@ class LockedScripts:
         self._process = os.getpid()
         self._spawner = WorkerSpawner()
         self._slots: dict[str, WorkerSlot] = {}
-        # Without a call of close, too, no process is left when the program ends.
+        # Ends the processes with the program, even if close is never called.
         self._end = weakref.finalize(self, _close, self._slots, self._spawner)
         _all.add(self)
 
     @drop_traceback
     def run(self, call: ScriptCall) -> Pairs:
-        """Return the headers that a script computes for one call, or raise why not."""
+        """Return the headers that a script computes for one call, or raise."""
         (headers,) = (
             self._try_once(call)
             if call.at is not None

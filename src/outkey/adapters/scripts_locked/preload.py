@@ -1,6 +1,6 @@
 """The modules that a script may import, loaded and used once.
 
-Behind the lock no file can be opened.
+A locked process can open no file.
 
 Lists and warm-up calls only. This is not a boundary:
 a module that is missing here is an ImportError in a script.
@@ -39,8 +39,8 @@ _FOR_C = "_strptime _pylong"
 ROOTS = frozenset(
     n.partition(".")[0] for n in f"{_MODULES} {_FOR_C} cryptography".split()
 )
-# Loaded by these lazily, or from a file at their first use.
-_BEHIND = (
+# Modules and files that those load at their first use.
+_LOADED_LAZILY = (
     "encodings.idna encodings.punycode stringprep email._parseaddr importlib.resources"
 )
 _CODECS = "ascii cp1252 idna iso8859_15 latin-1 punycode utf-8 utf-8-sig utf-16 utf-32"
@@ -68,7 +68,7 @@ _zones: list[object] = []  # zoneinfo itself caches only eight
 
 def preload(folders: Iterable[str]) -> None:
     """Import everything; search these folders for cryptography and tzdata only."""
-    for name in f"{_MODULES} {_BEHIND} {_FOR_C}".split():
+    for name in f"{_MODULES} {_LOADED_LAZILY} {_FOR_C}".split():
         if importlib.util.find_spec(name):  # not every version of Python has all
             importlib.import_module(name)
     _warm()

@@ -1,4 +1,4 @@
-"""Starts the zygote at first use, asks it for workers, and ends it."""
+"""Starts the zygote at first use, requests workers from it, and ends it."""
 
 import importlib.util
 import os
@@ -65,7 +65,7 @@ class WorkerSpawner:
             self._end()
 
     def forget(self) -> None:
-        """In a forked child: let go of the parent's zygote."""
+        """In a forked child, close the connection to the parent's zygote."""
         if self._control is not None:
             self._control.close()
         if self._zygote is not None:
@@ -77,17 +77,17 @@ class WorkerSpawner:
         control = self._control or self._start()
         try:
             socket.send_fds(control, [b"W"], [theirs.fileno()])
-            answer, descriptors, _, _ = socket.recv_fds(
+            response, descriptors, _, _ = socket.recv_fds(
                 control, 256, 1, socket.MSG_CMSG_CLOEXEC
             )
         except OSError:
-            answer = b""
+            response = b""
             descriptors = []
-        if answer == b"W" and descriptors:
+        if response == b"W" and descriptors:
             return descriptors[0]
         self._end()
-        if answer[:1] == b"F":
-            raise unavailable(answer[1:].decode(errors="replace"))
+        if response[:1] == b"F":
+            raise unavailable(response[1:].decode(errors="replace"))
         return None
 
     def _start(self) -> socket.socket:
@@ -123,7 +123,7 @@ class WorkerSpawner:
 
 
 def _zygote(descriptor: int) -> subprocess.Popen[bytes]:
-    """Start it by exec, in a session of its own, so that Ctrl-C is not for it."""
+    """Start the zygote in a session of its own, so that Ctrl-C does not end it."""
     script = Path(__file__).with_name("zygote.py")
     command = [
         _python(),

@@ -1,10 +1,10 @@
 """One script in its locked process: the protocol, the script's view, and its results.
 
-Starts behind the lock. A frame from the application is a tag of 8 bytes, the length of
-the frame, the length of its text, the text, and bytes; a frame that does not fit into
-one message is continued in the next ones. The text has nine parts for each call,
-separated by NUL, the last being the length of the call's body; the bytes are the
-bodies.
+`serve` runs in a process that is locked already. A frame from the application is a tag
+of 8 bytes, the length of the frame, the length of its text, the text, and bytes; a
+frame that does not fit into one message is continued in the next ones. The text has
+nine parts for each call, separated by NUL, the last being the length of the call's
+body; the bytes are the bodies.
 
 The response is one or more messages: the tag, and responses separated by NUL, each a
 letter and bytes. K: name, newline, value, newline, … in UTF-8, or a record in JSON.
@@ -13,7 +13,7 @@ S: there is no secret. N: there is no function. A message that ends with NUL is
 continued in the next one. Of a script's own text only its headers or its record leave
 the process.
 
-The limits on imports and names are for clear errors. The boundary is the kernel.
+The limits on imports and names only make errors clear. The boundary is the kernel.
 """
 
 import builtins
@@ -34,7 +34,7 @@ FIRST = 4096  # bytes of the first read
 CHUNK = 65536  # and of each following one
 TAG = 8  # bytes
 HEAD = struct.Struct(f"<{TAG}sII")
-LARGEST_ANSWER = 65536
+LARGEST_RESPONSE = 65536
 LARGEST_RECORD = 256 * 1024
 TEXTS = 9  # of each call
 TRANSFORM = "transform"
@@ -118,13 +118,13 @@ def serve(descriptor: int, set_clock: Callable[[float | None, int], None]) -> No
         os.write(descriptor, tag + _describe(error))
     else:
         sign = partial(_sign, compute, secret)
-        _answer_calls(
+        _respond_to_calls(
             descriptor, partial(_transform, compute) if function == TRANSFORM else sign
         )
 
 
-def _answer_calls(
-    descriptor: int, answer_to: Callable[[list[str], bytes], bytes]
+def _respond_to_calls(
+    descriptor: int, response_to: Callable[[list[str], bytes], bytes]
 ) -> None:
     while True:
         tag, text, bodies = _receive(descriptor)
@@ -132,17 +132,17 @@ def _answer_calls(
         message, end = tag, 0
         for first in range(0, len(texts), TEXTS):
             start, end = end, end + int(texts[first + TEXTS - 1])
-            answer = answer_to(texts[first : first + TEXTS - 1], bodies[start:end])
+            response = response_to(texts[first : first + TEXTS - 1], bodies[start:end])
             if message is tag:
-                message += answer
-            elif len(message) + len(answer) < LARGEST_ANSWER:
-                message += b"\0" + answer
+                message += response
+            elif len(message) + len(response) < LARGEST_RESPONSE:
+                message += b"\0" + response
             else:
                 os.write(descriptor, message)
-                message = tag + answer
-            while len(message) > LARGEST_ANSWER + len(tag):
-                os.write(descriptor, message[:LARGEST_ANSWER] + b"\0")
-                message = tag + message[LARGEST_ANSWER:]
+                message = tag + response
+            while len(message) > LARGEST_RESPONSE + len(tag):
+                os.write(descriptor, message[:LARGEST_RESPONSE] + b"\0")
+                message = tag + message[LARGEST_RESPONSE:]
         os.write(descriptor, message)
 
 
@@ -164,7 +164,7 @@ def _sign(
         )
     except NoSecretKey:
         return b"S"
-    except BaseException as error:  # noqa: BLE001 - the script's, whatever it is
+    except BaseException as error:  # noqa: BLE001 - any exception of the script
         return _describe(error)
 
 
@@ -174,16 +174,16 @@ def _transform(
     """Return the record that the script returns, as JSON; null skips the record."""
     try:
         result = transform(json.loads(record, parse_float=Decimal))
-        answer = (
+        response = (
             b"K" + json_text(result).encode()
             if isinstance(result, dict | NoneType)
             else b"R"
         )
     except NotJson:
         return b"R"
-    except BaseException as error:  # noqa: BLE001 - the script's, whatever it is
+    except BaseException as error:  # noqa: BLE001 - any exception of the script
         return _describe(error)
-    return answer if len(answer) <= LARGEST_RECORD + 1 else b"R"
+    return response if len(response) <= LARGEST_RECORD + 1 else b"R"
 
 
 class NotJson(Exception):
@@ -241,7 +241,7 @@ def _encode(result: object) -> bytes:
         return b"Hm" + _plain(result)
     parts = [*chain.from_iterable(result.items())]
     try:
-        if sum(map(len, parts)) > LARGEST_ANSWER:
+        if sum(map(len, parts)) > LARGEST_RESPONSE:
             return b"Hz"
         joined = "\n".join(parts)
     except TypeError:
@@ -250,10 +250,10 @@ def _encode(result: object) -> bytes:
     if "\0" in joined or (parts and joined.count("\n") >= len(parts)):
         return b"Hl"
     try:
-        answer = b"K" + joined.encode()
+        response = b"K" + joined.encode()
     except UnicodeEncodeError:  # half a surrogate pair
         return b"He"
-    return answer if len(answer) <= LARGEST_ANSWER else b"Hz"
+    return response if len(response) <= LARGEST_RESPONSE else b"Hz"
 
 
 def _plain(value: object) -> bytes:

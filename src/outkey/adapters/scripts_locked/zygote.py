@@ -112,7 +112,7 @@ class Zygote:
         os.close(pidfd)
 
     def _become_worker(self, job: int) -> NoReturn:
-        """Keep one descriptor, lock, and only then ask for script and secret."""
+        """Close all other descriptors, lock, and only then read script and secret."""
         self._control.detach()
         os.dup2(job, _DESCRIPTOR)
         os.closerange(_DESCRIPTOR + 1, os.sysconf("SC_OPEN_MAX"))
@@ -122,7 +122,7 @@ class Zygote:
         except lockdown.LockError as error:
             os.write(_DESCRIPTOR, b"F" + str(error).encode())
             os._exit(1)
-        except BaseException:  # noqa: BLE001 - what cannot be explained is not locked either
+        except BaseException:  # noqa: BLE001 - an unexpected error means not locked
             os._exit(1)
         try:
             for name in _HIDDEN:
@@ -143,12 +143,12 @@ def _prepare(control: socket.socket, parent: int, folders: list[str]) -> Zygote:
         parent=os.getpid(),
         memory=pages * os.sysconf("SC_PAGE_SIZE") + _MEMORY,
         seconds=_SECONDS,
-        # What is made here is shared by all workers, in memory and in time.
+        # Computed once here for all workers, which share the memory.
         filter=lockdown.program(calls, _DESCRIPTOR),
         native=lockdown.native_code(),
     )
     zygote = Zygote(control, parent, plan)
-    # Behind the lock print() must do nothing instead of failing.
+    # In a locked worker print() must do nothing instead of failing.
     sys.stdin = sys.stdout = sys.stderr = None
     gc.collect()
     # The collector leaves these pages alone, so that workers go on sharing them.
@@ -157,7 +157,7 @@ def _prepare(control: socket.socket, parent: int, folders: list[str]) -> Zygote:
 
 
 def main(descriptor: str, parent: str, *folders: str) -> None:
-    """Get ready, say so or why not, and serve."""
+    """Prepare, report success or the reason of a failure, and serve."""
     control = socket.socket(fileno=int(descriptor))
     try:
         zygote = _prepare(control, int(parent), list(folders))

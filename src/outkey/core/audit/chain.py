@@ -51,7 +51,7 @@ class Label(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ChainMark:
     """A signed statement about a stream: a checkpoint of its end, or a tombstone."""
 
     stream: str
@@ -68,7 +68,7 @@ class AuditStream:
     name: str
     rows: int
     oldest_at: int | None  # time in ms of the first row; None without rows
-    tombstone: Mark | None  # of the rows that were pruned
+    tombstone: ChainMark | None  # of the rows that were pruned
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,25 +155,25 @@ def chain_rows(
         yield ChainRow(stream, number, body, previous, label)
 
 
-def sign_checkpoint(key: bytes, row: ChainRow) -> Mark:
+def sign_checkpoint(key: bytes, row: ChainRow) -> ChainMark:
     """State that a stream had got as far as this row."""
     return sign_mark(key, CHECKPOINT, row)
 
 
-def sign_tombstone(key: bytes, row: ChainRow) -> Mark:
+def sign_tombstone(key: bytes, row: ChainRow) -> ChainMark:
     """State that a stream's rows up to this one were removed on purpose."""
     return sign_mark(key, TOMBSTONE, row)
 
 
-def sign_mark(key: bytes, kind: bytes, row: ChainRow) -> Mark:
+def sign_mark(key: bytes, kind: bytes, row: ChainRow) -> ChainMark:
     """Return a signed statement about a stream up to this row."""
     signature = code_of(
         key, kind, stream=row.stream, number=row.number, content=row.mac
     )
-    return Mark(row.stream, row.number, row.mac, key_id_of(row.stream), signature)
+    return ChainMark(row.stream, row.number, row.mac, key_id_of(row.stream), signature)
 
 
-def is_genuine(key: bytes, kind: bytes, mark: Mark) -> bool:
+def is_genuine(key: bytes, kind: bytes, mark: ChainMark) -> bool:
     """Whether this key signed a statement."""
     signature = code_of(
         key, kind, stream=mark.stream, number=mark.number, content=mark.mac
@@ -185,8 +185,8 @@ def verify(
     rows: Iterable[ChainRow],
     keys: AuditKeys,
     *,
-    checkpoints: Iterable[Mark],
-    tombstones: Iterable[Mark],
+    checkpoints: Iterable[ChainMark],
+    tombstones: Iterable[ChainMark],
 ) -> ChainVerdict:
     """Go through all rows once, one stream after the other.
 
@@ -222,7 +222,7 @@ class StreamWalk:
     """The verification of one stream, row by row."""
 
     def __init__(
-        self, stream: str, key: bytes, start: Mark | None, end: Mark | None
+        self, stream: str, key: bytes, start: ChainMark | None, end: ChainMark | None
     ) -> None:
         self._key = key
         self._stream = stream
@@ -231,7 +231,7 @@ class StreamWalk:
         self._previous = chain_start(key, stream)
         self._bad: str | None = None
         self._met_end = end is None
-        self.unprotected = 0  # rows behind the last checkpoint
+        self.unprotected = 0  # rows after the last checkpoint
         if end is not None and not is_genuine(key, CHECKPOINT, end):
             self._bad = f"{stream}:{end.number} (a checkpoint is forged)"
         if start is not None:
@@ -266,9 +266,9 @@ class StreamWalk:
         return self._bad
 
 
-def latest_marks(marks: Iterable[Mark]) -> dict[str, Mark]:
+def latest_marks(marks: Iterable[ChainMark]) -> dict[str, ChainMark]:
     """Return the mark with the highest number of each stream."""
-    latest: dict[str, Mark] = {}
+    latest: dict[str, ChainMark] = {}
     for mark in marks:
         other = latest.get(mark.stream)
         if other is None or mark.number >= other.number:

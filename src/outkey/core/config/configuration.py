@@ -146,15 +146,15 @@ class Configuration:
     secrets: Mapping[str, SecretState]
     base: Location  # the Base URL, parsed
     record: str = ""  # the id it is stored under, which is never reused
-    version: int = 0  # grows with every change, so that a second editor is noticed
-    # Grows with every change of a secret as well.
+    version: int = 0  # grows with every change of settings: a second editor is noticed
+    # Grows with every change of settings or of a secret.
     revision: int = attribute(default=0, compare=False)
     refused: int = attribute(default=0, compare=False)  # responses 401 in a row
     paused_at: float | None = attribute(default=None, compare=False)
     # Sealed, as it is stored.
     voucher: SealedRow | None = attribute(default=None, compare=False, repr=False)
-    # Whether a run compared the script with its seal when it began; the run keeps that
-    # script.
+    # Whether a run compared the script with its voucher when it began; later changes
+    # of the script do not affect the run.
     script_is_vouched: bool = attribute(default=False, compare=False)
 
     @property
@@ -246,14 +246,14 @@ class Configuration:
         return names + [row.secret_field for row in self.headers if row.secret]
 
     def _needs_secret_key(self) -> bool:
-        """Tell whether the script gets a Secret Key, or asks for a missing one."""
+        """Whether the script gets a Secret Key, or asks for a missing one."""
         if not self.is_scripted:
             return False
         name = self.script_secret
         return name == "secret_key" or (name is None and asks_for_secret(self.script))
 
     def _has_client_secret(self) -> bool:
-        """Tell whether a client secret is sent; public clients have none (RFC 6749)."""
+        """Whether a client secret is sent; public clients have none (RFC 6749)."""
         if self.oauth2.client_auth is choices.ClientAuth.MTLS:
             return False
         is_for_user = self.oauth2.grant is not choices.Grant.CLIENT_CREDENTIALS

@@ -148,5 +148,5 @@ def toml_value(value: object) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether a text of several lines needs no escapes, as most scripts do."""
+    """Whether a text of several lines needs no escapes, as most scripts do."""
     return "'''" not in text and text.replace("\n", "").replace("\t", "").isprintable()

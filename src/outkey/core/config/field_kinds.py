@@ -150,7 +150,7 @@ class Field:
         return self.key
 
     def applies(self, values: Mapping[str, object]) -> bool:
-        """Tell whether the other fields have the values that this one needs."""
+        """Whether the other fields have the values that this one needs."""
         return all(values.get(path) == value for path, value in self.when)
 
     def parse(

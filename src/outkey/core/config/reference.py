@@ -31,7 +31,7 @@ class Reference:
 
 
 def is_reference(text: str) -> bool:
-    """Tell whether a text has the form of a reference."""
+    """Whether a text has the form of a reference."""
     store, colon, place = text.partition(":")
     return bool(colon and place) and store in set(Store)
 

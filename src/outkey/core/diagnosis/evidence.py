@@ -149,7 +149,7 @@ class Evidence:
 
     @property
     def is_html(self) -> bool:
-        """Whether the body is a page."""
+        """Whether the body is an HTML page."""
         start = self.lower[:200].lstrip()
         return start.startswith((b"<!doctype html", b"<html"))
 

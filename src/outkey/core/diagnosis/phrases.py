@@ -414,7 +414,7 @@ def by_phrases(evidence: Evidence) -> Iterator[Clue]:
 
 
 def can_apply(reason: str, evidence: Evidence) -> bool:
-    """Tell whether a reason is possible for this request."""
+    """Whether a reason is possible for this request."""
     if reason == "https-required":
         return evidence.configuration.base.origin.scheme == "http"
     return evidence.sends_key or reason not in _OF_KEYS

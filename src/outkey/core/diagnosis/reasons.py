@@ -511,7 +511,7 @@ _OF_EVIDENCE = (
 REASONS: dict[str, Reason] = {row.id: row for row in (*_OF_STATUS, *_OF_EVIDENCE)}
 REMEDIES: dict[Cause, Text] = {row.cause: row.remedy for row in _OF_STATUS}
 
-# The changes that outkey can make itself; the value stands for what the evidence shows.
+# The changes that outkey can make itself; the value is a placeholder for the evidence.
 FIXES: dict[str, Text] = {
     "wrong-scheme": Text("Switch Authentication Type to {value}", value="…"),
     "doubled-prefix": Text("Remove the prefix from the secret"),

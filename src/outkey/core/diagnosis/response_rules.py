@@ -380,7 +380,7 @@ def by_guard(evidence: Evidence) -> Iterator[Clue]:
 
 
 def asks_for_password(evidence: Evidence) -> bool:
-    """Tell whether a page has a password field."""
+    """Whether an HTML page has a password field."""
     return any(
         mark in evidence.lower for mark in (b'type="password"', b"type='password'")
     )

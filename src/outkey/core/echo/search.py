@@ -135,7 +135,7 @@ class SearchPatterns:
         )
 
     def may_be_in(self, searched: SearchText) -> bool:
-        """Tell quickly whether `is_in` may be True; it is never True if this is False.
+        """Whether `is_in` may be True; a quick check that never misses a secret.
 
         The text may be that of several records, which are then searched one by one.
         """
@@ -145,7 +145,7 @@ class SearchPatterns:
         )
 
     def is_in(self, searched: SearchText) -> bool:
-        """Tell whether a text contains the secret."""
+        """Whether a text contains the secret."""
         if not self.may_be_in(searched):
             return False
         return any(form in searched.text for form in self.__inside) or any(
@@ -182,7 +182,7 @@ def whole_values(secret: str) -> set[bytes]:
 
 
 def is_distinctive(secret: str) -> bool:
-    """Tell whether a secret is distinctive without its punctuation, unlike a date."""
+    """Whether a secret is distinctive without its punctuation, unlike a date."""
     letters = letters_of(secret.encode(errors="replace"))
     return len(letters) >= SHORTEST_SPLIT and not letters.isdigit()
 
@@ -197,7 +197,7 @@ def shortest_forms(forms: set[bytes]) -> list[bytes]:
 
 
 def has_both_pieces(letters: bytes, form: bytes) -> bool:
-    """Tell whether a text contains a form, whole or as a first and a last piece."""
+    """Whether a text contains a form, whole or as a first and a last piece."""
     present = SHORTEST_PIECE
     if form[:present] not in letters:
         return False

@@ -121,7 +121,7 @@ def unless_public(
 
 
 def is_moment(text: str, now: float) -> bool:
-    """Tell whether a text is a timestamp near now, as a number or as a date."""
+    """Whether a text is a timestamp near now, as a number or as a date."""
     if len(text) > _LONGEST_MOMENT:
         return False
     if _TIME_OF_DAY.fullmatch(text):

@@ -290,7 +290,7 @@ def key_as_reference(configuration: Configuration) -> Iterator[FindingPlace]:
 
 
 def is_key_itself(reference: Reference | None) -> bool:
-    """Tell whether a reference to the environment looks like a key, not like a name."""
+    """Whether a reference to the environment looks like a key, not like a name."""
     if reference is None or reference.store is not Store.ENV:
         return False
     return KEY_ITSELF.match(reference.place) is not None

@@ -268,7 +268,7 @@ def seconds_up_to(most: float, value: object, *, default: float) -> float:
 def metadata_request(location: Location, name: str) -> Request:
     """Request a metadata document: the well-known path comes before the issuer's path.
 
-    RFC 8414 §3.1; OpenID Connect Discovery §4 puts it behind.
+    RFC 8414 §3.1; OpenID Connect Discovery §4 appends it.
     """
     path = location.target.rstrip("/")
     before = name == "oauth-authorization-server"

@@ -389,13 +389,13 @@ def granted_scope(value: object, *, secrets: list[Secret], requested: list[str])
     text = " ".join(part for part in texts if isinstance(part, str))
     words = text.split()
     others = [word for word in words if word not in requested]
-    if reveals_secret(secrets, others, text):
+    if scope_reveals_secret(secrets, others, text):
         words = [word for word in words if word in requested]
     return " ".join(word for word in words if _SCOPE.fullmatch(word))[:_MAX_SCOPE]
 
 
-def reveals_secret(secrets: list[Secret], words: list[str], text: str) -> bool:
-    """Tell whether words, all of them joined, or the text they come from has a secret.
+def scope_reveals_secret(secrets: list[Secret], words: list[str], text: str) -> bool:
+    """Whether the words of a scope, joined or as they arrived, contain a secret.
 
     A secret may have spaces itself, and a provider may have inserted some.
     """

@@ -168,7 +168,7 @@ class TokenState:
         return replace(self, holder=holder, leased_until=leased, tries=self.tries + 1)
 
     def is_leased(self, now: float) -> bool:
-        """Tell whether a process is requesting the next token.
+        """Whether a process is requesting the next token.
 
         A lease from the future was written by a clock that was set back since.
         """
@@ -211,7 +211,7 @@ class TokenState:
         )
 
     def is_waiting(self, now: float) -> bool:
-        """Tell whether the Token URL is not called for a while after failures."""
+        """Whether the Token URL is not called for a while after failures."""
         most = CIRCUIT_SECONDS * 5
         return now < self.retry_at <= now + most
 
@@ -246,7 +246,7 @@ class TokenState:
             )
             if name not in usual or not isinstance(value, kinds):
                 raise ValueError(name)
-        if facts.get("kind", "Bearer") not in KINDS:  # it stands in a header line
+        if facts.get("kind", "Bearer") not in KINDS:  # it is sent in a header
             raise ValueError("kind")
         return cls(generation, serial, content, **facts)  # type: ignore[arg-type]  # as was just seen
 

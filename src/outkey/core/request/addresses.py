@@ -129,17 +129,17 @@ def plain_address(address: str) -> str:
 
 
 def is_address(host: str) -> bool:
-    """Tell whether a canonical host is an address, which needs no resolving."""
+    """Whether a canonical host is an address, which needs no resolving."""
     return ":" in host or host.replace(".", "").isdigit()
 
 
 def is_allowed(verdict: AddressKind, network: Network) -> bool:
-    """Tell whether requests may go to such an address on this kind of network."""
+    """Whether requests may go to such an address on this kind of network."""
     if verdict is AddressKind.GLOBAL:
         return True
     return network is Network.INTERNAL and verdict in _INTERNAL_ONLY
 
 
 def is_internal(verdict: AddressKind) -> bool:
-    """Tell whether such an address is allowed on an internal network only."""
+    """Whether such an address is allowed on an internal network only."""
     return verdict in _INTERNAL_ONLY

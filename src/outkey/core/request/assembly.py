@@ -222,7 +222,7 @@ def framed_request(
 
 
 def is_framing(name: str, *, keep_body: bool) -> bool:
-    """Tell whether a header describes a message or body that has changed."""
+    """Whether a header describes a message or body that has changed."""
     lower = name.lower()
     return lower in {"host", "content-length"} or (
         not keep_body and lower.startswith("content-")

@@ -20,9 +20,9 @@ class Send(NamedTuple):
 
 
 class NeedToken(NamedTuple):
-    """Give me a token; another one than this, if it was rejected.
+    """The scheme needs a token; another one than `rejected`, if that is set.
 
-    `token_was_refused` means the token itself, and not perhaps its permissions.
+    `token_was_refused`: the API refused the token itself, not its permissions.
     """
 
     rejected: AccessToken | None = None
@@ -37,7 +37,7 @@ class NeedProof(NamedTuple):
 
 
 class RunScript(NamedTuple):
-    """Give me the headers of the configuration's script for this request."""
+    """The scheme needs the headers of the configuration's script for this request."""
 
     request: Request
 

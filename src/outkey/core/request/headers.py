@@ -69,7 +69,7 @@ def check_name(name: str, *, field: str) -> str:
 
 
 def is_header_name(name: str) -> bool:
-    """Tell whether a text is a valid header name (RFC 9110 §5.6.2)."""
+    """Whether a text is a valid header name (RFC 9110 §5.6.2)."""
     return bool(_TOKEN.fullmatch(name))
 
 
@@ -132,7 +132,7 @@ def tidy_token(text: str) -> str:
 
 
 def looks_like_credential(name: str) -> bool:
-    """Tell whether a header of this name usually carries a secret."""
+    """Whether a header of this name usually carries a secret."""
     return bool(_CREDENTIAL_NAME.search(name))
 
 

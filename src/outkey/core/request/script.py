@@ -188,7 +188,7 @@ def check_imports(source: str) -> None:
 
 @lru_cache(maxsize=256)
 def asks_for_secret(source: str) -> bool:
-    """Tell whether a script calls get_secret_key, as far as its text shows."""
+    """Whether a script calls get_secret_key, as far as its text shows."""
     return _KEY_FUNCTION in source and any(
         isinstance(node, ast.Attribute) and node.attr == _KEY_FUNCTION
         for node in ast.walk(parse_script(source))
@@ -215,12 +215,12 @@ def uncaught_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def catches_import_error(handler: ast.ExceptHandler) -> bool:
-    """Tell whether an except clause catches the failure of an import."""
+    """Whether an except clause catches the failure of an import."""
     return handler.type is None or not _IMPORT_ERRORS.isdisjoint(names_in(handler.type))
 
 
 def is_optional_block(node: ast.AST) -> bool:
-    """Tell whether an import in a block may fail, or is for type checkers only."""
+    """Whether an import in a block may fail, or is for type checkers only."""
     if isinstance(node, ast.With):
         return any(not _IMPORT_ERRORS.isdisjoint(names_in(item)) for item in node.items)
     return isinstance(node, ast.If) and "TYPE_CHECKING" in names_in(node.test)
@@ -262,7 +262,7 @@ def examples(source: str) -> Iterator[Example]:
 
 
 def names_golden(node: ast.stmt) -> bool:
-    """Tell whether a statement assigns GOLDEN."""
+    """Whether a statement assigns GOLDEN."""
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
     return any(
         isinstance(target, ast.Name) and target.id == _GOLDEN for target in targets

@@ -13,7 +13,7 @@ from outkey.core.request.origin import Location, parse_redirect
 from outkey.core.sync.line import Paging, Sync
 from outkey.core.sync.link_header import next_link
 from outkey.core.sync.reasons import sync_failure
-from outkey.core.sync.response import mark_of
+from outkey.core.sync.response import page_fingerprint
 from outkey.core.text import Text
 
 MOST_PAGES = 1_000_000
@@ -32,7 +32,7 @@ class Position:
     at: str = ""  # number, offset, cursor or URL of the next page; "" is the first
     is_address: bool = False  # `at` is a URL
     pages: int = 0
-    mark: str = ""  # of the last page's records, where pages have numbers
+    mark: str = ""  # page_fingerprint of the last page, where pages have numbers
     short: bool = False  # the last page had fewer records than its size
     milestone: str = ""  # an earlier `at`: a cursor that meets it again is a loop
     ended: bool = False
@@ -149,15 +149,15 @@ def _after_number(sync: Sync, before: Position, read: Position, page: Page) -> P
     """
     paging = sync.pagination
     size = len(page.records)
-    mark = mark_of(page.records)
-    is_repeated = size > 0 and mark == before.mark
+    fingerprint = page_fingerprint(page.records)
+    is_repeated = size > 0 and fingerprint == before.mark
     if is_repeated and not before.short:
         raise sync_failure("page_repeated")
     if not size or is_repeated:
         return replace(read, ended=True)
     step = 1 if paging.kind is Paging.PAGE else size
     at = str(int(place_of(sync, before)) + step)
-    return replace(read, at=at, mark=mark, short=size < paging.size)
+    return replace(read, at=at, mark=fingerprint, short=size < paging.size)
 
 
 def _cursor(value: object) -> str:

@@ -136,15 +136,17 @@ def size_fault(record: Record) -> str:
     return ""
 
 
-def mark_of(value: object) -> str:
-    """Return a short text that differs for different values.
+def page_fingerprint(records: object) -> str:
+    """Return a short text that differs for pages with different records.
 
     Of a record that is too big only the scalar values count: an expression of a few
     hundred characters can build one whose text does not fit into memory.
     """
-    if isinstance(value, list):
-        value = [_shallow(part) if isinstance(part, dict) else part for part in value]
-    return sha256(repr(value).encode(errors="backslashreplace")).hexdigest()[:32]
+    if isinstance(records, list):
+        records = [
+            _shallow(part) if isinstance(part, dict) else part for part in records
+        ]
+    return sha256(repr(records).encode(errors="backslashreplace")).hexdigest()[:32]
 
 
 def _shallow(record: Record) -> object:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class RunState(StrEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     WAITING = "waiting"  # for its time, or for a worker
     RUNNING = "running"
@@ -21,12 +21,15 @@ ENDED_STATES = (RunState.DONE, RunState.FAILED, RunState.CANCELLED)
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many records of a run ended in each way; `failed` are the rejected ones."""
+    """How many records of a run ended in each way.
+
+    The names are part of stored runs and of JSON output.
+    """
 
     created: int = 0
     updated: int = 0
     unchanged: int = 0
-    failed: int = 0
+    failed: int = 0  # rejected records; says nothing about the state of the run
     archived: int = 0
 
     def __add__(self, other: "Counts") -> "Counts":
@@ -40,13 +43,13 @@ class Counts:
 
     @property
     def seen(self) -> int:
-        """How many records the run has looked at."""
+        """How many records the run has read."""
         return self.created + self.updated + self.unchanged + self.failed
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as it is stored; `position` is where the next page begins.
+    """A run as it is stored; `position` is the page that is requested next.
 
     `run_states` has the transitions from one state to the next.
     """
@@ -58,8 +61,10 @@ class Run:
     state: RunState = RunState.RUNNING
     dry_run: bool = False
     position: Mapping[str, object] = field(default_factory=dict)  # {}: the first page
-    cursor: str = ""  # the greatest value of the incremental field seen by this run
-    since: str = ""  # the cursor of the last complete run
+    # The greatest value of the incremental field that this run has seen: where the next
+    # run of the line begins. Not the cursor of the next page, which is in `position`.
+    cursor: str = ""
+    since: str = ""  # the `cursor` of the last complete run, sent to the API
     counts: Counts = Counts()
     pages: int = 0
     ended_at: float | None = None

@@ -129,7 +129,7 @@ def restart(run: Run, digest: str, now: float, since: str) -> Run:
 
 
 def begin(run: Run, actor: str, now: float, lease: float) -> Run:
-    """Let a process work on a run, for as long as it extends the lease."""
+    """Start a run in this process, with a lease that checkpoints extend."""
     return _next(
         run,
         actor=actor,
@@ -142,7 +142,7 @@ def begin(run: Run, actor: str, now: float, lease: float) -> Run:
 
 
 def enqueue(run: Run, actor: str, now: float) -> Run:
-    """Let a new run, or one that is to be continued, wait for a worker."""
+    """Queue a new run, or one that is to be continued, for a worker."""
     return _next(run, actor=actor, state=RunState.WAITING, until=now, attempt=1)
 
 
@@ -152,7 +152,7 @@ def expedite(waiting: Run, now: float) -> Run:
 
 
 def retry_later(run: Run, now: float, seconds: float, attempt: int) -> Run:
-    """Let a failed run wait for another attempt; LineBusy if it has not failed."""
+    """Queue a failed run for another attempt; LineBusy if it has not failed."""
     if run.state is not RunState.FAILED:
         raise LineBusy
     return _next(run, state=RunState.WAITING, until=now + seconds, attempt=attempt)
@@ -166,7 +166,7 @@ def cancel(run: Run, now: float) -> Run:
 
 
 def checkpoint(run: Run, now: float) -> Run:
-    """Extend the lease of a run that came a page further."""
+    """Extend the lease of a run that has saved a page."""
     return _next(run, until=now + run.lease)
 
 

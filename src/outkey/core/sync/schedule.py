@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from outkey.core.errors import Cause, OutkeyError
 
-# Seconds bridge a restart, an hour an outage; after that a user has to look at it.
+# Seconds are enough for a restart, an hour for most outages; then a user must act.
 DELAYS = (15.0, 60.0, 300.0, 900.0, 3600.0)
 ATTEMPTS = len(DELAYS) + 1
 TRANSIENT = frozenset(
@@ -33,8 +33,9 @@ def locks_of(
 ) -> dict[str, str]:
     """Return the lock that the runs of each line of these configurations hold.
 
-    The lines of a configuration share as many locks as it may have runs at once, in
-    turns: so no more run at the same time, on any machine, and nothing has to count.
+    A configuration has as many locks as it may have runs at once, and its lines get
+    them round robin: so no more runs are active at a time, on all machines together,
+    and nothing has to count them.
     """
     counter = Counter[str]()
     locks = {}

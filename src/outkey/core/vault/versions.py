@@ -1,9 +1,9 @@
 """The versions of a secret: pending, current and previous, and how they change.
 
 A new value is stored as pending, read back and opened, and only then becomes the
-current one; the one before is kept once more as the previous one. A change is a list of
-swaps of one version for another, which a host applies in this order, each only if the
-row is as it was.
+current one; the one before becomes the previous one. A change is a list of swaps of one
+version for another, which a host applies in this order, each only if the row is as it
+was.
 """
 
 from collections.abc import Collection, Iterable

@@ -24,7 +24,8 @@ from outkey.core.vault.envelope import Place, secret_place
 VOUCHER_FIELD = "voucher"  # the name it is stored under, beside the secrets
 # The settings that are vouched for, each a fact of its own; SCRIPT_FACT is the script.
 SETTINGS = (
-    "base_url",  # a secret is bound to its origin, a token that is not there yet is not
+    # A secret is bound to its origin, but not a token from a later OAuth consent.
+    "base_url",
     "network",
     *(path for path, rule in RULES.items() if rule is Permission.SET_SECRET),
 )
@@ -54,7 +55,7 @@ class Voucher:
         return state is not None and self.facts.get(secret) == _secret_fact(state)
 
     def covers_settings(self, configuration: Configuration) -> bool:
-        """Whether the settings that guide secrets are as they were saved."""
+        """Whether the settings that decide where secrets go are as they were saved."""
         saved = {path: fact for path, fact in self.facts.items() if path in SETTINGS}
         return saved == _settings_facts(configuration)
 

@@ -41,7 +41,7 @@ class BackgroundPorts:
     audit_keys: AuditKeys
     is_sealed: Callable[[], bool]
     retention_days: Callable[[], int]
-    # Deletes what else the host keeps for so many days: runs, logins.
+    # Deletes what else the host stores for a number of days: runs, logins.
     delete_older_than: Callable[[int], object]
     clock: Clock
 
@@ -75,7 +75,7 @@ class BackgroundWork:
         self._prune()
 
     def release(self) -> None:
-        """Let another process go on."""
+        """Release the duties, so that another process takes them."""
         self._ports.duties.release(self._holder)
 
     def _has_duty(self) -> bool:

@@ -32,7 +32,7 @@ from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import Peer, Response
 from outkey.core.text import Text, join_texts
-from outkey.engine.sending.echoed_secrets import gives_away, sent_secrets
+from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
@@ -94,7 +94,7 @@ class ConnectionTestPorts(NamedTuple):
 
     send: Callable[[Call], Response]
     ready: Callable[[], AccessToken]
-    look: Callable[[], Peer]
+    probe: Callable[[], Peer]
     quotes: bool
 
 
@@ -147,7 +147,7 @@ class ConnectionTest:
                 headers = sign(self._sender, self._configuration, "", call.request())
                 yield self._pass(step, Text("{count} headers", count=len(headers)))
             step = "connect"
-            yield self._pass(step, self._peer_text(self._ports.look()))
+            yield self._pass(step, self._peer_text(self._ports.probe()))
             step = "request"
             response = self._ports.send(call)
         except OutkeyError as error:
@@ -225,7 +225,7 @@ class ConnectionTest:
         self._seen |= {"tls": peer.tls, "certificate_ends": peer.ends}
         texts = [Text("{address}, {tls}", address=peer.address, tls=peer.tls)]
         # A server that was sent a secret before can get a certificate in its name.
-        hides_names = self._gives_away([part.subject for part in peer.chain])
+        hides_names = self._reveals_secret([part.subject for part in peer.chain])
         for place, certificate in enumerate(peer.chain):
             if place and certificate.subject == certificate.issuer:
                 continue  # the root is this machine's own
@@ -312,15 +312,15 @@ class ConnectionTest:
     def _repeats_secret(self, response: Response, message: str) -> bool:
         headers = [value for _, value in response.headers]
         body = response.text[:BODY_READ].replace("\\/", "/")
-        return self._gives_away([message, body, headers], response)
+        return self._reveals_secret([message, body, headers], response)
 
-    def _gives_away(self, value: object, response: Response | None = None) -> bool:
-        """Tell whether a value repeats a secret; assumed where they cannot be read."""
+    def _reveals_secret(self, value: object, response: Response | None = None) -> bool:
+        """Whether a value repeats a secret; assumed if the secrets cannot be read."""
         try:
             secrets = sent_secrets(self._sender, self._configuration, response)
         except OutkeyError:
             return True
-        return gives_away(secrets, value)
+        return reveals_secret(secrets, value)
 
     def _success_text(self, call: Call, response: Response) -> Text:
         """Describe a success, compared with the request without credentials."""
@@ -390,7 +390,7 @@ def without_credentials(configuration: Configuration) -> Configuration:
 
 
 def accepts(statuses: str, status: int) -> bool:
-    """Tell whether a status is among those of a text such as `200-299, 404`."""
+    """Whether a status is among those of a text such as `200-299, 404`."""
     for part in statuses.split(","):
         first, _, last = part.strip().partition("-")
         if int(first) <= status <= int(last or first):

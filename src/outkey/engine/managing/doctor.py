@@ -76,7 +76,7 @@ class History:
         return self.oldest if used_ms is None else used_ms / 1000
 
     def has_failed(self, name: str) -> bool:
-        """Tell whether the newest attempts failed, one after the other."""
+        """Whether the newest attempts failed, one after the other."""
         failures = self._failures_ms.get(name, [])
         is_full = len(failures) == FAILURES_IN_A_ROW
         return is_full and failures[0] > self._worked_ms.get(name, 0)

@@ -41,7 +41,7 @@ class Duties:
         return since, now
 
     def release(self, holder: str) -> None:
-        """Let other processes take the duties that this one has."""
+        """Release the duties of this process, so that others can take them."""
         for duty, state in self._states.read(StateKind.LEASE).items():
             lease = Lease.from_facts(state.value)
             if lease.holder == holder:

@@ -185,7 +185,7 @@ class Edit:
 
 
 def refuse_failing_examples(context: SendContext, configuration: Configuration) -> None:
-    """Raise at the field of the script if its own examples give something else."""
+    """Raise at the script's field if its examples return other headers."""
     try:
         prove_examples(context, [configuration])
     except OutkeyError as error:

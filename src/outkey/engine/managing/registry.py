@@ -103,7 +103,7 @@ class Registry:
         return self._storage.configurations.summaries()
 
     def lock(self, configuration: Configuration) -> None:
-        """Let no other process change this configuration until the transaction ends.
+        """Lock a configuration against other processes until the transaction ends.
 
         Raises EditConflict if it is not stored any more, or not in this version.
         """
@@ -237,14 +237,14 @@ class Registry:
             self._delete_secret(configuration.record, field)
 
     def note_secrets_changed(self, name: str) -> None:
-        """Let caches read the secrets again, and lists show which are missing."""
+        """Make caches read the secrets again, and lists show which are missing."""
         with self.transaction():
             row = self._row(name, lock=True)
             states = current_states(self._storage.secrets.read([row.record]))
             self._swap(row, row.after_secrets(states))
 
     def note_vouched(self, name: str) -> None:
-        """Let caches read a configuration's voucher again; nothing else changed."""
+        """Make caches read a configuration's voucher again; nothing else changed."""
         with self.transaction():
             row = self._row(name, lock=True)
             self._swap(row, row.after_reseal())

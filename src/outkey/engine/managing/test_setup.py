@@ -51,7 +51,7 @@ def prepare_test(
     ports = ConnectionTestPorts(
         send=lambda call: sender.run(exchange(context, call)),
         ready=ready,
-        look=lambda: sender.connect(configuration, context),
+        probe=lambda: sender.connect(configuration, context),
         quotes=draft is None,
     )
     return ConnectionTest(context, configuration, ports)

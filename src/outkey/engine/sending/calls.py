@@ -10,7 +10,13 @@ from outkey.core.request.origin import Params
 from outkey.core.secret import Secret
 
 Data = bytes | str | Mapping[str, object] | None
-_USUAL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")  # need no closer look
+_USUAL_METHODS = (
+    "GET",
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+)  # valid, without further checks
 
 
 class RequestContent(TypedDict, total=False):

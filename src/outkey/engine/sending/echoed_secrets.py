@@ -47,11 +47,12 @@ def sent_secrets(
     return without_repetition(secrets)
 
 
-def gives_away(secrets: Iterable[Secret], value: object) -> bool:
-    """Whether one of these secrets is anywhere in a value, as it is or encoded."""
+def reveals_secret(secrets: Iterable[Secret], value: object) -> bool:
+    """Whether one of these secrets is in a value: the strictest search (core.echo)."""
     text = search_text(value)
     return text is None or any(
-        secret.stands_in(text) or secret.patterns().is_in(text) for secret in secrets
+        secret.occurs_in_search_text(text) or secret.patterns().is_in(text)
+        for secret in secrets
     )
 
 
@@ -63,7 +64,7 @@ def repeats_secret(
     with suppress(ValueError, RecursionError):  # not JSON: the text alone counts
         parts.append(response.json())
     try:
-        return gives_away(sent_secrets(context, configuration, response), parts)
+        return reveals_secret(sent_secrets(context, configuration, response), parts)
     except OutkeyError:
         return True
 
@@ -74,12 +75,15 @@ class EchoedSecret(str):
     __slots__ = ()
 
 
-def holds_echo(value: object) -> bool:
+def has_masked_value(value: object) -> bool:
     """Whether a value of a masked document contains a mask."""
     if isinstance(value, Mapping):
-        return any(holds_echo(key) or holds_echo(part) for key, part in value.items())
+        return any(
+            has_masked_value(key) or has_masked_value(part)
+            for key, part in value.items()
+        )
     if isinstance(value, list | tuple):
-        return any(map(holds_echo, value))
+        return any(map(has_masked_value, value))
     return isinstance(value, EchoedSecret)
 
 
@@ -97,7 +101,7 @@ class EchoDetector:
         self._patterns = [
             (secret, self._patterns_of(secret))
             for secret in secrets
-            if not any(other.is_found_in(secret) for other in secrets)
+            if not any(other.search_also_finds(secret) for other in secrets)
         ]
 
     def _patterns_of(self, secret: Secret) -> SearchPatterns:
@@ -114,7 +118,7 @@ class EchoDetector:
         return self._may_be_in(SearchText(body))
 
     def may_be_in(self, value: object) -> bool:
-        """Whether a closer look at the parts of a value is worth it."""
+        """Whether a value may repeat a secret: if so, its parts are searched."""
         text = search_text(value)
         return text is None or self._may_be_in(text)
 

@@ -62,7 +62,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
     configuration: Configuration,
     method: str,
     url: str,
-    present: Iterable[str],
+    existing_headers: Iterable[str],
     *,
     body: bytes | None,
     rejected: AccessToken | None = None,
@@ -77,7 +77,9 @@ def lend(  # noqa: PLR0913 - the parts of a request
     try:
         refuse_unsendable(configuration)
         context.lockout_guard.refuse_paused(configuration)
-        request = borrowing_request(context, configuration, method, url, present)
+        request = borrowing_request(
+            context, configuration, method, url, existing_headers
+        )
         if configuration.is_scripted:
             request = signable_request(request, url, body)
         if configuration.uses_oauth2:
@@ -140,7 +142,7 @@ def borrowing_request(
     configuration: Configuration,
     method: str,
     url: str,
-    present: Iterable[str],
+    existing_headers: Iterable[str],
 ) -> Request:
     """Return the other client's request; one to another origin is refused."""
     location = parse_url(url)
@@ -155,7 +157,7 @@ def borrowing_request(
         )
     if is_address(origin.host):
         context.egress.vet(configuration.network, origin, (origin.host,))
-    headers = tuple(Header(name, "", source_of(name)) for name in present)
+    headers = tuple(Header(name, "", source_of(name)) for name in existing_headers)
     return Request(method, origin, location.target, headers)
 
 

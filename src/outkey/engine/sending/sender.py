@@ -89,7 +89,7 @@ class Sender:
             signer=ports.signer,
             scripts=ports.scripts,
             lockout_guard=LockoutGuard(ports.configurations),
-            echo=repeats_secret,
+            find_echo=repeats_secret,
         )
         self.runtime = Runtime(
             ports.transport, ports.resolver, ports.clock, ports.audit
@@ -129,7 +129,7 @@ class Sender:
     def connect(self, configuration: Configuration, context: SendContext) -> Peer:
         """Connect to a configuration's Base URL without a request; return the peer."""
         route = self.run(context.route_of(configuration))
-        return self.runtime.transport.look(configuration.base.origin, route)
+        return self.runtime.transport.probe(configuration.base.origin, route)
 
     def token_actions(
         self, configuration: Configuration, context: SendContext | None = None

@@ -32,7 +32,7 @@ class StopSignal(Protocol):
         """Whether to stop."""
 
     def set(self) -> None:
-        """Tell the loop, and the runs under way, to stop."""
+        """Stop the loop, and the runs under way."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until told to stop, or for so many seconds; return whether to stop."""

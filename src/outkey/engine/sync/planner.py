@@ -96,9 +96,9 @@ class Planner:
         except (LineBusy, RunStopped) as error:
             # Otherwise another process has the run, or a user has cancelled it.
             if error.reason == STOPPING:
-                self._settle(last, error, has_begun=True)
+                self._handle_failure(last, error, has_begun=True)
         except OutkeyError as error:
-            self._settle(last, error, has_begun=last is not requested)
+            self._handle_failure(last, error, has_begun=last is not requested)
         return self._retry_storage(lambda: self._runs.get(run_id))
 
     def _is_scheduled(self, schedule: str, since: float, now: float) -> bool:
@@ -136,7 +136,7 @@ class Planner:
             self._runs.finish(ended)
         return ended
 
-    def _settle(self, run: Run, error: OutkeyError, *, has_begun: bool) -> None:
+    def _handle_failure(self, run: Run, error: OutkeyError, *, has_begun: bool) -> None:
         """Store a failure that the run could not store itself; retry if it may help."""
         if not has_begun or isinstance(error, HostError):
             self._retry_storage(lambda: self._fail(run, error.code))

@@ -32,13 +32,13 @@ from outkey.core.sync.response import (
     MOST_VALUES,
     Record,
     greater_value,
-    mark_of,
+    page_fingerprint,
     read_json,
     records_in,
     size_fault,
 )
 from outkey.core.sync.run import Run
-from outkey.engine.sending.echoed_secrets import EchoDetector, holds_echo
+from outkey.engine.sending.echoed_secrets import EchoDetector, has_masked_value
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.requests import LineRequest, RequestBatch, ResponseOrError
 from outkey.engine.sync.run_in_progress import RunInProgress
@@ -187,7 +187,7 @@ class Pull(RunInProgress):
             if isinstance(response, Response) and response.status == 200:
                 records = records_in(read_json(response.body), self._find_records)
                 # Some APIs return the last page for every number after it.
-                if records and mark_of(records) != last.mark:
+                if records and page_fingerprint(records) != last.mark:
                     raise sync_failure("gap")
 
     def _request_for(self, position: Position) -> LineRequest:
@@ -343,7 +343,7 @@ class Pull(RunInProgress):
     def _lookups(
         self, values: Sequence[list[object] | Unmapped]
     ) -> dict[str, dict[str, object]]:
-        """Ask the host once for all that the page looks up in one field."""
+        """Query the host once for all values that a page looks up in one field."""
         tables = {}
         for place, mapping in enumerate(self._mappings):
             if mapping.transform is not Transform.LOOKUP:
@@ -363,7 +363,9 @@ def screen_record(record: Record, detector: EchoDetector) -> Record | Unmapped:
     """Return a record, or a rejection if it repeats a secret or is too big to tell."""
     if reason := size_fault(record):
         return Unmapped("", reason)
-    return REPEATS_SECRET if holds_echo(record) or detector.is_in(record) else record
+    return (
+        REPEATS_SECRET if has_masked_value(record) or detector.is_in(record) else record
+    )
 
 
 def is_lookup_key(value: object) -> bool:

@@ -23,7 +23,7 @@ STATUSES_ABOUT_SENDER = frozenset({401, 403, 407, 408, 425, 429})
 
 
 class RunInProgress(ABC):
-    """One run under way; until `begin` it is a dry run that is not stored."""
+    """One run under way; until `adopt` it is a dry run that is not stored."""
 
     def __init__(
         self, ports: SyncPorts, plan: LinePlan, note: Note | None = None
@@ -45,11 +45,11 @@ class RunInProgress(ABC):
         self._began_at = ports.clock.monotonic()
         self._preview_ends_at = float("inf")
 
-    def begin(self, run: Run) -> Run:
-        """Take a run that has begun.
+    def adopt(self, run: Run) -> Run:
+        """Continue a stored run that has begun.
 
-        If the line was changed while it began, its position belongs to another line
-        than this plan has: then it starts at the first page.
+        If the line was changed after this plan was read, the position does not fit the
+        plan: then the run starts at the first page.
         """
         is_same_line = run.digest == self.digest
         self.run = (
@@ -66,10 +66,10 @@ class RunInProgress(ABC):
     def steps(self) -> Iterator[Run]:
         """Continue from the run's position to the end; yield it after each page."""
 
-    def close(self) -> Run:
-        """Archive what is missing upstream if the run has seen all, and end it."""
+    def complete(self) -> Run:
+        """Store the run as done; archive what is missing upstream if it saw all."""
         run = self.run
-        if run.counts.failed:  # rejected records are requested again
+        if run.counts.failed:  # the next run requests the rejected records again
             run = replace(run, cursor=run.since)
         with self.ports.runs.transaction():
             if self._saw_everything():
@@ -82,7 +82,7 @@ class RunInProgress(ABC):
     def fail(self, error: OutkeyError, *, restarts: bool) -> None:
         """End a run that failed.
 
-        The next run continues at its position, unless it `restarts` at the first page.
+        It can be continued at its position, or from the first page if it `restarts`.
         """
         self._finish(
             replace(
@@ -94,7 +94,7 @@ class RunInProgress(ABC):
         )
 
     def position(self) -> Position:
-        """Return where the run stands."""
+        """Return the position at which the run continues."""
         return position_of(self.run.position)
 
     def save_page(
@@ -102,8 +102,8 @@ class RunInProgress(ABC):
     ) -> Run:
         """Store a checkpoint with what became of the records since the last one.
 
-        Call it in a transaction, and take the run for the current one only when that
-        is committed.
+        Call it in a transaction, and assign the returned run to `self.run` only after
+        the commit.
         """
         run = self.run
         saved = self.ports.runs.save(
@@ -137,7 +137,7 @@ class RunInProgress(ABC):
         return self.sync.max_records - self.run.counts.seen
 
     def refuse_more_records(self, count: int) -> None:
-        """End a run that would take so many more records than it may."""
+        """Refuse this many more records if they are more than the run may take."""
         if count > self.records_left():
             raise sync_failure(
                 RUN_LIMIT,
@@ -148,7 +148,7 @@ class RunInProgress(ABC):
             )
 
     def refuse_more_time(self) -> None:
-        """End a run that has used up its minutes, or a preview that takes too long."""
+        """Refuse to continue a run or a preview that has used up its time."""
         if self._seconds_worked() > 60 * self.sync.max_minutes:
             raise sync_failure(
                 RUN_LIMIT,
@@ -167,7 +167,7 @@ class RunInProgress(ABC):
             )
 
     def limit_preview(self) -> None:
-        """Give the preview a few seconds from now."""
+        """Limit a preview to a few seconds from now."""
         self._preview_ends_at = self.ports.clock.monotonic() + PREVIEW_SECONDS
 
     def report(self, effects: Sequence[Effect]) -> None:
@@ -186,8 +186,8 @@ class RunInProgress(ABC):
         """Whether a record that this run has not seen is missing upstream.
 
         Not if some could not be read, or if a 404 was taken for the end, which may be a
-        passing fault; and an API that returns nothing at all is more likely to hide its
-        records than to have none.
+        temporary fault. Nor if the API returned no record at all: it is more likely to
+        hide its records than to have none.
         """
         run = self.run
         sync = self.sync

@@ -62,7 +62,7 @@ class SyncRunner:
     def preview(self, name: str, limit: int = 20) -> Sequence[Effect]:
         """Return what a run would do with the first records; one request at most.
 
-        Only a small page is read: previews share a process with all pages of the host.
+        Only a small page is requested: previews run in the host's web server.
         """
         plan = self._plan(name)
         limits = plan.configuration.limits
@@ -105,7 +105,7 @@ class SyncRunner:
         the run is released, so that the next one can continue it at once.
         """
         progress = self._run_in_progress(self._plan(name), note)
-        begun = progress.begin(
+        begun = progress.adopt(
             self._ports.runs.begin(name, actor, dry_run=dry_run, run_id=run_id)
         )
         try:
@@ -114,7 +114,7 @@ class SyncRunner:
             for run in progress.steps():
                 yield run
                 refuse_stopping(is_stopping)
-            yield progress.close()
+            yield progress.complete()
         except RunStopped as stopped:
             if stopped.reason == STOPPING:
                 self._ports.runs.release(progress.run)
@@ -144,7 +144,7 @@ class SyncRunner:
         return Push(self._ports, vouched, note)
 
     def _with_vouched_script(self, plan: LinePlan) -> LinePlan:
-        """Compare the script with its seal once: what is saved later does not count."""
+        """Compare the script with its voucher once; later saves do not matter."""
         configuration = plan.configuration
         if not configuration.is_scripted:
             return plan

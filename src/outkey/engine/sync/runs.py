@@ -47,7 +47,7 @@ class Runs:
         self._configurations = configurations
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Keep all of what is written inside, records and checkpoint, or none of it."""
+        """Commit everything written inside, records and checkpoint, or nothing."""
         return self._database.transaction()
 
     def begin(self, line: str, actor: str, *, dry_run: bool, run_id: str = "") -> Run:
@@ -80,7 +80,7 @@ class Runs:
     def request(
         self, line: str, actor: str, *, dry_run: bool = False, run_now: bool = True
     ) -> Run:
-        """Ask a worker for a run; LineBusy while a run of this kind lives.
+        """Request a run from a worker; LineBusy while a run of this kind lives.
 
         Returns the waiting run if there is one, made due now if `run_now`; a failed or
         killed run waits to be continued.
@@ -115,7 +115,7 @@ class Runs:
         return self._write(stored, run_states.release(stored, run, now))
 
     def retry_later(self, run: Run, seconds: float, attempt: int) -> Run:
-        """Let a failed run wait for another attempt; LineBusy if another run waits."""
+        """Queue a failed run for another attempt; LineBusy if another run waits."""
         stored = self.get(run.id)
         now = self._database.now()
         return self._swap(stored, run_states.retry_later(stored, now, seconds, attempt))
@@ -199,14 +199,14 @@ class Runs:
             order=RunOrder.OLDEST,
             limit=PRUNE_BATCH,
         )
-        kept: dict[str, str] = {}
+        latest_complete: dict[str, str] = {}
         while runs := self._rows.find(query):
-            for line in {run.line for run in runs} - kept.keys():
+            for line in {run.line for run in runs} - latest_complete.keys():
                 complete = self._complete(line)
-                kept[line] = "" if complete is None else complete.id
+                latest_complete[line] = "" if complete is None else complete.id
             with self._database.transaction():
                 for run in runs:
-                    if run.id != kept[run.line]:
+                    if run.id != latest_complete[run.line]:
                         self._rows.swap(run, None)
             query = replace(query, after=runs[-1].id)
 
@@ -256,7 +256,7 @@ class Runs:
     def _digest(self, name: str) -> str:
         """Return the digest of a line; "" where the line cannot be read.
 
-        A run of such a line is requested all the same: it reports what is wrong.
+        A run of such a line can still be requested: it reports what is wrong.
         """
         try:
             line = self._configurations.line(name)

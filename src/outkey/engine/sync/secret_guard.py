@@ -10,8 +10,8 @@ from outkey.core.secret import MASK, Secret
 from outkey.core.sync.reasons import sync_failure
 from outkey.engine.sending.echoed_secrets import (
     EchoDetector,
-    gives_away,
-    holds_echo,
+    has_masked_value,
+    reveals_secret,
     sent_secrets,
 )
 from outkey.engine.sync.plan import Effect, LinePlan, SyncPorts
@@ -57,11 +57,11 @@ class SecretGuard:
         it: then no value of the page is shown.
         """
         secrets = self._secrets()
-        if gives_away(secrets, self._document):
+        if reveals_secret(secrets, self._document):
             return [mask_effect(effect, lambda _value: True) for effect in effects]
         values = [(effect.key, effect.values, effect.changes) for effect in effects]
-        if gives_away(secrets, values):
-            is_secret = partial(gives_away, secrets)
+        if reveals_secret(secrets, values):
+            is_secret = partial(reveals_secret, secrets)
             return [mask_effect(effect, is_secret) for effect in effects]
         return effects
 
@@ -70,13 +70,14 @@ class SecretGuard:
         # Credentials made for one request may be so short that a cursor has them by
         # chance: these count only in the way that the detector searches.
         if any(values) and (
-            gives_away(self._stored_secrets(), values) or self.detector().is_in(values)
+            reveals_secret(self._stored_secrets(), values)
+            or self.detector().is_in(values)
         ):
             raise sync_failure("secret_in_cursor")
 
     def refuse_echo(self, value: object) -> None:
         """Refuse to continue from a masked value: it repeats a secret."""
-        if holds_echo(value):
+        if has_masked_value(value):
             raise sync_failure("secret_in_cursor")
 
     def _secrets(self) -> list[Secret]:

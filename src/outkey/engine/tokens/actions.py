@@ -27,7 +27,7 @@ from outkey.core.oauth2.token import AccessToken, State, TokenContent
 from outkey.core.request.message import Response
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.engine.sending.echoed_secrets import gives_away, sent_secrets
+from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.tokens.renewal import TokenManager, TokenRequest
 from outkey.engine.wire.drive import Steps, Wait
 from outkey.engine.wire.transmit import SendContext
@@ -159,7 +159,7 @@ class TokenActions:
             document = read_document(response)
             texts = [value for name, value in document.items() if name != "device_code"]
             secrets = sent_secrets(self.sender, self.configuration, response)
-            if gives_away(secrets, texts):
+            if reveals_secret(secrets, texts):
                 raise failure("not_a_token_endpoint")
             return grants.read_device_code(document)
 

@@ -85,7 +85,7 @@ class TokenCache:
         """Take the in-process renewal lock; return whether it was free."""
         mine = (os.getpid(), object())
         owner = self._renewals.setdefault(name, mine)
-        if owner[0] != mine[0]:  # left behind by the process this one was forked from
+        if owner[0] != mine[0]:  # inherited from the parent process
             self._renewals[name] = mine
             return True
         return owner is mine

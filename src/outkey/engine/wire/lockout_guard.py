@@ -24,7 +24,7 @@ def resume_hint(name: str) -> Text:
 class LockoutGuard:
     """Counts refusals in the store of configurations; without a store, it does nothing.
 
-    Not `enforced` it counts but never refuses: a user's test is sent all the same.
+    If not `enforced`, it counts but never refuses: a user's test is always sent.
     """
 
     store: Configurations | None = None

@@ -62,8 +62,11 @@ class SendContext:
     token_cache: TokenCache = field(default_factory=TokenCache)
     offsets: ClockOffsets = field(default_factory=ClockOffsets)
     lockout_guard: LockoutGuard = field(default_factory=LockoutGuard)
-    # Whether a response repeats a secret that was sent; assumed where it is unknown.
-    echo: "Callable[[SendContext, Configuration, Response], bool]" = lambda *_: True
+    # Set by Sender: the search for echoed secrets is built on this class. Without it,
+    # a secret is assumed in every response.
+    find_echo: "Callable[[SendContext, Configuration, Response], bool]" = lambda *_: (
+        True
+    )
 
     def opener(self, configuration: Configuration) -> SecretOpener:
         """Return a function that opens this configuration's secrets by name."""
@@ -78,7 +81,7 @@ class SendContext:
 
     def repeats_secret(self, configuration: Configuration, response: Response) -> bool:
         """Whether a response repeats a secret of this configuration's requests."""
-        return self.echo(self, configuration, response)
+        return self.find_echo(self, configuration, response)
 
     def without_echoed_marker(
         self, configuration: Configuration, response: Response

@@ -176,7 +176,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
     widest = max(lengths)
     total = sum(lengths) + _GAP * (len(lengths) - 1)
     is_terminal = sys.stdout.isatty()
-    # A file is as wide as what is written to it, whatever the terminal behind it.
+    # In a file no line is cut to the width of a terminal.
     console = Console(
         highlight=False, emoji=False, width=None if is_terminal else total
     )

@@ -12,9 +12,9 @@ from django.db.models import Count, OuterRef, Subquery
 
 from outkey.core.audit.chain import (
     AuditStream,
+    ChainMark,
     ChainRow,
     Label,
-    Mark,
     facts_of,
     key_id_of,
 )
@@ -104,7 +104,7 @@ class DjangoAuditRows:
                 tombstone=tombstone_of(stream),
             )
 
-    def prune(self, tombstone: Mark) -> int:
+    def prune(self, tombstone: ChainMark) -> int:
         with transaction.atomic():
             streams = Stream.objects.filter(name=tombstone.stream)
             # Never backwards: another process may prune at the same time.
@@ -143,12 +143,12 @@ class DjangoAuditRows:
         return self._streams[name]
 
 
-def tombstone_of(stream: Stream) -> Mark | None:
+def tombstone_of(stream: Stream) -> ChainMark | None:
     """Return the tombstone of a stream; a stream that was never pruned has none."""
     if not stream.pruned_number:
         return None
     name = str(stream.name)
-    return Mark(
+    return ChainMark(
         stream=name,
         number=as_number(stream.pruned_number),
         mac=as_bytes(stream.pruned_mac),

@@ -22,7 +22,7 @@ abandoned_connections: list[object] = []
 
 
 def abandon_connection() -> None:
-    """Let a forked child make a connection of its own.
+    """Give a forked child a connection of its own.
 
     Two processes on one connection lose each other's writes. Closing it here would end
     the parent's, so it is stored and not used.

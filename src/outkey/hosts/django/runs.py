@@ -48,7 +48,7 @@ def queue() -> Queue:
 
 @wrap_errors_of_methods
 class DjangoRunRows:
-    """One row a run, replaced only in the generation that was read."""
+    """One row per run, replaced only in the generation that was read."""
 
     def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
         rows = models.Run.objects.select_related("line").filter(**_filters(query))
@@ -132,7 +132,7 @@ def _insert(run: Run) -> Run:
 
 
 def _update(before: Run, after: Run) -> bool:
-    """Write a run; in SQL of its own, since every page does."""
+    """Write a run; in fixed SQL, since a run does it after each page of the API."""
     columns = _columns(after)
     assignments = ", ".join(f"{name} = %s" for name in columns)
     statement = (

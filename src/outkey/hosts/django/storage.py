@@ -172,7 +172,9 @@ class DjangoLineRows:
 
     def _find_one(self, name: str) -> list[LineRow]:
         """Return the row that was read before where its columns are as they were."""
-        columns = execute(_LINE, (name,)).fetchone()  # every page of a run asks
+        columns = execute(
+            _LINE, (name,)
+        ).fetchone()  # read before each page that a run requests
         cached = self._cache.get(name)
         if cached is not None and cached[0] == columns:
             return [cached[1]]

@@ -12,7 +12,7 @@ from outkey.hosts.django.raw_sql import wrap_errors_of_methods
 
 @wrap_errors_of_methods
 class DjangoTokenRows:
-    """One row a configuration; a write names the generation that it replaces."""
+    """One row per configuration; a write names the generation that it replaces."""
 
     def read(self, configuration: Configuration) -> TokenRow | None:
         row = models.Token.objects.filter(pk=UUID(configuration.record)).first()

@@ -92,7 +92,7 @@ def refuse_home_of_project(folder: Path) -> None:
 
 
 def mark_as_demo(folder: Path) -> None:
-    """Let every later process of this home have the models of the demo."""
+    """Enable the models of the demo in every later process of this home."""
     try:
         (folder / DEMO_MARK).write_text(DEMO_MARK_TEXT, encoding="utf-8")
     except OSError:
@@ -154,7 +154,7 @@ def claim_database() -> None:
 
 @contextmanager
 def migration_lock(folder: Path) -> Iterator[None]:
-    """Let no other process make tables: neither of this home nor of this database."""
+    """Lock this home and this database against other processes that make tables."""
     with (
         (folder / "data" / "migrate.lock").open("w") as lock,
         connection.cursor() as cursor,

@@ -14,7 +14,7 @@ from django.forms import BaseForm
 
 from outkey.core.access.user_rights import Rights
 from outkey.core.audit.events import Tag
-from outkey.hosts.django.pages.access import desk_for
+from outkey.hosts.django.pages.access import administration_for
 
 _NAMES = ("username", "name")
 _LINKS = ("groups", "user_permissions", "permissions")
@@ -56,14 +56,14 @@ def note_change(
     actor: AbstractBaseUser | AnonymousUser, tag: Tag, key: str, form: BaseForm
 ) -> None:
     """Record which fields of a user or group are about to change, and which links."""
-    desk_for(actor).note(tag, "", *changed_fields(form), key=key)
+    administration_for(actor).note(tag, "", *changed_fields(form), key=key)
 
 
 def note_plain(
     actor: AbstractBaseUser | AnonymousUser, tag: Tag, *targets: User | Group
 ) -> None:
     """Record that something is about to be done to users or groups as a whole."""
-    administration = desk_for(actor)
+    administration = administration_for(actor)
     for target in targets:
         administration.note(tag, key=key_of(target))
 

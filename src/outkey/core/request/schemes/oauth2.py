@@ -76,7 +76,7 @@ def is_rejected(
     configuration: Configuration,
     repeats_secret: Callable[[Response], bool] = _cannot_tell,
 ) -> bool:
-    """Tell whether a response rejects the token itself, and not its permissions.
+    """Whether a response rejects the token itself, and not its permissions.
 
     A 403 usually means the latter: only the error of the provider or a switch of the
     configuration makes it a rejection of the token (django-oauth-toolkit responds so to

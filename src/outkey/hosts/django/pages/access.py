@@ -31,7 +31,7 @@ def installation() -> Application:
         return _installed[home]
 
 
-def desk_for(user: AbstractBaseUser | AnonymousUser) -> Administration:
+def administration_for(user: AbstractBaseUser | AnonymousUser) -> Administration:
     """Return what a user changes things with, recorded under their name."""
     return installation().administration(f"web:{user.get_username()}")
 

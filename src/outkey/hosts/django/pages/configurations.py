@@ -27,7 +27,7 @@ from outkey.core.findings.health import (
 from outkey.engine.managing.editing import Edit, Errors, add_error
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
-    desk_for,
+    administration_for,
     editor_for,
     installation,
     may,
@@ -172,7 +172,9 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
         return form_page(request, stored, posted=values, errors=edit)
     application = installation()
     try:
-        application.save_edit(desk_for(request.user), edit, limited_concurrency)
+        application.save_edit(
+            administration_for(request.user), edit, limited_concurrency
+        )
     except OutkeyError as error:
         errors: Errors = {}
         add_error(errors, error)
@@ -187,7 +189,7 @@ def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, Permission.DELETE)
     stored = configuration_at(record)
     if request.method == "POST":
-        desk_for(request.user).remove(stored.name)
+        administration_for(request.user).remove(stored.name)
         messages.success(request, _("%s was deleted.") % stored.name)
         return HttpResponseRedirect(reverse("admin:outkey_configuration_changelist"))
     context = {

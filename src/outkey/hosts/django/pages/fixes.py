@@ -14,7 +14,7 @@ from outkey.core.diagnosis import Fix
 from outkey.core.errors import EditConflict, OutkeyError
 from outkey.core.text import Text
 from outkey.engine.managing.fixes import permissions_for
-from outkey.hosts.django.pages.access import desk_for, installation, require
+from outkey.hosts.django.pages.access import administration_for, installation, require
 from outkey.hosts.django.pages.shell import configuration_at, message_of, url_of
 from outkey.hosts.django.pages.trials import FIX
 from outkey.hosts.django.translation import translate_text
@@ -28,7 +28,9 @@ def resume_panel(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, Permission.TEST)
     stored = configuration_at(record)
     if stored.paused:
-        desk_for(request.user).note(Tag.CONFIGURATION_UPDATED, stored.name, "paused_at")
+        administration_for(request.user).note(
+            Tag.CONFIGURATION_UPDATED, stored.name, "paused_at"
+        )
         installation().registry.resume(stored.name)
     messages.success(request, _("%s sends again.") % stored.name)
     return HttpResponseRedirect(url_of("change", stored))
@@ -48,7 +50,7 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
             raise EditConflict
         fix = Fix(label, tuple((path, text) for path, text in changes), tidied)
         require(request, *permissions_for(fix, stored))
-        installation().apply_fix(desk_for(request.user), stored.name, fix)
+        installation().apply_fix(administration_for(request.user), stored.name, fix)
     except signing.BadSignature:
         messages.error(request, _("This proposal is too old. Test again."))
     except OutkeyError as error:

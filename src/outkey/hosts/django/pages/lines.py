@@ -32,7 +32,7 @@ from outkey.engine.managing.line_editing import (
 from outkey.engine.sync import Effect
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
-    desk_for,
+    administration_for,
     installation,
     may,
     require,
@@ -119,7 +119,7 @@ def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
     try:
         edit = LineEdit.read(values, stored, application.registry)
         edit.save(
-            desk_for(request.user),
+            administration_for(request.user),
             allowed=partial(may, request),
             runner=application.sync_runner(
                 records(user), WithLine(application.registry, edit.line)
@@ -162,7 +162,7 @@ def delete_page(request: HttpRequest, record: int) -> HttpResponse:
     require(request, Permission.DELETE_LINE)
     row = get_object_or_404(models.SyncLine, pk=record)
     if request.method == "POST":
-        desk_for(request.user).remove_line(row.name)
+        administration_for(request.user).remove_line(row.name)
         messages.success(request, _("The sync line %s was deleted.") % row.name)
         return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
     context = {"title": _("Delete %s") % row.name, "stored": row, "is_line": True}

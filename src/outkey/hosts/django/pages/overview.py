@@ -41,7 +41,12 @@ from outkey.hosts.django.models import (
     Configuration,
     SecretValue,
 )
-from outkey.hosts.django.pages.access import desk_for, installation, may, require
+from outkey.hosts.django.pages.access import (
+    administration_for,
+    installation,
+    may,
+    require,
+)
 from outkey.hosts.django.pages.configurations import ListedConfiguration
 from outkey.hosts.django.pages.shell import message_of, page
 
@@ -196,7 +201,7 @@ def audit_verify(request: HttpRequest) -> HttpResponse:
 def audit_export(request: HttpRequest) -> HttpResponseBase:
     """Return all records as JSON Lines."""
     require(request, Permission.VIEW_AUDIT)
-    desk_for(request.user).note(Tag.AUDIT_EXPORTED)
+    administration_for(request.user).note(Tag.AUDIT_EXPORTED)
     lines = (row.body + b"\n" for row in installation().audit_rows.read())
     response = StreamingHttpResponse(lines, content_type="application/jsonl")
     response["Content-Disposition"] = 'attachment; filename="audit.jsonl"'
@@ -239,7 +244,7 @@ def keys_step(request: HttpRequest, step: str) -> HttpResponse:
 def take_step(request: HttpRequest, step: str, name: str) -> str:
     """Take a step of a rotation, and return what to do next."""
     application = installation()
-    administration = desk_for(request.user)
+    administration = administration_for(request.user)
 
     def record(tag: Tag) -> Callable[[str], None]:
         return lambda key: administration.note(tag, key=key)

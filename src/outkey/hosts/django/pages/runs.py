@@ -22,7 +22,12 @@ from outkey.core.sync.run import Counts, RunState
 from outkey.engine.managing.line_editing import refuse_forbidden
 from outkey.engine.managing.overview import ChartBar, record_total, run_bars
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.access import desk_for, installation, require, user_of
+from outkey.hosts.django.pages.access import (
+    administration_for,
+    installation,
+    require,
+    user_of,
+)
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.runs import DjangoRunRows
 from outkey.hosts.django.templatetags.outkey import moment
@@ -166,7 +171,7 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
     sync = application.registry.line(row.name).sync
     if sync is not None:  # a worker runs it without a user whose rights could be asked
         refuse_forbidden(records(user), sync, dry_run=dry_run)
-    actor = desk_for(request.user).actor
+    actor = administration_for(request.user).actor
     try:
         run = application.planner(records=records(user)).request(
             row.name, actor, dry_run=dry_run

@@ -11,7 +11,7 @@ from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.engine.managing.editing import CandidateConfiguration
-from outkey.hosts.django.pages.access import desk_for, installation, require
+from outkey.hosts.django.pages.access import administration_for, installation, require
 from outkey.hosts.django.pages.shell import limited_concurrency
 from outkey.hosts.django.pages.trials import read_candidate, refusal
 
@@ -28,7 +28,9 @@ def run_panel(request: HttpRequest, record: UUID | None = None) -> HttpResponse:
     try:
         at = parse_moment(request.POST.get("run:at", "").strip())
         with limited_concurrency():
-            result = installation().run_script(desk_for(request.user), candidate, at)
+            result = installation().run_script(
+                administration_for(request.user), candidate, at
+            )
     except ConfigError as error:
         return refusal(request, {"": error})
     return render(request, "outkey/script_run.html", {"tried": result})

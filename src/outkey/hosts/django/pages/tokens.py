@@ -26,7 +26,12 @@ from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.request.origin import parse_endpoint
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.consent import Consents, PendingConsent
-from outkey.hosts.django.pages.access import desk_for, installation, may, require
+from outkey.hosts.django.pages.access import (
+    administration_for,
+    installation,
+    may,
+    require,
+)
 from outkey.hosts.django.pages.shell import (
     configuration_at,
     find_configuration,
@@ -95,7 +100,11 @@ def act_on_token(
     stored = configuration_at(record)
     try:
         with limited_concurrency():
-            act(installation().change_token(desk_for(request.user), stored.name, tag))
+            act(
+                installation().change_token(
+                    administration_for(request.user), stored.name, tag
+                )
+            )
             messages.success(request, success)
     except OutkeyError as error:
         messages.error(request, message_of(error))
@@ -155,7 +164,7 @@ def connect(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, Permission.SET_SECRET)
     stored = configuration_at(record)
     try:
-        administration = desk_for(request.user)
+        administration = administration_for(request.user)
         actions = installation().change_token(
             administration, stored.name, Tag.TOKEN_AUTHORIZED
         )

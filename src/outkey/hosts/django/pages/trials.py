@@ -24,7 +24,7 @@ from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.editing import CandidateConfiguration, Errors
 from outkey.engine.managing.fixes import difference
 from outkey.hosts.django.pages.access import (
-    desk_for,
+    administration_for,
     editor_for,
     installation,
     may,
@@ -86,7 +86,7 @@ def test_pieces(
 ) -> Iterator[str]:
     """Run a test, and yield its steps and its verdict as HTML."""
     application = installation()
-    administration = desk_for(request.user)
+    administration = administration_for(request.user)
     tokens = MemoryTokens(time.time)
     trial = application.begin_test(administration, candidate, tokens)
     for step in trial.steps():
@@ -134,7 +134,7 @@ def preview_panel(request: HttpRequest, record: UUID | None = None) -> HttpRespo
     try:
         with limited_concurrency():
             preview = installation().preview_candidate(
-                desk_for(request.user), candidate
+                administration_for(request.user), candidate
             )
     except OutkeyError as error:
         return refusal(request, {"": error})

@@ -55,7 +55,7 @@ def moment(seconds: float | None) -> str:
 
 @register.filter
 def is_on(value: object) -> bool:
-    """Tell whether a posted or stored flag is on."""
+    """Whether a posted or stored flag is on."""
     return value is True or value in {"on", "True", "true"}
 
 
@@ -75,7 +75,7 @@ def get_item(values: Mapping[str, str], name: str) -> str:
 
 @register.filter
 def any_wrong(fields: Iterable[FormField]) -> bool:
-    """Tell whether one of these fields has an error or a finding."""
+    """Whether one of these fields has an error or a finding."""
     return any(field.error or field.findings for field in fields)
 
 
@@ -106,7 +106,7 @@ def rare(fields: Iterable[FormField]) -> list[FormField]:
 
 @register.filter
 def any_changed(fields: Iterable[FormField]) -> bool:
-    """Tell whether one of these fields differs from its default."""
+    """Whether one of these fields differs from its default."""
     return any(field.is_touched for field in fields)
 
 

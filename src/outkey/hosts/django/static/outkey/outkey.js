@@ -118,7 +118,7 @@ function rows() {
   });
 }
 
-// Test, preview and run: the form as it stands is posted, and the answer shown as it arrives.
+// Test, preview and run: the form is posted unsaved, and the response shown as it arrives.
 async function ask(button, address) {
   const outcome = document.getElementById(button.dataset.outcome || "outcome");
   outcome.hidden = false;
@@ -177,7 +177,7 @@ document.addEventListener("submit", (event) => {
   if (question && !confirm(question)) event.preventDefault();
 });
 
-// The answer of a provider does not stay in the address.
+// The response of a provider does not stay in the URL.
 if (document.querySelector("[data-forget-query]")) history.replaceState(null, "", location.pathname);
 
 if (form) {

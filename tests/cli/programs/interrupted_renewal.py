@@ -1,0 +1,87 @@
+"""Sends once, and gets a signal at a named point of the renewal of its token.
+
+Arguments: the point ("" for none), the name of the signal and the length of the lease
+in seconds. Prints how the request ended, if it did.
+"""
+
+import os
+import signal
+import sys
+from dataclasses import replace
+
+import outkey
+from outkey.core.config.configuration import Configuration
+from outkey.core.oauth2 import token
+from outkey.core.oauth2.token import TokenState
+from outkey.core.request.message import Peer, Request, Response, Route
+from outkey.core.request.origin import Origin
+from outkey.ports.sending import Tokens, Transport
+
+POINT = sys.argv[1]
+SIGNAL = signal.Signals[sys.argv[2]]
+
+
+def reach(point: str) -> None:
+    """Send the signal to this process if this is the point."""
+    if point == POINT:
+        os.kill(os.getpid(), SIGNAL)
+
+
+class InterruptedTokens:
+    """Stored tokens, interrupted where a lease is claimed and where one is kept."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
+        return self._tokens.read(configuration, opened=opened)
+
+    def swap(
+        self, configuration: Configuration, before: TokenState, after: TokenState
+    ) -> TokenState | None:
+        kind = "claim" if after.serial == before.serial else "keep"
+        reach(f"before {kind}")
+        state = self._tokens.swap(configuration, before, after)
+        reach(f"after {kind}")
+        return state
+
+    def now(self) -> float:
+        return self._tokens.now()
+
+
+class InterruptedTransport:
+    """A transport that is interrupted around each request."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def send(self, request: Request, route: Route) -> Response:
+        kind = "asking" if request.method == "POST" else "sending"
+        reach(f"before {kind}")
+        response = self._transport.send(request, route)
+        reach(f"after {kind}")
+        return response
+
+    def probe(self, origin: Origin, route: Route) -> Peer:
+        return self._transport.probe(origin, route)
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+def main() -> None:
+    gateway = outkey.open()
+    sender = gateway._sender
+    tokens = InterruptedTokens(sender.context.tokens)
+    sender.context = replace(sender.context, tokens=tokens)
+    transport = InterruptedTransport(sender.runtime.transport)
+    sender.runtime = replace(sender.runtime, transport=transport)
+    try:
+        print(gateway.send("acme", "GET", "/oauth/api").status)
+    except outkey.errors.OutkeyError as error:
+        print(error.code)
+
+
+# Before the gateway is opened, since what it loads copies the value.
+token.LEASE_SECONDS = float(sys.argv[3])
+main()

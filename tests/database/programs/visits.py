@@ -1,0 +1,61 @@
+"""Requests in every role, and what failed of them."""
+
+from django.test import Client
+from page_urls import restore, user_named
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+Parameters = dict[str, str] | dict[str, list[str]]
+NO_PARAMETERS: dict[str, str] = {}
+
+
+def new_client() -> Client:
+    """Return a client that is served the page of a failure."""
+    return Client(SERVER_NAME="127.0.0.1", raise_request_exception=False)
+
+
+class Visits:
+    """Sends requests, and collects those that ended as a failure of the server."""
+
+    def __init__(self) -> None:
+        self.failures: list[tuple[object, ...]] = []
+        self.count = 0
+        self.clients: dict[str | None, Client] = {}
+
+    def request(
+        self, role: str | None, method: str, url: str, parameters: Parameters
+    ) -> int | None:
+        """Return the status of a response, None if there was none."""
+        client = self.client_of(role)
+        try:
+            if method in ("put", "delete", "options"):
+                response = client.generic(method.upper(), url, "a\x00b")
+            else:
+                response = getattr(client, method)(url, parameters)
+            if response.streaming:
+                b"".join(response)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a failure
+            self.failures.append((role, method, url[:80], type(error).__name__))
+            return None
+        self.count += 1
+        status = response.status_code
+        if method == "post" and status == 302:
+            restore()  # deleting is one of the things that are tried
+        if status >= 500:
+            facts = getattr(response, "exc_info", None)
+            cause = f"{facts[0].__name__}: {facts[1]}"[:120] if facts else ""
+            self.failures.append((role, method, url[:80], status, cause))
+        return int(status)
+
+    def client_of(self, role: str | None) -> Client:
+        """Return the client of a role, signed in."""
+        client = self.clients.setdefault(role, new_client())
+        # Signing out is one of the things that are tried, too.
+        if role and "_auth_user_id" not in client.session:
+            client.force_login(user_named(role), backend=BACKEND)
+        return client
+
+    def finish(self) -> None:
+        """Fail if a request did, or if there were too few of them."""
+        failures = list(dict.fromkeys(self.failures))
+        assert not failures, "\n".join(map(str, failures[:40]))
+        assert self.count > 500, self.count
